@@ -84,6 +84,20 @@ pub enum Error {
         /// The state of the process, if it explains the silence.
         peer_state: Option<ProcessState>,
     },
+    /// Nothing of a running session's stream came for as long as its reader waits. The read can be repeated: nothing is lost.
+    #[error("{command}: {address}: the session is silent: nothing came within {:.1} s{}", .after.as_secs_f64(), PeerState::new(*.peer, .peer_state.as_ref()))]
+    Silent {
+        /// The command that started it.
+        command: &'static str,
+        /// The runtime.
+        address: Address,
+        /// The time that was waited.
+        after: Duration,
+        /// The process, if known.
+        peer: Option<u32>,
+        /// The state of the process, if it explains the silence.
+        peer_state: Option<ProcessState>,
+    },
     /// The session was asked to stop, and since then neither an answer nor a byte of its stream came.
     #[error("StopTracing: {address}: the session did not stop: nothing came within {:.1} s", .after.as_secs_f64())]
     NotStopped {
@@ -178,11 +192,13 @@ impl Error {
             Self::Transport(error) if error.is_timeout() => ErrorKind::TimedOut,
             Self::Transport(error) if error.is_cancelled() => ErrorKind::Cancelled,
             Self::Transport(error) if error.is_disconnected() => ErrorKind::Disconnected,
+            Self::Port(PortError::Cancelled { .. }) => ErrorKind::Cancelled,
             Self::Refused { .. } => ErrorKind::Refused,
             Self::UnknownCommand { .. } | Self::UnsupportedOption { .. } => ErrorKind::Unsupported,
             Self::Protocol { .. } | Self::EnvironmentTooLarge { .. } => ErrorKind::Protocol,
             Self::Incomplete { .. } | Self::Port(PortError::Exited { .. }) => ErrorKind::Disconnected,
             Self::NoStream { .. }
+            | Self::Silent { .. }
             | Self::NotStopped { .. }
             | Self::Stopped { .. }
             | Self::NotStarted { .. } => ErrorKind::TimedOut,
@@ -193,11 +209,13 @@ impl Error {
         }
     }
 
-    /// Whether the deadline that was given to a read has passed, and nothing else is wrong: it can be repeated.
+    /// Whether the deadline of a read has passed, or its [silence limit](Self::Silent), and nothing else is wrong: it can be
+    /// repeated.
     pub fn is_deadline(&self) -> bool {
         match self {
             Self::Transport(error) => error.is_timeout(),
             Self::Port(error) => error.is_timeout(),
+            Self::Silent { .. } => true,
             _ => false,
         }
     }
@@ -206,7 +224,12 @@ impl Error {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Transport(error) => error.help(),
-            Self::NoStream { peer_state: Some(state), .. } => state.help(),
+            Self::NoStream { peer_state: Some(state), .. } | Self::Silent { peer_state: Some(state), .. } => {
+                state.help()
+            }
+            Self::Silent { .. } => {
+                Some("a program with nothing to report sends nothing: a longer limit may do")
+            }
             Self::Stopped { .. } => ProcessState::Stopped.help(),
             Self::NotStarted { .. } | Self::NoStream { .. } => {
                 Some("a runtime that was started suspended has to be resumed first")

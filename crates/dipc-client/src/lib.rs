@@ -71,9 +71,10 @@
 //!
 //! # Limits of this crate
 //!
-//! The calls block, each at most for its [`Timeouts`]. No thread is started but those of a [`PortServer`] and of
-//! [`LiveNames`]. Async programs take
-//! `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` does.
+//! The calls block, each at most for its [`Timeouts`] or until the [`Deadline`] that it is given. The streams of sessions have no end
+//! of their own: [`SessionReader`] says how long its reads wait, and a [`Canceller`] ends a read ([`Session::canceller`]) or a wait at a
+//! port ([`PortServer::canceller`]) from another thread. No thread is started but those of a [`PortServer`] and of [`LiveNames`]. Async
+//! programs take `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` (a session) and `examples/async_port.rs` (a port) do.
 //!
 //! # Modules
 //!

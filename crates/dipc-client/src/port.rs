@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use dipc_transport::{Address, Deadline, Hub, HubWaker};
+use dipc_transport::{Address, Canceller, Deadline, Hub, HubWaker};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -34,6 +34,7 @@ pub struct PortServer {
     shared: Arc<Shared>,
     address: Address,
     waker: HubWaker,
+    canceller: Canceller,
     thread: Option<JoinHandle<()>>,
     /// Removed when the server goes.
     _folder: Option<TempDir>,
@@ -90,15 +91,23 @@ impl PortServer {
         let server = Server::new(hub, Arc::clone(&shared));
         let thread = thread::Builder::new().name("diagnostic port".into()).spawn(move || server.run());
         let thread = thread.map_err(|error| PortError::Thread { address: address.clone(), error })?;
-        Ok(Self { shared, address, waker, thread: Some(thread), _folder: folder })
+        let waiting = Arc::clone(&shared);
+        let canceller = Canceller::waking(move || waiting.wake());
+        Ok(Self { shared, address, waker, canceller, thread: Some(thread), _folder: folder })
     }
 
     /// Waits for the next event.
     ///
     /// # Errors
-    /// A time-out ([`Error::is_deadline`]) if nothing happens until the deadline.
+    /// A time-out ([`Error::is_deadline`]) if nothing happens until the deadline; [`PortError::Cancelled`].
     pub fn next(&self, deadline: Deadline) -> Result<PortEvent, Error> {
-        Ok(self.shared.next_event(deadline, &self.address)?)
+        Ok(self.shared.next_event(deadline, &self.canceller, &self.address)?)
+    }
+
+    /// Returns a handle that ends a pending [`next`](Self::next), and every later one, from another thread. Runtimes go on to
+    /// connect, and commands to them are not affected.
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
     }
 
     /// The runtimes that are there now.

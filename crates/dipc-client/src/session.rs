@@ -49,6 +49,8 @@ pub struct Session {
     stop_at: Option<Instant>,
     /// The last look at a requested stop.
     stop_checked: Option<Instant>,
+    /// The longest wait of a reader, if the caller has set one.
+    silence_limit: Option<Duration>,
     stopper: Stopper,
     command: &'static str,
     dropped_features: Vec<OptionalFeature>,
@@ -72,6 +74,7 @@ impl Session {
             last_byte: None,
             stop_at: None,
             stop_checked: None,
+            silence_limit: None,
             stopper: Stopper::new(target, id),
             command,
             dropped_features,
@@ -226,7 +229,7 @@ impl Session {
         self.stop_at = Instant::now().checked_add(duration);
     }
 
-    /// The stream as [`std::io::Read`].
+    /// The stream as [`std::io::Read`]. [`SessionReader`] says how long a read waits.
     pub fn reader(&mut self) -> SessionReader<&mut Self> {
         SessionReader::new(self)
     }
@@ -240,6 +243,28 @@ impl Session {
     ///
     /// To stop at an event, take a [`stopper`](Self::stopper) before and call its
     /// [`request_stop`](Stopper::request_stop): the events that are left, and the rundown, still come.
+    ///
+    /// A program with nothing to report is silent. The next event is waited for as [`SessionReader`] says; an error whose
+    /// [`is_timeout`](nettrace::Error::is_timeout) is true can be followed by another call, and no event is lost. In time order the
+    /// last events of each thread are held until the next ones show that nothing older follows. A time-out releases them, so that a
+    /// live view needs a silence limit of a second or so:
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let config = dipc_client::SessionConfig::new(dipc_client::Providers::parse("MyApp")?);
+    /// # let mut session = dipc_client::Target::from_pid(4711)?.start_session(&config)?;
+    /// session.set_silence_limit(std::time::Duration::from_secs(1));
+    /// let mut events = session.events()?.in_time_order();
+    /// loop {
+    ///     match events.next() {
+    ///         Ok(Some(event)) => println!("{} {}", event.provider(), event.id()),
+    ///         Ok(None) => break,
+    ///         Err(error) if error.is_timeout() => println!("nothing for a second"),
+    ///         Err(error) => return Err(error.into()),
+    ///     }
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// Those of the first read ([`nettrace::Error::Io`], which carries the [`Error`]), and a stream that is no recording.

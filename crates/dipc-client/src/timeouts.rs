@@ -15,6 +15,10 @@ pub struct Timeouts {
     pub dump: Duration,
     /// From the first read of a session's stream to its first byte: 10 s.
     pub first_bytes: Duration,
+    /// Without a byte of a session that runs, for its reader and its events: 30 s. [`SessionReader`](crate::SessionReader) says
+    /// where it applies. A program with nothing to report sends nothing: raise it for sessions of rare events that are stopped by
+    /// hand.
+    pub silence: Duration,
     /// Between two signs of life of a session that is being stopped, the bytes of its stream among them: 30 s.
     pub stop: Duration,
     /// Stopping a session that is dropped, and reading the rest of its stream: 5 s.
@@ -29,6 +33,7 @@ impl Timeouts {
             request: timeout,
             dump: timeout,
             first_bytes: timeout,
+            silence: timeout,
             stop: timeout,
             abandon: timeout,
         }
@@ -58,6 +63,12 @@ impl Timeouts {
         Self { first_bytes, ..self }
     }
 
+    /// The same time-outs with another [`silence`](Self::silence).
+    #[must_use]
+    pub const fn with_silence(self, silence: Duration) -> Self {
+        Self { silence, ..self }
+    }
+
     /// The same time-outs with another [`stop`](Self::stop).
     #[must_use]
     pub const fn with_stop(self, stop: Duration) -> Self {
@@ -78,6 +89,7 @@ impl Default for Timeouts {
             request: Duration::from_secs(10),
             dump: Duration::from_secs(600),
             first_bytes: Duration::from_secs(10),
+            silence: Duration::from_secs(30),
             stop: Duration::from_secs(30),
             abandon: Duration::from_secs(5),
         }

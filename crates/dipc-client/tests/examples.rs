@@ -4,6 +4,9 @@
 #[path = "../examples/agent.rs"]
 #[expect(dead_code, reason = "its main")]
 mod agent;
+#[path = "../examples/async_port.rs"]
+#[expect(dead_code, reason = "its main")]
+mod async_port;
 #[path = "../examples/async_tokio.rs"]
 #[expect(dead_code, reason = "its main")]
 mod async_tokio;
@@ -140,4 +143,27 @@ fn an_agent_records_each_runtime_that_comes() {
         let file = folder.path().join(format!("{}.nettrace", runtime.identity().runtime_cookie));
         assert!(fs::read(file).unwrap().starts_with(b"Nettrace"));
     }
+}
+
+#[test]
+fn an_async_port_counts_the_events_of_each_runtime_that_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("port");
+    let config = socket.to_str().unwrap().parse().unwrap();
+    // They wait for the port as programs do that were started before it.
+    let runtimes: Vec<_> = (1..4)
+        .map(|cookie| {
+            let builder = Runtime::builder().suspended().replay(recording());
+            builder.cookie(dipc_client::Uuid::from_u128(cookie)).connect(&config).unwrap()
+        })
+        .collect();
+    let mut out = Vec::new();
+    async_port::run(strings([socket.to_str().unwrap(), "Workload-Typed"]).to_vec(), &mut out).unwrap();
+    let mut count = 0_u64;
+    nettrace::SliceReader::new(&recording()).unwrap().for_each(|_| count += 1).unwrap();
+    let mut lines: Vec<_> = std::str::from_utf8(&out).unwrap().lines().collect();
+    lines.sort_unstable();
+    let expected = runtimes.iter().map(|it| format!("{count:>8} events of {}", it.identity().runtime_cookie));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+    assert!(runtimes.iter().all(|it| !it.state().suspended), "they were resumed");
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use dipc_client::dipc_transport::{Connection, PeerCheck};
 use dipc_client::dipc_wire::{Advertise, CommandId};
-use dipc_client::{Address, Deadline, Error, PortError, PortEvent, PortServer, Timeouts, Uuid};
+use dipc_client::{Address, Deadline, Error, ErrorKind, PortError, PortEvent, PortServer, Timeouts, Uuid};
 use dipc_sim::{Fault, Runtime};
 
 const COOKIE: Uuid = Uuid::from_u128(7);
@@ -89,6 +89,29 @@ fn a_runtime_whose_process_is_not_visible_lives_while_it_serves_a_command() {
     drop(simulated);
     let exited = port.next(patient()).unwrap();
     assert!(matches!(&exited, PortEvent::Exited(it) if it.cookie() == runtime.cookie()), "{exited:?}");
+}
+
+#[test]
+fn a_wait_for_an_event_is_cancelled_by_another_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = PortServer::bind(folder.path().join("port")).unwrap();
+    let canceller = port.canceller();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| port.next(patient()).unwrap_err());
+        canceller.cancel();
+        let error = waiting.join().unwrap();
+        assert!(matches!(&error, Error::Port(PortError::Cancelled { .. })), "{error:?}");
+        assert_eq!((error.kind(), error.is_deadline()), (ErrorKind::Cancelled, false));
+    });
+    // So does every later one; runtimes still come.
+    assert_eq!(port.next(patient()).unwrap_err().kind(), ErrorKind::Cancelled);
+    let config = port.address().to_string().parse().unwrap();
+    let _runtime = Runtime::builder().connect(&config).unwrap();
+    let until = patient();
+    while port.runtimes().is_empty() {
+        assert!(!until.is_over(), "the runtime does not come");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

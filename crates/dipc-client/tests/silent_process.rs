@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use dipc_client::dipc_transport::{self, ProcessState, process_state};
 use dipc_client::dipc_wire::encode_ok;
-use dipc_client::{Deadline, Error, ProviderConfig, SessionConfig, SessionId, Target};
+use dipc_client::{Deadline, Error, ProviderConfig, Session, SessionConfig, SessionId, Target, Timeouts};
+use tempfile::TempDir;
 
 /// Long enough for a crowded machine; a test that needs it all has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,16 +37,15 @@ fn state_after(error: Error) -> Option<ProcessState> {
     }
 }
 
-#[test]
-fn only_a_long_read_reads_the_state_of_the_process() {
-    let folder = tempfile::tempdir().unwrap();
+/// A session of a process that has stopped since it was started; `None` where there is no python3.
+fn session_of_a_stopped_process(folder: &TempDir, timeouts: Timeouts) -> Option<(Session, Victim)> {
     let path = folder.path().join("socket");
     let mut command = Command::new("python3");
     command.args(["-c", RUNTIME]).arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped());
     let Ok(child) = command.spawn() else {
         let _ =
             writeln!(std::io::stderr(), "!!! NOT RUN: python3, which plays the runtime, is not installed");
-        return;
+        return None;
     };
     let mut victim = Victim(child);
     let pid = victim.0.id();
@@ -56,7 +56,8 @@ fn only_a_long_read_reads_the_state_of_the_process() {
     drop(stdin);
 
     let provider = ProviderConfig { name: "Provider".into(), ..Default::default() };
-    let mut session = Target::from_path(path).start_session(&SessionConfig::new([provider])).unwrap();
+    let target = Target::from_path(path).with_timeouts(timeouts);
+    let mut session = target.start_session(&SessionConfig::new([provider])).unwrap();
     let mut bytes = [0; 64];
     assert_eq!(session.read(&mut bytes, Deadline::after(PATIENCE)).unwrap(), 8);
     let started = Instant::now();
@@ -64,9 +65,32 @@ fn only_a_long_read_reads_the_state_of_the_process() {
         assert!(started.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(2));
     }
-    let mut read = |wait| session.read(&mut bytes, Deadline::after(wait)).unwrap_err();
+    Some((session, victim))
+}
+
+#[test]
+fn only_a_long_read_reads_the_state_of_the_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((mut session, victim)) = session_of_a_stopped_process(&folder, Timeouts::default()) else {
+        return;
+    };
+    let mut read = |wait| session.read(&mut [0; 64], Deadline::after(wait)).unwrap_err();
     // Callers read with short deadlines many times a second: a look at every thread of the process takes long.
     assert_eq!(state_after(read(Duration::from_millis(50))), None);
     assert_eq!(state_after(read(Duration::from_millis(300))), Some(ProcessState::Stopped));
+    drop(victim);
+}
+
+#[test]
+fn a_reader_does_not_wait_for_the_scheduled_stop_of_a_process_that_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let timeouts = Timeouts::default().with_silence(Duration::from_millis(300));
+    let Some((mut session, victim)) = session_of_a_stopped_process(&folder, timeouts) else { return };
+    session.stop_after(PATIENCE * 60);
+    let error = session.reader().read(&mut [0; 64]).unwrap_err().downcast::<Error>().unwrap();
+    let Error::Silent { peer_state, .. } = &error else { panic!("{error:?}") };
+    assert_eq!(*peer_state, Some(ProcessState::Stopped));
+    let text = format!("; process {} is stopped by a signal", victim.0.id());
+    assert!(error.to_string().ends_with(&text), "{error}");
     drop(victim);
 }

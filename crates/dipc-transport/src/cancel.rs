@@ -21,9 +21,23 @@ pub(crate) trait Wake: Send + Sync {
     fn wake(&self);
 }
 
+struct WakeFn<F>(F);
+
+impl<F: Fn() + Send + Sync> Wake for WakeFn<F> {
+    fn wake(&self) {
+        (self.0)();
+    }
+}
+
 impl Canceller {
     pub(crate) fn new(waker: Arc<dyn Wake>) -> Self {
         Self(Arc::new(Cancel { cancelled: AtomicBool::new(false), waker }))
+    }
+
+    /// Returns a canceller for a wait of the caller's own: it checks [`is_cancelled`](Self::is_cancelled) whenever `wake` makes it look
+    /// again.
+    pub fn waking(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self::new(Arc::new(WakeFn(wake)))
     }
 
     /// Returns a canceller that was not used yet, with the same waker. Spurious wakes do no harm.

@@ -50,6 +50,20 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Returns whether the input had nothing to read in time ([`ErrorKind::TimedOut`](std::io::ErrorKind::TimedOut)). Nothing is
+    /// lost: the call can be repeated.
+    #[cfg(feature = "std")]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Io { error, .. } if error.kind() == std::io::ErrorKind::TimedOut)
+    }
+
+    #[cfg(not(feature = "std"))]
+    pub(crate) fn is_timeout(&self) -> bool {
+        false
+    }
+}
+
 /// Bytes as text where they are text, else as hexadecimal numbers.
 struct Bytes<'a>(&'a [u8]);
 

@@ -73,6 +73,9 @@ impl<S: Source> TimeOrder<S> {
     /// Has all events given that have arrived so far, for a stream that has fallen silent: runtimes mark only the first event of
     /// each thread's batch as sorted, so that the last batch would be held until the next one comes. Older events that follow
     /// are given out of order.
+    ///
+    /// An input of a [`Reader`](crate::Reader) whose reads time out needs no call of it: before such an error is returned, all
+    /// events that have arrived are given.
     pub fn release(&mut self) {
         self.merge.release();
         self.limit_to_sorted();
@@ -217,16 +220,29 @@ impl<S: Source> TimeOrder<S> {
                     return Ok(self.merge.may_give());
                 }
                 Step::NeedMore(wanted) => {
-                    if !self.events.more_but_keep(wanted, self.merge.held_from())? {
-                        return Ok(false);
+                    let outcome = self.events.more_but_keep(wanted, self.merge.held_from());
+                    if !self.is_changed(outcome)? {
+                        return Ok(self.merge.may_give());
                     }
                 }
                 Step::Skip(beyond) => {
-                    if !self.events.skip(beyond, self.merge.held_from())? {
-                        return Ok(false);
+                    let outcome = self.events.skip(beyond, self.merge.held_from());
+                    if !self.is_changed(outcome)? {
+                        return Ok(self.merge.may_give());
                     }
                 }
             }
+        }
+    }
+
+    /// Returns whether more bytes have come. A time-out releases the events that are held, and is an error if there are none.
+    fn is_changed(&mut self, outcome: Result<bool, Error>) -> Result<bool, Error> {
+        match outcome {
+            Err(error) if error.is_timeout() => {
+                self.release();
+                if self.merge.may_give() { Ok(false) } else { Err(error) }
+            }
+            outcome => outcome,
         }
     }
 

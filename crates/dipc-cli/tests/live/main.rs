@@ -24,6 +24,7 @@ mod flight;
 mod gcdump;
 mod interruption;
 mod joined;
+mod library;
 mod lines;
 mod listing;
 mod live_events;

@@ -34,6 +34,12 @@ pub enum PortError {
         /// The time that was waited.
         after: Duration,
     },
+    /// A canceller was used.
+    #[error("wait at the port: {address}: cancelled")]
+    Cancelled {
+        /// The port.
+        address: Address,
+    },
     /// A process connected with the cookie of a runtime of another process. Its connection was closed.
     #[error("advertise: {address}: {} has the cookie {cookie} of {}: not accepted", OfProcess(*.found), OfProcess(*.pid))]
     ForeignCookie {

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
-use dipc_transport::{Address, Deadline};
+use dipc_transport::{Address, Canceller, Deadline};
 use uuid::Uuid;
 
 use super::{PortError, PortEvent, PortLink, PortRuntime, lock, wait};
@@ -29,10 +29,18 @@ struct State {
 }
 
 impl Shared {
-    pub(super) fn next_event(&self, deadline: Deadline, address: &Address) -> Result<PortEvent, PortError> {
+    pub(super) fn next_event(
+        &self,
+        deadline: Deadline,
+        canceller: &Canceller,
+        address: &Address,
+    ) -> Result<PortEvent, PortError> {
         let started = Instant::now();
         let mut state = self.state();
         loop {
+            if canceller.is_cancelled() {
+                return Err(PortError::Cancelled { address: address.clone() });
+            }
             if let Some(event) = state.events.pop_front() {
                 state.errors -= usize::from(matches!(event, PortEvent::Error(_)));
                 return Ok(event);
@@ -45,6 +53,13 @@ impl Shared {
             }
             state = wait(&self.changed, state, deadline);
         }
+    }
+
+    /// Wakes the threads that wait for an event.
+    pub(super) fn wake(&self) {
+        // A thread that has just looked holds the lock until it waits.
+        drop(self.state());
+        self.changed.notify_all();
     }
 
     pub(super) fn tell(&self, event: PortEvent) {

@@ -1,14 +1,25 @@
 use std::io::{self, Read};
+use std::time::{Duration, Instant};
 
-use dipc_transport::Deadline;
+use dipc_transport::{Deadline, Error as TransportError};
 
 use crate::{Error, ErrorKind, Session};
 
 /// The stream of a [`Session`] as [`std::io::Read`], from [`Session::reader`] or [`Session::into_reader`].
 ///
-/// A read waits for the stream, for as long as the session's [`Timeouts`](crate::Timeouts) allow: `first_bytes` before the
-/// first byte, `stop` between two signs of life of a session that is being stopped. An [`io::Error`] carries the
-/// [`Error`] ([`io::Error::get_ref`]), and can be turned back into it with `downcast`.
+/// Every read ends:
+///
+/// | the session | a read fails when |
+/// |---|---|
+/// | has sent nothing so far | nothing came in [`Timeouts::first_bytes`](crate::Timeouts) |
+/// | is being stopped | there was no sign of life for [`Timeouts::stop`](crate::Timeouts) |
+/// | is stopped later ([`Session::stop_after`]) | nothing came in [`Timeouts::silence`](crate::Timeouts), and its process is seen to be unable to answer |
+/// | runs | nothing came in [`Timeouts::silence`](crate::Timeouts) |
+/// | has a [silence limit](Session::set_silence_limit) | nothing came in that time |
+///
+/// The last three are [`Error::Silent`], after which the read can be repeated: nothing that was received is lost. An
+/// [`io::Error`] carries the [`Error`] ([`io::Error::get_ref`]), and can be turned back into it with `downcast`; its kind is
+/// [`TimedOut`](io::ErrorKind::TimedOut) for all of these.
 #[derive(Debug)]
 pub struct SessionReader<S> {
     session: S,
@@ -22,7 +33,38 @@ impl<S: AsMut<Session>> SessionReader<S> {
 
 impl<S: AsMut<Session>> Read for SessionReader<S> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.session.as_mut().read(buffer, Deadline::never()).map_err(io_error)
+        self.session.as_mut().read_until_silent(buffer).map_err(io_error)
+    }
+}
+
+impl Session {
+    /// Sets the longest time without a byte of a running session that [`reader`](Self::reader) and `events` wait for the
+    /// next one, instead of [`Timeouts::silence`](crate::Timeouts): also while a stop is scheduled or under way.
+    ///
+    /// Before the first byte [`Timeouts::first_bytes`](crate::Timeouts) applies.
+    pub fn set_silence_limit(&mut self, limit: Duration) {
+        self.silence_limit = Some(limit);
+    }
+
+    /// Reads the next bytes of the stream, until it has been silent for too long.
+    fn read_until_silent(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+        let started = Instant::now();
+        loop {
+            let limit = self.silence_limit.filter(|_| self.bytes_read() > 0);
+            let deadline = Deadline::after(limit.unwrap_or(self.stopper.target().timeouts().silence));
+            match self.read(buffer, deadline) {
+                Err(Error::Transport(TransportError::TimedOut { address, peer, peer_state, .. })) => {
+                    // The end of the wait is set, by the caller or by the stop.
+                    let has_end = self.stop_at.is_some() || self.stopper.is_stopping();
+                    if limit.is_none() && has_end && peer_state.is_none() {
+                        continue;
+                    }
+                    let (command, after) = (self.command, started.elapsed());
+                    return Err(Error::Silent { command, address, after, peer, peer_state });
+                }
+                other => return other,
+            }
+        }
     }
 }
 

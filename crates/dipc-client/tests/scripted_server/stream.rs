@@ -87,6 +87,52 @@ fn a_read_can_be_repeated_after_its_deadline() {
 }
 
 #[test]
+fn a_reader_of_a_silent_session_names_the_silence_and_can_be_repeated() {
+    let server = streaming_server(b"Nettrace", well_behaved_stop);
+    let timeouts = Timeouts::default().with_silence(SHORT);
+    let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
+    let (mut bytes, address) = (Vec::new(), server.target().address().clone());
+    for _ in 0..2 {
+        let error = session.reader().read_to_end(&mut bytes).unwrap_err();
+        assert_eq!((bytes.as_slice(), error.kind()), (&b"Nettrace"[..], std::io::ErrorKind::TimedOut));
+        let error = error.downcast::<Error>().unwrap();
+        assert!(matches!(&error, Error::Silent { after, .. } if *after >= SHORT), "{error:?}");
+        assert!(error.is_deadline() && error.kind() == ErrorKind::TimedOut, "{error:?}");
+        let text = format!("CollectTracing6: {address}: the session is silent: nothing came within 0.");
+        assert!(error.to_string().starts_with(&text), "{error}");
+    }
+    session.stopper().stop().unwrap();
+    session.reader().read_to_end(&mut bytes).unwrap();
+    assert_eq!(bytes, b"Nettrace and its rundown");
+}
+
+#[test]
+fn a_quiet_session_is_read_until_its_scheduled_stop() {
+    let server = streaming_server(b"Nettrace", well_behaved_stop);
+    let timeouts = Timeouts::default().with_silence(SHORT);
+    let mut session = server.target_with(timeouts).start_session(&collect()).unwrap();
+    session.stop_after(SHORT * 4);
+    let mut bytes = Vec::new();
+    session.reader().read_to_end(&mut bytes).unwrap();
+    assert_eq!(bytes, b"Nettrace and its rundown");
+}
+
+#[test]
+fn a_silence_limit_ends_the_reads_of_a_session_that_is_stopped_later() {
+    let server = streaming_server(b"Nettrace", well_behaved_stop);
+    let mut session = server.target().start_session(&collect()).unwrap();
+    session.stop_after(PATIENCE * 2);
+    session.set_silence_limit(SHORT);
+    let mut bytes = Vec::new();
+    let error = session.reader().read_to_end(&mut bytes).unwrap_err().downcast::<Error>().unwrap();
+    assert!(matches!(error, Error::Silent { .. }), "{error:?}");
+    session.request_stop().unwrap();
+    session.set_silence_limit(PATIENCE);
+    session.reader().read_to_end(&mut bytes).unwrap();
+    assert_eq!(bytes, b"Nettrace and its rundown");
+}
+
+#[test]
 fn a_session_whose_stream_never_begins_is_an_error_of_its_own() {
     let server = streaming_server(b"", well_behaved_stop);
     let timeouts = Timeouts::default().with_first_bytes(SHORT);

@@ -1,5 +1,7 @@
 //! Time order of more events than are held back at once.
 
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
 use nettrace::{Decoder, PushSource, Reader, RelativeTime, SliceReader, TimeOrder};
@@ -239,4 +241,71 @@ fn kinds_of_many_events_with_few_sequence_points() {
             assert!(places.iter().eq(expected), "{rounds_between_points}, {every}");
         }
     }
+}
+
+/// An input whose reads give a part each, or time out where there is none.
+struct Pauses(VecDeque<Option<Vec<u8>>>);
+
+impl Read for Pauses {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        match self.0.pop_front() {
+            Some(Some(part)) => {
+                room[..part.len()].copy_from_slice(&part);
+                Ok(part.len())
+            }
+            Some(None) => Err(ErrorKind::TimedOut.into()),
+            None => Ok(0),
+        }
+    }
+}
+
+#[test]
+fn a_time_out_of_the_input_releases_the_events_that_are_held() {
+    let mut trace = v4::Trace::new(&TraceHeader { frequency: 1000, ..TraceHeader::default() });
+    trace.metadata_block(&kinds(&[1]));
+    blocks(&mut trace, &[&[(1, 100, true), (1, 110, false)], &[(1, 105, false), (1, 120, false)]]);
+    let begun = trace.clone().unfinished();
+    blocks(&mut trace, &[&[(1, 130, true), (1, 140, false)]]);
+    let all = trace.finish();
+    let parts = [Some(begun.clone()), None, None, Some(all[begun.len()..].to_vec())];
+    let mut events = Reader::new(Pauses(parts.into())).expect("a recording").in_time_order();
+    let (mut given, mut time_outs) = (Vec::new(), Vec::new());
+    loop {
+        match events.next() {
+            Ok(Some(event)) => given.push(event.time().0),
+            Ok(None) => break,
+            Err(error) => {
+                assert!(error.is_timeout(), "{error}");
+                time_outs.push(given.len());
+            }
+        }
+    }
+    assert_eq!(given, [100, 105, 110, 120, 130, 140]);
+    // The first one released what was held; only the second one had nothing to release.
+    assert_eq!(time_outs, [4]);
+}
+
+#[test]
+fn time_outs_between_any_two_bytes_lose_nothing() {
+    let (bytes, expected) = recording(ROUNDS, 3);
+    let bytes = &bytes[..bytes.len() / 50];
+    let mut whole = SliceReader::new(bytes).expect("a recording");
+    let mut places = Vec::new();
+    whole.for_each(|event| places.push(event.payload().to_vec())).expect("readable");
+    assert!(!places.is_empty() && places.len() < expected.len());
+
+    // The header is read at once.
+    let (header, rest) = bytes.split_at(200);
+    let mut parts = VecDeque::from([Some(header.to_vec())]);
+    parts.extend(rest.iter().flat_map(|byte| [None, Some(vec![*byte])]));
+    let mut events = Reader::new(Pauses(parts)).expect("a recording");
+    let mut paused = Vec::new();
+    loop {
+        match events.next() {
+            Ok(Some(event)) => paused.push(event.payload().to_vec()),
+            Ok(None) => break,
+            Err(error) => assert!(error.is_timeout(), "{error}"),
+        }
+    }
+    assert_eq!((paused, events.truncated_at()), (places, whole.truncated_at()));
 }
