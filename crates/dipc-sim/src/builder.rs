@@ -1,10 +1,11 @@
 //! The builder of simulated runtimes.
 
-use crate::config::{RuntimeConfig, ScopedFault};
+use crate::config::{CountedFault, RuntimeConfig};
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::identity::Identity;
 use crate::runtime::Runtime;
+use crate::scoped_fault::ScopedFault;
 use crate::speed::Speed;
 use crate::stream::{Recording, StreamConfig, StreamOptions};
 use crate::version::Version;
@@ -144,14 +145,18 @@ impl Builder {
     }
 
     /// Adds a fault that applies to every command.
-    pub fn fault(mut self, fault: Fault) -> Self {
-        self.faults.push(ScopedFault { command: None, fault });
-        self
+    pub fn fault(self, fault: Fault) -> Self {
+        self.scoped_fault(fault)
     }
 
     /// Adds a fault that applies to one command.
-    pub fn fault_on(mut self, command: CommandId, fault: Fault) -> Self {
-        self.faults.push(ScopedFault { command: Some(command), fault });
+    pub fn fault_on(self, command: CommandId, fault: Fault) -> Self {
+        self.scoped_fault(ScopedFault::new(fault).on(command))
+    }
+
+    /// Adds a fault that applies to some requests, such as the second one.
+    pub fn scoped_fault(mut self, fault: impl Into<ScopedFault>) -> Self {
+        self.faults.push(fault.into());
         self
     }
 
@@ -186,7 +191,8 @@ impl Builder {
         });
         identity.check()?;
         let stream = StreamConfig::new(self.stream, identity.process_id)?;
-        let Self { version, pid, user_events, serial, faults, .. } = self;
+        let Self { version, pid, user_events, serial, .. } = self;
+        let faults = self.faults.into_iter().map(CountedFault::new).collect();
         Ok(RuntimeConfig { version, pid, identity, stream, user_events, serial, faults })
     }
 }

@@ -53,7 +53,7 @@ impl<'s> Client<'s> {
 
     /// Selects the faults that apply to the request.
     pub(crate) fn select_faults(&mut self, command: CommandId) {
-        self.faults = self.config().faults_on(command).collect();
+        self.faults = self.config().faults_on(command);
     }
 
     pub(crate) fn faults(&self) -> &[Fault] {

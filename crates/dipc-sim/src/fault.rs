@@ -136,7 +136,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A text is no [`Fault`].
+/// A text is not a [`Fault`], or not a [`ScopedFault`](crate::ScopedFault).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseFaultError {
@@ -157,6 +157,20 @@ pub enum ParseFaultError {
         argument: String,
         /// An example of the fault with an argument.
         example: &'static str,
+    },
+    /// No command of the protocol has the name.
+    #[error("{name:?} is not a command of the protocol, such as ProcessInfo3")]
+    #[non_exhaustive]
+    UnknownCommand {
+        /// The name.
+        name: String,
+    },
+    /// The number of a request is 0, or not a number.
+    #[error("{number:?} is not the number of a request; the first one is 1")]
+    #[non_exhaustive]
+    Number {
+        /// The text after the `#`.
+        number: String,
     },
     /// The fault takes no argument.
     #[error("the fault {name} has no argument, but {argument:?} stands behind it")]

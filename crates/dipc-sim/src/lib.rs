@@ -3,8 +3,8 @@
 //! It serves tests and demonstrations of tools that attach to .NET processes, on machines without .NET, and tests of faults that no
 //! real runtime shows on request: late answers, malformed answers, a process that dies in the middle of a stream.
 //!
-//! A [`Runtime`] listens on a real Unix socket with the name that a real runtime would give it, so that tools discover it like any
-//! process; or it connects to a port on which the tool listens, and advertises itself. It answers every command of the protocol as the
+//! A [`Runtime`] listens on a real Unix socket, or on Windows a named pipe, with the name that a real runtime would give it, so that
+//! tools discover it like any process; or it connects to a port on which the tool listens, and advertises itself. It answers every command of the protocol as the
 //! simulated [`Version`] does, with that version's errors. Clients and the test can read back the [`State`] that commands have set:
 //! environment, perf maps, profilers, startup hooks, dumps, suspension.
 //!
@@ -14,7 +14,7 @@
 //! * the recording in a loop ([`Builder::looped`]), as one recording in which times and sequence numbers continue;
 //! * synthetic events, at any rate ([`Builder::rate`]).
 //!
-//! A [`Fault`] changes an answer or a stream. Types of `dipc-wire` and `dipc-transport` that appear in signatures are re-exported.
+//! A [`Fault`] changes an answer or a stream: all of them, or those of some requests ([`ScopedFault`]). Types of `dipc-wire` and `dipc-transport` that appear in signatures are re-exported.
 //!
 //! ```
 //! use dipc_sim::{Fault, Runtime, Version};
@@ -75,6 +75,7 @@ mod identity;
 mod listener;
 mod port;
 mod runtime;
+mod scoped_fault;
 mod server;
 mod session;
 mod speed;
@@ -94,6 +95,7 @@ pub use error::Error;
 pub use fault::{Fault, FaultSyntax, ParseFaultError};
 pub use identity::Identity;
 pub use runtime::Runtime;
+pub use scoped_fault::ScopedFault;
 pub use speed::Speed;
 pub use state::State;
 pub use version::{ParseVersionError, Version};

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use clap::{Args, ValueHint};
-use dipc_sim::{Builder, Fault, Runtime, Speed, Version};
+use dipc_sim::{Builder, Fault, Runtime, ScopedFault, Speed, Version};
 use dipc_wire::{PortConfig, PortKind};
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -43,9 +43,9 @@ pub(crate) struct SimArgs {
     /// Which .NET: 3.1, 6, 8, 9, 10, 11 or nativeaot-9
     #[arg(long, value_name = "VERSION", default_value = "10")]
     pub(crate) version: Version,
-    /// Misbehave in this way; may be given several times
-    #[arg(long, value_name = "NAME")]
-    pub(crate) fault: Vec<Fault>,
+    /// Misbehave in this way, on all requests, those of a command or the nth; may be given several times
+    #[arg(long, value_name = "NAME[@COMMAND][#N]")]
+    pub(crate) fault: Vec<ScopedFault>,
     /// List the ways to misbehave
     #[arg(long)]
     pub(crate) list_faults: bool,
@@ -123,7 +123,7 @@ fn builder(args: &SimArgs) -> Result<Builder, Failure> {
     if let Some(rate) = args.rate {
         builder = builder.rate(rate);
     }
-    Ok(args.fault.iter().fold(builder, |builder, fault| builder.fault(*fault)))
+    Ok(args.fault.iter().fold(builder, |builder, fault| builder.scoped_fault(*fault)))
 }
 
 /// A watcher for the end of a simulation: a signal such as Ctrl-C, or the end of standard input.

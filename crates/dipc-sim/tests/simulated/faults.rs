@@ -1,5 +1,5 @@
 use crate::plain_client::{NoAnswer, ask, collect, moment, patience, recording, send, start_session, stop};
-use dipc_sim::{Fault, Runtime, Speed};
+use dipc_sim::{Fault, Runtime, ScopedFault, Speed};
 use dipc_wire::{
     Command as _, CommandId, DecodeError, HResult, ProcessInfo3, ServerError, SessionId, StopTracing,
 };
@@ -207,4 +207,20 @@ fn foreign_owner() {
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
     }
+}
+
+#[test]
+fn a_fault_on_the_nth_request_spares_all_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = Fault::Error(HResult::FAIL);
+    let builder = Runtime::builder()
+        .scoped_fault(ScopedFault::new(refused).on(ProcessInfo3::ID).nth(2))
+        .scoped_fault(ScopedFault::new(Fault::CloseAfterHeader).nth(4));
+    let runtime = builder.start_in(folder.path()).unwrap();
+    // Requests of other commands are not counted, but by a fault of all.
+    assert_eq!(ask(&runtime, &StopTracing { session: SessionId(1) }), Ok(SessionId(1)));
+    ask_info(&runtime).unwrap();
+    assert_eq!(ask(&runtime, &ProcessInfo3), Err(ServerError::new(HResult::FAIL)));
+    assert!(matches!(ask_info(&runtime), Err(NoAnswer::End(20))));
+    ask_info(&runtime).unwrap();
 }
