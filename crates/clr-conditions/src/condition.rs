@@ -1,8 +1,6 @@
 //! Conditions, and what a session has to be asked for to meet them.
 
 use clr_counters::Comparison;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
 use clr_counters::{ProviderRequest, Selection, SessionSettings};
@@ -104,7 +102,7 @@ impl Condition {
                     add(&mut requests, source(LOGGING, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS));
                 }
                 Atom::Counter { selection, .. } => {
-                    for request in selection.requests(&settings()) {
+                    for request in selection.requests(&SessionSettings::default()) {
                         add(&mut requests, request);
                     }
                 }
@@ -126,7 +124,7 @@ impl Condition {
                 }
                 Atom::Request { .. } => vec![HOSTING.to_owned()],
                 Atom::Counter { selection, .. } => {
-                    selection.requests(&settings()).into_iter().map(|request| request.name).collect()
+                    selection.requests(&SessionSettings::default()).into_iter().map(|request| request.name).collect()
                 }
                 Atom::Exit | Atom::Crash | Atom::Disconnect => continue,
             };
@@ -156,20 +154,6 @@ impl Condition {
                 _ => None,
             })
             .collect()
-    }
-}
-
-/// The settings of a session for counters: a value a second.
-fn settings() -> SessionSettings {
-    SessionSettings {
-        interval: Duration::from_secs(1),
-        max_histograms: 10,
-        max_time_series: 1000,
-        session: clr_counters::SHARED_SESSION.to_owned(),
-        // Any that no other client has.
-        client: format!("{:016x}", RandomState::new().build_hasher().finish()),
-        exponential_histograms: false,
-        list_instruments: false,
     }
 }
 
@@ -207,7 +191,7 @@ fn runtime(keywords: u64, level: u32) -> ProviderRequest {
 }
 
 fn source(name: &str, keywords: u64, level: u32, arguments: &str) -> ProviderRequest {
-    ProviderRequest { name: name.to_owned(), keywords, level, arguments: arguments.to_owned() }
+    ProviderRequest::new(name, keywords, level, arguments)
 }
 
 /// Adds a request, or joins it with the one of that provider.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, RelativeTime, Source, TimeOrder};
 
 use crate::event_counter::EventCounter;
 use crate::meter::{Instrument, MeterEvent, MeterEventKind, MeterNotice, SharedSettings};
@@ -46,12 +46,9 @@ const MOST_SESSIONS: usize = 10_000;
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut counters = Counters::new(Selection::everything());
 /// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
-/// while let Some(event) = events.next()? {
-///     counters.add(&event, |sample| {
-///         println!("{} {:?}", sample.series.name, sample.number(Aspect::Value));
-///     });
-/// }
-/// counters.finish(|sample| println!("{}", sample.series.name));
+/// counters.read_all(&mut events, |sample| {
+///     println!("{} {:?}", sample.series.name, sample.number(Aspect::Value));
+/// })?;
 /// # Ok(())
 /// # }
 /// ```
@@ -165,7 +162,23 @@ impl Counters {
         self
     }
 
-    /// Takes in an event, and hands over the samples that are complete with it.
+    /// Takes in all events that are left, and hands over all samples: [`add`](Self::add) for each event, and then
+    /// [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// Those of reading. The samples of all events before it have been handed over.
+    pub fn read_all<S: Source>(
+        &mut self,
+        events: &mut TimeOrder<S>,
+        mut emit: impl FnMut(Sample<'_>),
+    ) -> Result<(), nettrace::Error> {
+        let outcome = events.for_each(|event| self.add(&event, &mut emit));
+        self.finish(emit);
+        outcome
+    }
+
+    /// Takes in an event, and hands over the samples that are complete with it. Others wait for later events: after the last one call
+    /// [`finish`](Self::finish).
     pub fn add(&mut self, event: &Event<'_>, mut emit: impl FnMut(Sample<'_>)) {
         let time = event.relative_time();
         self.release(Some(time), &mut emit);

@@ -11,6 +11,7 @@ use nettrace::{Event, Fields, Utf16, Value};
 /// `CounterPayload` and `IncrementingCounterPayload` of dotnet/runtime's `System.Diagnostics.Tracing`: the one field `Payload` of
 /// an event named `EventCounters`, of the counter's own provider.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct EventCounter<'a> {
     /// The name by which a program refers to it.
     pub name: Utf16<'a>,

@@ -5,6 +5,7 @@
 
 /// An EventSource, or a Meter, with its counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KnownProvider {
     /// Its name.
     pub name: &'static str,
@@ -18,6 +19,7 @@ pub struct KnownProvider {
 
 /// A counter, or an instrument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KnownCounter {
     /// The name by which it is asked for.
     pub name: &'static str,

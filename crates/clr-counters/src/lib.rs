@@ -70,3 +70,8 @@ pub use sample::{Aspect, Measurement, Sample};
 pub use selection::{ProviderRequest, SHARED_SESSION, Selection, SelectionError, SessionSettings};
 pub use series::{Kind, Series, SeriesId};
 pub use thinning::Thinning;
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -16,6 +16,7 @@ const MOST_PARTS: usize = 4096;
 /// # Source
 /// `MetricsEventSource.cs` of dotnet/runtime, and what 8.0, 9.0 and 10.0 send.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct MeterEvent<'a> {
     /// The session whose request the event answers; `SHARED` for that which clients share. Empty where the event names none.
     pub session: Utf16<'a>,
@@ -47,6 +48,7 @@ pub enum MeterEventKind<'a> {
 
 /// The time that values were gathered in, as the process's clock has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Interval {
     /// Its beginning.
     pub start: Option<DateTime>,
@@ -67,6 +69,7 @@ impl Interval {
 
 /// An instrument of a Meter.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct Instrument<'a> {
     /// The name of its Meter.
     pub meter: Utf16<'a>,
@@ -90,6 +93,7 @@ pub struct Instrument<'a> {
 
 /// The value of an instrument, of one interval and one set of tags.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct MeterValue<'a> {
     /// The instrument, without what only [`MeterEventKind::InstrumentBegin`] says of it.
     pub instrument: Instrument<'a>,
@@ -137,6 +141,7 @@ pub enum MeterMeasurement {
 /// A histogram with buckets of exponential width: bucket `i` of OpenTelemetry's counts the measurements above `b^i`, up to
 /// `b^(i + 1)`, with `b = 2^(2^-scale)`. Measurements below 0 are not counted.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct ExponentialHistogram {
     /// The resolution, -11 to 20.
     pub scale: i32,
@@ -224,6 +229,7 @@ const MAX_SCALE: i32 = 20;
 
 /// The buckets of an [`ExponentialHistogram`] at some scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExponentialBuckets {
     /// The scale.
     pub scale: i32,
@@ -279,6 +285,7 @@ pub enum MeterNotice<'a> {
 
 /// The settings on which all clients of the shared session have to agree. `None`: not sent, or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub struct SharedSettings {
     /// The largest number of histograms.
     pub max_histograms: Option<u32>,

@@ -35,6 +35,7 @@ pub enum Temporality {
 
 /// A process whose metrics are exported.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Process {
     /// The process id.
     pub pid: Option<u32>,
@@ -44,13 +45,34 @@ pub struct Process {
     pub start: u64,
 }
 
+impl Process {
+    /// Returns a process that was counted from `start` on, without attributes.
+    pub fn new(pid: Option<u32>, start: u64) -> Self {
+        Self { pid, attributes: Vec::new(), start }
+    }
+
+    /// Returns the process with these attributes of the resource.
+    #[must_use]
+    pub fn with_attributes(self, attributes: Vec<(String, String)>) -> Self {
+        Self { attributes, ..self }
+    }
+}
+
 /// An `ExportMetricsServiceRequest`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// The message.
     pub bytes: Vec<u8>,
     /// The number of data points in it.
     pub points: usize,
+}
+
+impl Request {
+    /// Returns a request of these bytes, which has so many points.
+    pub const fn new(bytes: Vec<u8>, points: usize) -> Self {
+        Self { bytes, points }
+    }
 }
 
 /// The largest number of data points of a request. Receivers limit its bytes, to 20 MiB by default.

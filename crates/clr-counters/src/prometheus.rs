@@ -55,6 +55,7 @@ pub struct Exporter {
     processes: HashMap<ProcessId, Vec<(&'static str, String)>>,
     points: PointTable<SeriesName>,
     families: Families,
+    has_own_metrics: bool,
 }
 
 /// The name of a series: its family and its labels.
@@ -85,14 +86,22 @@ struct Metric<'e> {
 }
 
 impl Exporter {
-    /// Creates an exporter that keeps so many series at most. Values of others are counted, in `dipc_values_left_out_total`.
+    /// Creates an exporter that keeps so many series at most. Values of others are [counted](Self::left_out).
     pub fn new(style: NameStyle, most_series: usize) -> Self {
         Self {
             style,
             processes: HashMap::new(),
             points: PointTable::new(most_series),
             families: Families::default(),
+            has_own_metrics: false,
         }
+    }
+
+    /// The same exporter, which also writes two families of its own, after all others: `dipc_series`, the series that are written, and
+    /// `dipc_values_left_out_total`, [`left_out`](Self::left_out). No series has these names in any case.
+    #[must_use]
+    pub fn with_own_metrics(self) -> Self {
+        Self { has_own_metrics: true, ..self }
     }
 
     /// States which process the samples of a number are of. Series that it had end.
@@ -113,7 +122,7 @@ impl Exporter {
     /// Takes in a sample.
     pub fn add(&mut self, process: ProcessId, sample: &Sample<'_>, now: Duration) {
         let key = PointKey { process, series: sample.id };
-        let Self { style, processes, points, families } = self;
+        let Self { style, processes, points, families, .. } = self;
         points.add(key, sample, now, || {
             let labels = processes.get(&process).map_or(&[][..], Vec::as_slice);
             describe(*style, families, labels, sample)
@@ -128,12 +137,13 @@ impl Exporter {
     /// Writes all series that have not ended.
     pub fn encode(&self, format: Format, now: Duration) -> Vec<u8> {
         let metrics = self.metrics(now);
+        let left_out = self.has_own_metrics.then(|| self.left_out());
         match format {
             Format::Text | Format::OpenMetrics => {
-                text::encode(&metrics, self.left_out(), format == Format::OpenMetrics).into_bytes()
+                text::encode(&metrics, left_out, format == Format::OpenMetrics).into_bytes()
             }
             #[cfg(feature = "protobuf")]
-            Format::Protobuf => protobuf::encode(&metrics, self.left_out()),
+            Format::Protobuf => protobuf::encode(&metrics, left_out),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::series::{Series, SeriesId};
 
 /// A value of a series.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Sample<'s> {
     /// The time of the event.
     pub time: RelativeTime,
@@ -24,6 +25,24 @@ pub struct Sample<'s> {
     pub nominal_interval: Option<Duration>,
     /// The value.
     pub measurement: &'s Measurement,
+}
+
+impl<'s> Sample<'s> {
+    /// Returns a sample, whose interval is not known.
+    pub const fn new(
+        time: RelativeTime,
+        id: SeriesId,
+        series: &'s Series,
+        measurement: &'s Measurement,
+    ) -> Self {
+        Self { time, id, series, interval: None, nominal_interval: None, measurement }
+    }
+
+    /// Returns the sample with an interval that passed as it was asked for.
+    #[must_use]
+    pub const fn with_interval(self, interval: Duration) -> Self {
+        Self { interval: Some(interval), nominal_interval: Some(interval), ..self }
+    }
 }
 
 /// The measurement of a sample, as the runtime sent it.

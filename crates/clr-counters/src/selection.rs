@@ -1,9 +1,11 @@
 //! The choice of counters, in the syntax of dotnet-counters' `--counters`.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::Duration;
 
 use crate::known;
-use crate::meter::METRICS_PROVIDER;
+use crate::meter::{METRICS_PROVIDER, SharedSettings};
 
 /// The counters that a list names: `provider`, or `provider[counter,counter]`, separated by commas.
 ///
@@ -67,7 +69,11 @@ pub enum SelectionError {
 }
 
 /// The request of a session to one provider.
+///
+/// With feature `dipc-wire` it converts into `dipc_wire::ProviderConfig`, and the requests of a [`Selection`] are an argument of
+/// `dipc_client::SessionConfig::new`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProviderRequest {
     /// The provider's name.
     pub name: String,
@@ -79,8 +85,43 @@ pub struct ProviderRequest {
     pub arguments: String,
 }
 
+#[cfg(feature = "dipc-wire")]
+#[cfg_attr(docsrs, doc(cfg(feature = "dipc-wire")))]
+impl From<ProviderRequest> for dipc_wire::ProviderConfig {
+    fn from(request: ProviderRequest) -> Self {
+        let ProviderRequest { name, keywords, level, arguments } = request;
+        Self { keywords, level, name, arguments }
+    }
+}
+
+#[cfg(feature = "dipc-wire")]
+#[cfg_attr(docsrs, doc(cfg(feature = "dipc-wire")))]
+impl From<ProviderRequest> for dipc_wire::FilteredProviderConfig {
+    fn from(request: ProviderRequest) -> Self {
+        dipc_wire::ProviderConfig::from(request).into()
+    }
+}
+
+impl ProviderRequest {
+    /// Returns the request for a provider's events.
+    pub fn new(name: impl Into<String>, keywords: u64, level: u32, arguments: impl Into<String>) -> Self {
+        Self { name: name.into(), keywords, level, arguments: arguments.into() }
+    }
+}
+
 /// The settings of a session that has counters.
+///
+/// ```
+/// use std::time::Duration;
+/// use clr_counters::{Selection, SessionSettings};
+///
+/// let settings = SessionSettings::default().with_interval(Duration::from_secs(5));
+/// let requests = Selection::parse("MyApp")?.requests(&settings);
+/// assert_eq!(requests[0].arguments, "EventCounterIntervalSec=5");
+/// # Ok::<(), clr_counters::SelectionError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct SessionSettings {
     /// The interval between values; at least 0.1 seconds are sent.
     pub interval: Duration,
@@ -96,6 +137,86 @@ pub struct SessionSettings {
     pub exponential_histograms: bool,
     /// Whether to ask for the list of all instruments of the process, and not for their values.
     pub list_instruments: bool,
+}
+
+impl Default for SessionSettings {
+    /// dotnet-counters' settings: a value a second, 10 histograms and 1000 time series, in the shared session. The client has a name that
+    /// no other has, so that the Meters' session ends with this one.
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(1),
+            max_histograms: 10,
+            max_time_series: 1000,
+            session: SHARED_SESSION.to_owned(),
+            client: unique_name(),
+            exponential_histograms: false,
+            list_instruments: false,
+        }
+    }
+}
+
+/// Returns a name that no other client has: the keys of a new hasher are random.
+fn unique_name() -> String {
+    let number = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", number(), number())
+}
+
+impl SessionSettings {
+    /// The same settings with another [`interval`](Self::interval).
+    #[must_use]
+    pub fn with_interval(self, interval: Duration) -> Self {
+        Self { interval, ..self }
+    }
+
+    /// The same settings with another [`max_histograms`](Self::max_histograms).
+    #[must_use]
+    pub fn with_max_histograms(self, max_histograms: u32) -> Self {
+        Self { max_histograms, ..self }
+    }
+
+    /// The same settings with another [`max_time_series`](Self::max_time_series).
+    #[must_use]
+    pub fn with_max_time_series(self, max_time_series: u32) -> Self {
+        Self { max_time_series, ..self }
+    }
+
+    /// The same settings with another [`exponential_histograms`](Self::exponential_histograms).
+    #[must_use]
+    pub fn with_exponential_histograms(self, exponential_histograms: bool) -> Self {
+        Self { exponential_histograms, ..self }
+    }
+
+    /// The same settings with another [`list_instruments`](Self::list_instruments).
+    #[must_use]
+    pub fn with_list_instruments(self, list_instruments: bool) -> Self {
+        Self { list_instruments, ..self }
+    }
+
+    /// The same settings with another [`session`](Self::session).
+    #[must_use]
+    pub fn with_session(self, session: impl Into<String>) -> Self {
+        Self { session: session.into(), ..self }
+    }
+
+    /// The same settings with another [`client`](Self::client).
+    #[must_use]
+    pub fn with_client(self, client: impl Into<String>) -> Self {
+        Self { client: client.into(), ..self }
+    }
+
+    /// The settings that the shared session has, as far as they are known, for another client: with them a session is
+    /// accepted that [was refused](crate::Notice::OtherSettings).
+    #[must_use]
+    pub fn adopt(self, shared: &SharedSettings) -> Self {
+        let interval = shared.refresh_interval.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        Self {
+            interval: interval.unwrap_or(self.interval),
+            max_histograms: shared.max_histograms.unwrap_or(self.max_histograms),
+            max_time_series: shared.max_time_series.unwrap_or(self.max_time_series),
+            client: unique_name(),
+            ..self
+        }
+    }
 }
 
 /// The session of Meters that clients share (8.0 and later).
@@ -331,15 +452,7 @@ mod tests {
 
     #[test]
     fn a_session_asks_for_what_dotnet_counters_asks_for() {
-        let settings = SessionSettings {
-            interval: Duration::from_secs(1),
-            max_histograms: 10,
-            max_time_series: 1000,
-            session: "S".into(),
-            client: "C".into(),
-            exponential_histograms: false,
-            list_instruments: false,
-        };
+        let settings = SessionSettings::default().with_session("S").with_client("C");
         let selection = Selection::parse(r"System.Runtime,EventCounters\Old,Workload.Meter").unwrap();
         let requests = selection.requests(&settings);
         let names: Vec<_> =
@@ -363,6 +476,23 @@ mod tests {
         // An interval of nothing ends some runtimes: it is never asked for.
         let none = SessionSettings { interval: Duration::ZERO, ..settings };
         assert_eq!(selection.requests(&none)[0].arguments, "EventCounterIntervalSec=0.1");
+    }
+
+    #[test]
+    fn no_two_clients_have_one_name() {
+        let [one, other] = [(); 2].map(|()| SessionSettings::default());
+        assert_ne!(one.client, other.client);
+        assert_eq!(one, other.with_client(&*one.client));
+    }
+
+    #[cfg(feature = "dipc-wire")]
+    #[test]
+    fn requests_are_providers_of_a_session() {
+        let request = ProviderRequest::new("P", 3, 4, "a=b");
+        let config: dipc_wire::FilteredProviderConfig = request.into();
+        assert_eq!(config.filter, dipc_wire::EventFilter::default());
+        let dipc_wire::ProviderConfig { keywords, level, name, arguments } = config.provider;
+        assert_eq!((&*name, keywords, level, &*arguments), ("P", 3, 4, "a=b"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::sample::Aspect;
 
 /// A counter or an instrument, with one set of tags.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Series {
     /// The process, where a recording has several.
     pub process_id: Option<u64>,
@@ -41,6 +42,28 @@ pub struct Series {
     pub kind: Kind,
     /// The time by which people are to see a rate, as `00:01:00`; of EventCounters that are sums, else empty.
     pub display_rate_time_scale: String,
+}
+
+impl Series {
+    /// Returns a series without tags, whose other texts are empty.
+    pub fn new(provider: impl Into<String>, name: impl Into<String>, kind: Kind) -> Self {
+        Self {
+            process_id: None,
+            provider: provider.into(),
+            meter_version: String::new(),
+            name: name.into(),
+            display_name: String::new(),
+            unit: String::new(),
+            description: String::new(),
+            tags: String::new(),
+            instrument_tags: String::new(),
+            meter_tags: String::new(),
+            instrument_id: None,
+            instrument_type: String::new(),
+            kind,
+            display_rate_time_scale: String::new(),
+        }
+    }
 }
 
 /// The kind of a series' values.

@@ -20,13 +20,28 @@ fn recording(name: &str) -> Vec<u8> {
     bytes
 }
 
-fn read(bytes: &[u8], mut emit: impl FnMut(Sample<'_>)) -> Counters {
+/// The number of samples of a recording of testdata, without those that wait at its end and with them.
+fn sample_counts(name: &str) -> (u32, u32) {
+    let bytes = recording(&format!("../traces/{name}.nettrace.xz"));
+    let mut counters = Counters::new(Selection::everything());
+    let mut events = nettrace::Reader::new(&*bytes).unwrap().in_time_order();
+    let (mut added, mut all) = (0, 0);
+    events.for_each(|event| counters.add(&event, |_| added += 1)).unwrap();
+    read(&bytes, |_| all += 1);
+    (added, all)
+}
+
+#[test]
+fn a_recording_that_is_read_at_once_has_the_samples_that_wait_at_its_end() {
+    // Counters that are asked for each second, in a recording that ends before the second value.
+    assert_eq!(sample_counts("net10-all"), (0, 31));
+    assert_eq!(sample_counts("net10-counters"), (126, 126));
+}
+
+fn read(bytes: &[u8], emit: impl FnMut(Sample<'_>)) -> Counters {
     let mut counters = Counters::new(Selection::everything());
     let mut events = nettrace::Reader::new(bytes).unwrap().in_time_order();
-    while let Some(event) = events.next().unwrap() {
-        counters.add(&event, &mut emit);
-    }
-    counters.finish(emit);
+    counters.read_all(&mut events, emit).unwrap();
     counters
 }
 
@@ -53,7 +68,7 @@ fn json_is_that_of_the_tool() {
     let mut times =
         expected.split("\"timestamp\": \"").skip(1).map(|rest| rest.split_once('"').unwrap().0.to_owned());
     let mut json = Vec::new();
-    let head = JsonHead { target: "dotnet", start: "2026-11-21T09:19:35.8802524+00:00" };
+    let head = JsonHead::new("dotnet", "2026-11-21T09:19:35.8802524+00:00");
     write_json_head(&mut json, head).unwrap();
     let mut is_first = true;
     read(&recording("net10-json.nettrace.xz"), |sample| {

@@ -20,22 +20,14 @@ fn status(name: &str) -> u64 {
 }
 
 fn series(number: u32) -> Series {
-    Series {
-        process_id: None,
-        provider: "Shop.Orders".to_owned(),
-        meter_version: "1.0".to_owned(),
-        name: format!("shop.orders.{}", number % 50),
-        display_name: String::new(),
-        unit: "{order}".to_owned(),
-        description: "Orders that customers gave.".to_owned(),
-        tags: format!("city=Oslo,customer={number}"),
-        instrument_tags: String::new(),
-        meter_tags: String::new(),
-        instrument_id: Some(i32::try_from(number % 50).unwrap()),
-        instrument_type: "Counter`1".to_owned(),
-        kind: Kind::Counter,
-        display_rate_time_scale: String::new(),
-    }
+    let mut series = Series::new("Shop.Orders", format!("shop.orders.{}", number % 50), Kind::Counter);
+    series.meter_version = "1.0".to_owned();
+    series.unit = "{order}".to_owned();
+    series.description = "Orders that customers gave.".to_owned();
+    series.tags = format!("city=Oslo,customer={number}");
+    series.instrument_id = Some(i32::try_from(number % 50).unwrap());
+    series.instrument_type = "Counter`1".to_owned();
+    series
 }
 
 /// Three minutes of 10,000 series at a second, scraped and pushed every ten seconds: their memory is bounded and stays the same. Then
@@ -54,15 +46,8 @@ fn ten_thousand_series_at_a_second_take_the_same_memory_after_three_minutes() {
         let now = Duration::from_secs(seconds);
         let (increment, total) = (Some(1.0), None);
         let measurement = Measurement::Meter(MeterMeasurement::Counter { increment, total });
-        let interval = Some(Duration::from_secs(1));
-        let sample = Sample {
-            time: RelativeTime::START,
-            id: SeriesId(id),
-            series: of,
-            interval,
-            nominal_interval: interval,
-            measurement: &measurement,
-        };
+        let sample = Sample::new(RelativeTime::START, SeriesId(id), of, &measurement)
+            .with_interval(Duration::from_secs(1));
         scraped.add(process, &sample, now);
         pushed.add(process, &sample, now);
         let mut sizes = (0, 0);

@@ -9,11 +9,19 @@ use crate::dotnet_counters::row::Row;
 
 /// The beginning of a file.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct JsonHead<'h> {
     /// The name of the process.
     pub target: &'h str,
     /// The time of the start, as `2026-11-21T09:19:35.8802524+00:00`.
     pub start: &'h str,
+}
+
+impl<'h> JsonHead<'h> {
+    /// Returns the beginning of the file of a process.
+    pub const fn new(target: &'h str, start: &'h str) -> Self {
+        Self { target, start }
+    }
 }
 
 /// Writes the beginning of a file.

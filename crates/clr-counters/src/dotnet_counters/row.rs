@@ -10,6 +10,7 @@ use crate::sample::{Measurement, Sample};
 
 /// A row of dotnet-counters' files.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Row<'s> {
     /// The EventSource, or the Meter.
     pub provider: &'s str,

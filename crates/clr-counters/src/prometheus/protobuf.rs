@@ -105,8 +105,8 @@ use message::{BucketSpan, Histogram, LabelPair, MetricFamily, Number, Quantile, 
 const MAX_SCHEMA: i32 = 8;
 const MIN_SCHEMA: i32 = -4;
 
-/// Writes metrics, which come by family: each family's message behind its length.
-pub(super) fn encode(metrics: &[Metric<'_>], left_out: u64) -> Vec<u8> {
+/// Writes metrics, which come by family: each family's message behind its length. With `left_out`, also those of the exporter itself.
+pub(super) fn encode(metrics: &[Metric<'_>], left_out: Option<u64>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut write = |family: MetricFamily| bytes.extend(family.encode_length_delimited_to_vec());
     for family in metrics.chunk_by(|metric, next| metric.family.name == next.family.name) {
@@ -118,6 +118,7 @@ pub(super) fn encode(metrics: &[Metric<'_>], left_out: u64) -> Vec<u8> {
             write(MetricFamily { metric, unit: of.unit.clone(), ..head });
         }
     }
+    let Some(left_out) = left_out else { return bytes };
     let number =
         |value| vec![message::Metric { gauge: Some(Number { value }), ..message::Metric::default() }];
     #[allow(clippy::cast_precision_loss, reason = "below 2^53")]

@@ -13,7 +13,7 @@ const NOW: Duration = Duration::from_secs(5);
 
 /// The text of samples of one process.
 fn text(style: NameStyle, format: Format, samples: &[(Series, Measurement)]) -> String {
-    let mut exporter = Exporter::new(style, 100);
+    let mut exporter = Exporter::new(style, 100).with_own_metrics();
     exporter.begin_process(ProcessId(1), Some("my app"), Some(42));
     for (id, (series, measurement)) in (0..).zip(samples) {
         exporter.add(ProcessId(1), &sample(id, series, measurement), NOW);
@@ -101,6 +101,15 @@ fn dotnet_monitors_names_are_that_tools() {
         format!(r#"systemruntime_orders__order_{{{process},city="Oslo"}} 2.0"#),
     ];
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn an_exporter_writes_nothing_of_its_own_unasked() {
+    let exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
+    assert_eq!(exporter.encode(Format::Text, NOW), b"");
+    assert_eq!(exporter.encode(Format::OpenMetrics, NOW), b"# EOF\n");
+    #[cfg(feature = "protobuf")]
+    assert_eq!(exporter.encode(Format::Protobuf, NOW), b"");
 }
 
 /// Prometheus refuses all metrics for a name that is none, and for a family that is there twice.

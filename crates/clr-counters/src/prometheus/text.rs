@@ -7,8 +7,8 @@ use crate::point::PointValue;
 use crate::prometheus::Metric;
 use crate::prometheus::family::FamilyKind;
 
-/// Writes metrics, which come by family.
-pub(super) fn encode(metrics: &[Metric<'_>], left_out: u64, is_open_metrics: bool) -> String {
+/// Writes metrics, which come by family; with `left_out`, also those of the exporter itself.
+pub(super) fn encode(metrics: &[Metric<'_>], left_out: Option<u64>, is_open_metrics: bool) -> String {
     let mut writer = Writer { text: String::new(), is_open_metrics };
     let mut family = None;
     for metric in metrics {
@@ -19,11 +19,13 @@ pub(super) fn encode(metrics: &[Metric<'_>], left_out: u64, is_open_metrics: boo
         }
         writer.metric(metric);
     }
-    writer.head("dipc_series", FamilyKind::Gauge, "", "Series that are served.");
-    writer.line("dipc_series", "", metrics.len());
-    let help = "Values that are left out, of more series than are kept.";
-    writer.head("dipc_values_left_out", FamilyKind::Counter, "", help);
-    writer.line("dipc_values_left_out_total", "", left_out);
+    if let Some(left_out) = left_out {
+        writer.head("dipc_series", FamilyKind::Gauge, "", "Series that are served.");
+        writer.line("dipc_series", "", metrics.len());
+        let help = "Values that are left out, of more series than are kept.";
+        writer.head("dipc_values_left_out", FamilyKind::Counter, "", help);
+        writer.line("dipc_values_left_out_total", "", left_out);
+    }
     if is_open_metrics {
         writer.text.push_str("# EOF\n");
     }

@@ -151,7 +151,7 @@ impl SampleConsumer for Pushed {
             self.push();
         }
         let attributes = self.attributes(process);
-        let of_request = otlp::Process { pid: process.pid(info), attributes, start: unix_time() };
+        let of_request = otlp::Process::new(process.pid(info), unix_time()).with_attributes(attributes);
         self.exporter.begin_process(process.id(), of_request);
         Ok(())
     }

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
         Names::DotnetMonitor => NameStyle::DotnetMonitor,
     };
     let most = usize::try_from(args.max_series).unwrap_or(usize::MAX);
-    let exporter = Arc::new(Mutex::new(Exporter::new(style, most)));
+    let exporter = Arc::new(Mutex::new(Exporter::new(style, most).with_own_metrics()));
     let start = Instant::now();
     let unheard = |error: std::io::Error| {
         Failure::new(Exit::Failed, format_args!("counters: --listen {}: {error}", args.listen))

@@ -63,10 +63,8 @@ impl<W: Write> CounterFile<W> {
             CounterFormat::Csv => out.write_all(CSV_HEAD.as_bytes())?,
             CounterFormat::Json => {
                 let start = origin.clock.json(RelativeTime::START);
-                write_json_head(
-                    &mut out,
-                    JsonHead { target: origin.process.as_deref().unwrap_or_default(), start: &start },
-                )?;
+                let target = origin.process.as_deref().unwrap_or_default();
+                write_json_head(&mut out, JsonHead::new(target, &start))?;
             }
             CounterFormat::Jsonl => {}
         }

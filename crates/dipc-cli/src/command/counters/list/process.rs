@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{ListArgs, ListedProvider};
 use crate::args::format::Format;
-use crate::command::counters::live::session::{adopt, config, settings};
+use crate::command::counters::live::session::config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
@@ -61,7 +61,7 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
         Some(selection) => everything.and(selection.clone()),
         None => everything,
     };
-    let mut settings = SessionSettings { list_instruments: true, ..settings(INTERVAL) };
+    let mut settings = SessionSettings::default().with_interval(INTERVAL).with_list_instruments(true);
     let mut is_first = true;
     loop {
         let session = start_unless_interrupted(&source.target, &config(&selection, &settings), interrupts)?;
@@ -86,7 +86,7 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
         let listener = stream.consumer;
         if let Some(expected) = listener.expected.filter(|_| is_first) {
             is_first = false;
-            settings = adopt(settings, expected);
+            settings = settings.adopt(&expected);
             continue;
         }
         end.report("its counters so far are listed", "listed")?;

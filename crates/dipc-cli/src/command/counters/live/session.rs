@@ -7,11 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use clr_counters::{
-    Condition, Counters, Notice, SHARED_SESSION, Sample, Selection, SessionSettings, SharedSettings, Thinning,
+    Condition, Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning,
 };
 use dipc_client::{Rundown, SessionConfig};
-use dipc_wire::ProviderConfig;
-use uuid::Uuid;
 
 use super::{LiveArgs, Process, SampleConsumer};
 use crate::exit::{Exit, Failure};
@@ -122,12 +120,11 @@ pub(super) fn watch<C: SampleConsumer>(
     let selection = args.selection.counters.clone().unwrap_or_default();
     let awaited = args.until.as_ref().map(|condition| condition.selection().unwrap_or(selection.clone()));
     let requested = awaited.iter().cloned().fold(selection.clone(), Selection::and);
-    let mut settings = SessionSettings {
-        max_histograms: args.max_histograms,
-        max_time_series: args.max_time_series,
-        exponential_histograms: shared.gate().consumer.wants_exponential_histograms(),
-        ..settings(args.refresh_interval)
-    };
+    let mut settings = SessionSettings::default()
+        .with_interval(args.refresh_interval)
+        .with_max_histograms(args.max_histograms)
+        .with_max_time_series(args.max_time_series)
+        .with_exponential_histograms(shared.gate().consumer.wants_exponential_histograms());
     let mut is_first = true;
     loop {
         let session = start_unless(&source.target, &config(&requested, &settings), || shared.is_over())?;
@@ -157,7 +154,7 @@ pub(super) fn watch<C: SampleConsumer>(
         let end = recorder::run(session, &mut stream, &limits)?;
         if let Some(expected) = stream.expected.take().filter(|_| is_first) {
             is_first = false;
-            settings = adopt(settings, expected);
+            settings = settings.adopt(&expected);
             messages::detail(format_args!(
                 "The Meters' shared session has other settings; asking again: {settings:?}"
             ));
@@ -167,47 +164,12 @@ pub(super) fn watch<C: SampleConsumer>(
     }
 }
 
-/// Returns the settings of the session that clients share, for this client.
-pub(in crate::command::counters) fn settings(interval: Duration) -> SessionSettings {
-    SessionSettings {
-        interval,
-        max_histograms: 10,
-        max_time_series: 1000,
-        session: SHARED_SESSION.to_owned(),
-        client: Uuid::new_v4().to_string(),
-        exponential_histograms: false,
-        list_instruments: false,
-    }
-}
-
-/// Returns the settings that the shared session has, as far as they are known.
-pub(in crate::command::counters) fn adopt(
-    settings: SessionSettings,
-    expected: SharedSettings,
-) -> SessionSettings {
-    let interval = expected.refresh_interval.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    SessionSettings {
-        interval: interval.unwrap_or(settings.interval),
-        max_histograms: expected.max_histograms.unwrap_or(settings.max_histograms),
-        max_time_series: expected.max_time_series.unwrap_or(settings.max_time_series),
-        client: Uuid::new_v4().to_string(),
-        ..settings
-    }
-}
-
 /// Returns the configuration of a session that has the counters.
 pub(in crate::command::counters) fn config(
     selection: &Selection,
     settings: &SessionSettings,
 ) -> SessionConfig {
-    let requests = selection.requests(settings).into_iter();
-    let providers = requests.map(|request| ProviderConfig {
-        keywords: request.keywords,
-        level: request.level,
-        name: request.name,
-        arguments: request.arguments,
-    });
-    SessionConfig::new(providers).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
+    SessionConfig::new(selection.requests(settings)).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
 }
 
 /// The stream of a session of counters.

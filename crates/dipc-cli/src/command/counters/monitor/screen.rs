@@ -228,22 +228,11 @@ mod tests {
     use crate::inspect::counters::Clock;
 
     fn series(provider: &str, name: &str, unit: &str, tags: &str, kind: Kind) -> Series {
-        Series {
-            process_id: Some(7),
-            provider: provider.into(),
-            meter_version: String::new(),
-            name: name.into(),
-            display_name: String::new(),
-            unit: unit.into(),
-            description: String::new(),
-            tags: tags.into(),
-            instrument_tags: String::new(),
-            meter_tags: String::new(),
-            instrument_id: None,
-            instrument_type: String::new(),
-            kind,
-            display_rate_time_scale: String::new(),
-        }
+        let mut series = Series::new(provider, name, kind);
+        series.process_id = Some(7);
+        series.unit = unit.into();
+        series.tags = tags.into();
+        series
     }
 
     /// A model of three intervals.
@@ -269,14 +258,13 @@ mod tests {
                 });
                 model.add(
                     &process,
-                    &Sample {
-                        time: RelativeTime::after_start(Duration::from_secs(1)),
-                        id: SeriesId(id),
+                    &Sample::new(
+                        RelativeTime::after_start(Duration::from_secs(1)),
+                        SeriesId(id),
                         series,
-                        interval: Some(Duration::from_secs(1)),
-                        nominal_interval: Some(Duration::from_secs(1)),
-                        measurement: &measurement,
-                    },
+                        &measurement,
+                    )
+                    .with_interval(Duration::from_secs(1)),
                 );
             }
         }
@@ -287,14 +275,13 @@ mod tests {
     fn add(model: &mut Model, process: &Process, series: &Series, id: u32, measurement: &Measurement) {
         model.add(
             process,
-            &Sample {
-                time: RelativeTime::after_start(Duration::from_secs(1)),
-                id: SeriesId(id),
+            &Sample::new(
+                RelativeTime::after_start(Duration::from_secs(1)),
+                SeriesId(id),
                 series,
-                interval: Some(Duration::from_secs(2)),
-                nominal_interval: Some(Duration::from_secs(2)),
                 measurement,
-            },
+            )
+            .with_interval(Duration::from_secs(2)),
         );
     }
 
@@ -376,14 +363,10 @@ mod tests {
         }
         assert!(!lines.contains('\u{1b}'));
         // The buckets of 1, 2, 3, 4 and 5, as a test of dotnet/runtime has them.
-        let histogram = clr_counters::ExponentialHistogram {
-            sum: 15.0,
-            count: 5,
-            max: 5.0,
-            min: 1.0,
-            buckets: vec![1, 1, 2, 1],
-            ..Default::default()
-        };
+        let mut histogram = clr_counters::ExponentialHistogram::default();
+        (histogram.sum, histogram.count) = (15.0, 5);
+        (histogram.min, histogram.max) = (1.0, 5.0);
+        histogram.buckets = vec![1, 1, 2, 1];
         add(
             &mut model,
             &process,

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn request(bytes: usize) -> Request {
-        Request { bytes: vec![0; bytes], points: 10 }
+        Request::new(vec![0; bytes], 10)
     }
 
     #[test]
