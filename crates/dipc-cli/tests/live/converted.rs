@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::page_data::page_data;
 use crate::ports::words;
-use crate::program::{Running, dipc, run, stat};
+use crate::program::{Running, await_next_request, dipc, run, stat};
 use crate::runtime::Runtime;
 use crate::workload::Workload;
 
@@ -141,8 +141,7 @@ fn ctrl_c_leaves_the_recording_and_a_profile_with_names() {
         running.until_recorded(&file, 1 << 16);
         std::thread::sleep(Duration::from_millis(20));
     }
-    // A second interrupt counts a second after the first.
-    std::thread::sleep(Duration::from_millis(1100));
+    await_next_request();
     running.signal(Signal::INT);
     // 128 and SIGKILL, as shells have it.
     running.finish().with_code(137);

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::program::{Finished, Running, Stat, dipc, run, stat};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::{McpServer, Target, WebServer, Workload};
+use crate::workload::{McpServer, Target, WebServer, Workload, await_flush, await_providers};
 
 on_each_runtime!(
     a_signal_and_the_end_of_the_process_leave_snapshots,
@@ -107,10 +107,7 @@ fn a_signal_and_the_end_of_the_process_leave_snapshots(runtime: Runtime) {
         arguments.extend(["--profile", "dotnet-common,dotnet-sampled-thread-time"]);
     }
     let mut flight = Flight::start(workload.pid(), &arguments);
-    if runtime == Runtime::Net3_1 {
-        // It answers before all providers are enabled.
-        std::thread::sleep(Duration::from_secs(1));
-    }
+    await_providers(runtime);
     workload.run("spin 1000");
     workload.run("flood 2 500");
     // Runtimes send what they have ten times a second: the snapshot waits for it.
@@ -118,7 +115,7 @@ fn a_signal_and_the_end_of_the_process_leave_snapshots(runtime: Runtime) {
     flight.until("Snapshot", 1);
     workload.run("flood 1 300");
     workload.run("spin 1000");
-    std::thread::sleep(Duration::from_millis(500));
+    await_flush();
     workload.kill();
     let (snapshots, _folder) = flight.finish(6);
     let [asked, crash] = &snapshots[..] else { panic!("{snapshots:?}") };
@@ -139,9 +136,7 @@ fn an_exception_leaves_a_snapshot_and_the_end(runtime: Runtime) {
     let arguments = ["--keep", "8MB", "--profile", "gc-collect", "--snapshot-on", condition];
     let more = ["--after", "1s", "--max-snapshots", "1"];
     let mut flight = Flight::start(workload.pid(), &[&arguments[..], &more[..]].concat());
-    if runtime == Runtime::Net3_1 {
-        std::thread::sleep(Duration::from_secs(1));
-    }
+    await_providers(runtime);
     workload.run("throw 3");
     flight.until("Snapshot", 1);
     let (snapshots, _folder) = flight.finish(0);
@@ -156,13 +151,13 @@ fn an_exception_leaves_a_snapshot_and_the_end(runtime: Runtime) {
 fn the_oldest_events_go_and_their_names_stay() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let mut flight = Flight::start(workload.pid(), &["--keep", "2s"]);
-    // The session that makes the runtime tell of what it compiles begins a moment later.
+    // The session that makes the runtime tell of what it compiles begins a moment later, and nothing says when.
     std::thread::sleep(Duration::from_secs(1));
     // Compiled now, and dropped before the snapshot.
     workload.run("spin 500");
     workload.run("jit 5");
     workload.run("spin 5000");
-    std::thread::sleep(Duration::from_millis(300));
+    await_flush();
     flight.running.signal(Signal::QUIT);
     flight.until("Snapshot", 1);
     workload.kill();
@@ -209,6 +204,7 @@ fn crashed(way: &str, limit: Option<&str>) -> Option<(PathBuf, String, tempfile:
     let flight = Flight::start(target.pid(), &["--keep", "30s,64MB"]);
     target.send("go");
     if way == "kill" {
+        // It works by itself, and the work of these seconds is what has to be left.
         std::thread::sleep(Duration::from_millis(2500));
         target.kill();
     }
@@ -325,13 +321,13 @@ fn a_killed_program_of_net10_leaves_its_last_seconds() {
     for id in 0..40 {
         server.request(100 + id, "tools/list", "{}");
     }
-    std::thread::sleep(Duration::from_millis(500));
+    await_flush();
     flight.running.signal(Signal::USR1);
     flight.until("Snapshot", 1);
     for id in 0..40 {
         server.request(200 + id, "tools/list", "{}");
     }
-    std::thread::sleep(Duration::from_millis(500));
+    await_flush();
     server.kill();
     let (snapshots, _folder) = flight.finish(6);
     assert_eq!(snapshots.len(), 2);
@@ -363,7 +359,7 @@ fn a_recording_that_goes_on_in_new_files_has_names_and_all_events_in_them() {
         assert!(Instant::now() < deadline, "no file is begun");
         std::thread::sleep(Duration::from_millis(10));
     }
-    // The runtime lists its methods meanwhile.
+    // The runtime lists its methods meanwhile, in a session that nothing shows.
     std::thread::sleep(Duration::from_millis(500));
     let mut ticks = 0;
     while files().len() < 3 {

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::loss::FLOOD;
-use crate::program::{Recorded, Recording, Running, dipc};
+use crate::program::{Recorded, Recording, Running, await_next_request, dipc};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::Workload;
 
@@ -55,8 +55,7 @@ fn a_second_interrupt_keeps_what_is_there(runtime: Runtime) {
     // A stopped process answers no request to stop the session.
     workload.halt();
     recording.signal(Signal::INT);
-    // Sooner it would count as one with the first.
-    std::thread::sleep(Duration::from_millis(1100));
+    await_next_request();
     recording.signal(Signal::INT);
     let recorded = recording.finish();
     assert_cut(&recorded);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::bad_files::recording;
 use crate::program::{Finished, Recorded, Recording, run};
 use crate::runtime::{Runtime, testdata};
-use crate::workload::Target;
+use crate::workload::{Target, await_providers};
 
 fn lines_of(name: &str) -> PathBuf {
     testdata().join("workload/lines").join(name)
@@ -186,10 +186,7 @@ fn live(runtime: Runtime, assembly: &str) {
     assert_eq!(target.line(), "ready");
     let arguments = ["--profile", "dotnet-sampled-thread-time", "--clrevents", "exception"];
     let recording = Recording::start(target.pid(), &arguments);
-    if runtime == Runtime::Net3_1 {
-        // It answers before all providers are enabled.
-        std::thread::sleep(std::time::Duration::from_secs(1));
-    }
+    await_providers(runtime);
     let printed = work(&mut target);
     let events = exceptions(&recording.interrupt());
     // 3.1 takes where it goes on for where it threw.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::program::{dipc, run};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::{McpServer, Workload};
+use crate::workload::{McpServer, Workload, await_providers};
 
 on_each_runtime!(
     events_are_shown_within_a_second,
@@ -45,11 +45,15 @@ impl Live {
     }
 
     /// Starts it for a process, with lines of JSON.
-    fn of(pid: u32, arguments: &[&str]) -> Self {
+    fn of_pid(pid: u32, arguments: &[&str]) -> Self {
         let pid = pid.to_string();
-        let live = Self::start(&[&["-p", &pid, "--format", "jsonl"], arguments].concat());
-        // 3.1 answers before all providers are enabled.
-        std::thread::sleep(Duration::from_secs(1));
+        Self::start(&[&["-p", &pid, "--format", "jsonl"], arguments].concat())
+    }
+
+    /// The same for the workload, with the events of what it does from now on.
+    fn of(workload: &Workload, arguments: &[&str]) -> Self {
+        let live = Self::of_pid(workload.pid(), arguments);
+        await_providers(workload.runtime());
         live
     }
 
@@ -109,7 +113,7 @@ const TYPED: [&str; 2] = ["--provider", "Workload-Typed"];
 
 fn events_are_shown_within_a_second(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
-    let live = Live::of(workload.pid(), &TYPED);
+    let live = Live::of(&workload, &TYPED);
     let start = live.said.split("Started        : ").nth(1).unwrap().split(',').next().unwrap();
     let start = SystemTime::from(start.parse::<jiff::Timestamp>().unwrap());
     let mut shortest = Duration::MAX;
@@ -141,7 +145,7 @@ fn events_are_shown_within_a_second(runtime: Runtime) {
 
 fn collections_and_exceptions_are_shown_unless_others_are_asked_for(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
-    let live = Live::of(workload.pid(), &[]);
+    let live = Live::of(&workload, &[]);
     workload.run("gc 2 1");
     workload.run("throw 1");
     let events = live.until("Exception/Start");
@@ -158,7 +162,7 @@ fn collections_and_exceptions_are_shown_unless_others_are_asked_for(runtime: Run
     assert_eq!(live.interrupt().0, 0);
 
     // Ticks of allocation are verbose, which the filter asks for.
-    let live = Live::of(workload.pid(), &["--event", "GC/AllocationTick", "--head", "2"]);
+    let live = Live::of(&workload, &["--event", "GC/AllocationTick", "--head", "2"]);
     workload.run("alloc 10");
     assert_eq!(
         (live.event()["name"].clone(), live.event()["level"].clone()),
@@ -196,7 +200,7 @@ fn the_exit_code_is_that_of_the_program_that_was_started(runtime: Runtime) {
 
 fn a_process_that_is_killed_ends_the_events(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
-    let live = Live::of(workload.pid(), &TYPED);
+    let live = Live::of(&workload, &TYPED);
     workload.run("emit 1");
     live.until("Nothing");
     workload.kill();
@@ -224,7 +228,7 @@ fn a_closed_pipe_ends_the_session() {
 #[test]
 fn events_of_net10_are_shown_as_they_happen() {
     let Some(mut server) = McpServer::start() else { return };
-    let live = Live::of(server.pid(), &["--clrevents", "threading+gc", "--clreventlevel", "verbose"]);
+    let live = Live::of_pid(server.pid(), &["--clrevents", "threading+gc", "--clreventlevel", "verbose"]);
     let mut shortest = Duration::MAX;
     for id in 0..5 {
         while live.lines.try_recv().is_ok() {}

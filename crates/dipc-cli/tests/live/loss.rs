@@ -1,10 +1,8 @@
 //! Where the runtime drops events, every one of them is either in the recording or counted as lost.
 
-use std::time::Duration;
-
 use crate::program;
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::Workload;
+use crate::workload::{Workload, await_flush};
 
 /// The numbered events alone.
 pub(crate) const FLOOD: &str = "Workload-Typed:0x20:5";
@@ -30,7 +28,7 @@ fn received_and_lost_are_what_was_sent(runtime: Runtime) {
     let recording = workload.record(&["--providers", FLOOD, "--rundown", "false", "--buffersize", "1"]);
     workload.run(FLOODING);
     // Room again for the one event that the runtime adds at the end, or it would be one more lost.
-    std::thread::sleep(Duration::from_millis(500));
+    await_flush();
     let stat = recording.interrupt().stat(0);
     stat.assert_whole();
     assert_eq!(stat.count("Microsoft-DotNETCore-EventPipe", "ProcessInfo"), 1, "{}", stat.0);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::{Finished, Recorded, Recording, run};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::{McpServer, Workload};
+use crate::workload::{McpServer, Workload, await_flush};
 
 on_each_runtime!(
     a_recording_of_a_killed_process_has_names,
@@ -158,7 +158,7 @@ fn a_recording_of_a_killed_program_of_net10_has_names() {
     for id in 0..40 {
         server.request(100 + id, "tools/list", "{}");
     }
-    std::thread::sleep(Duration::from_millis(500));
+    await_flush();
     let recorded = killed(recording, || server.kill());
     let (rows, said) = top(&recorded.file(), 6);
     assert!(said.stderr.contains(NOTE) && !said.stderr.contains(MISSING), "{}", said.stderr);

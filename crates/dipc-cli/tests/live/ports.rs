@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::program::{Running, dipc, run, stat};
+use crate::program::{Running, await_next_request, dipc, run, stat};
 use crate::runtime::Runtime;
 use crate::workload::Workload;
 
@@ -139,8 +139,7 @@ fn the_second_interrupt_ends_the_program() {
         assert!(Instant::now() < deadline, "the recording does not end");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Sooner it would count as one with the first.
-    std::thread::sleep(Duration::from_millis(1100));
+    await_next_request();
     running.signal(Signal::INT);
     // 128 and SIGKILL, as shells have it.
     running.finish().with_code(137);
@@ -174,7 +173,7 @@ fn interrupts_leave_no_orphan_of_the_program() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(is_alive(pid.trim()), "the first request ends the recording only");
-    std::thread::sleep(Duration::from_millis(1100));
+    await_next_request();
     running.signal(Signal::INT);
     running.finish().with_code(137);
     while is_alive(pid.trim()) {

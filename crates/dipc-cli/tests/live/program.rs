@@ -13,6 +13,11 @@ use serde_json::Value;
 /// After this the program hangs. No test waits that long for anything that works.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Waits until a signal counts as a request of its own: sooner it is one with the signal before. The time that passes is what is tested.
+pub(crate) fn await_next_request() {
+    std::thread::sleep(Duration::from_millis(1100));
+}
+
 pub(crate) fn dipc<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

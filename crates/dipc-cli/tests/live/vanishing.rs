@@ -1,6 +1,6 @@
 //! The target outlives a client that vanishes, and so does its willingness to be traced.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -9,12 +9,16 @@ use crate::loss::FLOOD;
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::Workload;
 
+/// Longer than a runtime takes to notice.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 on_each_runtime!(a_killed_client_leaves_the_target_as_it_was);
 
 fn a_killed_client_leaves_the_target_as_it_was(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     // Between floods: runtimes themselves do not always survive it in the middle of one (NativeAOT 9.0.20 dies of a segmentation
     // fault about once in six times).
+    let sockets = workload.sockets();
     for _ in 0..3 {
         let mut recording = workload.record(&["--providers", FLOOD, "--rundown", "false"]);
         workload.run("flood 1 20000");
@@ -23,7 +27,11 @@ fn a_killed_client_leaves_the_target_as_it_was(runtime: Runtime) {
         assert_eq!(recording.finish().program.code, None, "a signal ended it");
         // The runtime finds out when it has something to send.
         workload.run("flood 1 100");
-        std::thread::sleep(Duration::from_millis(500));
+        let deadline = Instant::now() + PATIENCE;
+        while workload.sockets() > sockets {
+            assert!(Instant::now() < deadline, "the runtime keeps the session");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
     let recording = workload.record(&["--providers", WORKLOAD, "--rundown", "false"]);
     workload.run("emit 100");

@@ -15,6 +15,20 @@ use crate::runtime::{self, Runtime};
 /// Longer than any answer takes on a loaded machine of two slow cores.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Waits until the providers of a session that has just begun are enabled. 3.1 answers before: in one of a hundred sessions events at
+/// once were not in it. It has no command and no event that would say when, so this is one of the few fixed waits.
+pub(crate) fn await_providers(runtime: Runtime) {
+    if runtime == Runtime::Net3_1 {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// Waits until a runtime has sent the events so far. It sends what it has ten times a second, or when a block is full, and nothing says
+/// that no event is left: a fixed wait.
+pub(crate) fn await_flush() {
+    std::thread::sleep(Duration::from_millis(500));
+}
+
 /// A child that lives no longer than its guard, with a temporary folder of its own for the diagnostic socket. Should the test
 /// itself be killed, the end of its standard input ends it.
 pub(crate) struct Target {
@@ -118,6 +132,13 @@ impl Target {
         }
     }
 
+    /// The number of its open sockets.
+    pub(crate) fn sockets(&self) -> usize {
+        let descriptors = std::fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap();
+        let links = descriptors.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+    }
+
     /// Ends it as a crash would.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
@@ -178,13 +199,14 @@ impl Workload {
         Self { target, runtime }
     }
 
+    pub(crate) fn runtime(&self) -> Runtime {
+        self.runtime
+    }
+
     /// Starts `dipc trace` of it, and waits until what it does now is recorded.
     pub(crate) fn record(&self, arguments: &[&str]) -> Recording {
         let recording = Recording::start(self.pid(), arguments);
-        if self.runtime == Runtime::Net3_1 {
-            // It answers before all providers are enabled: in one of a hundred sessions events at once were not in it.
-            std::thread::sleep(Duration::from_secs(1));
-        }
+        await_providers(self.runtime);
         recording
     }
 
