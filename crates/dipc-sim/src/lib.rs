@@ -42,7 +42,7 @@
 //!
 //! # Modules
 //!
-//! - `builder`, `config`, `identity`, `version`, `speed`, `fault`: the settings.
+//! - `builder`, `config`, `identity`, `version`, `speed`, `fault`, `scoped_fault`: the settings.
 //! - `runtime`: a runtime that has started. `listener` and `port` accept and make connections, with a thread
 //!   for each client.
 //! - `client`: requests in, replies and faults out. `answer`: the answers, a module for each command set.
