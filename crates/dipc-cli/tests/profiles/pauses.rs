@@ -67,35 +67,35 @@ fn weights(answer: &Value, name: &str) -> Option<(u64, Option<u64>)> {
 fn a_pause_is_not_charged_to_the_method_that_it_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("x.nettrace"), recording()).unwrap();
-    let topn = |more: &[&str]| {
+    let report = |more: &[&str]| {
         json(folder.path(), &[&["report", "x.nettrace", "topN", "--format", "json"], more].concat())
     };
     let method = "?!P.SetOrAdd()";
     // Six milliseconds of each thread. Of the pause one thread works, the other one is stopped.
-    let answer = topn(&[]);
+    let answer = report(&[]);
     assert_eq!(weights(&answer, method), Some((6_000_000, Some(3_000_000))), "{answer:#}");
     assert_eq!(weights(&answer, "GC pause"), Some((6_000_000, Some(3_000_000))), "{answer:#}");
     assert_eq!(
         (&answer["total"], &answer["samples"], &answer["blocked"]),
         (&12_000_000.into(), &6.into(), &3_000_000.into())
     );
-    let before = topn(&["--no-gc-frame"]);
+    let before = report(&["--no-gc-frame"]);
     assert_eq!(weights(&before, method), Some((12_000_000, Some(0))), "{before:#}");
     assert_eq!(weights(&before, "GC pause"), None, "{before:#}");
-    let managed = topn(&["--by", "cpu"]);
+    let managed = report(&["--by", "cpu"]);
     assert_eq!(weights(&managed, "GC pause"), Some((6_000_000, None)), "{managed:#}");
     // As dotnet-trace has it.
-    assert_eq!(weights(&topn(&["--idle"]), "GC pause"), None);
+    assert_eq!(weights(&report(&["--idle"]), "GC pause"), None);
 
     // A part of the pause.
-    let part = topn(&["--from", "3ms", "--to", "4ms"]);
+    let part = report(&["--from", "3ms", "--to", "4ms"]);
     assert_eq!(weights(&part, "GC pause"), Some((2_000_000, Some(1_000_000))), "{part:#}");
 
-    let folded = |more: &[&str]| {
+    let collapsed = |more: &[&str]| {
         printed(folder.path(), &[&["convert", "x.nettrace", "-f", "folded", "-o", "-"], more].concat())
     };
-    assert!(folded(&[]).contains("P.SetOrAdd();GC pause 6000000\n"), "{}", folded(&[]));
-    assert!(!folded(&["--no-gc-frame"]).contains("GC pause"));
+    assert!(collapsed(&[]).contains("P.SetOrAdd();GC pause 6000000\n"), "{}", collapsed(&[]));
+    assert!(!collapsed(&["--no-gc-frame"]).contains("GC pause"));
     let stacks = printed(folder.path(), &["report", "x.nettrace", "stacks"]);
     assert!(stacks.contains("GC pause"), "{stacks}");
     let overview = printed(folder.path(), &["report", "x.nettrace"]);

@@ -72,9 +72,13 @@ pub struct Startup {
     /// By process.
     versions: HashMap<Option<u64>, String>,
     /// The process whose command line is reported, and so its version.
-    named: Option<Option<u64>>,
+    named: Option<NamedProcess>,
     has_any: bool,
 }
+
+/// A process; `None` if the recording has no numbers of processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct NamedProcess(Option<u64>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
@@ -127,7 +131,8 @@ impl Startup {
     /// Adds an event. Looks at [`sets::STARTUP`], and at the command line that EventPipe writes.
     pub fn add(&mut self, event: &Event<'_>) {
         if is_process_info(event.metadata()) {
-            let is_first = *self.named.get_or_insert(event.process_id()) == event.process_id();
+            let process = NamedProcess(event.process_id());
+            let is_first = *self.named.get_or_insert(process) == process;
             if let Some(Ok((_, nettrace::Value::String(line)))) = event.fields().next()
                 && is_first
             {
@@ -250,9 +255,11 @@ impl Startup {
 
     /// Returns the report; `None` if there was nothing.
     pub fn finish(mut self) -> Option<StartupReport> {
-        let named = self.named.or_else(|| self.versions.keys().min().copied());
-        self.report.process = named.flatten();
-        self.report.runtime = named.and_then(|process| self.versions.remove(&process));
+        let named = self.named.or_else(|| self.versions.keys().min().copied().map(NamedProcess));
+        if let Some(NamedProcess(process)) = named {
+            self.report.process = process;
+            self.report.runtime = self.versions.remove(&process);
+        }
         self.has_any.then_some(self.report)
     }
 }

@@ -113,8 +113,9 @@ impl GcPauses {
             for pause in pauses.iter().skip(first).take_while(|pause| pause.start < end) {
                 rest.split_off_until(pause.start).into_iter().for_each(&mut emit);
                 let leaf = self.leaves.of(sample.leaf, pause.by == thread);
-                let part = rest.split_off_until(pause.end);
-                part.into_iter().for_each(|part| emit(Sample { leaf: Some(leaf), ..part }));
+                if let Some(part) = rest.split_off_until(pause.end) {
+                    emit(Sample { leaf: Some(leaf), ..part });
+                }
             }
         }
         // A sample outside pauses is passed on even if it weighs nothing.

@@ -226,7 +226,9 @@ fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> 
     let methods: Vec<_> =
         rows.iter().filter(named).filter_map(|row| Some((row.frame_id?, work(row)))).collect();
     let sum = match profile.measure.unit {
-        Unit::Nanoseconds => format!("{} {}", units::time(Duration::from_nanos(working)), kind_of_work(gathered, working)),
+        Unit::Nanoseconds => {
+            format!("{} {}", units::time(Duration::from_nanos(working)), kind_of_work(gathered, working))
+        }
         _ => format!("{} {}", units::count(working), profile.measure.name),
     };
     let text = format!("{sum}{}", shares(&profile.frames, working, &methods));
@@ -246,10 +248,9 @@ fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
     let methods = shares(&profile.frames, blocked, &blocked_methods(profile));
     let ready = match gathered.without_processor {
         0 => String::new(),
-        time => format!(
-            ", {} of it ready to run, without a processor",
-            units::time(Duration::from_nanos(time))
-        ),
+        time => {
+            format!(", {} of it ready to run, without a processor", units::time(Duration::from_nanos(time)))
+        }
     };
     let time = units::time(Duration::from_nanos(blocked));
     let text = format!("{time} blocked in the midst of work{ready}{methods}");
