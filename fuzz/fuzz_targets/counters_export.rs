@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
 /// Checks what is written of a recording of a process with this name.
 fn check(bytes: &[u8], name: &str) {
     for style in [NameStyle::OpenTelemetry, NameStyle::DotnetMonitor] {
-        let mut exporter = Exporter::new(style, MOST);
+        let mut exporter = Exporter::new(style, MOST).with_own_metrics();
         exporter.begin_process(ProcessId(0), Some(name), Some(1));
         exporter.begin_process(ProcessId(1), None, None);
         each_sample(bytes, |process, sample| exporter.add(process, sample, NOW));
@@ -45,7 +45,7 @@ fn check(bytes: &[u8], name: &str) {
     for temporality in [otlp::Temporality::Cumulative, otlp::Temporality::Delta] {
         let mut exporter = otlp::Exporter::new(temporality, MOST);
         let attributes = vec![("service.name".to_owned(), name.to_owned())];
-        exporter.begin_process(ProcessId(0), otlp::Process { pid: Some(1), attributes, start: 5 });
+        exporter.begin_process(ProcessId(0), otlp::Process::new(Some(1), 5).with_attributes(attributes));
         exporter.begin_process(ProcessId(1), otlp::Process::default());
         each_sample(bytes, |process, sample| exporter.add(process, sample, NOW));
         check_requests(&exporter.encode(NOW, 9));
