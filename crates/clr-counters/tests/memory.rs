@@ -21,12 +21,12 @@ fn status(name: &str) -> u64 {
 
 fn series(number: u32) -> Series {
     let mut series = Series::new("Shop.Orders", format!("shop.orders.{}", number % 50), Kind::Counter);
-    series.meter_version = "1.0".to_owned();
-    series.unit = "{order}".to_owned();
-    series.description = "Orders that customers gave.".to_owned();
+    series.meter_version = "1.0".into();
+    series.unit = "{order}".into();
+    series.description = "Orders that customers gave.".into();
     series.tags = format!("city=Oslo,customer={number}");
     series.instrument_id = Some(i32::try_from(number % 50).unwrap());
-    series.instrument_type = "Counter`1".to_owned();
+    series.instrument_type = "Counter`1".into();
     series
 }
 
