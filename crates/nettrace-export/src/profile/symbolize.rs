@@ -213,8 +213,8 @@ fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut
     let csharp = |detail| code.and_then(|code| csharp_name(code, detail));
     let mut is_owner = false;
     for (pattern, matched) in waits_for_work.iter().zip(matched) {
-        let matches = |detail| csharp(detail).is_some_and(|(name, _)| pattern.matches(&name));
-        if pattern.matches(&name) || matches(Detail::Short) || matches(Detail::Qualified) {
+        let is_csharp = |detail| csharp(detail).is_some_and(|(name, _)| pattern.matches(&name));
+        if pattern.matches(&name) || is_csharp(Detail::Short) || is_csharp(Detail::Qualified) {
             (is_owner, *matched) = (true, true);
         }
     }

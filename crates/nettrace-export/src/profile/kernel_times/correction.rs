@@ -130,7 +130,7 @@ impl<'c> Correction<'c> {
         }
         for thread in threads {
             let pieces = self.pieces(thread);
-            let track = self.correct(thread.id, pieces);
+            let track = self.correct(thread.id, &pieces);
             thread.track = wanted.then_some(track).filter(|track| !track.is_empty());
         }
         // Totals that have nothing left are no rows.
@@ -180,7 +180,7 @@ impl<'c> Correction<'c> {
     }
 
     /// Corrects the parts of a thread's track and returns its new track.
-    fn correct(&mut self, thread: u64, pieces: Vec<Piece>) -> Track {
+    fn correct(&mut self, thread: u64, pieces: &[Piece]) -> Track {
         let mut track = Track::new(true);
         let mut carry = self.carries.get(&thread).copied().unwrap_or_default();
         for pieces in pieces.chunk_by(|a, b| a.interval == b.interval) {
