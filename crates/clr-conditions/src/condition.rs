@@ -123,9 +123,11 @@ impl Condition {
                     of_event(provider, name.as_ref()).into_iter().map(|request| request.name).collect()
                 }
                 Atom::Request { .. } => vec![HOSTING.to_owned()],
-                Atom::Counter { selection, .. } => {
-                    selection.requests(&SessionSettings::default()).into_iter().map(|request| request.name).collect()
-                }
+                Atom::Counter { selection, .. } => selection
+                    .requests(&SessionSettings::default())
+                    .into_iter()
+                    .map(|request| request.name)
+                    .collect(),
                 Atom::Exit | Atom::Crash | Atom::Disconnect => continue,
             };
             if alternatives.iter().any(|name| is_recorded(name)) {

@@ -104,6 +104,14 @@ pub(crate) struct RecordingProfile {
     pub(crate) exit: Exit,
 }
 
+/// From this share on, in percent, time that may be work or a wait is worth a word.
+const LEAST_UNVERIFIED: f64 = 1.0;
+
+/// Whether so much time that may be work or a wait is worth a word.
+pub(crate) fn is_worth_saying(unverified: u64, total: u64) -> bool {
+    units::share(unverified, total) >= LEAST_UNVERIFIED
+}
+
 /// Describes time of which only samples are known that do not tell: of .NET 9 and early 10.0, and of native code.
 pub(crate) const RUNNING_OR_WAITING: &str = "of it running or waiting, which these samples do not tell apart";
 
@@ -114,7 +122,10 @@ pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
         (profile.blocked(), "of it blocked"),
         (profile.blocked_left_out(), "of blocked threads left out"),
         (read.without_processor, "of that ready to run, without a processor"),
-        (read.unverified, RUNNING_OR_WAITING),
+        (
+            if is_worth_saying(read.unverified, profile.total()) { read.unverified } else { 0 },
+            RUNNING_OR_WAITING,
+        ),
         (profile.idle(), "of threads that waited for work left out (--idle shows it)"),
     ];
     let parts: Vec<_> = parts

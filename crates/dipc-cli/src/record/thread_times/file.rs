@@ -197,10 +197,10 @@ mod tests {
             let info = events.info().cloned().unwrap();
             (times.rounds(), info.process_id, info.start_ticks.0, info.frequency, events.damage_count())
         };
-        let cut = std::fs::read(&path).unwrap();
+        let cut = fs::read(&path).unwrap();
         assert_eq!(rounds(&cut), (3, Some(42), 1_000, 1_000_000_000, 0));
         file.finish().unwrap();
-        let whole = std::fs::read(&path).unwrap();
+        let whole = fs::read(&path).unwrap();
         assert_eq!(rounds(&whole), (3, Some(42), 1_000, 1_000_000_000, 0));
         assert!(Reader::new(&*whole).unwrap().truncated_at().is_none());
     }
