@@ -227,6 +227,22 @@ fn time_without_a_processor_is_shared_by_all_stacks() {
 }
 
 #[test]
+fn shares_of_many_stacks_add_up_to_the_nanosecond() {
+    let mut recording = Recording::new();
+    for time in 0..999 {
+        recording.samples(7, time, time + 1, if time % 2 == 0 { HOT } else { TRANSFER }, MANAGED);
+    }
+    recording.samples(7, 999, 1001, HOT, MANAGED);
+    let mut times = KernelTimes::default();
+    times.begin_round(Ticks(0), None);
+    times.set(7, 0, 0);
+    times.begin_round(Ticks(1000 * MS), None);
+    times.set(7, 333_333_333, 700 * MS);
+    let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times));
+    assert_eq!(profile.total() - profile.blocked(), 343_333_333);
+}
+
+#[test]
 fn each_interval_has_its_own_account() {
     let mut recording = Recording::new();
     recording.samples(7, 0, 3001, HOT, EXTERNAL);

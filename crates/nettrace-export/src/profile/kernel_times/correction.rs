@@ -270,9 +270,13 @@ impl<'c> Correction<'c> {
             piece.span.total = self.partner(piece.span.total);
         }
         let rest = worked.saturating_sub(excess.saturating_sub(waiting));
+        // Shares of the sum so far, so that rounding leaves nothing over.
+        let (mut passed, mut shared) = (0u64, 0u64);
         for part in awake {
             let Some(piece) = parts.get_mut(part) else { continue };
-            let slept = share(piece.span.weight, waiting, rest);
+            passed = passed.saturating_add(piece.span.weight);
+            let slept = share(passed, waiting, rest).saturating_sub(shared).min(piece.span.weight);
+            shared = shared.saturating_add(slept);
             if slept > 0 {
                 let mut end = piece.split_off(piece.span.weight.saturating_sub(slept));
                 end.span.total = self.partner(end.span.total);
