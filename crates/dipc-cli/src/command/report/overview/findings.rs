@@ -206,7 +206,7 @@ fn is_named(row: &TopRow) -> bool {
 /// Returns what working time is: samples may not tell work from waits.
 fn kind_of_work(gathered: &Gathered, working: u64) -> String {
     match gathered.unverified {
-        time if !is_worth_saying(time, gathered.profile.total()) => "of work".to_owned(),
+        time if !is_worth_saying(time, working) => "of work".to_owned(),
         time if time >= working => "of work or waits, which these samples do not tell apart".to_owned(),
         time => format!("of work, {} {RUNNING_OR_WAITING}", units::time(Duration::from_nanos(time))),
     }
