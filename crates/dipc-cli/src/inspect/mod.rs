@@ -2,8 +2,8 @@
 //!
 //! # Modules
 //!
-//! - `recording`, `names`, `thread_times`: a recording and the files beside it. `time_range`: dates as times
-//!   from the start.
+//! - `recording`, `names`, `thread_times`: a recording and the files beside it, whose names follow one rule
+//!   (`names::path_beside`). `time_range`: dates as times from the start.
 //! - `event_list`: lists of events, by readers that take turns. `filter`, `stat`, `symbols`, `lines` (which
 //!   finds PDBs).
 //! - `profile`, with `diagnostics` for recordings that lack its events; `needs`: which events those are.

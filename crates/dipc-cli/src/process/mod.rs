@@ -1,4 +1,12 @@
 //! .NET processes: the one that a command is about, and the known facts of each.
+//!
+//! # Modules
+//!
+//! - `target`, `socket`: the process of a command, by pid, name, socket or port.
+//! - `candidates`, `choice`: processes that the user may have meant, as text and at a terminal.
+//! - `query`, `info`, `table`: requests to many runtimes at the same time, their facts, and the table of
+//!   `ps`.
+//! - `companion`: programs beside this one, such as `dipc-fleet`.
 
 pub(crate) mod candidates;
 pub(crate) mod choice;
