@@ -441,7 +441,7 @@ impl RecordingSettings {
         if let Some(account) = account {
             account.finish();
         }
-        let samples = sampler.map(KernelSampler::finish);
+        let kernel_recording = sampler.map(KernelSampler::finish);
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
         let summary = recorded.as_ref().map(|recorded| recorded.summary(&sink));
         if let Ok(summary) = summary {
@@ -453,7 +453,7 @@ impl RecordingSettings {
         let path = sink.path().map(Path::to_owned);
         // The recording is replaced by one that has the samples, too: it must not be open any more.
         drop(sink);
-        if let (Some(samples), Some(path)) = (samples, &path) {
+        if let (Some(samples), Some(path)) = (kernel_recording, &path) {
             merge_into(path, samples?)?;
         }
         let exit = recorded?.report(self.fail_on_loss)?;

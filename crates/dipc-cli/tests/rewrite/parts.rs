@@ -224,8 +224,8 @@ fn the_times_between_two_snapshots_are_one_row() {
     assert_eq!(json["firings"].as_array().map(Vec::len), Some(usize::try_from(met).expect("few")));
     let table = test(&[]);
     assert_eq!(table.lines().count(), 5, "{table}");
-    let folded = format!("too early, {} times until ", met - 1);
-    assert!(table.contains(" yes ") && table.contains(&folded), "{table}");
+    let between = format!("too early, {} times until ", met - 1);
+    assert!(table.contains(" yes ") && table.contains(&between), "{table}");
 }
 
 #[test]

@@ -64,8 +64,9 @@ fn caught_signals(stat: &[u8]) -> Option<u64> {
     fields.split_ascii_whitespace().nth(34 - 3)?.parse().ok()
 }
 
-/// Returns the device and the inode.
+/// Returns the device and the inode, where the system has such.
 #[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "other systems have neither")]
 fn identity(file: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     Some((file.dev(), file.ino()))

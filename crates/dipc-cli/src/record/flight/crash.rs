@@ -88,8 +88,12 @@ impl CrashSources {
                 "none by the runtime; DOTNET_DbgEnableMiniDump=1 and DOTNET_EnableCrashReport=1 in its environment have it write them",
             ),
             Some(DumpFiles { core, report }) => {
-                core.iter().for_each(|path| line("Core dump", &file(path)));
-                report.iter().for_each(|path| line("Crash report", &file(path)));
+                if let Some(path) = core {
+                    line("Core dump", &file(path));
+                }
+                if let Some(path) = report {
+                    line("Crash report", &file(path));
+                }
             }
         }
         let errors = self.child.as_ref().map(ChildEnd::standard_error).unwrap_or_default();
