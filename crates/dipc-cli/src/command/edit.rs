@@ -353,10 +353,10 @@ impl EditArgs {
         if let Some(redactor) = slice.redactor() {
             summary.add_redactions(redactor);
         }
-        if self.output.as_os_str() != "-" {
-            thread_times::carry_over(&self.file, output);
-        } else {
+        if self.output.as_os_str() == "-" {
             thread_times::warn_if_left_behind(&self.file);
+        } else {
+            thread_times::carry_over(&self.file, output);
         }
         Ok(origin.report_damage(&events))
     }

@@ -422,9 +422,10 @@ impl RecordingSettings {
         (account, sampler): (Option<AccountStart>, Option<KernelSampler>),
     ) -> Outcome {
         let limits = self.limits(source);
-        let account = account.and_then(|start| match sink.path().filter(|path| path.is_file()) {
-            Some(path) => start.record(path),
-            None => {
+        let account = account.and_then(|start| {
+            if let Some(path) = sink.path().filter(|path| path.is_file()) {
+                start.record(path)
+            } else {
                 messages::note("Thread times   : none: the kernel's account of threads lies beside a file");
                 None
             }

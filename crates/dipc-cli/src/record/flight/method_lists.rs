@@ -40,10 +40,8 @@ impl MethodLists {
     pub(super) fn read(&mut self) {
         while let Some(piece) = self.live.next_piece() {
             match piece {
-                ListPiece::Bytes(bytes) => {
-                    if self.arriving.bytes() < MOST {
-                        self.arriving.push_in_memory(&bytes);
-                    }
+                ListPiece::Bytes(bytes) if self.arriving.bytes() < MOST => {
+                    self.arriving.push_in_memory(&bytes);
                 }
                 ListPiece::End => {
                     let list = std::mem::take(&mut self.arriving);
