@@ -1,4 +1,5 @@
-//! The types that hold most of a heap: `cargo run -p gcdump --example largest -- FILE`, of a `.gcdump` file or a recording of a heap dump.
+//! The types that hold most of a heap: `cargo run -p gcdump --example largest -- FILE`, for a `.gcdump` file
+//! or a recording of a heap dump.
 
 use std::fs;
 use std::io::Write;
@@ -23,7 +24,7 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
     Ok(())
 }
 
-/// The heap of a recording of a session that had what `gcdump::request` says.
+/// Returns the heap of a recording whose session had the providers of `gcdump::request`.
 fn graph_of(recording: &[u8]) -> Result<HeapGraph, Box<dyn std::error::Error>> {
     let mut builder = HeapGraphBuilder::new();
     let mut events = nettrace::SliceReader::new(recording)?.in_time_order();

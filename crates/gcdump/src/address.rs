@@ -2,14 +2,14 @@
 
 use hashbrown::HashMap;
 
-/// Bits of a code that are the slot in a chunk.
+/// Bits of a code that hold the slot in a chunk.
 const SLOT_BITS: u32 = 13;
-/// The slots of a chunk, less one.
+/// The number of slots in a chunk, minus one.
 const SLOT_MASK: u32 = (1 << SLOT_BITS) - 1;
-/// The largest number of chunks. The number behind it marks [`AddressCode::NONE`].
+/// The largest number of chunks. The next number marks [`AddressCode::NONE`].
 const MOST_CHUNKS: u32 = (1 << (32 - SLOT_BITS)) - 1;
 
-/// An address as number of a chunk (64 KB in 64-bit processes) and slot in it.
+/// An address as the number of a chunk (64 KB in 64-bit processes) and the slot in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct AddressCode(pub(crate) u32);
 
@@ -17,16 +17,17 @@ impl AddressCode {
     /// No address.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// Whether both lie in the same chunk.
+    /// Whether both are in the same chunk.
     pub(crate) const fn shares_chunk(self, other: Self) -> bool {
         self.0 >> SLOT_BITS == other.0 >> SLOT_BITS
     }
 }
 
-/// The chunks in which objects lie, and the way from addresses to codes and back.
+/// The chunks that contain objects, with the mapping between addresses and codes.
 ///
-/// Objects are aligned to 8 bytes, in 32-bit processes to 4. Addresses that are not, and those beyond 524,287 different chunks, have no
-/// code. So many chunks hold 32 GB of small objects; of objects larger than a chunk only the first chunk counts.
+/// Objects are aligned to 8 bytes, or to 4 in 32-bit processes. Unaligned addresses have no code, nor do
+/// those beyond 524,287 different chunks. That number of chunks holds 32 GB of small objects; for objects
+/// larger than a chunk only the first chunk counts.
 #[derive(Debug, Clone)]
 pub(crate) struct AddressTable {
     /// Bits below the slot.
@@ -34,7 +35,7 @@ pub(crate) struct AddressTable {
     /// The chunks' addresses without slot and alignment.
     chunks: Vec<u64>,
     numbers: HashMap<u64, u32>,
-    /// The chunk that was asked for last.
+    /// The chunk of the last look-up.
     last: Option<(u64, u32)>,
 }
 
@@ -44,7 +45,7 @@ impl AddressTable {
         Self { alignment_bits, chunks: Vec::new(), numbers: HashMap::new(), last: None }
     }
 
-    /// Returns the code of an address, which it gets with the first call; `None` if it can have none.
+    /// Returns the code of an address, assigning one on the first call; `None` if it cannot have one.
     pub(crate) fn encode(&mut self, address: u64) -> Option<AddressCode> {
         let (key, slot) = self.split(address)?;
         if let Some((last, number)) = self.last
@@ -64,7 +65,7 @@ impl AddressTable {
         Some(code(number, slot))
     }
 
-    /// Returns the code that an address has.
+    /// Returns the code of an address, if one was assigned.
     pub(crate) fn find(&self, address: u64) -> Option<AddressCode> {
         let (key, slot) = self.split(address)?;
         self.numbers.get(&key).map(|number| code(*number, slot))

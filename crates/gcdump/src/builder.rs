@@ -1,4 +1,4 @@
-//! The graph of a heap dump out of its events.
+//! Builds the graph of a heap dump from its events.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,20 +23,21 @@ use crate::root_groups::RootGroups;
 use crate::type_name::{RepeatBudget, name_of_event};
 use crate::type_table::{TypeDescription, TypeTable};
 
-/// The reason of a collection that was asked for.
+/// The reason of an induced collection.
 const INDUCED: u32 = 1;
 
-/// The largest number of other processes that are named.
+/// The largest number of other processes that are listed.
 const MOST_PROCESSES: usize = 1000;
-/// The characters of a type's name in the names of static fields, once these have repeated too much.
+/// The characters of a type's name in the names of static fields, once type names have been repeated too
+/// often.
 const SHORT_NAME: usize = 64;
 
 /// Builds the graph of a heap dump from the events of a recording or of a live session.
 ///
-/// The dump is that of the first collection which was forced for one, of any process or of [a stated one](Self::of_process): in a
-/// recording of several processes all else is of that process, too. Events have to come in time order, or at least those of each
-/// thread.
-/// Memory is linear in the bytes of the events: 4.3 bytes an object, 4 a reference. Names are cut at 4,096 characters.
+/// The dump is the one of the first collection that was forced for a dump, in any process or in [a given
+/// one](Self::of_process). In a recording of several processes everything else is of that process, too.
+/// Events have to come in time order, or at least those of each thread. Memory is linear in the bytes of the
+/// events: 4.3 bytes an object, 4 a reference. Names are cut at 4,096 characters.
 ///
 /// ```no_run
 /// use gcdump::HeapGraphBuilder;
@@ -54,18 +55,18 @@ const SHORT_NAME: usize = 64;
 /// ```
 #[derive(Debug, Default)]
 pub struct HeapGraphBuilder {
-    /// The process whose dump is asked for; any if `None`.
+    /// The process whose dump is wanted; any if `None`.
     wanted: Option<u64>,
     state: State,
-    /// The process of the dump, from its beginning.
+    /// The process of the dump, set when the dump begins.
     process_id: Option<u64>,
-    /// Collections that run and may be dumps, by process.
+    /// Running collections that may be dumps, by process.
     collections: HashMap<Option<u64>, Collection>,
-    /// Whether there was a collection that described types, and no objects.
+    /// Whether a collection described types but had no objects.
     has_empty_dump: bool,
     /// Other processes that have dumps.
     other_processes: BTreeSet<u64>,
-    /// Made when the dump begins.
+    /// Created when the dump begins.
     addresses: Option<AddressTable>,
     pointer_size: u8,
     object_addresses: ObjectAddresses,
@@ -74,7 +75,7 @@ pub struct HeapGraphBuilder {
     shape_numbers: HashMap<ShapeKey, u32>,
     /// The shapes, by their numbers.
     shapes: Vec<ShapeKey>,
-    /// Codes of the addresses that are referred to.
+    /// Codes of the referenced addresses.
     edges: Vec<u32>,
     groups: RootGroups,
     /// The targets are codes of addresses.
@@ -83,7 +84,7 @@ pub struct HeapGraphBuilder {
     descriptions: Vec<TypeDescription>,
     /// The paths of modules, by process and number.
     modules: HashMap<(Option<u64>, u64), Arc<str>>,
-    /// The numbers that the next events of a kind have.
+    /// The expected index of the next event of a kind.
     next_objects: u32,
     next_edges: u32,
     next_roots: u32,
@@ -93,20 +94,20 @@ pub struct HeapGraphBuilder {
 /// The progress of a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
-    /// It has not begun.
+    /// Not begun.
     #[default]
     Before,
-    /// The collection with this number runs.
+    /// The collection with this number is running.
     Running(u32),
     Complete,
 }
 
-/// A collection that was asked for: by the program itself, or for a dump.
+/// An induced collection: by the program itself, or for a dump.
 #[derive(Debug, Clone, Copy)]
 struct Collection {
     number: u32,
     pointer_size: u8,
-    /// Whether types were described since it began.
+    /// Whether types have been described since it began.
     has_types: bool,
 }
 
@@ -118,7 +119,7 @@ struct ShapeKey {
     edges: u32,
 }
 
-/// A static field that refers to an object.
+/// A static field that references an object.
 #[derive(Debug)]
 struct StaticVariable {
     target: AddressCode,
@@ -128,7 +129,7 @@ struct StaticVariable {
 }
 
 impl HeapGraphBuilder {
-    /// Creates a builder that has seen no event.
+    /// Creates a builder that has not seen any event.
     pub fn new() -> Self {
         Self::default()
     }
@@ -145,12 +146,13 @@ impl HeapGraphBuilder {
         self.state != State::Before
     }
 
-    /// Processes that have dumps, too, of which nothing is in the graph, in rising order: the first thousand that were seen.
+    /// Other processes that have dumps, none of which is in the graph, in rising order: the first thousand
+    /// seen.
     pub fn other_processes(&self) -> impl Iterator<Item = u64> {
         self.other_processes.iter().copied()
     }
 
-    /// Whether the collection of the dump has ended. What follows in the recording is the names of modules.
+    /// Whether the collection of the dump has ended. Only the names of modules follow in the recording.
     pub fn has_ended(&self) -> bool {
         self.state == State::Complete
     }
@@ -160,7 +162,7 @@ impl HeapGraphBuilder {
         self.object_addresses.count() as usize
     }
 
-    /// Takes in an event.
+    /// Adds an event.
     pub fn add(&mut self, event: &Event<'_>) {
         let Some(provider) = Provider::of(event.metadata()) else { return };
         let process_id = event.process_id();
@@ -220,7 +222,7 @@ impl HeapGraphBuilder {
         }
     }
 
-    /// Has the dump begin with the first event that only dumps have: the program's own collections have none.
+    /// Begins the dump at the first event that occurs only in dumps: the program's own collections have none.
     fn begin(&mut self, process_id: Option<u64>) {
         if self.state != State::Before {
             return;
@@ -266,7 +268,7 @@ impl HeapGraphBuilder {
     }
 
     fn add_module(&mut self, module: &Module<'_>, process_id: Option<u64>) {
-        // Of a native image the path is that of another file.
+        // For a native image the path is that of another file.
         if !module.module_flags.contains(ModuleFlags::NATIVE) {
             self.modules
                 .entry((process_id, module.module_id))
@@ -283,7 +285,7 @@ impl HeapGraphBuilder {
                 continue;
             }
             let code = self.encode(node.address);
-            // Behind a gap it is unknown which references are those of an object.
+            // After a gap it is unknown which references belong to which object.
             let is_broken = self.completeness.object_gaps > 0;
             let edges = u32::try_from(node.edge_count).unwrap_or(u32::MAX);
             if is_broken && edges > 0 {
@@ -301,7 +303,8 @@ impl HeapGraphBuilder {
     fn shape_number(&mut self, key: ShapeKey) -> u32 {
         *self.shape_numbers.entry(key).or_insert_with(|| {
             self.shapes.push(key);
-            // There are no more shapes than objects, and then as many without references.
+            // There are at most as many shapes with references as objects, and as many again without
+            // references.
             u32::try_from(self.shapes.len()).unwrap_or(u32::MAX).saturating_sub(1)
         })
     }
@@ -379,7 +382,7 @@ impl HeapGraphBuilder {
         }
     }
 
-    /// Has the group numbered at this place, with no object in it.
+    /// Creates the group with this number, without objects.
     fn make_group(&mut self, group: u32) {
         if self.groups.is_new(group) {
             self.add_root(group, Root::NONE);
@@ -394,24 +397,26 @@ impl HeapGraphBuilder {
         code
     }
 
-    /// The code of an object that is referred to; that of null for an address that no object can have.
+    /// The code of a referenced object; that of null for an address that no object can have.
     fn encode_target(&mut self, address: u64) -> AddressCode {
         self.encode(address).or_else(|| self.encode(0)).unwrap_or(AddressCode(0))
     }
 
-    /// Makes the graph. `lost_events` is the number that the runtime lost in the whole recording.
+    /// Builds the graph. `lost_events` is the number of events that the runtime lost in the whole recording.
     ///
     /// # Errors
-    /// Where there is no dump, or it has no objects. A dump that is cut or has gaps is a graph: see [`Completeness`].
+    /// If there is no dump, or it has no objects. A cut dump, or one with gaps, still gives a graph: see
+    /// [`Completeness`].
     pub fn finish(self, lost_events: u64) -> Result<HeapGraph, Error> {
         self.finish_with(lost_events, |_| None)
     }
 
-    /// Makes the graph, with names that the definitions of types have and dumps do not: the types around nested ones, and those that declare
-    /// static fields. `types_of` returns the types of the module with a path, in the order of their tokens; `None` where they are not known.
+    /// Builds the graph, with names that are in the definitions of types but not in dumps: the enclosing
+    /// types of nested ones, and the declaring types of static fields. `types_of` returns the types of the
+    /// module at a path, in the order of their tokens; `None` if they are not known.
     ///
     /// # Errors
-    /// As of [`finish`](Self::finish).
+    /// As for [`finish`](Self::finish).
     pub fn finish_with(
         mut self,
         lost_events: u64,
@@ -478,7 +483,7 @@ impl HeapGraphBuilder {
         ObjectIndex::new(&mut self.object_addresses, slots)
     }
 
-    /// Drops references that no object has, and the number of references of objects for which none came.
+    /// Drops references without an object, and reference counts of objects whose references did not come.
     fn fit_references(&mut self) {
         let mut used = 0_usize;
         let mut place = 0;
@@ -532,7 +537,7 @@ impl HeapGraphBuilder {
         (self.object_addresses, self.object_shapes, self.edges) = (addresses, shapes, edges);
     }
 
-    /// Adds the roots that come last: COM objects, static fields.
+    /// Adds the roots that come last: COM objects and static fields.
     fn finish_roots(&mut self, types: &TypeTable, definitions: &Definitions) {
         let com = self.groups.child(RootGroups::ALL, "[COM/WinRT Objects]");
         self.make_group(com);
@@ -558,7 +563,8 @@ impl HeapGraphBuilder {
         }
     }
 
-    /// Turns the codes of what edges and roots refer to into numbers of objects. Returns the codes of those that did not come.
+    /// Replaces the codes in edges and roots by the numbers of objects. Returns the codes of objects that did
+    /// not come.
     fn resolve(&mut self, index: &ObjectIndex, addresses: &AddressTable) -> Vec<AddressCode> {
         let first = self.object_addresses.count();
         let null = addresses.find(0);
@@ -588,7 +594,7 @@ impl HeapGraphBuilder {
     }
 }
 
-/// The way from an object to the room that it takes, in units of the alignment of objects.
+/// Returns a function from an object to its size, in units of the alignment of objects.
 fn slots_of(object_shapes: &[u32], shapes: &[ShapeKey], pointer_size: u8) -> impl Fn(u32) -> u64 {
     move |object| {
         let shape = object_shapes.get(object as usize).and_then(|shape| shapes.get(*shape as usize));
@@ -596,14 +602,14 @@ fn slots_of(object_shapes: &[u32], shapes: &[ShapeKey], pointer_size: u8) -> imp
     }
 }
 
-/// Returns the number of events that are missing before one with this number, and sets the number of the next.
+/// Returns the number of events missing before the one with this index, and sets the index of the next.
 fn missing(next: &mut u32, index: u32) -> u64 {
     let missing = if index < *next { 1 } else { u64::from(index.saturating_sub(*next)) };
     *next = index.saturating_add(1);
     missing
 }
 
-/// The group of a root that is no local variable.
+/// The group of a root that is not a local variable.
 fn other_root(kind: GcRootKind, flags: GcRootFlags) -> &'static str {
     match kind {
         _ if flags.contains(GcRootFlags::REF_COUNTED) => "[COM/WinRT Objects]",

@@ -1,4 +1,4 @@
-//! Types as their modules define them, which dumps do not say.
+//! Definitions of types in their modules, with facts that dumps do not have.
 
 use std::sync::Arc;
 
@@ -11,13 +11,14 @@ const TYPE_TOKENS: u32 = 0x0200_0000;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(clippy::exhaustive_structs, reason = "made by those who read modules")]
 pub struct DefinedType {
-    /// The name as the runtime writes it, with the types around it: ``System.Collections.Generic.Dictionary`2+Entry``.
+    /// The name as the runtime writes it, with its enclosing types:
+    /// ``System.Collections.Generic.Dictionary`2+Entry``.
     pub name: String,
     /// The names of its static fields.
     pub static_fields: Vec<String>,
 }
 
-/// The types of modules, by the runtime's numbers of these.
+/// The types of modules, by the runtime's module numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     modules: HashMap<u64, Vec<DefinedType>>,
@@ -27,7 +28,7 @@ pub(crate) struct Definitions {
 type Place = (u64, usize);
 
 impl Definitions {
-    /// Reads the types of modules, each of which `types_of` returns in the order of their tokens.
+    /// Reads the types of modules. `types_of` returns those of a module in the order of their tokens.
     pub(crate) fn read<'m>(
         modules: impl Iterator<Item = (u64, &'m Arc<str>)>,
         mut types_of: impl FnMut(&str) -> Option<Vec<DefinedType>>,
@@ -35,20 +36,21 @@ impl Definitions {
         Self { modules: modules.filter_map(|(id, path)| Some((id, types_of(path)?))).collect() }
     }
 
-    /// Returns the name of a nested type, of which the runtime writes `own`, with the types around it; `None` where that is not known.
+    /// Returns the name of a nested type with its enclosing types, where the runtime writes only `own`;
+    /// `None` if they are not known.
     pub(crate) fn whole_name(&self, module: u64, token: u32, own: &str) -> Option<String> {
         let index = token.checked_sub(TYPE_TOKENS)?.checked_sub(1)?;
         let name = &self.modules.get(&module)?.get(usize::try_from(index).ok()?)?.name;
         let (plain, arguments) = own.split_at_checked(own.find('[').unwrap_or(own.len()))?;
-        // Otherwise it is another build of the module.
+        // If the end differs, it is another build of the module.
         let is_same = name.strip_suffix(plain).is_some_and(|around| around.ends_with('+'));
         is_same.then(|| [name, arguments].concat())
     }
 
-    /// Returns the type that declares each of some static fields; `None` where that is not known.
+    /// Returns the declaring type of each of some static fields; `None` if it is not known.
     ///
-    /// The runtime sends the fields of a module in the order of its types. So a field whose name several types have is that of the only one of
-    /// them between the types of the fields before and after.
+    /// The runtime sends the fields of a module in the order of its types. So if several types have a field
+    /// of that name, the owner is the only one of them between the types of the fields before and after.
     pub(crate) fn owners<'f>(&self, fields: impl Iterator<Item = &'f str>) -> Vec<Option<&str>> {
         let mut by_name: HashMap<&str, Vec<Place>> = HashMap::new();
         for (module, types) in &self.modules {
@@ -127,7 +129,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(owners(&["Items", "Nothing"]), names(&["Shop.Cache", ""]));
-        // After A's own, before Z's: those of A and of the cache are possible.
+        // After A's own, before Z's: A's fields and the cache's are possible.
         assert_eq!(owners(&["First", "Log", "Last"]), names(&["A", "", "Z"]));
         assert_eq!(owners(&["Items", "Log", "Last"]), names(&["Shop.Cache", "", "Z"]));
         assert_eq!(owners(&["First", "Log", "Items"]), names(&["A", "", "Shop.Cache"]));

@@ -8,9 +8,10 @@ use crate::report::{Report, Row};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diff {
-    /// All objects of both.
+    /// All objects of both reports.
     pub total: Change,
-    /// Each group of objects, those that grew by the most bytes first, then those that shrank, the most last.
+    /// Each group of objects: those that grew by the most bytes first, then those that shrank, with the
+    /// largest loss last.
     pub rows: Vec<DiffRow>,
 }
 
@@ -40,14 +41,14 @@ pub struct Change {
     pub bytes_before: u64,
     /// Bytes after.
     pub bytes_after: u64,
-    /// Retained bytes before; `None` where they are not known.
+    /// Retained bytes before; `None` if they are not known.
     pub retained_before: Option<u64>,
-    /// Retained bytes after; `None` where they are not known.
+    /// Retained bytes after; `None` if they are not known.
     pub retained_after: Option<u64>,
 }
 
 impl Change {
-    /// Growth of the number of objects.
+    /// Growth in the number of objects.
     pub fn objects(&self) -> i128 {
         growth(self.objects_before, self.objects_after)
     }
@@ -57,14 +58,14 @@ impl Change {
         growth(self.bytes_before, self.bytes_after)
     }
 
-    /// Growth of what is retained, in bytes; `None` where it is not known.
+    /// Growth of the retained bytes; `None` if they are not known.
     pub fn retained(&self) -> Option<i128> {
         Some(growth(self.retained_before?, self.retained_after?))
     }
 }
 
 impl Diff {
-    /// Compares two reports of one grouping. Groups are the same that have the same name and module.
+    /// Compares two reports with the same grouping. Groups with the same name and module are the same.
     pub fn new(before: &Report, after: &Report) -> Self {
         let key = |row: &Row| (row.name.clone(), row.module.clone());
         let mut rows: HashMap<(String, String), DiffRow> = HashMap::new();
@@ -74,7 +75,7 @@ impl Diff {
                     name: row.name.clone(),
                     csharp: row.csharp.clone(),
                     module: row.module.clone(),
-                    // Nothing retains nothing.
+                    // An absent group retains nothing.
                     change: Change {
                         retained_before: row.retained_bytes.map(|_| 0),
                         retained_after: row.retained_bytes.map(|_| 0),
@@ -82,7 +83,7 @@ impl Diff {
                     },
                 });
                 let change = &mut entry.change;
-                // Modules of one name in different folders are one here.
+                // Modules with one name in different folders are one here.
                 let (objects, bytes, retained) = if is_after {
                     entry.csharp.clone_from(&row.csharp);
                     (&mut change.objects_after, &mut change.bytes_after, &mut change.retained_after)

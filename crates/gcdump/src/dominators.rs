@@ -1,4 +1,4 @@
-//! Dominators: for each object the one without which no root would reach it, and what it so holds alone.
+//! Dominators: for each object the one without which no root would reach it, and the bytes it retains.
 #![allow(
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
@@ -7,14 +7,15 @@
 
 use crate::graph::{HeapGraph, NodeId, Root, push};
 
-/// The number of a node that no root reaches.
+/// The number of an unreachable node.
 const NONE: u32 = u32::MAX;
 
 /// The dominator tree of a graph, with the bytes that each node retains.
 ///
-/// A node dominates another if every path from the roots to that leads through it. What it dominates it retains: those bytes would be free
-/// without it. Made by the Lengauer–Tarjan algorithm with shortened paths in O(references × log nodes) time, without recursion. Takes 28 bytes a
-/// node and 4 a reference while it is made, up to 8 more a node where the graph is one long list, and 20 bytes a node afterwards.
+/// A node dominates another if every path from the roots to that node leads through it. It retains the nodes
+/// that it dominates: their bytes would be free without it. Built by the Lengauer–Tarjan algorithm with path
+/// compression in O(references × log nodes) time, without recursion. Takes 28 bytes a node and 4 a reference
+/// while it is built, up to 8 more a node if the graph is one long list, and 20 bytes a node afterwards.
 ///
 /// # Source
 /// T. Lengauer, R. E. Tarjan, *A Fast Algorithm for Finding Dominators in a Flowgraph*, 1979.
@@ -63,7 +64,7 @@ impl GroupReferences {
 }
 
 impl HeapGraph {
-    /// Returns the nodes that a node of any kind refers to.
+    /// Returns the nodes that a node of any kind references.
     pub(crate) fn successors<'a>(&'a self, groups: &'a GroupReferences, node: u32) -> &'a [u32] {
         match node.checked_sub(self.first_group()) {
             Some(group) => groups.of(group),
@@ -73,7 +74,7 @@ impl HeapGraph {
 }
 
 impl Dominators {
-    /// Makes the dominator tree.
+    /// Builds the dominator tree.
     pub fn new(graph: &HeapGraph) -> Self {
         let groups = GroupReferences::new(graph);
         let Walk { numbers, nodes, parents } = Walk::new(graph, &groups);
@@ -87,13 +88,15 @@ impl Dominators {
         Self { numbers, nodes, parents: dominators, retained }
     }
 
-    /// Bytes that a node retains: its own and those of what it dominates. `None` for a node that no root reaches.
+    /// Bytes that a node retains: its own and those of the nodes it dominates. `None` for an unreachable
+    /// node.
     pub fn retained(&self, node: NodeId) -> Option<u64> {
         let number = *self.numbers.get(node.0 as usize)?;
         self.retained.get(number as usize).copied()
     }
 
-    /// The node without which no root would reach a node; `None` for the root of all and for nodes that no root reaches.
+    /// The immediate dominator of a node, without which no root would reach it; `None` for the root of all
+    /// and for unreachable nodes.
     pub fn immediate_dominator(&self, node: NodeId) -> Option<NodeId> {
         let number = *self.numbers.get(node.0 as usize)?;
         let dominator = *self.parents.get(number as usize).filter(|_| number > 0)?;
@@ -105,7 +108,7 @@ impl Dominators {
         self.numbers.get(node.0 as usize).is_some_and(|number| *number != NONE)
     }
 
-    /// Returns the number of a node in the order of the walk; `None` for a node that no root reaches.
+    /// Returns the number of a node in the order of the walk; `None` for an unreachable node.
     pub(crate) fn number_of(&self, node: NodeId) -> Option<u32> {
         self.numbers.get(node.0 as usize).copied().filter(|number| *number != NONE)
     }
@@ -120,7 +123,7 @@ impl Dominators {
         self.retained[number as usize]
     }
 
-    /// Hands over each reference of a node that a root reaches: the numbers of both nodes.
+    /// Passes each reference of a reachable node to `each`: the numbers of both nodes.
     pub(crate) fn each_reference(
         &self,
         graph: &HeapGraph,
@@ -130,10 +133,12 @@ impl Dominators {
         each_reference(graph, groups, &self.numbers, visit);
     }
 
-    /// Sums up the bytes that the objects of each class retain, where `class` returns which of `count` classes an object is in.
+    /// Sums up the bytes that the objects of each class retain, where `class` returns which of `count`
+    /// classes an object is in.
     ///
-    /// What an object retains counts once, for the outermost of its class. Bytes that several objects of a class hold only together are not in
-    /// the sum: [`RetainedSets`](crate::RetainedSets) has these, too.
+    /// The retained bytes of an object count once, for the outermost object of its class. Bytes that several
+    /// objects of a class retain only together are not in the sum: [`RetainedSets`](crate::RetainedSets)
+    /// includes these, too.
     ///
     /// # Panics
     /// If a class is not below `count`.
@@ -146,7 +151,7 @@ impl Dominators {
         let mut sums = vec![0_u64; count];
         let mut depths = vec![0_u32; count];
         let class = |number: usize| graph.object(NodeId(self.nodes[number])).and_then(&class);
-        // The tree from the top: the first node below each, and the next below the same.
+        // The tree from the top: the first child of each node, and its next sibling.
         let mut below = vec![NONE; self.nodes.len()];
         let mut next = vec![NONE; self.nodes.len()];
         for number in (1..self.nodes.len()).rev() {
@@ -187,12 +192,12 @@ impl Dominators {
 pub(crate) struct Walk {
     numbers: Vec<u32>,
     nodes: Vec<u32>,
-    /// The number from which each number was reached.
+    /// For each number, the number from which it was reached.
     parents: Vec<u32>,
 }
 
 impl Walk {
-    /// Returns the number from which each number was reached.
+    /// Returns, for each number, the number from which it was reached.
     pub(crate) fn into_parents(self) -> Vec<u32> {
         self.parents
     }
@@ -204,7 +209,7 @@ impl Walk {
         walk.parents.reserve_exact(count);
         let root = graph.first_group();
         walk.enter(root, 0);
-        // Each node on the way, with what it refers to that was not looked at.
+        // Each node on the current path, with its references that were not visited yet.
         let mut way = vec![(0_u32, graph.successors(groups, root).iter())];
         while let Some((number, rest)) = way.last_mut() {
             let from = *number;
@@ -249,8 +254,9 @@ fn dominators(
         semidominators: all.clone().collect(),
         way: Vec::new(),
     };
-    // Until the dominator of a number is known, the next number with the same semidominator. The first of each such list is the label
-    // of the semidominator, which needs none before it is in a tree; by then its list was emptied.
+    // Until the dominator of a number is known, the next number with the same semidominator. The first of
+    // each such list is the label of the semidominator, which does not need a label before it is in a tree;
+    // by then its list is empty.
     let mut dominators = vec![NONE; nodes.len()];
     for number in all.clone().skip(1).rev() {
         let linked = number + 1;
@@ -281,7 +287,7 @@ fn dominators(
     dominators
 }
 
-/// The numbers of the nodes that refer to each node.
+/// For each node, the numbers of the nodes that reference it.
 struct Predecessors {
     starts: Vec<u32>,
     sources: Vec<u32>,
@@ -290,7 +296,7 @@ struct Predecessors {
 impl Predecessors {
     fn new(graph: &HeapGraph, groups: &GroupReferences, numbers: &[u32], count: usize) -> Self {
         let each = |visit: &mut dyn FnMut(u32, u32)| each_reference(graph, groups, numbers, visit);
-        // First the end of each node's sources, which is counted down to their start.
+        // At first the end of each node's sources, which is counted down to their start.
         let mut starts = vec![0_u32; count + 1];
         each(&mut |_, to| starts[to as usize] += 1);
         let mut sum = 0;
@@ -311,7 +317,7 @@ impl Predecessors {
     }
 }
 
-/// Hands over each reference of a node that has a number: the numbers of both nodes.
+/// Passes each reference of a node that has a number to `each`: the numbers of both nodes.
 fn each_reference(
     graph: &HeapGraph,
     groups: &GroupReferences,
@@ -331,17 +337,18 @@ fn each_reference(
     (first..graph.node_count()).for_each(|group| edges(group, groups.of(group - first)));
 }
 
-/// The part of the depth-first tree that was looked at, with its paths shortened.
+/// The visited part of the depth-first tree, with its paths compressed.
 struct Forest {
     ancestors: Vec<u32>,
-    /// The number with the least semidominator on the way to the ancestor.
+    /// The number with the least semidominator on the path to the ancestor.
     labels: Vec<u32>,
     semidominators: Vec<u32>,
     way: Vec<u32>,
 }
 
 impl Forest {
-    /// Returns the least semidominator on the way from a number to the root of its tree; the number itself if it is in none.
+    /// Returns the least semidominator on the path from a number to the root of its tree; the number itself
+    /// if it is not in a tree.
     fn least_semidominator(&mut self, number: u32, linked: u32) -> u32 {
         if number < linked {
             return number;
@@ -350,8 +357,8 @@ impl Forest {
         self.semidominators[label as usize]
     }
 
-    /// Returns the number with the least semidominator on the way from a number to the root of its tree. Numbers from `linked` on are in
-    /// trees, and the number is one of them.
+    /// Returns the number with the least semidominator on the path from a number to the root of its tree.
+    /// Numbers from `linked` on are in trees, and the number has to be one of them.
     fn evaluate(&mut self, number: u32, linked: u32) -> u32 {
         let mut at = number;
         while self.ancestors[at as usize] >= linked {

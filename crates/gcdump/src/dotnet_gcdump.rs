@@ -5,19 +5,22 @@ use std::fmt::Write as _;
 
 use crate::graph::HeapGraph;
 
-/// Returns the text of `dotnet-gcdump report`, which knows the number of references only where it `is_live`: where it has made the dump itself.
+/// Returns the text of `dotnet-gcdump report`. The tool knows the number of references only if it `is_live`:
+/// if it has made the dump itself.
 ///
-/// `shown` returns a name as it is to be shown: those of hostile programs have line ends and control characters. `Object Bytes` are those of the first object of the type, and the number of objects counts the tool's own nodes, too.
+/// `shown` escapes a name for display: names of hostile programs have line ends and control characters.
+/// `Object Bytes` are those of the first object of the type, and the number of objects includes the tool's
+/// own nodes.
 pub fn report(graph: &HeapGraph, is_live: bool, shown: impl Fn(&str) -> Cow<'_, str>) -> String {
     let mut counts = vec![0_u64; graph.types.len()];
-    // The root refers to every other group, directly or not.
+    // The root references every other group, directly or not.
     let groups = graph.groups().len().saturating_sub(1);
     let (mut bytes, mut references) = (0_u64, graph.root_count().saturating_add(groups) as u64);
     for object in graph.objects() {
         if let Some(count) = counts.get_mut(object.shape().file_type as usize) {
             *count = count.saturating_add(1);
         }
-        // Files have no larger sizes.
+        // Files do not have larger sizes.
         bytes = bytes.saturating_add(object.size().min(i32::MAX.unsigned_abs().into()));
         references = references.saturating_add(object.edges().len() as u64);
     }

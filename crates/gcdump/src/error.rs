@@ -1,24 +1,24 @@
 //! Errors.
 
-/// The reason why there is no graph.
+/// The reason why a graph cannot be built, read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The events have no collection with a heap dump.
+    /// No collection in the events has a heap dump.
     #[error(
         "the recording has no heap dump: no collection that was forced for one (keywords GC, Type, GCHeapDump, GCHeapCollect)"
     )]
     NoDump,
-    /// The events of the dump have no objects.
+    /// The heap dump has no objects.
     #[error("the heap dump has no objects: its events were lost, or the recording was cut")]
     NoObjects,
-    /// The bytes are no `.gcdump` file.
+    /// The bytes are not a `.gcdump` file.
     #[error("no .gcdump file: {0}")]
     NotGcDump(&'static str),
-    /// The file does not fit its own description.
+    /// The file contradicts itself.
     #[error("damaged .gcdump file: at byte {offset}: {problem}")]
     Damaged {
-        /// The place, in bytes from the file's start.
+        /// The offset in bytes from the file's start.
         offset: u64,
         /// The fault there.
         problem: &'static str,

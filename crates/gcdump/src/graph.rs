@@ -17,9 +17,10 @@ pub(crate) const MOST: u32 = u32::MAX - 1;
 /// The objects of a heap, the references between them, and the roots that hold them.
 ///
 /// # Memory
-/// An object takes 4.3 bytes and a reference 4, while they are read, too: an object is the 32-bit number of its shape, which is its type, its
-/// size and the number of its references. Some thousand shapes do for most heaps. Most addresses follow from the one before and its size; in a
-/// heap with many holes an object takes 4 bytes more for its own.
+/// An object takes 4.3 bytes and a reference 4, both while they are read and afterwards: an object is the
+/// 32-bit number of its shape, which is its type, its size and the number of its references. Some thousand
+/// shapes suffice for most heaps. Most addresses follow from the previous one and its size; in a heap with
+/// many holes an object takes 4 bytes more for its own address.
 #[derive(Debug)]
 pub struct HeapGraph {
     pub(crate) process_id: Option<u64>,
@@ -32,12 +33,12 @@ pub struct HeapGraph {
     /// The shape of each object.
     pub(crate) object_shapes: Vec<u32>,
     pub(crate) shapes: Vec<Shape>,
-    /// The place in `edges` of every 64th object's first reference.
+    /// The index in `edges` of every 64th object's first reference.
     pub(crate) edge_starts: Vec<u32>,
-    /// The objects referred to, in the order of the objects that refer. Objects of which only the address is known have the numbers
-    /// behind all others.
+    /// The referenced objects, in the order of the referencing objects. Objects of which only the address is
+    /// known have the highest numbers.
     pub(crate) edges: Vec<u32>,
-    /// The addresses of objects that are referred to and did not come.
+    /// The addresses of referenced objects that did not come.
     pub(crate) undefined: Vec<AddressCode>,
     /// The first is `UNDEFINED`.
     pub(crate) types: Vec<HeapType>,
@@ -52,7 +53,7 @@ pub struct HeapGraph {
 pub(crate) struct Shape {
     /// The index of the type.
     pub(crate) heap_type: u32,
-    /// The index of the type with the class of sizes, as in a file.
+    /// The index of the type with its size class, as in a file.
     pub(crate) file_type: u32,
     /// Bytes.
     pub(crate) size: u64,
@@ -68,7 +69,7 @@ pub struct HeapType {
     /// The name in C#.
     pub(crate) csharp: String,
     pub(crate) namespace: String,
-    /// Types share it: a path can be long, and have many types.
+    /// Shared by types: a path can be long, and have many types.
     pub(crate) module: Option<Arc<str>>,
     /// The size of the first object, in bytes.
     pub(crate) first_size: Option<u64>,
@@ -77,27 +78,29 @@ pub struct HeapType {
 }
 
 impl HeapType {
-    /// The name as dotnet-gcdump writes it: `System.Collections.Generic.List<System.Int32>`. Nested types have their own name only.
+    /// The name as dotnet-gcdump writes it: `System.Collections.Generic.List<System.Int32>`. Nested types
+    /// have their own name only.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name in C#: `System.Collections.Generic.List<int>`. Nested types have the types around them where these are known.
+    /// The name in C#: `System.Collections.Generic.List<int>`. Nested types have their enclosing types if
+    /// these are known.
     pub fn csharp(&self) -> &str {
         &self.csharp
     }
 
-    /// The path of the module, or a text that stands for it; `None` where it is unknown.
+    /// The path of the module, or a text in its place; `None` if it is unknown.
     pub fn module(&self) -> Option<&str> {
         self.module.as_deref()
     }
 
-    /// The last part of the module's path, of any system's; empty where it is unknown.
+    /// The last part of the module's path, of any operating system; empty if it is unknown.
     pub fn module_name(&self) -> &str {
         self.module().and_then(|path| path.rsplit(['/', '\\']).next()).unwrap_or_default()
     }
 
-    /// The namespace; empty where there is none, and for nested types of which only the own name is known.
+    /// The namespace; empty if there is none, and for nested types without known enclosing types.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -114,19 +117,21 @@ pub struct RootGroup {
     pub(crate) name: Arc<str>,
     /// The group that holds this one.
     pub(crate) parent: Option<u32>,
-    /// The type that declares the static field, where that is known.
+    /// The declaring type of the static field, if it is known.
     pub(crate) owner: Option<Arc<str>>,
 }
 
 impl RootGroup {
-    /// The name as dotnet-gcdump writes it, in brackets. That of a static field has the type of the object in it, not of the type that
-    /// declares it, which no dump has: `[static var System.Collections.Generic.List<System.Byte[]>.Held]`.
+    /// The name as dotnet-gcdump writes it, in brackets. For a static field it contains the type of the
+    /// object in the field, not the declaring type, which is not in dumps: `[static var
+    /// System.Collections.Generic.List<System.Byte[]>.Held]`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The name with the field and its type as C# has them: `[static var Held: System.Collections.Generic.List<byte[]>]`; and with the type
-    /// that declares the field, where that is known: `[static var Program.Held: …]`.
+    /// The name with the field and its type as in C#: `[static var Held:
+    /// System.Collections.Generic.List<byte[]>]`; with the declaring type if it is known: `[static var
+    /// Program.Held: …]`.
     pub fn csharp(&self) -> Cow<'_, str> {
         let parts =
             self.name.strip_prefix(STATIC_FIELD).and_then(|name| static_field(name.strip_suffix(']')?));
@@ -140,10 +145,11 @@ impl RootGroup {
     }
 }
 
-/// The beginning of the name of a static field.
+/// The prefix of the name of a static field.
 const STATIC_FIELD: &str = "[static var ";
 
-/// Splits the name of a static field into the type of the object in it, and the name of the field, or of the property that it belongs to.
+/// Splits the name of a static field into the type of the object in it, and the name of the field or of its
+/// property.
 fn static_field(name: &str) -> Option<(&str, &str)> {
     let (of, field) = name.rsplit_once('.')?;
     let property = field.strip_prefix('<').and_then(|field| field.strip_suffix(">k__BackingField"));
@@ -154,7 +160,7 @@ fn static_field(name: &str) -> Option<(&str, &str)> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Root {
     pub(crate) group: u32,
-    /// The object; [`Root::NONE`] where the group is only made.
+    /// The object; [`Root::NONE`] if the entry only creates the group.
     pub(crate) target: u32,
 }
 
@@ -162,7 +168,8 @@ impl Root {
     pub(crate) const NONE: u32 = u32::MAX;
 }
 
-/// The number of a node of a graph: first the objects, then those of which only the address is known, then groups of roots.
+/// The number of a node of a graph: first the objects, then those of which only the address is known, then
+/// groups of roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(crate) u32);
 
@@ -212,7 +219,7 @@ impl<'g> Object<'g> {
         self.graph.types.get(self.shape.heap_type as usize)
     }
 
-    /// The objects that it refers to, in the order of its fields.
+    /// The referenced objects, in the order of its fields.
     pub fn references(&self) -> impl ExactSizeIterator<Item = NodeId> + use<'g> {
         self.edges.iter().map(|target| NodeId(*target))
     }
@@ -227,12 +234,12 @@ impl<'g> Object<'g> {
 }
 
 impl HeapGraph {
-    /// The process whose heap it is, where its source says that.
+    /// The process that owns the heap, if the source states it.
     pub const fn process_id(&self) -> Option<u64> {
         self.process_id
     }
 
-    /// Other processes whose dumps the recording has, in rising order: at most a thousand.
+    /// Other processes with dumps in the recording, in rising order: at most a thousand.
     pub fn other_processes(&self) -> &[u64] {
         &self.other_processes
     }
@@ -242,7 +249,7 @@ impl HeapGraph {
         count(self.object_shapes.len())
     }
 
-    /// The number of objects that are referred to and did not come.
+    /// The number of referenced objects that did not come.
     pub fn undefined_count(&self) -> u32 {
         count(self.undefined.len())
     }
@@ -252,7 +259,7 @@ impl HeapGraph {
         count(self.edges.len())
     }
 
-    /// The types. The first stands for those of objects that did not come.
+    /// The types. The first is that of objects that did not come.
     pub fn types(&self) -> &[HeapType] {
         &self.types
     }
@@ -295,12 +302,12 @@ impl HeapGraph {
         Some(Object { id, graph: self, shape: self.shape(number), edges: self.edges_of(id.0) })
     }
 
-    /// Returns the group of roots that a node is.
+    /// Returns the group of roots of a node; `None` for other nodes.
     pub fn group(&self, id: NodeId) -> Option<&RootGroup> {
         self.groups.get(id.0.checked_sub(self.first_group())? as usize)
     }
 
-    /// Returns the address of a node; 0 where it has none.
+    /// Returns the address of a node; 0 if it has none.
     pub fn address(&self, id: NodeId) -> u64 {
         self.addresses.decode(self.code(id.0))
     }
@@ -318,13 +325,13 @@ impl HeapGraph {
         }
     }
 
-    /// Returns the room that an object takes, in units of the alignment of objects.
+    /// Returns the size of an object, in units of the alignment of objects.
     fn slots(&self, object: u32) -> u64 {
         let shape = self.object_shapes.get(object as usize);
         slots(shape.map_or(0, |shape| self.shape(*shape).size), self.pointer_size)
     }
 
-    /// Hands over every node that is no group, with its address, in order.
+    /// Passes every node that is not a group to `each`, with its address, in order.
     pub(crate) fn each_address(&self, mut each: impl FnMut(u32, u64)) {
         let objects = self.object_count();
         let address = |code| self.addresses.decode(code);
@@ -332,7 +339,7 @@ impl HeapGraph {
         (objects..).zip(&self.undefined).for_each(|(node, code)| each(node, address(*code)));
     }
 
-    /// The number of the node that is the first group.
+    /// The number of the first group's node.
     pub(crate) fn first_group(&self) -> u32 {
         self.object_count().saturating_add(self.undefined_count())
     }
@@ -347,7 +354,7 @@ impl HeapGraph {
         self.shapes.get(number as usize).copied().unwrap_or(UNDEFINED)
     }
 
-    /// Returns what an object refers to. Takes the time of up to 64 look-ups.
+    /// Returns the references of an object. Takes the time of up to 64 look-ups.
     pub(crate) fn edges_of(&self, object: u32) -> &[u32] {
         let Some(shape) = self.object_shapes.get(object as usize) else { return &[] };
         let stride = object / STRIDE;
@@ -371,7 +378,8 @@ impl HeapGraph {
     }
 }
 
-/// Returns the room that an object of a size takes, in units of the alignment of objects, which is that of pointers.
+/// Returns the space of an object with this size, in units of the alignment of objects, which is that of
+/// pointers.
 pub(crate) fn slots(size: u64, pointer_size: u8) -> u64 {
     size.div_ceil(if pointer_size == 4 { 4 } else { 8 })
 }
@@ -381,7 +389,7 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Appends a value. Vectors of millions grow by an eighth and not to the double.
+/// Appends a value. Vectors of millions grow by an eighth instead of doubling.
 pub(crate) fn push<T>(values: &mut Vec<T>, value: T) {
     if values.len() == values.capacity() {
         values.reserve_exact((values.len() / 8).max(1024));

@@ -1,15 +1,19 @@
-//! Heaps of .NET programs as graphs: which objects there are, what holds them, and how much each holds.
+//! Heaps of .NET programs as graphs: their objects, the paths that hold them, and the bytes that each
+//! retains.
 //!
-//! A runtime that is asked for it sends its heap as events: types, objects, references, roots. This crate makes a [`HeapGraph`] of them, reads
-//! and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual Studio, and says what a heap consists of. It reads no file, asks no
-//! process and knows no clock.
+//! A runtime sends its heap as events on request: types, objects, references, roots. This crate builds a
+//! [`HeapGraph`] from them, reads and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual
+//! Studio, and reports the contents of a heap. It opens no files, talks to no process and reads no clock.
 //!
-//! - [`request`](fn@request) says what a session has to ask the runtime for.
-//! - [`HeapGraphBuilder`] is the way from events to a graph, in 4.3 bytes an object and 4 a reference; [`Completeness`] says what is missing.
-//! - [`mod@file`] has the way from files to graphs and back. Of the same events the file is dotnet-gcdump's, byte for byte.
-//! - [`Dominators`] knows what each object retains: the bytes that would be free without it. [`RetainedSets`] knows that of sets of objects.
-//! - [`Report`] sums up by type, module or namespace, [`Diff`] compares two of them, [`PathTree`] knows through what roots reach objects.
-//! - [`TypeTree`] is the dominator tree with the objects of a type put together.
+//! - [`request`](fn@request) returns the providers that a session has to enable.
+//! - [`HeapGraphBuilder`] builds a graph from events, in 4.3 bytes an object and 4 a reference;
+//!   [`Completeness`] lists what is missing.
+//! - [`mod@file`] reads and writes files. For the same events the file is dotnet-gcdump's, byte for byte.
+//! - [`Dominators`] has the retained bytes of each object: those that would be free without it.
+//!   [`RetainedSets`] has them for sets of objects.
+//! - [`Report`] sums up by type, module or namespace, [`Diff`] compares two reports, [`PathTree`] has the
+//!   paths from roots to objects.
+//! - [`TypeTree`] is the dominator tree with the objects of a type merged.
 //! - [`dotnet_gcdump`] prints that tool's report.
 //!
 //! ```no_run
@@ -29,11 +33,11 @@
 //!
 //! | objects, references | graph | while a file is written | with dominators, at most | |
 //! |---|---|---|---|---|
-//! | 10 million, 12.5 million, with a hole behind each object | 142 MB | 192 MB | 512 MB | measured |
+//! | 10 million, 12.5 million, with a hole after each object | 142 MB | 192 MB | 512 MB | measured |
 //! | 100 million, 300 million | 2.0 GB | 2.5 GB | 6.8 GB | computed |
 //!
-//! A graph has at most 4,294,967,294 objects and as many references, and objects in 524,287 chunks of 64 KB; further ones are counted. A file
-//! can have 2 GB of records, which is some 200 million objects.
+//! A graph has at most 4,294,967,294 objects and as many references, and objects in 524,287 chunks of 64 KB;
+//! further ones are only counted. A file can have 2 GB of records, which is some 200 million objects.
 //!
 //! # Modules
 //!

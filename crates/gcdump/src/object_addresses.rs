@@ -3,20 +3,22 @@
 use crate::address::AddressCode;
 use crate::graph::push;
 
-/// The most objects of a run: to find an address takes as many look-ups.
+/// The most objects of a run: finding an address takes up to that many look-ups.
 const MOST_IN_RUN: u32 = 32;
-/// Unless runs have so many objects on average, each object keeps its own code: runs would take a byte for each.
+/// Unless runs have this many objects on average, each object keeps its own code: runs would take a byte for
+/// each.
 const LEAST_AVERAGE: usize = 8;
-/// Runs that no heap is too small for.
+/// Runs that are kept even for the smallest heap.
 const FEW_RUNS: usize = 4096;
 
-/// The address of each object. Most objects lie directly behind the one before, so that the first of a run and the sizes do: a quarter of a
-/// byte an object. Where a heap has too many holes for that, each has its own four bytes.
+/// The address of each object. Most objects lie directly after the previous one, so that the first address of
+/// a run and the sizes suffice: a quarter of a byte an object. If a heap has too many holes for that, each
+/// object has four bytes of its own.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectAddresses {
     codes: Codes,
     count: u32,
-    /// The code behind the last object; `None` if it has no address, or fills its chunk.
+    /// The code after the last object; `None` if it has no address, or fills its chunk.
     behind: Option<AddressCode>,
 }
 
@@ -29,7 +31,7 @@ pub(crate) enum Codes {
     Runs(Vec<Run>),
 }
 
-/// Objects that lie one behind the other.
+/// Contiguous objects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     pub(crate) first: u32,
@@ -43,8 +45,8 @@ impl Default for Codes {
 }
 
 impl ObjectAddresses {
-    /// Adds the next object, of which there are at most 2³² − 1. `slots` returns the room that it or an earlier one takes, in units of its
-    /// alignment.
+    /// Adds the next object; there are at most 2³² − 1. `slots` returns the space that it or an earlier one
+    /// takes, in units of its alignment.
     pub(crate) fn push(&mut self, code: AddressCode, slots: impl Fn(u32) -> u64) {
         let object = self.count;
         self.count = self.count.saturating_add(1);
@@ -53,7 +55,7 @@ impl ObjectAddresses {
             .then(|| u64::from(code.0).checked_add(slots(object)))
             .flatten()
             .and_then(|behind| u32::try_from(behind).ok().map(AddressCode))
-            // One behind an object that takes no room has the same address.
+            // An object after one without any space has the same address.
             .filter(|behind| *behind > code && behind.shares_chunk(code));
         match &mut self.codes {
             Codes::Each(codes) => push(codes, code),
@@ -70,7 +72,7 @@ impl ObjectAddresses {
         }
     }
 
-    /// Keeps the code of each object, and returns all.
+    /// Stores the code of each object, and returns all.
     pub(crate) fn keep_each(&mut self, slots: impl Fn(u32) -> u64) -> &[AddressCode] {
         if let Codes::Runs(_) = &self.codes {
             let mut codes = Vec::with_capacity(self.count as usize);
@@ -88,7 +90,7 @@ impl ObjectAddresses {
         self.count
     }
 
-    /// The codes, as they are kept.
+    /// The codes in their current representation.
     pub(crate) const fn codes(&self) -> &Codes {
         &self.codes
     }
@@ -107,7 +109,7 @@ impl ObjectAddresses {
         }
     }
 
-    /// Hands over the code of every object, in order.
+    /// Passes the code of every object to `each`, in order.
     pub(crate) fn each(&self, slots: impl Fn(u32) -> u64, mut each: impl FnMut(u32, AddressCode)) {
         match &self.codes {
             Codes::Each(codes) => (0..).zip(codes).for_each(|(object, code)| each(object, *code)),
@@ -125,7 +127,7 @@ impl ObjectAddresses {
     }
 }
 
-/// The code behind an object of so many slots. Of the last of a run it means nothing.
+/// The code after an object of this many slots. It has no meaning for the last object of a run.
 #[allow(clippy::cast_possible_truncation, reason = "slots between two objects of a chunk are few")]
 pub(crate) const fn next(code: AddressCode, slots: u64) -> AddressCode {
     AddressCode(code.0.wrapping_add(slots as u32))
@@ -135,7 +137,7 @@ pub(crate) const fn next(code: AddressCode, slots: u64) -> AddressCode {
 mod tests {
     use super::*;
 
-    /// Checks both ways to the codes. Each object takes its number's last three bits and one.
+    /// Checks both representations of the codes. Each object takes its number's last three bits and one.
     fn check(codes: &[u32]) -> ObjectAddresses {
         let slots = |object: u32| u64::from(object % 8 + 1);
         let codes: Vec<_> = codes.iter().map(|code| AddressCode(*code)).collect();

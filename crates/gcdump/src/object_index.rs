@@ -1,26 +1,27 @@
-//! The way from addresses to objects.
+//! An index of objects by address.
 
 use crate::address::AddressCode;
 use crate::object_addresses::{Codes, ObjectAddresses, next};
 
 /// The most objects of a window.
 const WINDOW: usize = 64;
-/// Unless windows have so many objects on average, a permutation takes less memory.
+/// Unless windows have this many objects on average, a permutation takes less memory.
 const LEAST_AVERAGE: usize = 8;
 
 /// Finds objects by the codes of their addresses.
 ///
-/// The runtime sends objects in the order of their addresses, a region after the other. So it is enough to remember where each run of at
-/// most 64 begins: half a byte an object at most. Objects in any other order are sorted by a permutation: four bytes each.
+/// The runtime sends objects in the order of their addresses, one region after the other. So it suffices to
+/// store the start of each run of at most 64: half a byte an object at most. Objects in any other order are
+/// sorted by a permutation: four bytes each.
 #[derive(Debug)]
 pub(crate) struct ObjectIndex {
     /// In the order of their codes; no two overlap.
     windows: Vec<Window>,
-    /// The objects in the order of their codes; empty where windows are of the objects as they are.
+    /// The objects in the order of their codes; empty if windows refer to the objects directly.
     sorted: Vec<u32>,
 }
 
-/// Objects with rising codes, one behind the other.
+/// Consecutive objects with rising codes.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     code: AddressCode,
@@ -28,15 +29,15 @@ struct Window {
     length: u32,
 }
 
-/// Objects that have the address of an earlier one, in rising order.
+/// Objects with the address of an earlier one, in rising order.
 pub(crate) struct Repeated(pub(crate) Vec<u32>);
 
 impl ObjectIndex {
-    /// Makes an index of objects. Those without an address are in none. `slots` returns the room that an object takes, in units of its alignment.
-    /// Addresses that overlap make `addresses` keep each.
+    /// Builds an index of objects. Those without an address are left out. `slots` returns the space that an
+    /// object takes, in units of its alignment. Addresses that overlap make `addresses` keep each code.
     ///
     /// # Errors
-    /// The objects whose address an earlier one has.
+    /// The objects that have the address of an earlier one.
     pub(crate) fn new(addresses: &mut ObjectAddresses, slots: impl Fn(u32) -> u64) -> Result<Self, Repeated> {
         if let Some(windows) = windows_of_runs(addresses, &slots) {
             return Ok(Self { windows, sorted: Vec::new() });
@@ -71,7 +72,7 @@ impl ObjectIndex {
         Ok(Self { windows, sorted })
     }
 
-    /// Returns the object with that code among those that the index was made of.
+    /// Returns the indexed object with that code.
     pub(crate) fn find(
         &self,
         addresses: &ObjectAddresses,
@@ -105,7 +106,7 @@ impl ObjectIndex {
     }
 }
 
-/// Runs of objects that lie one behind the other; `None` if some overlap, or the address of each is kept.
+/// Runs of contiguous objects; `None` if some overlap, or the address of each is kept.
 fn windows_of_runs(addresses: &ObjectAddresses, slots: impl Fn(u32) -> u64) -> Option<Vec<Window>> {
     let Codes::Runs(runs) = addresses.codes() else { return None };
     let ends = runs.iter().skip(1).map(|run| run.first).chain([addresses.count()]);
@@ -147,7 +148,7 @@ fn windows(codes: impl Iterator<Item = AddressCode>, most: usize) -> Option<Vec<
 mod tests {
     use super::*;
 
-    /// The room of each object.
+    /// The space of each object.
     const SLOTS: u64 = 4;
 
     fn addresses(codes: &[u32]) -> ObjectAddresses {

@@ -8,12 +8,13 @@ use crate::dominators::GroupReferences;
 use crate::graph::{HeapGraph, NodeId, Object, TypeId};
 use crate::retained_sets::RetainedSets;
 
-/// The number of a path that there is not.
+/// The number of an absent path.
 const NONE: u32 = u32::MAX;
 
-/// The shortest path from the roots to each object, by the types on the way.
+/// The shortest path from the roots to each object, by the types on the path.
 ///
-/// Objects of one type that follow each other, as those of a list, are one step. Takes 4 bytes a node, and 32 for each path of different types.
+/// Consecutive objects of one type, such as those of a list, are one step. Takes 4 bytes a node, and 32 for
+/// each path of different types.
 #[derive(Debug)]
 pub struct PathTree {
     /// The path of each node.
@@ -26,7 +27,7 @@ pub struct PathTree {
 #[derive(Debug, Clone, Copy)]
 struct PathEnd {
     before: u32,
-    /// A shorter path that this one goes on, so much shorter that few jumps lead to one of any length.
+    /// A shorter prefix of this path, chosen so that a few jumps lead to a prefix of any length.
     jump: u32,
     /// The number of steps before this one.
     depth: u32,
@@ -43,13 +44,14 @@ pub enum Step {
     Type(TypeId),
 }
 
-/// Objects that are reached by the same types.
+/// Objects reached through the same types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Path {
-    /// The steps from a group of roots to the objects' own type: of a path with more than twice [`Path::ENDS`] steps that many at each end.
+    /// The steps from a group of roots to the objects' own type. If the path has more than twice
+    /// [`Path::ENDS`] steps, that many at each end.
     pub steps: Vec<Step>,
-    /// The number of steps that were left out in the middle.
+    /// The number of omitted steps in the middle.
     pub steps_left_out: usize,
     /// Objects.
     pub objects: u64,
@@ -57,9 +59,10 @@ pub struct Path {
     pub bytes: u64,
     /// Bytes that would be free without all of them; `None` before [`PathTree::add_retained`].
     pub retained_bytes: Option<u64>,
-    /// Whether more than `retained_bytes` may be free without them, because there are too many paths for exact numbers.
+    /// Whether more than `retained_bytes` may be free without them, because there are too many paths for
+    /// exact numbers.
     pub retains_more: bool,
-    /// The first of them.
+    /// The first of the objects.
     pub example: NodeId,
     /// The number of the path in the tree.
     end: u32,
@@ -69,19 +72,20 @@ pub struct Path {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Paths {
-    /// The paths, those of the most bytes first.
+    /// The paths, those with the most bytes first.
     pub paths: Vec<Path>,
     /// The number of all paths.
     pub count: usize,
-    /// Objects that no root reaches.
+    /// Unreachable objects.
     pub unreachable: u64,
 }
 
 impl Path {
-    /// The steps at each end that a long path has.
+    /// The number of steps at each end of a long path.
     pub const ENDS: usize = 100;
 
-    /// Returns the first steps, the number of those in the middle, and the last steps: at most `most` at each end.
+    /// Returns the first steps, the number of those in the middle, and the last steps: at most `most` at each
+    /// end.
     pub fn ends(&self, most: usize) -> (&[Step], usize, &[Step]) {
         let is_whole = self.steps_left_out == 0 && self.steps.len() <= most.saturating_mul(2);
         let first = if is_whole { self.steps.len() } else { most.min(self.steps.len() / 2) };
@@ -92,7 +96,7 @@ impl Path {
 }
 
 impl PathTree {
-    /// Finds the paths.
+    /// Computes the paths.
     pub fn new(graph: &HeapGraph) -> Self {
         let groups = GroupReferences::new(graph);
         let mut tree = Self { paths: vec![NONE; graph.node_count() as usize], steps: Vec::new() };
@@ -120,7 +124,7 @@ impl PathTree {
         tree
     }
 
-    /// The path that goes on with a step, or the same path where the step is its last already.
+    /// The path extended by a step; the same path if its last step is that one already.
     fn step(&mut self, numbers: &mut HashMap<(u32, Step), u32>, before: u32, step: Step) -> u32 {
         if self.steps.get(before as usize).is_some_and(|end| end.step == step) {
             return before;
@@ -131,7 +135,8 @@ impl PathTree {
         })
     }
 
-    /// Returns the end of a path that goes on with a step. The jumps of a path are as long as those of numbers in skew-binary form.
+    /// Returns the end of a path extended by a step. The jumps of a path are as long as those of numbers in
+    /// skew-binary form.
     fn end(&self, before: u32, step: Step) -> PathEnd {
         let of = |path: u32| self.steps.get(path as usize);
         let Some(last) = of(before) else { return PathEnd { before, jump: NONE, depth: 0, step } };
@@ -149,7 +154,7 @@ impl PathTree {
         }
     }
 
-    /// Returns the paths to the objects of types that are chosen: at most so many, those of the most bytes first.
+    /// Returns the paths to the objects of the chosen types: at most `most`, those with the most bytes first.
     pub fn paths_to(&self, graph: &HeapGraph, most: usize, is_chosen: impl Fn(TypeId) -> bool) -> Paths {
         let mut found: HashMap<u32, Path> = HashMap::new();
         let mut unreachable = 0_u64;
@@ -186,7 +191,7 @@ impl PathTree {
         Paths { paths, count, unreachable }
     }
 
-    /// Adds to each path what its objects retain together.
+    /// Adds to each path the bytes that its objects retain together.
     pub fn add_retained<'p>(
         &self,
         retained: &RetainedSets<'_>,
@@ -215,7 +220,7 @@ impl PathTree {
         }
     }
 
-    /// Returns a path up to a number of steps.
+    /// Returns a path shortened to a number of steps.
     fn shortened(&self, mut end: u32, steps: usize) -> u32 {
         let is_longer =
             |path: u32| self.steps.get(path as usize).is_some_and(|end| end.depth as usize >= steps);

@@ -29,13 +29,13 @@ pub struct Report {
     pub objects: u64,
     /// References between objects, and from roots.
     pub references: u64,
-    /// Objects that no root reaches, and their bytes; `None` without retained sizes.
+    /// Unreachable objects and their bytes; `None` without retained sizes.
     pub unreachable: Option<Unreachable>,
     /// Groups, by falling bytes, then by falling number of objects.
     pub rows: Vec<Row>,
 }
 
-/// Objects that no root reaches.
+/// Unreachable objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(clippy::exhaustive_structs, reason = "a pair")]
 pub struct Unreachable {
@@ -53,23 +53,23 @@ pub struct Row {
     pub name: String,
     /// The name in C#.
     pub csharp: String,
-    /// The last part of the module's path; empty where it is unknown, and for groups of several modules.
+    /// The last part of the module's path; empty if it is unknown, and for groups of several modules.
     pub module: String,
     /// Objects.
     pub objects: u64,
     /// Bytes of all of them.
     pub bytes: u64,
-    /// Bytes of the first of them, which dotnet-gcdump shows as those of the type.
+    /// Bytes of the first of them, which dotnet-gcdump shows as the bytes of the type.
     pub first_bytes: u64,
-    /// Bytes that would be free without all of them; `None` where that was not asked for.
+    /// Bytes that would be free without all of them; `None` if they were not requested.
     pub retained_bytes: Option<u64>,
-    /// Whether more than `retained_bytes` may be free without them, because the heap has too many groups for exact numbers
-    /// ([`RetainedBytes::is_exact`](crate::RetainedBytes)).
+    /// Whether more than `retained_bytes` may be free without them, because the heap has too many groups for
+    /// exact numbers ([`RetainedBytes::is_exact`](crate::RetainedBytes)).
     pub retains_more: bool,
 }
 
 impl Report {
-    /// Makes a report; with retained sizes if `dominators` are given.
+    /// Builds a report; with retained sizes if `dominators` are given.
     pub fn new(graph: &HeapGraph, grouping: Grouping, dominators: Option<&Dominators>) -> Self {
         let (classes, mut rows) = classes(graph, grouping);
         let class = |object: Object<'_>| classes.get(object.type_id().index()).copied().unwrap_or_default();

@@ -1,25 +1,28 @@
-//! The request of a session whose stream is a heap dump.
+//! The settings of a session whose stream is a heap dump.
 
-/// The request to the runtime's provider for a heap dump: [`request`].
+/// The settings of the runtime's provider for a heap dump: [`request`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DumpRequest {
     /// The provider's name.
     pub provider: &'static str,
-    /// The keywords GC, Type, GCHeapDump, GCHeapCollect, which makes the runtime collect, and GCHeapAndTypeNames.
+    /// The keywords GC, Type, GCHeapDump, GCHeapCollect, which makes the runtime collect, and
+    /// GCHeapAndTypeNames.
     pub keywords: u64,
     /// The level: informational.
     pub level: u32,
-    /// The keyword of the rundown that suffices: Loader, for the paths of modules. The runtime's default lists all methods, too.
+    /// The rundown keyword that suffices: Loader, for the paths of modules. The runtime's default lists all
+    /// methods, too.
     pub rundown_keyword: u64,
 }
 
-/// Returns what a session has to request for a heap dump.
+/// Returns the settings of a session for a heap dump.
 ///
-/// Stacks are not needed. The runtime collects while it starts the session, and sends the heap faster than a client reads it: request that
-/// it blocks while its buffer is full (.NET 10), or else a buffer that holds the whole dump. The dump is complete when
-/// [`HeapGraphBuilder::has_ended`](crate::HeapGraphBuilder::has_ended); then the session can be stopped. Where the runtime
-/// cannot block, stop at once: .NET 3.1 sends nothing before.
+/// Stacks are not needed. The runtime collects while it starts the session, and sends the heap faster than a
+/// client reads it: request that it blocks while its buffer is full (.NET 10), or else a buffer that holds
+/// the whole dump. The dump is complete when
+/// [`HeapGraphBuilder::has_ended`](crate::HeapGraphBuilder::has_ended); then the session can be stopped. If
+/// the runtime cannot block, stop at once: .NET 3.1 sends nothing before.
 ///
 /// ```
 /// let request = gcdump::request();

@@ -8,34 +8,38 @@
 use crate::dominators::{Dominators, GroupReferences, Walk};
 use crate::graph::{HeapGraph, Object};
 
-/// The number of a node that is in no set.
+/// The number of a node outside all sets.
 const NONE: u32 = u32::MAX;
-/// The sets that are looked at together: each is a bit.
+/// The number of sets that are processed together: each is a bit.
 const TOGETHER: usize = u64::BITS as usize;
-/// Visits of nodes by [`RetainedSets::sizes`], which take some 5 ns each. The sets of a heap of ten million objects and some thousand types
-/// take most of them.
+/// The most visits of nodes by [`RetainedSets::sizes`], which take some 5 ns each. The sets of a heap of ten
+/// million objects and some thousand types take most of them.
 const MOST_VISITS: u64 = 1 << 30;
 
-/// The bytes that would be free without all objects of a set: their own, and those of what no root reaches any more.
+/// The bytes that would be free without all objects of a set: their own, and those of the nodes that would
+/// become unreachable.
 ///
-/// They are at least the sum of what each of the objects [retains](Dominators::retained) alone. They are more where several objects of the
-/// set refer to another, which none of them holds alone. Takes 4 bytes a node and 4 for each reference to an object that its dominator does
-/// not refer to, and 12 more a node while sizes are computed.
+/// They are at least the sum of the bytes that each object [retains](Dominators::retained) alone. They are
+/// more if several objects of the set hold another one that none of them holds alone. Takes 4 bytes a node
+/// and 4 for each reference to an object that its dominator does not reference, and 12 more a node while
+/// sizes are computed.
 #[derive(Debug)]
 pub struct RetainedSets<'g> {
     graph: &'g HeapGraph,
     dominators: &'g Dominators,
-    /// The numbers of the nodes in reverse postorder, in which a node comes after what refers to it except in cycles.
+    /// The numbers of the nodes in reverse postorder, in which a node follows the nodes that reference it,
+    /// except in cycles.
     order: Vec<u32>,
-    /// The nodes to which their dominators do not refer, in that order. All others are free with their dominators and only then.
+    /// The nodes that their dominators do not reference, in that order. All others are freed with their
+    /// dominators and only then.
     joins: Vec<Join>,
-    /// The numbers of the nodes that refer to those, one after the other.
+    /// The numbers of the nodes that reference those, one after the other.
     sources: Vec<u32>,
-    /// Whether a node refers to a join before it in the order.
+    /// Whether a node references a join before it in the order.
     has_cycles: bool,
 }
 
-/// A node to which its dominator does not refer, so that at least two others do.
+/// A node that its dominator does not reference, so that at least two others do.
 #[derive(Debug, Clone, Copy)]
 struct Join {
     number: u32,
@@ -49,7 +53,8 @@ struct Join {
 pub struct RetainedBytes {
     /// Bytes.
     pub bytes: u64,
-    /// Whether these are all. If not, they are the sum of what the objects retain alone: there were too many sets for exact sizes.
+    /// Whether the number is exact. If not, it is the sum of the bytes that the objects retain alone: there
+    /// were too many sets for exact sizes.
     pub is_exact: bool,
 }
 
@@ -60,7 +65,7 @@ impl<'g> RetainedSets<'g> {
         let order = reverse_postorder(&Walk::new(graph, &groups).into_parents());
         let mut positions = vec![0_u32; order.len()];
         (0..).zip(&order).for_each(|(position, number)| positions[*number as usize] = position);
-        // The number of sources of each node, 0 where its dominator is one.
+        // The number of sources of each node, 0 if its dominator is one.
         let mut counts = vec![0_u32; order.len()];
         dominators.each_reference(graph, &groups, |_, to| {
             counts[to as usize] += 1;
@@ -74,7 +79,7 @@ impl<'g> RetainedSets<'g> {
         let mut sum = 0_u32;
         for number in order.iter().copied().filter(|number| *number > 0) {
             let count = counts[number as usize];
-            // From here on the place of its next source.
+            // From here on, the index of its next source.
             counts[number as usize] = if count == 0 { NONE } else { sum };
             if count > 0 {
                 sum += count;
@@ -95,7 +100,7 @@ impl<'g> RetainedSets<'g> {
         Self { graph, dominators, order, joins, sources, has_cycles }
     }
 
-    /// Computes the bytes of `count` sets, where `set` returns the one that an object is in.
+    /// Computes the bytes of `count` sets, where `set` returns the set of an object.
     ///
     /// # Panics
     /// If a set is not below `count`.
@@ -107,7 +112,7 @@ impl<'g> RetainedSets<'g> {
         if self.joins.is_empty() {
             return sizes;
         }
-        // The largest first: there may not be time for all.
+        // The largest first: time may not suffice for all.
         several.sort_by_key(|set| std::cmp::Reverse(sizes[*set as usize].bytes));
         let mut visits = 0;
         let mut ranks = vec![NONE; count];
@@ -141,9 +146,9 @@ impl<'g> RetainedSets<'g> {
 
     /// Computes the bytes of the sets with ranks; `None` if that takes too many visits.
     ///
-    /// Each node has the sets without which no root reaches it, in the end. A node that its dominator refers to has those of the
-    /// dominator, and the set that the dominator is in. A join has those that all its sources have. In cycles it has all at first, and loses
-    /// them.
+    /// In the end, each node has the sets without which no root reaches it. A node that its dominator
+    /// references has the sets of the dominator, and the one that contains the dominator. A join has the sets
+    /// that all its sources have. In a cycle it starts with all sets, and loses some.
     fn sizes_together(&self, members: &[u32], ranks: &[u32], visits: &mut u64) -> Option<[u64; TOGETHER]> {
         let bit = |number: u32| match members[number as usize] {
             NONE => 0,
@@ -180,7 +185,7 @@ impl<'g> RetainedSets<'g> {
         }
         let mut sums = [0_u64; TOGETHER];
         for number in self.order.iter().copied().skip(1) {
-            // What is free with its dominator is in the dominator's bytes.
+            // Nodes freed with their dominator are in the dominator's bytes.
             let mut outermost = held[number as usize] & !held[self.dominators.dominator_of(number) as usize];
             while outermost != 0 {
                 let rank = outermost.trailing_zeros() as usize;
@@ -192,16 +197,16 @@ impl<'g> RetainedSets<'g> {
     }
 }
 
-/// The set of each node, and the sets that have several.
+/// The set of each node, and the sets with several objects.
 struct Members {
     members: Vec<u32>,
     several: Vec<u32>,
 }
 
-/// Orders the numbers of a depth-first walk so that each comes after those from which it was reached, and the branches that were walked last
-/// come first.
+/// Orders the numbers of a depth-first walk so that each follows those from which it was reached, and the
+/// branches that were walked last come first.
 fn reverse_postorder(parents: &[u32]) -> Vec<u32> {
-    // The nodes below each node that have no place yet, and itself.
+    // For each node, the number of nodes below it that have no position yet, plus itself.
     let mut below = vec![1_u32; parents.len()];
     for number in (1..parents.len()).rev() {
         below[parents[number] as usize] += below[number];
@@ -209,7 +214,7 @@ fn reverse_postorder(parents: &[u32]) -> Vec<u32> {
     let mut places = vec![0_u32; parents.len()];
     let mut order = vec![0_u32; parents.len()];
     for (number, parent) in (0_u32..).zip(parents.iter().map(|parent| *parent as usize)).skip(1) {
-        // Its branch has the last places that are left below its parent.
+        // Its branch gets the last free positions below its parent.
         let all = below[number as usize];
         places[number as usize] = places[parent] + below[parent] - all;
         below[parent] -= all;

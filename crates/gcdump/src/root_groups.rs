@@ -1,4 +1,4 @@
-//! Groups of roots, and the groups that hold them.
+//! Groups of roots, and their parent groups.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::graph::RootGroup;
 
-/// A tree of groups. Groups below the same one have different names.
+/// A tree of groups. Groups with the same parent have different names.
 #[derive(Debug)]
 pub(crate) struct RootGroups {
     groups: Vec<RootGroup>,
     numbers: HashMap<(u32, Arc<str>), u32>,
-    /// The groups with a lower number were asked for by [`RootGroups::is_new`] or hold a root.
+    /// For groups with a lower number: whether they were passed to [`RootGroups::is_new`] or hold a root.
     made: Vec<bool>,
     /// The groups of static fields.
     declared: HashSet<u32>,
@@ -21,7 +21,7 @@ impl RootGroups {
     /// The group that holds all others.
     pub(crate) const ALL: u32 = 0;
 
-    /// Returns the group of that name below another, which is made with the first call.
+    /// Returns the child group with that name, which is created by the first call.
     pub(crate) fn child(&mut self, parent: u32, name: &str) -> u32 {
         let key = (parent, name);
         if let Some(number) = self.numbers.get(&Key(key.0, key.1)) {
@@ -35,7 +35,7 @@ impl RootGroups {
         number
     }
 
-    /// Says which type declares the static field that a group is of. One group can be of fields of several types.
+    /// Sets the declaring type of the static field of a group. One group can be for fields of several types.
     pub(crate) fn declare(&mut self, group: u32, owner: Option<&str>) {
         let is_first = self.declared.insert(group);
         let Some(group) = self.groups.get_mut(group as usize) else { return };

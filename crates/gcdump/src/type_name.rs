@@ -1,19 +1,20 @@
-//! Names of types: as the runtime sends them, as dotnet-gcdump writes them, as C# has them.
+//! Names of types: as sent by the runtime, as written by dotnet-gcdump, and in C#.
 
 use clr_events::csharp;
 use nettrace::Utf16;
 
-/// The largest number of characters of a name, and of a path, that is kept of an event.
+/// The largest number of characters of a name or path that is kept from an event.
 pub(crate) const LONGEST_NAME: usize = 4096;
-/// The largest number of bytes of names of types that names of other things may repeat: few bytes of a recording can name a type.
+/// The largest number of bytes of type names that other names may repeat: a few bytes of a recording can name
+/// a type.
 const MOST_REPEATED: usize = 16 << 20;
 
-/// Returns a text of an event, cut where it is longer than names are.
+/// Returns a text of an event, cut at the longest length of names.
 pub(crate) fn name_of_event(text: Utf16<'_>) -> String {
     text.chars().take(LONGEST_NAME).collect()
 }
 
-/// The bytes that names have repeated of others.
+/// The number of bytes that names have repeated from other names.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatBudget(usize);
 
@@ -25,7 +26,8 @@ impl RepeatBudget {
     }
 }
 
-/// Returns dotnet-gcdump's name of a type that the runtime names so: no arity, `<>` around type arguments, `[]` for vectors.
+/// Returns dotnet-gcdump's name for a runtime's type name: no arity, `<>` around type arguments, `[]` for
+/// vectors.
 ///
 /// It also turns `[,]` into `<,>` and `<>c` into `[]c`.
 pub(crate) fn tool_name(runtime: &str) -> String {
@@ -44,29 +46,31 @@ pub(crate) fn tool_name(runtime: &str) -> String {
     name.replace("<>", "[]")
 }
 
-/// Returns the C# name of a type that the runtime names so, or the name as it is.
+/// Returns the C# name for a runtime's type name, or the name as it is.
 ///
-/// Of a nested type the runtime writes the type arguments, but not how many of them are its own: `Entry[System.String,System.Int32]`.
+/// For a nested type the runtime writes the type arguments, but not how many of them are its own:
+/// `Entry[System.String,System.Int32]`.
 pub(crate) fn csharp_name(runtime: &str) -> String {
     csharp::type_name(runtime)
         .or_else(|| csharp::type_name(&runtime_name(&tool_name(runtime))?))
         .unwrap_or_else(|| runtime.to_owned())
 }
 
-/// Returns the C# name of a type that dotnet-gcdump names so, or the name as it is.
+/// Returns the C# name for dotnet-gcdump's type name, or the name as it is.
 pub(crate) fn csharp_of_tool(tool: &str) -> String {
     runtime_name(tool).and_then(|name| csharp::type_name(&name)).unwrap_or_else(|| tool.to_owned())
 }
 
-/// Returns the runtime's name of a type that dotnet-gcdump names so; `None` if brackets are not paired.
+/// Returns the runtime's name for dotnet-gcdump's type name; `None` if brackets are not paired.
 ///
-/// The numbers of type arguments stand at the last part of a name, where the tool has removed them: those of the types around it are lost.
+/// The tool has removed the numbers of type arguments; they are restored at the last part of a name. Those of
+/// enclosing types are lost.
 fn runtime_name(tool: &str) -> Option<String> {
     let lists = bracket_lists(tool)?;
     let mut name = String::with_capacity(tool.len().saturating_add(16));
     let mut lists = lists.into_iter().peekable();
     let mut before = None;
-    // The end of a name that a compiler made, and the ends of lists of arguments.
+    // The end of a compiler-generated name, and the ends of argument lists.
     let (mut verbatim, mut ends) = (0, Vec::new());
     let mut characters = tool.char_indices();
     while let Some((at, character)) = characters.next() {
@@ -106,11 +110,11 @@ fn runtime_name(tool: &str) -> Option<String> {
 #[derive(Clone, Copy)]
 struct BracketList {
     start: usize,
-    /// The place of the closing bracket.
+    /// The offset of the closing bracket.
     end: usize,
-    /// Commas between the two, and between no others.
+    /// Commas between these two brackets, outside nested ones.
     commas: usize,
-    /// Whether there is nothing else but what arrays have.
+    /// Whether it has only characters that arrays have.
     is_array: bool,
 }
 
@@ -140,16 +144,16 @@ fn bracket_lists(name: &str) -> Option<Vec<BracketList>> {
     open.is_empty().then_some(lists)
 }
 
-/// Returns the namespace of a type's name; empty where it has none.
+/// Returns the namespace of a type's name; empty if it has none.
 ///
-/// Nested types are sent without the types around them, so that these seem to have no namespace.
+/// Nested types are sent without their enclosing types, so they seem to have no namespace.
 pub(crate) fn namespace(name: &str) -> &str {
     let end = name.find(['<', '[', '`', '+', '(']).unwrap_or(name.len());
     let plain = name.get(..end).unwrap_or_default();
     plain.rfind('.').and_then(|dot| plain.get(..dot)).unwrap_or_default()
 }
 
-/// Returns the class of sizes that dotnet-gcdump adds to the type's name of an object of so many bytes.
+/// Returns the size class that dotnet-gcdump appends to the type's name of an object of this size.
 pub(crate) const fn size_class(size: u64) -> Option<&'static str> {
     Some(match size {
         0..=1_000 => return None,
@@ -162,7 +166,7 @@ pub(crate) const fn size_class(size: u64) -> Option<&'static str> {
     })
 }
 
-/// Returns the name without a class of sizes.
+/// Returns the name without a size class.
 pub(crate) fn without_size_class(name: &str) -> &str {
     const CLASSES: [&str; 6] = ["1K)", "10K)", "100K)", "1M)", "10M)", "100M)"];
     match name.rsplit_once(" (Bytes > ") {
@@ -171,7 +175,8 @@ pub(crate) fn without_size_class(name: &str) -> &str {
     }
 }
 
-/// Splits the type arguments off a name of the runtime, each with the types around it: ``List`1[Outer+Node]`` has `Outer+Node`.
+/// Returns the type arguments of a runtime's type name, each with its enclosing types: ``List`1[Outer+Node]``
+/// has `Outer+Node`.
 pub(crate) fn type_arguments(runtime: &str) -> Vec<&str> {
     let Some(open) = runtime.find('[') else { return Vec::new() };
     let mut arguments = Vec::new();

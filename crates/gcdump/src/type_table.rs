@@ -9,7 +9,7 @@ use crate::definitions::Definitions;
 use crate::graph::HeapType;
 use crate::type_name::{RepeatBudget, csharp_name, namespace, size_class, tool_name, type_arguments};
 
-/// A type as the runtime describes it.
+/// A type as described by the runtime.
 #[derive(Debug)]
 pub(crate) struct TypeDescription {
     /// The process that has the type.
@@ -26,18 +26,19 @@ pub(crate) struct TypeDescription {
 #[derive(Debug)]
 pub(crate) struct TypeTable {
     types: Vec<HeapType>,
-    /// The numbers of modules by their paths.
+    /// The numbers of modules by path.
     modules: HashMap<Arc<str>, u32>,
     /// By the module's number and the name.
     by_name: HashMap<(Option<u32>, Arc<str>), u32>,
-    /// By name with a class of sizes.
+    /// By the name with a size class.
     sized: HashMap<String, u32>,
     by_id: HashMap<u64, u32>,
     unknown: u64,
 }
 
 impl TypeTable {
-    /// Makes a table of the types that are described. Of several descriptions of a number the last counts.
+    /// Builds a table of the described types. If a number is described several times, the last description
+    /// counts.
     pub(crate) fn new(
         descriptions: &[TypeDescription],
         modules: &HashMap<(Option<u64>, u64), Arc<str>>,
@@ -80,7 +81,8 @@ impl TypeTable {
         known.map_or_else(|| format!("Type(0x{id:x})").into(), |known| Arc::clone(&known.name))
     }
 
-    /// Returns the numbers of the type of an object, and of the same with its class of sizes. Objects have to come in order.
+    /// Returns the numbers of an object's type, without and with its size class. Objects have to come in
+    /// order.
     pub(crate) fn of_object(&mut self, id: u64, size: u64) -> (u32, u32) {
         let plain = if let Some(number) = self.by_id.get(&id) {
             *number
@@ -105,7 +107,7 @@ impl TypeTable {
         self.types.get(number as usize).is_none_or(|of| of.is_known)
     }
 
-    /// The number of types that objects have and that are not described.
+    /// The number of types of objects that are not described.
     pub(crate) const fn unknown_count(&self) -> u64 {
         self.unknown
     }
@@ -131,7 +133,7 @@ impl TypeTable {
         number
     }
 
-    /// Returns the number of a type, for which `names` returns the C# name and the namespace.
+    /// Returns the number of a type. `names` returns its C# name and namespace.
     fn intern(
         &mut self,
         name: &str,
@@ -148,7 +150,7 @@ impl TypeTable {
         })
     }
 
-    /// Returns the path of a module, one for all equal ones, and its number.
+    /// Returns the path of a module, shared by all equal ones, and its number.
     fn intern_module(&mut self, path: &Arc<str>) -> (Arc<str>, u32) {
         if let Some((path, number)) = self.modules.get_key_value(path) {
             return (Arc::clone(path), *number);
@@ -174,8 +176,9 @@ impl TypeDescription {
     }
 }
 
-/// The names of nested types with the types around them, as their modules define them; the runtime writes these only where they are type
-/// arguments of others. And the names of arrays of them. There is a limit to what arrays repeat, beyond which they are without.
+/// The names of nested types with their enclosing types, as defined by their modules; the runtime writes
+/// these only for type arguments of other types. Also the names of arrays of them. Beyond a limit of repeated
+/// bytes, arrays keep their short names.
 fn whole_names(descriptions: &[TypeDescription], definitions: &Definitions) -> HashMap<u64, String> {
     let own: HashMap<u64, &str> = descriptions.iter().map(|of| (of.id, &*of.name)).collect();
     let mut whole: HashMap<u64, String> = HashMap::new();

@@ -6,15 +6,16 @@ use crate::dominators::Dominators;
 use crate::graph::{HeapGraph, NodeId};
 use crate::paths::Step;
 
-/// The largest depth: what lies deeper counts for the node there.
+/// The largest depth: deeper objects count for the node at this depth.
 const DEEPEST: u32 = 200;
-/// The number of a graph's node whose place in the tree is not known yet.
+/// The place of a graph's node that is not known yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The dominator tree of a heap, in which objects of a type that hang below the same types are one node.
+/// The dominator tree of a heap, in which objects of one type below the same types are merged into one node.
 ///
-/// Objects of one type that hold each other, as those of a list, are one node, too. Takes 4 bytes for each object while it is made, and some 80
-/// for each of its own nodes, of which it has no more than it was [allowed](Self::new): further objects count for what holds them.
+/// Objects of one type that hold each other, such as those of a list, are also one node. Takes 4 bytes for
+/// each object while it is built, and some 80 for each of its own nodes. It has at most the
+/// [allowed](Self::new) number of nodes: further objects count for the node that holds them.
 #[derive(Debug)]
 pub struct TypeTree {
     nodes: Vec<TypeNode>,
@@ -25,7 +26,7 @@ pub struct TypeTree {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TypeNode {
-    /// The index of the node that holds this one; the first node holds itself.
+    /// The index of the parent node; the first node is its own parent.
     pub holder: usize,
     /// Its type; `None` for objects that no root reaches.
     pub step: Option<Step>,
@@ -33,12 +34,12 @@ pub struct TypeNode {
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes of these, and of all that they alone hold.
+    /// Bytes of these objects, and of all that only they hold.
     pub retained_bytes: u64,
 }
 
 impl TypeTree {
-    /// Makes the tree, of at most so many nodes.
+    /// Builds the tree, with at most `most` nodes.
     pub fn new(graph: &HeapGraph, dominators: &Dominators, most: usize) -> Self {
         let mut maker = Maker {
             graph,
@@ -69,12 +70,12 @@ impl TypeTree {
         tree
     }
 
-    /// The nodes: the first holds all others, and each comes behind the one that holds it.
+    /// The nodes: the first holds all others, and each follows its parent.
     pub fn nodes(&self) -> &[TypeNode] {
         &self.nodes
     }
 
-    /// The number of nodes of the graph that count for what holds them, because the tree is full or too deep.
+    /// The number of the graph's nodes that count for their parent, because the tree is full or too deep.
     pub const fn folded(&self) -> u64 {
         self.folded
     }
@@ -98,7 +99,7 @@ impl TypeNode {
     }
 }
 
-/// The state of the making.
+/// The state of the construction.
 struct Maker<'g> {
     graph: &'g HeapGraph,
     most: usize,
@@ -116,7 +117,7 @@ impl Maker<'_> {
         self.places.get(node.0 as usize).copied().filter(|place| *place != UNKNOWN)
     }
 
-    /// Returns the place of a node of the graph; those of all that dominate it are found on the way.
+    /// Returns the place of a node of the graph; the places of all its dominators are found on the way.
     fn place(&mut self, dominators: &Dominators, node: NodeId, path: &mut Vec<NodeId>) -> u32 {
         path.clear();
         let mut at = node;
@@ -145,7 +146,8 @@ impl Maker<'_> {
         place
     }
 
-    /// Returns the node of the tree for a step below another; that one itself where it is of the same step, or there is no room.
+    /// Returns the tree's node for a step below another node; that node itself if it has the same step, or if
+    /// the tree is full.
     fn child(&mut self, holder: u32, step: Option<Step>) -> u32 {
         let holds_itself = self.tree.nodes.get(holder as usize).is_some_and(|node| node.step == step);
         if holds_itself {

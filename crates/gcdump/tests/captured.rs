@@ -1,4 +1,4 @@
-//! What dotnet-gcdump made of a heap dump of .NET 10, against what this crate makes of the same stream.
+//! dotnet-gcdump's file for a heap dump of .NET 10, against this crate's result for the same stream.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod dump;
@@ -12,7 +12,8 @@ use gcdump::{
     Dominators, Grouping, HeapGraph, HeapGraphBuilder, Report, Step, TypeTree, dotnet_gcdump, file,
 };
 
-/// A dump that is small enough to be a seed for fuzzing: a ring of nodes, a static field, an array with a size of its own, an unknown type.
+/// A dump small enough to be a seed for fuzzing: a ring of nodes, a static field, an array with a size of its
+/// own, an unknown type.
 fn small() -> Vec<u8> {
     let names = "Shop.Cart`1[Shop.Order+Line]";
     dump::Dump::begun()
@@ -144,7 +145,7 @@ fn retained_sizes_are_those_of_networkx() {
     assert_eq!(lines.next(), None);
 }
 
-/// The sums of the dominator tree by types are those that are made object by object.
+/// The sums of the dominator tree by types equal those computed object by object.
 #[test]
 fn the_tree_of_types_retains_what_the_types_retain() {
     let graph = graph();

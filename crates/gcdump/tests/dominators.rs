@@ -1,4 +1,4 @@
-//! Dominators against the plain data-flow algorithm, and of the shapes that are hard for fast ones.
+//! Dominators against the plain data-flow algorithm, also for shapes that are hard for fast algorithms.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod dump;
@@ -32,8 +32,8 @@ enum Dominator {
 
 /// Computes the immediate dominator of each object.
 ///
-/// The set of the dominators of an object is that object and what is in the set of everything that refers to it, which is computed again until
-/// nothing changes. Bit 63 is the root.
+/// The dominator set of an object is that object plus the intersection of the sets of all that reference it,
+/// which is recomputed until nothing changes. Bit 63 is the root.
 fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Dominator> {
     let count = targets.len();
     let mut sets = vec![u64::MAX; count];
@@ -45,7 +45,7 @@ fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Dominator> {
                 next[*to] &= sets[from];
             }
         }
-        // Nothing that refers to an object was reached yet where all bits are set.
+        // If all bits are set, nothing that references the object has been reached yet.
         for (object, set) in next.iter_mut().enumerate().filter(|(_, set)| **set != u64::MAX) {
             *set |= 1 << object;
         }
@@ -66,7 +66,7 @@ fn by_data_flow(targets: &[Vec<usize>], roots: &[usize]) -> Vec<Dominator> {
     (0..count).map(dominator).collect()
 }
 
-/// The same by the crate.
+/// Computes the same with the crate.
 fn by_the_crate(graph: &HeapGraph) -> Vec<Dominator> {
     let dominators = Dominators::new(graph);
     let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
@@ -101,7 +101,7 @@ proptest! {
 #[test]
 fn objects_that_the_end_of_a_long_list_shares_with_its_beginning_are_held_by_the_beginning() {
     let count = 400_000;
-    // The first object, the list, and the objects that the first and the last of the list refer to.
+    // The first object, the list, and the objects that the first and the last of the list reference.
     let shared = || count + 1..=2 * count;
     let mut targets = vec![vec![1]];
     targets.extend((2..=count).map(|next| vec![next]));

@@ -75,7 +75,7 @@ fn references_behind_a_gap_are_those_of_no_known_object() {
     assert_eq!((completeness.objects_without_references, completeness.is_complete()), (1, false));
     assert_eq!(references(&of_references)[..4], references(&ring().stop(5).graph().unwrap())[..]);
     assert_eq!(references(&of_references)[4], (0x2000, vec![]));
-    // Objects that are missing shift the references of those behind them.
+    // Missing objects shift the references of those after them.
     let of_objects = ring().objects_of_index(7, &[(0x2000, 32, 1, 1)]).references(&[0x1000]).stop(5).graph();
     let of_objects = of_objects.unwrap();
     assert_eq!(references(&of_objects)[4], (0x2000, vec![]));
@@ -128,11 +128,11 @@ fn collections_of_the_program_itself_are_no_dump() {
     assert_eq!(own().graph().unwrap_err(), Error::NoDump);
     let dump = own().start(5, 1).types(&TYPES).objects(&[(0x1000, 24, 1, 0)]).stop(5);
     assert_eq!(dump.graph().unwrap().object_count(), 1);
-    // Types that were described before it make it no dump.
+    // Types described before it do not make it a dump.
     let dump = Dump::new().types(&TYPES).start(4, 1).stop(4).start(5, 1).objects(&[(0x1000, 24, 1, 0)]);
     let graph = dump.stop(5).graph().unwrap();
     assert_eq!((graph.object_count(), graph.completeness().is_complete()), (1, true));
-    // Of two dumps the first counts.
+    // The first of two dumps counts.
     let two = ring().stop(5).start(6, 1).objects_of_index(0, &[(0x9000, 24, 1, 0)]).stop(6);
     assert_eq!(two.graph().unwrap().object_count(), 4);
     assert_eq!(Dump::begun().types(&TYPES).stop(5).graph().unwrap_err(), Error::NoObjects);
@@ -169,7 +169,7 @@ fn a_recording_that_is_cut_anywhere_is_a_part_of_the_graph_or_an_error() {
             through_a_file(&graph);
         }
     }
-    // Behind the end of the collection there is the module's name only.
+    // After the end of the collection only the module's name follows.
     assert!(whole > 0);
 }
 

@@ -12,14 +12,14 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// Tests measure one after the other.
+/// Runs one measurement at a time.
 static MEASURED: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     MEASURED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Bytes that were allocated at most while this ran, beyond those before it, with the result.
+/// The most bytes allocated while `run` ran, beyond those before it, with its result.
 fn peak<T>(run: impl FnOnce() -> T) -> (usize, T) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
@@ -69,7 +69,7 @@ fn file_type(file: &mut Vec<u8>, name: &str, size: i32) {
     file.extend((-1_i32).to_le_bytes());
 }
 
-/// The end of a file, with the places that forward references stand for.
+/// The end of a file, with the targets of forward references.
 fn file_ended(mut file: Vec<u8>, addresses: usize, forward: &[usize]) -> Vec<u8> {
     file.extend(length(addresses));
     (0..addresses).for_each(|_| file.extend([0; 8]));
@@ -99,7 +99,7 @@ fn deferred_types_of_a_file_share_the_path_of_their_module() {
     file.extend(length(2));
     file.extend(length(4));
     file.extend([0; 4]);
-    // Types of which there is a token only, all in the module that stands with the first.
+    // Types with only a token, all in the module that comes with the first.
     let forward = file.len();
     file.extend(length(0));
     file.extend(length(TYPES));
@@ -139,7 +139,8 @@ fn groups_of_roots_of_a_file_share_the_name_of_their_type() {
     file.extend(length(2));
     file_type(&mut file, "[.NET Roots]", 0);
     file_type(&mut file, &name, 0);
-    // The records: the root with the groups as its children, then a group without children, which stands for all.
+    // The records: the root with the groups as its children, then a group without children, which is shared
+    // by all.
     let mut records = vec![0, 0, 0];
     records.extend(number(GROUPS));
     (1..=GROUPS).for_each(|child| records.extend(number(child)));
@@ -156,7 +157,8 @@ fn groups_of_roots_of_a_file_share_the_name_of_their_type() {
     assert!(peak < 10 * file.len(), "{peak} bytes for a file of {}", file.len());
 }
 
-/// Bytes that a graph may take beyond those in proportion to the recording: names that others repeat, and buffers.
+/// Bytes that a graph may take in addition to those in proportion to the recording: repeated names, and
+/// buffers.
 const FIXED: usize = 40 << 20;
 
 fn check_graph_of(dump: Dump) -> gcdump::HeapGraph {
@@ -203,7 +205,7 @@ fn arrays_of_a_long_nested_type_repeat_its_name_within_a_limit() {
     let nested = format!("Outer{}+N", "o".repeat(4000));
     let mut dump = Dump::begun().types(&[(1, 9, 0, "N", &[]), (2, 9, 0, &format!("L`1[{nested}]"), &[1])]);
     for event in 0..20 {
-        // In a module each, so that they are types each.
+        // Each in a module of its own, so that they are different types.
         let ids = event * 1000 + 10..(event + 1) * 1000 + 10;
         let types: Vec<_> = ids.map(|id| (id, id, 8, "N[]", &[1][..])).collect();
         dump = dump.types(&types);

@@ -1,4 +1,4 @@
-//! The memory that a graph takes, while it is built and afterwards.
+//! Memory of a graph, while it is built and afterwards.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod dump;
@@ -20,9 +20,9 @@ const FIXED: usize = 4 << 20;
 /// The layout of a heap.
 #[derive(Clone, Copy, PartialEq)]
 enum Layout {
-    /// Each object lies behind the one before.
+    /// Each object lies directly after the previous one.
     Dense,
-    /// There are holes between most objects.
+    /// Most objects are separated by holes.
     Holes,
 }
 
@@ -47,7 +47,7 @@ fn check(count: u64, layout: Layout) {
         "{objects} objects, {references} references: {peak} bytes at most, {kept} kept, {:?}",
         start.elapsed()
     );
-    // Vectors grow by an eighth; this allocator copies them, so that for a moment the longest is there twice.
+    // Vectors grow by an eighth; this allocator copies them, so that for a moment the longest exists twice.
     let bytes_an_object = if layout == Layout::Dense { 5 } else { 9 };
     let most = (bytes_an_object * objects + 4 * references) / 8 * 9 + 4 * references + FIXED;
     assert!(peak <= most, "{peak} bytes for {objects} objects and {references} references");
@@ -64,14 +64,14 @@ fn check(count: u64, layout: Layout) {
     let dominators = gcdump::Dominators::new(&graph);
     let computing = ALLOCATOR.peak_usage() - before - kept;
     println!("dominators: {computing} bytes, {:?}", start.elapsed());
-    // The graph is deep: the way down a list is held, and copied by this allocator.
+    // The graph is deep: the path down a list is kept, and copied by this allocator.
     assert!(computing <= 37 * objects + 4 * references + FIXED, "{computing} bytes for {objects} objects");
     let first = graph.objects().next().unwrap();
     assert!(dominators.retained(first.id()).unwrap() > first.size());
 }
 
-/// Groups of four objects: a node with three references, and what it refers to; a table refers to every node. In two regions that follow
-/// each other the wrong way around.
+/// Groups of four objects: a node with three references and its targets; a table references every node. The
+/// two regions follow each other in the wrong order.
 fn recording(count: u64, layout: Layout) -> Vec<u8> {
     let mut dump = Dump::begun().types(&[
         (1, 9, 0, "Node", &[]),

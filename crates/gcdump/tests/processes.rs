@@ -1,4 +1,4 @@
-//! Recordings of several processes, as `dipc merge` writes them: a graph is of one of them.
+//! Recordings of several processes, as `dipc merge` writes them: a graph is that of one process.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod dump;

@@ -1,4 +1,4 @@
-//! Retained sizes and paths of small graphs, against what reaches what.
+//! Retained sizes and paths of small graphs, against reachability.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod dump;
@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use dump::Dump;
 use gcdump::{Diff, Dominators, Grouping, HeapGraph, NodeId, PathTree, Report, RetainedSets, Step};
 
-/// A graph of objects at 0x1000, 0x1020 and so on, of three types, each of another size.
+/// A graph of objects at 0x1000, 0x1020 and so on, of three types with different sizes.
 struct Small {
     targets: Vec<Vec<usize>>,
     roots: Vec<usize>,
 }
 
 impl Small {
-    /// A graph of a generator of numbers that are not random.
+    /// A graph from a generator of pseudorandom numbers.
     fn random(seed: u64) -> Self {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut next = |below: usize| {
@@ -49,7 +49,7 @@ impl Small {
         object as u64 % 3
     }
 
-    /// What roots reach without some of the objects.
+    /// The objects that roots reach without some of the objects.
     fn reached_without(&self, is_removed: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let mut reached = BTreeSet::new();
         let mut waiting = self.roots.clone();
@@ -71,7 +71,7 @@ fn objects_and_types_retain_what_no_root_reaches_without_them() {
         let dominators = Dominators::new(&graph);
         let all = small.reached_without(|_| false);
         let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
-        // What each object dominates, itself included.
+        // The objects that each object dominates, itself included.
         let dominated: Vec<BTreeSet<usize>> = (0..small.targets.len())
             .map(|object| all.difference(&small.reached_without(|it| it == object)).copied().collect())
             .collect();
@@ -113,7 +113,7 @@ fn a_chain_of_a_million_objects_needs_no_stack() {
     let tree = PathTree::new(&graph);
     let mut paths = tree.paths_to(&graph, 1, |of| graph.types()[of.index()].name() == "T1");
     tree.add_retained(&RetainedSets::new(&graph, &dominators), &mut paths.paths);
-    // The first T1 holds all behind it.
+    // The first T1 holds all objects after it.
     assert_eq!(
         paths.paths[0].retained_bytes,
         Some(Small::size(999_997) + Small::size(999_998) + Small::size(999_999))

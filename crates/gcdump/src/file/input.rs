@@ -7,14 +7,14 @@ use hashbrown::HashMap;
 use super::{MAGIC, tag};
 use crate::error::Error;
 
-/// A file in memory, and a place in it.
+/// A file in memory, and a position in it.
 #[derive(Debug)]
 pub(super) struct Input<'a> {
     bytes: &'a [u8],
     position: usize,
-    /// The places that forward references stand for.
+    /// The targets of forward references.
     forward: Vec<u32>,
-    /// Types of objects, by the places where they are described.
+    /// Types of objects, by the offsets of their descriptions.
     types: HashMap<u32, Arc<ObjectType>>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct ObjectType {
 }
 
 impl<'a> Input<'a> {
-    /// Reads what stands in front of the first object and behind the last.
+    /// Reads the header before the first object and the trailer after the last.
     pub(super) fn new(bytes: &'a [u8]) -> Result<Self, Error> {
         let mut input = Self { bytes, position: 0, forward: Vec::new(), types: HashMap::new() };
         match input.string() {
@@ -99,7 +99,7 @@ impl<'a> Input<'a> {
         self.fixed().map(f32::from_le_bytes)
     }
 
-    /// A number of elements, each of which takes at least so many bytes.
+    /// Reads a number of elements, each of which takes at least `element` bytes.
     pub(super) fn count(&mut self, element: usize) -> Result<usize, Error> {
         let count = self.i32()?;
         let rest = self.bytes.len().saturating_sub(self.position);
@@ -109,7 +109,7 @@ impl<'a> Input<'a> {
             .ok_or_else(|| self.damaged("a count that the file has no room for"))
     }
 
-    /// A text, of which each UTF-16 code unit takes one to three bytes.
+    /// Reads a text, whose UTF-16 code units take one to three bytes each.
     pub(super) fn string(&mut self) -> Result<Option<String>, Error> {
         let count = self.i32()?;
         if count < 0 {
@@ -135,7 +135,7 @@ impl<'a> Input<'a> {
         Ok(u16::from(self.u8()? & 0x3f))
     }
 
-    /// The beginning of an object: its type. `None` for no object.
+    /// Reads the beginning of an object: its type. `None` for the null object.
     pub(super) fn begin(&mut self) -> Result<Option<Arc<ObjectType>>, Error> {
         match self.u8()? {
             tag::NULL => Ok(None),
@@ -165,14 +165,14 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The place that a forward reference stands for; an index is read.
+    /// Reads the index of a forward reference, and returns its target.
     pub(super) fn forward(&mut self) -> Result<usize, Error> {
         let index = self.i32()?;
         let place = usize::try_from(index).ok().and_then(|index| self.forward.get(index));
         place.map(|place| *place as usize).ok_or_else(|| self.damaged("a forward reference to nothing"))
     }
 
-    /// Moves to a place.
+    /// Moves to an offset.
     pub(super) const fn seek(&mut self, position: usize) {
         self.position = position;
     }

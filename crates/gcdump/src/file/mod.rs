@@ -1,8 +1,8 @@
 //! `.gcdump` files: a graph in the serialization format of .NET's own performance tools.
 //!
 //! # Source
-//! microsoft/perfview, `src/MemoryGraph/graph.cs` and `src/FastSerialization/FastSerialization.cs`; dotnet/diagnostics,
-//! `src/Tools/dotnet-gcdump`.
+//! microsoft/perfview, `src/MemoryGraph/graph.cs` and `src/FastSerialization/FastSerialization.cs`;
+//! dotnet/diagnostics, `src/Tools/dotnet-gcdump`.
 
 mod input;
 mod number;

@@ -1,4 +1,4 @@
-//! Numbers of a graph's records: signed, seven bits a byte, the most significant first.
+//! Numbers in a graph's records: signed, seven bits a byte, the most significant first.
 
 /// The bytes of a number.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,8 @@ pub(super) fn encode(value: i32) -> Encoded {
     Encoded { bytes, length }
 }
 
-/// Reads a number; returns it and the bytes behind it. `None` if the bytes end within it, or it has more than five.
+/// Reads a number; returns it and the bytes after it. `None` if the bytes end within it, or it has more than
+/// five.
 #[inline]
 pub(super) fn decode(bytes: &[u8]) -> Option<(i32, &[u8])> {
     let (first, mut rest) = bytes.split_first()?;

@@ -1,4 +1,4 @@
-//! Reading of files, whoever wrote them.
+//! Reading of files from any writer.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::graph::{HeapGraph, HeapType, Root, RootGroup, Shape, push, slots};
 use crate::object_addresses::ObjectAddresses;
 use crate::type_name::{csharp_of_tool, namespace, without_size_class};
 
-/// The oldest version of a dump that is read: that of dotnet-gcdump. Versions up to 8 have other fields.
+/// The oldest supported version of a dump: that of dotnet-gcdump. Versions up to 8 have other fields.
 const OLDEST_VERSION: i32 = 9;
-/// The newest that is known. A later one says itself which readers can read it.
+/// The newest known version. A later one states which readers can read it.
 const NEWEST_VERSION: i32 = 10;
 /// The problem of records that share bytes.
 const OVERLAP: &str = "records that overlap";
@@ -25,7 +25,7 @@ const OVERLAP: &str = "records that overlap";
 /// The graph has the file's nodes in the order of their numbers. Memory is linear in the length of the file.
 ///
 /// # Errors
-/// Where the bytes are no such file, or contradict themselves.
+/// If the bytes are not such a file, or contradict themselves.
 pub fn read(bytes: &[u8]) -> Result<HeapGraph, Error> {
     let mut input = Input::new(bytes)?;
     let dump = input.begin()?.filter(|of| of.name == "GCHeapDump");
@@ -54,12 +54,12 @@ pub fn read(bytes: &[u8]) -> Result<HeapGraph, Error> {
 struct FileGraph<'a> {
     root: usize,
     types: Vec<HeapType>,
-    /// The place of each node's record; 0 for a node that has none.
+    /// The offset of each node's record; 0 for a node without one.
     labels: &'a [[u8; 4]],
     blob: &'a [u8],
     addresses: &'a [[u8; 8]],
     pointer_size: u8,
-    /// The place of the blob in the file.
+    /// The offset of the blob in the file.
     blob_start: usize,
 }
 
@@ -69,7 +69,7 @@ struct Record<'a> {
     size: u64,
     /// The number of children.
     count: u32,
-    /// The children's numbers, and what is behind.
+    /// The children's numbers, and the bytes after them.
     children: &'a [u8],
 }
 
@@ -129,7 +129,7 @@ impl<'a> FileGraph<'a> {
         self.addresses.get(node).map_or(0, |address| u64::from_le_bytes(*address))
     }
 
-    /// The record of a node; `None` where it has none.
+    /// The record of a node; `None` if it has none.
     fn record(&self, node: usize) -> Result<Option<Record<'a>>, Error> {
         let label = self.label(node).unwrap_or_default();
         if label == 0 {
@@ -155,7 +155,7 @@ impl<'a> FileGraph<'a> {
         Ok(Some(Record { of_type, size: size.or(own).unwrap_or_default(), count, children }))
     }
 
-    /// Hands over the children of a node.
+    /// Passes the children of a node to `each`.
     fn each_child(&self, node: usize, record: &Record<'_>, mut each: impl FnMut(usize)) -> Result<(), Error> {
         let mut rest = record.children;
         let damaged = |problem| self.damaged(self.label(node).unwrap_or_default(), problem);
@@ -169,7 +169,8 @@ impl<'a> FileGraph<'a> {
         Ok(())
     }
 
-    /// The groups of roots, each with the number of the node and of the group that holds it, in the order of a walk from the root.
+    /// The groups of roots, each with the number of its node and of its parent group, in the order of a walk
+    /// from the root.
     fn groups(&self) -> Result<Vec<(usize, Option<u32>)>, Error> {
         let mut found: HashMap<usize, ()> = HashMap::new();
         let mut groups = Vec::new();
@@ -183,7 +184,7 @@ impl<'a> FileGraph<'a> {
             let number = u32::try_from(groups.len()).unwrap_or(u32::MAX);
             groups.push((node, parent));
             let first = waiting.len();
-            // Records that overlap could refer to more than the file has bytes.
+            // Overlapping records could have more references than the file has bytes.
             children = children.saturating_add(record.count as usize);
             if children > self.blob.len() {
                 return Err(self.damaged(self.label(node).unwrap_or_default(), OVERLAP));
@@ -199,7 +200,7 @@ impl<'a> FileGraph<'a> {
         if groups.is_empty() { Err(self.damaged(0, "a root without a record")) } else { Ok(groups) }
     }
 
-    /// Whether a node stands for roots and is no object.
+    /// Whether a node stands for roots and is not an object.
     fn is_group(&self, node: usize) -> bool {
         let has_name = |record: &Record<'_>| {
             let of = self.types.get(record.of_type as usize);
@@ -287,7 +288,7 @@ struct Objects {
     numbers: HashMap<(u32, u64, u32), u32>,
     edges: Vec<u32>,
     undefined: Vec<AddressCode>,
-    /// The type of each of the file's types without its class of sizes.
+    /// For each of the file's types, the type without its size class.
     plain_types: Vec<u32>,
     invalid_addresses: u64,
 }
@@ -391,8 +392,8 @@ impl Objects {
     }
 }
 
-/// Names the types of which a file has only module and token. What cannot be read leaves them without a name: the caller moves behind all
-/// of them.
+/// Names the types for which a file has only module and token. An unreadable entry leaves its type without a
+/// name: the caller moves past all of them.
 fn read_deferred_types(input: &mut Input<'_>, types: &mut [HeapType]) {
     let Ok(count) = input.count(9) else { return };
     let mut modules: HashMap<usize, Arc<str>> = HashMap::new();
@@ -425,7 +426,8 @@ fn read_deferred_type(
     Some((token, module, suffix))
 }
 
-/// Reads a module's path. Its size has four bytes in some files and eight in others, of the same version.
+/// Reads a module's path. Its size field has four bytes in some files and eight in others of the same
+/// version.
 fn read_module(input: &mut Input<'_>) -> Option<Arc<str>> {
     input.begin().ok()??;
     let path: Arc<str> = input.string().ok()?.unwrap_or_default().into();

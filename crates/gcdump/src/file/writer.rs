@@ -11,24 +11,24 @@ use crate::graph::{HeapGraph, Root};
 /// The name that the tool gives itself in its files.
 const TOOL: &str = "dotnet-gcdump";
 
-/// The number of a node that has none yet.
+/// The number of a node that was not numbered yet.
 const UNNUMBERED: u32 = u32::MAX;
 
-/// The most bytes of a table that are made at once, unless a byte for each node is more.
+/// The most bytes of a table that are built at once, unless a byte for each node is more.
 const LEAST_PART: u32 = 4 << 20;
 
-/// Writes a file of a graph. See [`Writer`].
+/// Writes the file of a graph. See [`Writer`].
 ///
 /// # Errors
-/// Those of writing, and where the graph does not fit into such a file.
+/// Those of writing, and if the graph does not fit into such a file.
 pub fn write(graph: &HeapGraph, out: impl Write) -> io::Result<()> {
     Writer::new(graph).map_err(io::Error::other)?.write(out)
 }
 
-/// A file of a graph: the bytes that dotnet-gcdump writes for the same events.
+/// The file of a graph: the bytes that dotnet-gcdump writes for the same events.
 ///
-/// Nodes are numbered as that tool numbers them: in the order in which they are first mentioned. Sizes of 2 GB and more are written as
-/// 2,147,483,647. Takes 4 bytes for each node and one more for parts of tables.
+/// Nodes are numbered as that tool numbers them: in the order of their first mention. Sizes of 2 GB and more
+/// are written as 2,147,483,647. Takes 4 bytes for each node and one more for parts of tables.
 #[derive(Debug)]
 pub struct Writer<'g> {
     graph: &'g HeapGraph,
@@ -36,17 +36,17 @@ pub struct Writer<'g> {
     numbers: Vec<u32>,
     /// Children of the groups of roots, by their numbers in the file.
     children: Vec<Vec<u32>>,
-    /// Groups, each behind its parent and before what follows that.
+    /// Groups in preorder: each follows its parent and comes before that parent's next sibling.
     preorder: Vec<u32>,
     /// The types of the groups.
     group_types: Vec<u32>,
-    /// The names of the types that only groups have.
+    /// The names of the types that are used only for groups.
     group_type_names: Vec<&'g str>,
     /// Bytes of all records together.
     blob_length: u32,
 }
 
-/// A record of a node: its type, its size where that is not the type's, and what it refers to.
+/// The record of a node: its type, its size if it differs from the type's, and its references.
 struct Record<'a> {
     number: u32,
     file_type: u32,
@@ -60,7 +60,7 @@ impl<'g> Writer<'g> {
     /// Numbers the nodes of a graph.
     ///
     /// # Errors
-    /// Where the graph does not fit into such a file.
+    /// If the graph does not fit into such a file.
     pub fn new(graph: &'g HeapGraph) -> Result<Self, Error> {
         let mut writer = Self {
             graph,
@@ -73,7 +73,7 @@ impl<'g> Writer<'g> {
         };
         writer.number_nodes();
         writer.order_groups();
-        // The first record, of nodes that did not come, takes two bytes.
+        // The first record, the one of nodes that did not come, takes two bytes.
         let mut length = 2_u64;
         writer
             .each_record(|record| {
@@ -103,7 +103,7 @@ impl<'g> Writer<'g> {
         };
         number(&mut self.numbers, first_group);
         for root in &self.graph.roots {
-            // The groups around it come first.
+            // Its ancestor groups come first.
             let mut chain = Vec::new();
             let mut group = Some(root.group);
             while let Some(at) = group {
@@ -134,13 +134,13 @@ impl<'g> Writer<'g> {
                 number(&mut self.numbers, *target);
             }
         }
-        // Nodes that nothing mentions: of a graph that was read from a file.
+        // Unreferenced nodes: they occur in graphs that were read from a file.
         for node in 0..self.graph.node_count() {
             number(&mut self.numbers, node);
         }
     }
 
-    /// Puts the groups into the order of their records, and gives them types.
+    /// Puts the groups into the order of their records, and assigns their types.
     fn order_groups(&mut self) {
         let groups = &self.graph.groups;
         let mut below: Vec<Vec<u32>> = vec![Vec::new(); groups.len()];
@@ -175,7 +175,7 @@ impl<'g> Writer<'g> {
         }
     }
 
-    /// Hands over the records in the order of the file.
+    /// Passes the records to `each` in the order of the file.
     fn each_record(&self, mut each: impl FnMut(&Record<'_>) -> io::Result<()>) -> io::Result<()> {
         for object in self.graph.objects() {
             let shape = object.shape();
@@ -219,9 +219,10 @@ impl<'g> Writer<'g> {
         out.bytes(&[u8::from(self.graph.pointer_size == 8)])?;
         out.bytes(&1_f32.to_le_bytes())?;
         out.bytes(&1_f32.to_le_bytes())?;
-        // No heap of JavaScript, no segments.
+        // No JavaScript heap, no segments.
         out.bytes(&[tag::NULL, tag::NULL])?;
-        // Log, time, machine, process, pid, commit, working set, multipliers: the tool fills none of them in.
+        // Log, time, machine, process, pid, commit, working set, multipliers: the tool leaves all of them
+        // empty.
         out.string(None)?;
         out.bytes(&0_i64.to_le_bytes())?;
         out.string(None)?;
@@ -275,7 +276,7 @@ impl<'g> Writer<'g> {
         out.bytes(&[tag::BYTE, u8::from(self.graph.pointer_size == 8)])
     }
 
-    /// Writes the place of each node's record, in the order of their numbers.
+    /// Writes the offset of each node's record, in the order of their numbers.
     fn write_labels(&self, out: &mut Output<impl Write>) -> io::Result<()> {
         for part in self.parts(4) {
             let mut labels = vec![0_u32; part.len()];
@@ -308,7 +309,8 @@ impl<'g> Writer<'g> {
         Ok(())
     }
 
-    /// Ranges of numbers, for tables with so many bytes for each node, which would take much memory at once.
+    /// Ranges of numbers, for tables with `bytes` bytes for each node, which would take much memory if built
+    /// at once.
     fn parts(&self, bytes: u32) -> impl Iterator<Item = std::ops::Range<u32>> + use<> {
         let nodes = count(self.numbers.len());
         let size = nodes.max(LEAST_PART).div_ceil(bytes);
@@ -350,7 +352,7 @@ impl Record<'_> {
     }
 }
 
-/// A writer that knows its place.
+/// A writer that tracks its position.
 struct Output<W> {
     out: W,
     written: u64,
@@ -366,12 +368,12 @@ impl<W: Write> Output<W> {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// The place, which a label can have.
+    /// The position, which has to fit into a label.
     fn position(&self) -> io::Result<u32> {
         u32::try_from(self.written).map_err(|_| io::Error::other(Error::TooLarge("labels have 32 bits")))
     }
 
-    /// A text: its length in UTF-16 code units, each of which is written in one to three bytes.
+    /// Writes a text: its length in UTF-16 code units, each of which takes one to three bytes.
     #[allow(clippy::cast_possible_truncation, reason = "masked or small")]
     fn string(&mut self, text: Option<&str>) -> io::Result<()> {
         let Some(text) = text else { return self.bytes(&(-1_i32).to_le_bytes()) };
@@ -387,7 +389,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// The beginning of an object, with its type.
+    /// Writes the beginning of an object, with its type.
     fn begin(&mut self, version: i32, oldest_reader: i32, name: &str) -> io::Result<()> {
         self.bytes(&[tag::BEGIN, tag::BEGIN, tag::NULL])?;
         self.bytes(&version.to_le_bytes())?;

@@ -1,4 +1,4 @@
-//! Heap dumps that no runtime made.
+//! Synthetic heap dumps.
 
 use gcdump::{Error, HeapGraph, HeapGraphBuilder};
 use nettrace_synth::v6::{self, ThreadRow};
@@ -7,7 +7,7 @@ use nettrace_synth::{Bytes, Event, EventBlock, Metadata, TraceHeader, nettrace::
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
-/// The ids of the runtime's events that a dump has.
+/// The ids of the runtime's events in a dump.
 const RUNTIME_EVENTS: [(u32, u32); 10] =
     [(1, 2), (2, 1), (15, 0), (16, 0), (17, 0), (18, 0), (19, 0), (36, 0), (37, 0), (38, 0)];
 
@@ -39,12 +39,13 @@ impl Dump {
         Self { metadata, events: Vec::new(), processes: Vec::new(), thread: 0, objects: 0, references: 0 }
     }
 
-    /// A recording of several processes, in which no dump has begun.
+    /// A recording of several processes in which no dump has begun.
     pub(crate) fn of_processes(processes: &[u64]) -> Self {
         Self { processes: processes.to_vec(), ..Self::new() }
     }
 
-    /// Has the next events be of this process, whose events with objects and references are numbered from 0 again.
+    /// Assigns the next events to this process, whose events with objects and references are numbered from 0
+    /// again.
     pub(crate) fn process(self, process: u64) -> Self {
         Self { thread: process, objects: 0, references: 0, ..self }
     }
@@ -166,7 +167,7 @@ impl Dump {
 
     /// The bytes of the recording.
     pub(crate) fn bytes(self) -> Vec<u8> {
-        // A block an event.
+        // One block per event.
         let block = |mut block: EventBlock, event| {
             block.event(event);
             block
