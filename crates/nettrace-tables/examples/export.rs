@@ -1,4 +1,4 @@
-//! Exports recordings, and prints how fast: `export DIR FILE…`.
+//! Exports recordings, and prints the speed: `export DIR FILE…`.
 
 use std::path::Path;
 use std::time::Instant;

@@ -16,9 +16,10 @@ use crate::table_writer::TableWriter;
 const CACHED: usize = 2048;
 /// The longest stack that is cached, in bytes.
 const LONGEST_CACHED: usize = 2048;
-/// Frames of a stack that are kept, from the leaf on. Runtimes take 100.
+/// The number of frames of a stack that are kept, from the leaf on. Runtimes take 100.
 const DEEPEST: usize = 1024;
-/// The most addresses, frames and stacks that are known at once. Then all are forgotten: ids do not change, and rows may come twice.
+/// The most addresses, frames and stacks that are known at once. Beyond that all are forgotten: ids do not
+/// change, and rows may come twice.
 const MOST_ADDRESSES: usize = 1 << 17;
 const MOST_FRAMES: usize = 1 << 16;
 const MOST_STACKS: usize = 1 << 17;
@@ -30,7 +31,7 @@ pub(crate) struct CodeIds<'m> {
     known: Known,
     cache: Vec<CachedStack>,
     hasher: DefaultHashBuilder,
-    /// The frames at hand, root first, and whether each is the same at all times.
+    /// The frames of the current stack, root first, and whether each is the same at all times.
     at_hand: Vec<(u32, bool)>,
 }
 
@@ -41,15 +42,15 @@ struct CachedStack {
     id: Id,
 }
 
-/// The addresses, frames and stacks that were met.
+/// The known addresses, frames and stacks.
 #[derive(Debug)]
 struct Known {
-    /// By process and address, its frame, where that is the same at all times.
+    /// The frame by process and address, if it is the same at all times.
     addresses: HashMap<(Option<u64>, u64), u32>,
     numbers: HashMap<Id, u32>,
     frames: Vec<Id>,
     tree: StackTree<u32>,
-    /// By stack, its identity, its depth, and whether it has a row.
+    /// The identity, the depth, and whether it has a row, by stack.
     stacks: Vec<(Id, u32, bool)>,
 }
 
@@ -84,7 +85,7 @@ impl<'m> CodeIds<'m> {
         }
     }
 
-    /// Returns the identity of an event's stack; `None` without one. Adds rows for what is new.
+    /// Returns the identity of an event's stack; `None` without one. Adds rows for new stacks and frames.
     pub(crate) fn stack(
         &mut self,
         event: &Event<'_>,
@@ -95,8 +96,8 @@ impl<'m> CodeIds<'m> {
             return Ok(None);
         }
         if self.known.is_full() {
-            // The cache has only what was met since then, so that it makes no difference to the rows whether a stack is found in it: its
-            // places are chosen by a hash with another seed in each run.
+            // The cache contains only stacks seen since then, so a hit makes no difference to the rows: its
+            // slots are chosen by a hash with another seed in each run.
             self.known = Known::default();
             self.cache.fill(CachedStack::default());
         }
@@ -203,7 +204,8 @@ fn write_frame(table: &mut TableWriter, id: Id, content: &FrameContent<'_>) -> R
     table.end_row()
 }
 
-/// The content of a frame: names as the runtime has them. Code without a name is known by the reason for that and by its file.
+/// The content of a frame: names as the runtime has them. Code without a name is identified by the reason for
+/// that and by its file.
 fn content<'m>(code: &Code<'m>) -> FrameContent<'m> {
     let module = code.module();
     let (kind, type_name, method, signature) = match (code, code.runtime_name()) {
@@ -215,7 +217,7 @@ fn content<'m>(code: &Code<'m>) -> FrameContent<'m> {
     FrameContent { kind, module, type_name, method, signature }
 }
 
-/// The word for a reason, which is part of identities: it never changes.
+/// The word for a reason. It is part of identities and never changes.
 const fn reason(reason: UnresolvedReason) -> &'static str {
     match reason {
         UnresolvedReason::NoCode => "no-code",

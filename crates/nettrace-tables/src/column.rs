@@ -1,4 +1,4 @@
-//! Values of the columns of a row group that is not written yet.
+//! Values of the columns of a row group before it is written.
 
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -9,11 +9,11 @@ use parquet::errors::{ParquetError, Result};
 use crate::id::Id;
 use crate::schema::ColumnType;
 
-/// The values of a column, and the rows that have one.
+/// The values of a column, and their rows.
 #[derive(Debug)]
 pub(crate) struct Column {
     values: Values,
-    /// The rows of the values; `None` while each row up to the last has one.
+    /// The rows of the values; `None` while every row up to the last has one.
     rows: Option<Vec<u32>>,
 }
 
@@ -42,7 +42,7 @@ struct Texts {
 impl Texts {
     /// Adds a text. Returns the bytes that this takes.
     fn push(&mut self, text: &str) -> usize {
-        // Most columns say the same for many rows.
+        // Most columns repeat the same text for many rows.
         if let Some(last) = self.values.last()
             && self.known.get(*last as usize).is_some_and(|text_before| text_before.data() == text.as_bytes())
         {
@@ -71,10 +71,10 @@ const LONG_BATCH: usize = 256 << 10;
 /// The most bytes of a text or of a value.
 const LONGEST: usize = 1 << 20;
 
-/// Room for the rows of a row group in their order, used for one column after the other.
+/// Buffers for the rows of a row group in their order, reused for one column after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// By row, the index of its value; `u32::MAX` for none.
+    /// The index of the value by row; `u32::MAX` for none.
     places: Vec<u32>,
     levels: Vec<i16>,
 }
@@ -106,7 +106,7 @@ impl Column {
         }
     }
 
-    /// Notes that a row has the next value. Returns the bytes that this takes.
+    /// Records that a row has the next value. Returns the bytes that this takes.
     #[inline]
     fn note(&mut self, row: u32) -> usize {
         if let Some(rows) = &mut self.rows {
@@ -158,7 +158,7 @@ impl Column {
         noted + 1
     }
 
-    /// Adds a text; one that is very long is cut.
+    /// Adds a text; a very long one is cut.
     #[inline]
     pub(crate) fn push_text(&mut self, row: u32, text: &str) -> usize {
         let noted = self.note(row);
@@ -171,7 +171,7 @@ impl Column {
             }
     }
 
-    /// Adds bytes; very many are cut.
+    /// Adds bytes; a very long value is cut.
     pub(crate) fn push_bytes(&mut self, row: u32, value: &[u8]) -> usize {
         let noted = self.note(row);
         if let Values::Bytes(bytes, ends) = &mut self.values {
@@ -200,7 +200,7 @@ impl Column {
         noted
     }
 
-    /// Writes the values, rows in this order, and drops them.
+    /// Writes the values in the given order of rows, and drops them.
     pub(crate) fn write(
         &mut self,
         order: &[u32],
@@ -278,7 +278,7 @@ impl Column {
                     for row in rows {
                         let place = places.map_or(Some(*row as usize), |places| place_of(places, *row));
                         let ids = place.map_or(0..0, |place| range(&ends, place));
-                        // 0 is no list, 1 an empty one, 2 one with elements.
+                        // 0 is an absent list, 1 an empty one, 2 one with elements.
                         if ids.is_empty() {
                             levels.push(i16::from(place.is_some()));
                             repeated.push(0);
@@ -298,7 +298,7 @@ impl Column {
     }
 }
 
-/// Returns the beginning of a text that is very long.
+/// Returns the beginning of a very long text, and a shorter one whole.
 #[inline]
 fn cut(text: &str) -> &str {
     // A character has at most four bytes.
@@ -312,7 +312,7 @@ fn push_bytes(bytes: &mut Vec<u8>, ends: &mut Vec<u32>, value: &[u8]) -> usize {
     value.len() + 4
 }
 
-/// The range of a value among others, of which the ends are known.
+/// The range of a value among others whose ends are known.
 fn range(ends: &[u32], place: usize) -> std::ops::Range<usize> {
     let start = place.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
     start as usize..ends.get(place).copied().unwrap_or(start) as usize
@@ -374,7 +374,7 @@ fn write_nulls(rows: usize, scratch: &mut Scratch, writer: &mut ColumnWriter<'_>
             ColumnWriter::DoubleColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
             ColumnWriter::ByteArrayColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
             ColumnWriter::FixedLenByteArrayColumnWriter(writer) => {
-                // Of a list: no list at all.
+                // For a list: absent.
                 let is_list = writer.get_descriptor().max_rep_level() > 0;
                 writer.write_batch(&[], Some(levels), is_list.then_some(levels))?
             }

@@ -1,4 +1,5 @@
-//! A data set in a directory: which recordings are exported together, and files that appear whole or not at all.
+//! A data set in a directory: recordings that are exported together, and files that appear whole or not at
+//! all.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,11 +47,11 @@ pub struct Shard {
     pub service: String,
     /// Its recordings, by their hashes.
     pub inputs: Vec<Input>,
-    /// The columns behind those of `events`.
+    /// The columns after those of `events`.
     pub promoted: Vec<PromotedColumn>,
 }
 
-/// Which recordings a shard has: its file in `_shards`.
+/// The recordings of a shard: its file in `_shards`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Manifest {
     shard: String,
@@ -62,9 +63,9 @@ struct Manifest {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Plan {
-    /// The shards that are to be written.
+    /// The shards to write.
     pub shards: Vec<Shard>,
-    /// Recordings that the data set has already.
+    /// Recordings that are already in the data set.
     pub done: u64,
     /// Recordings that are on the list more than once.
     pub duplicates: u64,
@@ -81,20 +82,21 @@ pub struct ShardSummary {
 }
 
 impl Dataset {
-    /// The data set in a directory, which is made when something is written.
+    /// Creates a data set in a directory, which is made at the first write.
     pub fn new(root: impl Into<PathBuf>, options: Options) -> Self {
         Self::stored(Arc::new(Directory::new(root)), options)
     }
 
-    /// The data set in a place.
+    /// Creates a data set in a storage.
     pub fn stored(storage: Arc<dyn Storage>, options: Options) -> Self {
         Self { storage, options }
     }
 
-    /// Appends columns to `events`, for this data set and all later exports into it. Those that are there already stay as they are.
+    /// Appends columns to `events`, for this data set and all later exports into it. Columns that are already
+    /// there stay as they are.
     ///
     /// # Errors
-    /// If the data set has another field or type under the name of one, or cannot be written.
+    /// If the data set has another field or type under a column's name, or cannot be written.
     pub fn promote(&self, columns: &[PromotedColumn]) -> Result<(), Error> {
         for column in columns {
             let name = format!("{PROMOTED_FOLDER}/{}.json", column.name());
@@ -113,10 +115,10 @@ impl Dataset {
         Ok(())
     }
 
-    /// Returns the columns that were appended, by their names.
+    /// Returns the appended columns, by name.
     ///
     /// # Errors
-    /// If the data set cannot be read, or a file of its folder `_promoted` is none of these.
+    /// If the data set cannot be read, or a file in its folder `_promoted` is not a promoted column.
     pub fn promoted(&self) -> Result<Vec<PromotedColumn>, Error> {
         let mut columns = Vec::new();
         for file in self.storage.list(PROMOTED_FOLDER)? {
@@ -139,10 +141,11 @@ impl Dataset {
         Ok(value.get("field").and_then(Value::as_str).and_then(|field| field.parse().ok()))
     }
 
-    /// Divides recordings into shards, without those that the data set has already.
+    /// Divides recordings into shards, without those that are already in the data set.
     ///
-    /// The same recordings give the same shards, in whatever order they are listed. A shard that an earlier export has begun to put in place is
-    /// done again as it was, if all its recordings are listed; if only some are, what is in place of it is removed.
+    /// The same recordings give the same shards in any order of the list. If all recordings of a shard that
+    /// an earlier export has begun to put in place are listed, it is exported again as it was; if only some
+    /// are, its files in place are removed.
     ///
     /// # Errors
     /// If the data set's directory cannot be read.
@@ -169,7 +172,8 @@ impl Dataset {
                     let inputs = recordings.iter().filter_map(|recording| inputs.remove(recording)).collect();
                     plan.shards.push(Shard::new(&date, &service, inputs, &promoted));
                 } else if recordings.iter().any(|recording| inputs.contains_key(recording)) {
-                    // Those that are listed will be in another shard: what is in place of this one would be there twice.
+                    // The listed ones will be in another shard: files of this one that are in place would be
+                    // duplicates.
                     self.remove_begun(&date, &service, &shard)?;
                 }
             }
@@ -186,7 +190,7 @@ impl Dataset {
         Ok(plan)
     }
 
-    /// Writes the files of a shard, and puts them in place once all are whole.
+    /// Writes the files of a shard, and puts them in place once all are complete.
     ///
     /// # Errors
     /// If a recording cannot be read, or a file cannot be written. Then no file is in place.
@@ -194,8 +198,8 @@ impl Dataset {
         self.export_rewritten(shard, None)
     }
 
-    /// The same, with payloads that are changed before they become rows. Rows then have no `payload`: bytes that no field names cannot be
-    /// changed.
+    /// Writes a shard like [`export`](Self::export), with payloads that are changed before they become rows.
+    /// Rows then have no `payload`: bytes without a field name cannot be changed.
     ///
     /// # Errors
     /// If a recording cannot be read, or a file cannot be written. Then no file is in place.
@@ -208,7 +212,7 @@ impl Dataset {
         let staging = make_staging(&folder)?;
         let outcome = self.write(shard, staging.path(), rewriter);
         drop(staging);
-        // Not if other exports use it.
+        // This fails if other exports use it.
         let _ = fs::remove_dir(folder);
         outcome
     }
@@ -265,7 +269,7 @@ impl Dataset {
         Ok(summary)
     }
 
-    /// Writes which recordings a shard has, before its files are put in place.
+    /// Writes the list of a shard's recordings, before its files are put in place.
     fn write_manifest(&self, shard: &Shard, staging: &Path) -> Result<(), Error> {
         let recordings: Vec<_> = shard.inputs.iter().map(|input| &input.recording).collect();
         let text = json!({"service": shard.service, "recordings": recordings}).to_string();
@@ -275,8 +279,8 @@ impl Dataset {
         self.storage.put(&path, &manifest(&shard.date, &shard.name))
     }
 
-    /// Returns the shards of a date, those that are whole and those that are begun: of all services, since the labels of a recording may have
-    /// changed.
+    /// Returns the complete and the begun shards of a date, for all services, since the labels of a recording
+    /// may have changed.
     fn manifests(&self, date: &str) -> Result<(Vec<Manifest>, Vec<Manifest>), Error> {
         let folder = format!("_shards/date={date}");
         let mut manifests = Vec::new();
@@ -327,7 +331,7 @@ fn file(table: &str, date: &str, service: &str, shard: &str) -> String {
     format!("{table}/{}/{shard}.parquet", partition(date, service))
 }
 
-/// The name of the file that says which recordings a shard has.
+/// The name of the file that lists a shard's recordings.
 fn manifest(date: &str, shard: &str) -> String {
     format!("_shards/date={date}/{shard}.json")
 }

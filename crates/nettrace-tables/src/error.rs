@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failure of an export. Damage of a recording is none.
+/// A failure of an export. A damaged recording is not a failure.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A recording cannot be read, or is none.
+    /// A recording cannot be read, or the file is not a recording.
     #[error("{}: {error}", path.display())]
     Recording {
         /// The recording.
@@ -15,13 +15,13 @@ pub enum Error {
         /// The reason.
         error: nettrace::Error,
     },
-    /// A recording ends inside its header: it has no event.
+    /// A recording ends inside its header, so it has no events.
     #[error("{}: cut inside its header", path.display())]
     CutHeader {
         /// The recording.
         path: PathBuf,
     },
-    /// A recording has other bytes than when it was hashed.
+    /// A recording's bytes differ from those that were hashed.
     #[error("{}: changed while it was exported", path.display())]
     Changed {
         /// The recording.
@@ -35,22 +35,22 @@ pub enum Error {
         /// The reason.
         error: io::Error,
     },
-    /// A place other than a directory cannot be reached, or refuses.
+    /// A storage other than a directory cannot be reached, or refuses.
     #[error("{place}: {message}")]
     Store {
         /// The address of the file, or of the folder.
         place: String,
-        /// What the place says, and what to do.
+        /// The message of the storage, and the remedy.
         message: String,
     },
-    /// A column is to be promoted whose name another one has in the data set.
+    /// The name of a column to promote belongs to another column in the data set.
     #[error("{wanted}: the data set has its column {name} for {known}")]
     Promoted {
         /// The name of the column.
         name: String,
         /// The field that the data set has under the name, and its type.
         known: String,
-        /// The field that is to be promoted, and its type.
+        /// The field to promote, and its type.
         wanted: String,
     },
     /// The Parquet writer failed.
@@ -64,12 +64,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns a function that makes an I/O error one of a file.
+    /// Returns a function that adds a file's path to an I/O error.
     pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self + use<'_> {
         move |error| Self::File { path: path.to_owned(), error }
     }
 
-    /// Returns a function that makes an error of the Parquet writer one of a file.
+    /// Returns a function that adds a file's path to an error of the Parquet writer.
     pub(crate) fn parquet(path: &Path) -> impl FnOnce(parquet::errors::ParquetError) -> Self + use<'_> {
         move |error| Self::Parquet { path: path.to_owned(), message: error.to_string() }
     }

@@ -1,4 +1,4 @@
-//! From events to rows: each event is one row of one table, or is counted as left out.
+//! Rows from events: each event is one row of one table, or is counted as left out.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -26,20 +26,22 @@ use crate::typed::TypedKind;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Options {
-    /// Rows also for the events by which the runtime lists its methods at the end of a recording.
+    /// Whether to write rows for the rundown events, too, by which the runtime lists its methods at the end
+    /// of a recording.
     pub rundown: bool,
-    /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command lines, promoted texts.
+    /// Whether to drop values that may hold secrets: fields, payloads, messages of exceptions, tags of
+    /// counters, command lines, promoted texts.
     pub drop_fields: bool,
 }
 
 impl Options {
-    /// With [`rundown`](Self::rundown).
+    /// Sets [`rundown`](Self::rundown).
     #[must_use]
     pub fn with_rundown(self, rundown: bool) -> Self {
         Self { rundown, ..self }
     }
 
-    /// With [`drop_fields`](Self::drop_fields).
+    /// Sets [`drop_fields`](Self::drop_fields).
     #[must_use]
     pub fn with_drop_fields(self, drop_fields: bool) -> Self {
         Self { drop_fields, ..self }
@@ -60,15 +62,15 @@ pub struct Counts {
     pub lost: u64,
     /// Damaged parts.
     pub damages: u64,
-    /// Whether it ends in the middle of something.
+    /// Whether it is truncated.
     pub is_truncated: bool,
-    /// Methods whose names were left out, because there are more than are kept.
+    /// Methods whose names were left out, because there are more than the limit.
     pub unnamed_methods: u64,
     /// The time of the last event, in nanoseconds since 1970.
     pub end_ns: i64,
 }
 
-/// The tables of a shard, without those of code.
+/// The tables of a shard, except those of code.
 #[derive(Debug)]
 pub(crate) struct FactTables<'t> {
     pub(crate) events: &'t mut TableWriter,
@@ -78,10 +80,10 @@ pub(crate) struct FactTables<'t> {
     pub(crate) recordings: &'t mut TableWriter,
 }
 
-/// Numbers of event names in a shard, by which rows are sorted.
+/// The numbers of event names in a shard, by which rows are sorted.
 pub(crate) type EventKeys = HashMap<(String, String), u64>;
 
-/// The most names that are told apart in the order of rows.
+/// The most names that are distinguished in the order of rows.
 const MOST_KEYS: usize = 1 << 14;
 
 /// The rows of a recording.
@@ -104,18 +106,18 @@ pub(crate) struct RecordingRows<'s, 't, 'm, 'r> {
     rewriter: Option<&'r mut (dyn PayloadRewriter + 'static)>,
     payload: Vec<u8>,
     rewritten: EventBuffer,
-    /// The facts of the process out of its rewritten event.
+    /// The facts of the process from its rewritten event.
     process: ProcessFacts,
 }
 
-/// The uses of a kind of event.
+/// The treatment of a kind of event.
 #[derive(Debug, Clone)]
 struct Kind {
     route: Route,
-    /// The name; `None` where each event has its own.
+    /// The name; `None` if each event has its own.
     name: Option<String>,
     key: u64,
-    /// The promoted columns that its events have, by index.
+    /// The indexes of the promoted columns that its events have.
     promoted: Vec<usize>,
 }
 
@@ -127,7 +129,7 @@ enum Route {
     Event(Option<TypedKind>),
 }
 
-/// A sample of a thread, of which it is not known yet how long it lasts.
+/// A sample of a thread whose duration is not known yet.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     start: RelativeTime,
@@ -167,17 +169,17 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         }
     }
 
-    /// With columns behind those of `events`.
+    /// Adds columns after those of `events`.
     pub(crate) fn with_promoted(self, promoted: &'s [PromotedColumn]) -> Self {
         Self { promoted, ..self }
     }
 
-    /// With payloads that are changed.
+    /// Sets a rewriter for payloads.
     pub(crate) fn with_rewriter(self, rewriter: Option<&'r mut (dyn PayloadRewriter + 'static)>) -> Self {
         Self { rewriter, ..self }
     }
 
-    /// Reads the recording to its end. `about` is what its first reading has found.
+    /// Reads the recording to its end. `about` is the result of its first reading.
     pub(crate) fn read<R: Read>(
         mut self,
         mut reader: Reader<R>,
@@ -284,7 +286,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
 
     fn add_interval(&mut self, ended: &Interval<Mark>) -> Result<(), Error> {
         let end = self.info.as_ref().map_or(RelativeTime::START, |info| info.relative_time(ended.end));
-        // A sample before the recording's start counts from there, as in the reports.
+        // A sample before the recording's start counts from the start, as in the reports.
         let start = ended.mark.start.max(RelativeTime::START);
         let ns = end.saturating_duration_since(start).as_nanos();
         self.add_sample(
@@ -303,7 +305,8 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         ns: Option<i64>,
     ) -> Result<(), Error> {
         let now = time_ns(self.start_ns, mark.start);
-        // By time, as the sampler visits all threads one after the other: by thread, times take a sixth more, and stacks are no smaller.
+        // Sorted by time, as the sampler visits all threads one after the other: sorted by thread, times take
+        // a sixth more, and stacks are not smaller.
         let mut row = self.tables.samples.row(0, now);
         set_common(&mut row, now, self.input, process);
         row.long(samples::TID, thread.cast_signed());
@@ -388,7 +391,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
                 Ok("" | "{}") | Err(_) => {}
                 Ok(json) => row.text(events::FIELDS, json),
             }
-            // Bytes that no field names cannot be rewritten.
+            // Bytes without a field name cannot be rewritten.
             if !is_whole && self.rewriter.is_none() {
                 row.bytes(events::PAYLOAD, event.payload());
             }
@@ -498,7 +501,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
     }
 }
 
-/// The facts of a recording that its first reading has found.
+/// The facts of a recording from its first reading.
 #[derive(Debug)]
 pub(crate) struct RecordingFacts {
     process: ProcessFacts,
@@ -516,7 +519,7 @@ impl RecordingFacts {
     }
 }
 
-/// Sets the columns with which `events`, `samples` and `losses` begin.
+/// Sets the first columns of `events`, `samples` and `losses`.
 #[inline]
 fn set_common(row: &mut Row<'_>, now: i64, input: &Input, process: Option<u64>) {
     row.long(events::TIME_NS, now);

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Id(pub [u8; 16]);
 
-/// The texts by which a frame is known. None of them holds an address, a path or a version.
+/// The texts that identify a frame. They do not contain an address, a path or a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameContent<'a> {
     /// `managed`, `native` or `nameless`.
@@ -18,7 +18,8 @@ pub(crate) struct FrameContent<'a> {
 }
 
 impl Id {
-    /// Returns the identity of a frame: over kind, module, type, method and signature, each behind its length in 4 bytes.
+    /// Returns the identity of a frame: over kind, module, type, method and signature, each preceded by its
+    /// length in 4 bytes.
     pub(crate) fn of_frame(content: &FrameContent<'_>) -> Self {
         let FrameContent { kind, module, type_name, method, signature } = *content;
         let mut hash = Sha256::new();
@@ -40,15 +41,15 @@ impl Id {
         Self(hash.first_chunk().copied().unwrap_or_default())
     }
 
-    /// Returns it as 32 lower-case digits.
+    /// Returns the identity as 32 lower-case hexadecimal digits.
     pub(crate) fn to_hex(self) -> String {
         let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 15)]);
         self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
     }
 }
 
-/// Returns the name by which a method is compared between releases: numbers that compilers put into the names of lambdas, local functions,
-/// closures and state machines are cut, `Pay>b__7_1` to `Pay>b__`.
+/// Returns the name by which a method is compared between releases: the numbers that compilers put into the
+/// names of lambdas, local functions, closures and state machines are removed, `Pay>b__7_1` to `Pay>b__`.
 pub(crate) fn method_key(module: &str, type_name: &str, method: &str) -> String {
     let mut key = String::with_capacity(module.len() + type_name.len() + method.len() + 2);
     key.push_str(module);
@@ -61,7 +62,7 @@ pub(crate) fn method_key(module: &str, type_name: &str, method: &str) -> String 
     key
 }
 
-/// Appends a name without the digits, and the `_` and `|` between them, behind each `__` that follows a `>`.
+/// Appends a name without the digits, and the `_` and `|` between them, that follow each `__` after a `>`.
 fn push_without_numbers(key: &mut String, name: &str) {
     let mut rest = name;
     while let Some(generated) = rest.find('>') {
@@ -92,7 +93,7 @@ mod tests {
 
     #[test]
     fn ids_are_those_that_the_tables_had_first() {
-        // By Python's hashlib.
+        // Computed by Python's hashlib.
         let id = Id::of_frame(&frame("Shop", "Shop.Cart", "Pay"));
         assert_eq!(id.to_hex(), "fccee920b3c963013929ea56db2d774a");
         assert_eq!(Id::of_stack(Id::default(), id).to_hex(), "c4a9483f958137fc7d974b3ba2602cc0");

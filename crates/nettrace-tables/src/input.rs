@@ -1,4 +1,4 @@
-//! Recordings to be exported: their content's hash, their date and their labels.
+//! Recordings for an export: the hash of their content, their date and their labels.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,7 +12,8 @@ use crate::error::Error;
 use crate::id::Id;
 use crate::survey::start_ns;
 
-/// Labels of a recording: what it is not known by itself. `service` names its partition; `version`, `pod` and `host` have columns of their own.
+/// Labels of a recording: facts that it does not contain itself. `service` names its partition; `version`,
+/// `pod` and `host` have columns of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Labels(BTreeMap<String, String>);
 
@@ -37,7 +38,7 @@ impl Labels {
     /// Reads labels from a JSON object of texts, numbers and booleans.
     ///
     /// # Errors
-    /// If the text is no such object.
+    /// If the text is not such an object.
     pub fn from_json(json: &str) -> Result<Self, String> {
         let object: BTreeMap<String, serde_json::Value> =
             serde_json::from_str(json).map_err(|error| error.to_string())?;
@@ -77,13 +78,13 @@ impl Labels {
     }
 }
 
-/// A recording that is to be exported.
+/// A recording for an export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Input {
     /// The file.
     pub path: PathBuf,
-    /// The place that rows name: the path as it was given, or an address of a store.
+    /// The place that rows name: the path as given, or an address of a store.
     pub uri: String,
     /// The labels.
     pub labels: Labels,
@@ -91,7 +92,7 @@ pub struct Input {
     pub recording: String,
     /// The size of the file.
     pub bytes: u64,
-    /// The UTC date of the recording's start, `2026-11-23`; `1970-01-01` where that is no date.
+    /// The UTC date of the recording's start, `2026-11-23`; `1970-01-01` if it has no valid date.
     pub date: String,
 }
 
@@ -99,7 +100,7 @@ impl Input {
     /// Reads a recording's header and hashes its content.
     ///
     /// # Errors
-    /// If it cannot be read, or is no recording.
+    /// If it cannot be read, or is not a recording.
     pub fn open(path: &Path, labels: Labels) -> Result<Self, Error> {
         let file = File::open(path).map_err(Error::file(path))?;
         let mut source = Counted::new(file);
@@ -142,7 +143,7 @@ impl Input {
     }
 }
 
-/// Returns the error of a recording of which `count` bytes were read.
+/// Returns the error for a recording after `count` bytes were read.
 fn recording_error(path: &Path, error: nettrace::Error, count: u64) -> Error {
     match error {
         nettrace::Error::BadHeader { offset, .. } if offset == count => {
@@ -152,7 +153,7 @@ fn recording_error(path: &Path, error: nettrace::Error, count: u64) -> Error {
     }
 }
 
-/// A source that counts what was read from it.
+/// A source that counts the bytes read from it.
 #[derive(Debug)]
 pub(crate) struct Counted<R> {
     source: R,
@@ -193,7 +194,7 @@ mod tests {
 
     #[test]
     fn days_are_dates() {
-        // By `date -u -d @…`.
+        // Computed by `date -u -d @…`.
         for (days, expected) in [
             (0, "1970-01-01"),
             (-1, "1969-12-31"),

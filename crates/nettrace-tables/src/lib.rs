@@ -1,7 +1,7 @@
 //! Recordings of many machines as one SQL data set: events, samples, stacks and frames in Parquet files.
 //!
-//! DuckDB, DataFusion, Spark, Trino and ClickHouse read the files; this crate writes them, and has the [views] to start queries
-//! from.
+//! DuckDB, DataFusion, Spark, Trino and ClickHouse read the files; this crate writes them, and has the
+//! [views] for queries.
 //!
 //! ```no_run
 //! # #[cfg(feature = "parquet")]
@@ -25,38 +25,41 @@
 //!
 //! # Tables
 //!
-//! [`TABLES`] has all columns. Each event of a recording is one row, of `events` or of `samples`, or is counted in `recordings.left_out`.
-//! `stacks` and `frames` have what `stack_id` names; `losses` and `damages` what is missing.
+//! [`TABLES`] has all columns. Each event of a recording is one row of `events` or `samples`, or is counted
+//! in `recordings.left_out`. `stack_id` refers to `stacks` and `frames`; `losses` and `damages` list missing
+//! events and bytes.
 //!
 //! # Identity
 //!
-//! A frame is known by a hash of its kind, module, type, method and signature, and a stack by a hash of its caller's id and its frame's.
-//! Neither has an address, a path or a version in it, so that a method and a stack have the same id in all recordings. Code without a
-//! name is known by the reason for that and by its file. A row of `stacks` and `frames` may come several times: the views take one for
-//! each id.
+//! A frame is identified by a hash of its kind, module, type, method and signature, and a stack by a hash of
+//! its caller's id and its frame's. Neither contains an address, a path or a version, so that a method and a
+//! stack have the same id in all recordings. Code without a name is identified by the reason for that and by
+//! its file. A row of `stacks` and `frames` may occur several times: the views take one for each id.
 //!
 //! # Data sets
 //!
-//! A [`Dataset`] is a directory: `TABLE/date=DATE/service=NAME/SHARD.parquet`. The name of a shard is a hash of its recordings. The same
-//! recordings give the same bytes. Files are moved into place when all files of a shard are whole, `recordings` last, and recordings
-//! that are in place are not exported again: an export that was killed goes on where it was.
+//! A [`Dataset`] is a directory: `TABLE/date=DATE/service=NAME/SHARD.parquet`. The name of a shard is a hash
+//! of its recordings. The same recordings give the same bytes. Files are moved into place when all files of a
+//! shard are complete, `recordings` last. Recordings that are in place are not exported again: an export that
+//! was killed continues where it stopped.
 //!
-//! Another place than a directory is a [`Storage`].
+//! Any other place is a [`Storage`].
 //!
 //! # Further columns
 //!
-//! A [`PromotedColumn`] has a field of an event. The data set keeps what was promoted in files of the folder `_promoted`: from then on all
-//! exports into it have the column, and a name never changes its field or its type.
+//! A [`PromotedColumn`] has a field of an event. The data set keeps its promoted columns in files of the
+//! folder `_promoted`: from then on all exports into it have the column, and a name never changes its field
+//! or its type.
 //!
 //! # Memory
 //!
-//! Bounded, whatever the size of a recording: row groups leave as they fill, stacks are forgotten where there are too many, and the names
-//! of at most some 100,000 methods of a recording are kept.
+//! Bounded for recordings of any size: row groups are written as they fill, stacks are forgotten when there
+//! are too many, and the names of at most some 100,000 methods of a recording are kept.
 //!
 //! # Features
 //!
-//! `parquet`, which is on by default, writes files, compressed by gzip; `zstd` compresses better and compiles C. Without either the crate
-//! has the columns and the views, and no dependency.
+//! `parquet`, which is on by default, writes files, compressed by gzip; `zstd` compresses better and compiles
+//! C. Without either feature the crate has the columns and the views, and no dependencies.
 //!
 //! # Modules
 //!

@@ -1,9 +1,9 @@
-//! Columns for fields of events that have none of their own.
+//! Columns for fields of events that have no column of their own.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The folder that has a file for each promoted column. Engines skip names that begin with `_`.
+/// The folder with a file for each promoted column. Engines skip names that begin with `_`.
 pub const PROMOTED_FOLDER: &str = "_promoted";
 
 /// The longest name of a column.
@@ -11,8 +11,8 @@ const LONGEST: usize = 120;
 
 /// A column of `events` for a field of an event: `Provider/Event.field`.
 ///
-/// Its name is made of the field's, in letters that all engines take: `p_shop_order_total`. Events that are not of that kind, and values that
-/// are not of the type, have null.
+/// Its name is derived from the field's, in characters that all engines accept: `p_shop_order_total`. The
+/// column is null for events of another kind, and for values of another type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PromotedColumn {
     name: String,
@@ -40,7 +40,7 @@ impl PromotedType {
     const ALL: [(&'static str, Self); 4] =
         [("text", Self::Text), ("long", Self::Long), ("double", Self::Double), ("bool", Self::Bool)];
 
-    /// The word for it: `text`, `long`, `double` or `bool`.
+    /// The word for the type: `text`, `long`, `double` or `bool`.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
@@ -72,12 +72,12 @@ impl PromotedColumn {
         &self.field
     }
 
-    /// Whether it is of events of this name. Case does not count.
+    /// Whether the column is for events of this name, in any letter case.
     pub fn is_of(&self, provider: &str, event: &str) -> bool {
         self.provider.eq_ignore_ascii_case(provider) && self.event.eq_ignore_ascii_case(event)
     }
 
-    /// Whether two say the same, but perhaps for letters' case.
+    /// Whether two columns are the same except for letter case.
     pub fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.field.eq_ignore_ascii_case(&other.field)
@@ -85,15 +85,15 @@ impl PromotedColumn {
     }
 }
 
-/// `Provider/Event.field:type`, from which it is [read](str::parse) again.
+/// Writes `Provider/Event.field:type`, which [parses](str::parse) back.
 impl fmt::Display for PromotedColumn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}.{}:{}", self.provider, self.event, self.field, self.kind.name())
     }
 }
 
-/// Reads `Provider/Event.field`, with `:text`, `:long`, `:double` or `:bool` behind it. Without a type it is text. The event's name reaches to
-/// the last dot.
+/// Parses `Provider/Event.field`, followed by `:text`, `:long`, `:double` or `:bool`. Without a type it is
+/// text. The event's name ends at the last dot.
 impl FromStr for PromotedColumn {
     type Err = String;
 

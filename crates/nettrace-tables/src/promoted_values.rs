@@ -7,7 +7,7 @@ use nettrace_export::events::push_value;
 use crate::promoted::{PromotedColumn, PromotedType};
 use crate::table_writer::Row;
 
-/// Sets the column `place` to the field of an event, if it has it and the value is of the type.
+/// Sets the column `place` to the field of an event, if the field exists and its value has the column's type.
 pub(crate) fn set(
     column: &PromotedColumn,
     event: &Event<'_>,
@@ -25,7 +25,7 @@ pub(crate) fn set(
             if !push_value(json, value) {
                 return;
             }
-            // What JSON has between quotes, a time for example, is the text between them.
+            // For a value in quotes in JSON, such as a time, take the text between the quotes.
             let text = match serde_json::from_slice(json) {
                 Ok(serde_json::Value::String(text)) => text,
                 _ => String::from_utf8_lossy(json).into_owned(),

@@ -11,10 +11,10 @@ pub trait PayloadRewriter {
 /// The result of a [rewriting](PayloadRewriter::rewrite).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rewritten {
-    /// The payload stays.
+    /// The payload is unchanged.
     Kept,
-    /// The payload was given.
+    /// The payload was replaced.
     Replaced,
-    /// Not all of the payload could be looked at: the row has neither fields nor payload.
+    /// Not all of the payload could be read: the row has neither fields nor payload.
     Unreadable,
 }

@@ -3,7 +3,7 @@
 /// The version of the tables. It grows when columns are appended; no column is ever removed or changed.
 pub const SCHEMA_VERSION: i32 = 1;
 
-/// The type of a column, of those that DuckDB, DataFusion, Spark, Trino and ClickHouse read alike.
+/// The type of a column. DuckDB, DataFusion, Spark, Trino and ClickHouse read these types alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnType {
@@ -15,11 +15,11 @@ pub enum ColumnType {
     Double,
     /// True or false.
     Bool,
-    /// UTF-8 of which much repeats.
+    /// UTF-8, highly repetitive.
     Text,
-    /// UTF-8 of which little repeats.
+    /// UTF-8, mostly distinct.
     LongText,
-    /// Bytes of which little repeats.
+    /// Bytes, mostly distinct.
     Bytes,
     /// 16 bytes: an identity by content.
     Id,
@@ -64,7 +64,7 @@ macro_rules! tables {
             }
         )*
 
-        /// All tables that are written, `recordings` last: its file is the mark of a shard that is whole.
+        /// All written tables, `recordings` last: its file marks a shard as complete.
         pub static TABLES: &[&Table] = &[$(&$constant),*];
     };
 }
@@ -173,7 +173,7 @@ tables! {
         STACK_ID stack_id: Id;
     }
 
-    /// Call stacks. A stack may have a row in several files, and several in one.
+    /// Call stacks. A stack may have a row in several files, and several rows in one file.
     stacks STACKS = "stacks" {
         STACK_ID stack_id: Id;
         DEPTH depth: Int;
@@ -181,7 +181,8 @@ tables! {
         FRAMES frames: IdList;
     }
 
-    /// Methods, symbols and kinds of code without a name. A frame may have a row in several files, and several in one.
+    /// Methods, symbols and kinds of code without a name. A frame may have a row in several files, and
+    /// several rows in one file.
     frames FRAMES = "frames" {
         FRAME_ID frame_id: Id;
         KIND kind: Text;
@@ -192,7 +193,7 @@ tables! {
         METHOD_KEY method_key: Text;
     }
 
-    /// Events that were lost: a row for each gap that the recording lists, and one without a thread for all others.
+    /// Lost events: a row for each gap that the recording lists, and one without a thread for all others.
     losses LOSSES = "losses" {
         TIME_NS time_ns: Long;
         VERSION version: Text;
@@ -205,7 +206,7 @@ tables! {
         EVENTS events: Long;
     }
 
-    /// Damaged parts of recordings: a row for each that the recording's reader lists.
+    /// Damaged parts of recordings: a row for each that the reader lists.
     damages DAMAGES = "damages" {
         RECORDING recording: Text;
         OFFSET offset: Long;

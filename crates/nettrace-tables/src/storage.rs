@@ -1,4 +1,4 @@
-//! The place of a data set: a directory, or whatever else keeps files by name.
+//! The place of a data set: a directory, or another store that keeps files by name.
 
 use std::fmt;
 use std::fs;
@@ -10,11 +10,11 @@ use tempfile::TempDir;
 
 use crate::error::Error;
 
-/// Files that an export left behind when it was killed are removed after this time.
+/// The age at which files left by killed exports are removed.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 
-/// A place that keeps files by name, each whole or not at all. Names have `/` between folders and come from [`Dataset`](crate::Dataset): dates,
-/// percent-encoded services, hashes and names of tables and columns.
+/// A store that keeps files by name, each whole or not at all. Names have `/` between folders and come from
+/// [`Dataset`](crate::Dataset): dates, percent-encoded services, hashes and names of tables and columns.
 pub trait Storage: fmt::Debug + Send + Sync {
     /// Returns the names of the files in a folder, without the folder; none if it is not there.
     ///
@@ -28,40 +28,40 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// If there is no such file, or it cannot be read.
     fn read(&self, name: &str) -> Result<Vec<u8>, Error>;
 
-    /// Makes a file of the local file at `from`, in place of one that is there. Until it returns, readers see nothing of it.
+    /// Publishes the local file at `from` atomically, replacing any file of that name.
     ///
     /// # Errors
-    /// If it cannot be stored. Then nothing of it is visible.
+    /// If it cannot be stored. Then no part of it is visible.
     fn put(&self, from: &Path, name: &str) -> Result<(), Error>;
 
-    /// Makes a file of these bytes if there is none of that name. Returns whether there was none.
+    /// Creates a file with these bytes unless a file of that name exists. Returns whether it was created.
     ///
     /// # Errors
     /// If it cannot be stored.
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error>;
 
-    /// Removes a file; that it is not there is no error.
+    /// Removes a file; an absent file is not an error.
     ///
     /// # Errors
     /// If it cannot be removed.
     fn remove(&self, name: &str) -> Result<(), Error>;
 
-    /// Removes what killed exports left behind.
+    /// Removes the files of killed exports.
     fn clean(&self) {}
 
-    /// The local directory in which files are written before they are [put](Self::put) in place. It is made when it is needed, and removed
-    /// when it is empty.
+    /// The local directory in which files are written before they are [put](Self::put) in place. It is
+    /// created when needed, and removed when empty.
     fn staging(&self) -> PathBuf;
 }
 
-/// A directory. Files are written below `_tmp` in it, and moved.
+/// A directory. Files are written below its `_tmp`, and moved.
 #[derive(Debug, Clone)]
 pub struct Directory {
     root: PathBuf,
 }
 
 impl Directory {
-    /// The directory, which is made when something is written.
+    /// Creates a storage in a directory, which is made at the first write.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
@@ -78,7 +78,7 @@ impl Storage for Directory {
         let mut names = Vec::new();
         for entry in entries {
             let name = entry.map_err(Error::file(&folder))?.file_name();
-            // Names of data sets are text.
+            // Names in data sets are valid UTF-8.
             names.extend(name.into_string());
         }
         Ok(names)
@@ -98,7 +98,7 @@ impl Storage for Directory {
     fn create(&self, name: &str, bytes: &[u8]) -> Result<bool, Error> {
         let to = self.root.join(name);
         make_folder(&to)?;
-        // A link is made whole, and not over a file that is there.
+        // A hard link appears complete, and does not replace an existing file.
         let staging = make_staging(&self.staging())?;
         let from = staging.path().join("file");
         let write = |path: &Path| {
@@ -112,7 +112,7 @@ impl Storage for Directory {
         match linked {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            // A file system without links.
+            // A file system without hard links.
             Err(_) if !to.exists() => write(&to).map_err(Error::file(&to)).map(|()| true),
             Err(_) => Ok(false),
         }
@@ -142,11 +142,11 @@ impl Storage for Directory {
     }
 }
 
-/// The largest file that is read into memory: a list of what was exported, or a promoted column.
+/// The largest file that is read into memory: a list of exported recordings, or a promoted column.
 const MOST_READ: u64 = 64 << 20;
 
-/// Reads a regular file. Whoever may write to the data set may have put anything in its place: a pipe would not end, and a link could
-/// lead anywhere.
+/// Reads a regular file. Anyone who can write to the data set may have put something else in its place: a
+/// pipe would not end, and a link could lead anywhere.
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let refused = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
     let mut options = fs::File::options();
@@ -174,11 +174,12 @@ fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The attempts at making a directory in one that others remove.
+/// The attempts at making a directory in a folder that others remove.
 const ATTEMPTS: usize = 100;
 
-/// Makes a directory in `folder`, which is made, too, that no other export uses: those in other containers may have the same process id.
-/// Another export that finds `folder` empty may remove it in between.
+/// Makes a directory in `folder` that no other export uses, and `folder` if necessary: exports in other
+/// containers may have the same process id. Another export that finds `folder` empty may remove it in
+/// between.
 pub(crate) fn make_staging(folder: &Path) -> Result<TempDir, Error> {
     let attempt = || fs::create_dir_all(folder).and_then(|()| tempfile::tempdir_in(folder));
     let mut made = attempt();

@@ -6,10 +6,11 @@ use clr_events::ids::event_pipe;
 use clr_events::{ClrEvent, CodeMap, EventSet, Provider, ids};
 use nettrace::{Error, Event, Reader, RelativeTime, TraceInfo, Value};
 
-/// The most bytes of code that are kept of a recording: some 150,000 methods. Further ones have no names, which is counted.
+/// The most bytes of code that are kept from a recording: some 150,000 methods. Further methods have no
+/// names, and are counted.
 const MOST_CODE: usize = 20 << 20;
 
-/// Bytes of a text about the process that are kept.
+/// The number of bytes that are kept from a text about the process.
 const LONGEST: usize = 8 << 10;
 
 /// The events that name the runtime.
@@ -26,7 +27,7 @@ pub(crate) struct Survey {
     pub(crate) runtime: Option<String>,
 }
 
-/// The facts of a process that an event tells once.
+/// The facts of a process that come in a single event.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessFacts {
     pub(crate) command_line: Option<String>,
@@ -35,13 +36,13 @@ pub(crate) struct ProcessFacts {
 }
 
 impl ProcessFacts {
-    /// Whether an event tells them.
+    /// Whether an event contains the facts.
     pub(crate) fn are_in(event: &Event<'_>) -> bool {
         let metadata = event.metadata();
         metadata.event_id() == event_pipe::PROCESS_INFO && metadata.provider() == event_pipe::PROVIDER
     }
 
-    /// Takes them from an event that tells them.
+    /// Takes the facts from an event that contains them.
     pub(crate) fn add(&mut self, event: &Event<'_>) {
         for (name, value) in event.fields().flatten() {
             let Value::String(text) = value else { continue };

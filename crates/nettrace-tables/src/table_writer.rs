@@ -1,4 +1,4 @@
-//! A table's file: rows gathered into row groups, which leave as they fill.
+//! A table's file: rows collected in row groups, which are written as they fill.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -24,7 +24,7 @@ const MOST_ROWS: u32 = 1 << 18;
 /// The most bytes that a row group holds before it is written.
 const MOST_BYTES: usize = 8 << 20;
 
-/// Bytes of a page of values of which little repeats: the longer, the better they are compressed.
+/// Bytes of a page of mostly distinct values: the longer, the better they are compressed.
 const LONG_PAGE: usize = 2 << 20;
 
 /// A table's file that is being written.
@@ -33,7 +33,7 @@ pub(crate) struct TableWriter {
     path: PathBuf,
     file: Option<SerializedFileWriter<BufWriter<File>>>,
     columns: Vec<Column>,
-    /// By row: what rows are sorted by.
+    /// The sort key by row.
     keys: Vec<(u64, i64)>,
     bytes: usize,
     rows: u64,
@@ -41,7 +41,7 @@ pub(crate) struct TableWriter {
 }
 
 impl TableWriter {
-    /// Creates the file of a table, with promoted columns behind its own.
+    /// Creates the file of a table, with promoted columns after its own.
     pub(crate) fn create(
         path: PathBuf,
         table: &'static Table,
@@ -109,7 +109,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Writes what is left, and the file's end. Returns the number of rows.
+    /// Writes the remaining rows, and the file's end. Returns the number of rows.
     pub(crate) fn finish(mut self) -> Result<u64, Error> {
         if !self.keys.is_empty() {
             self.flush()?;
@@ -215,7 +215,8 @@ fn field(name: &str, kind: ColumnType) -> ParquetResult<Type> {
     }
 }
 
-/// The type of a promoted column. Whether its texts repeat is not known: a dictionary is tried, and left where it grows.
+/// The type of a promoted column. It is not known whether its texts repeat: a dictionary is tried, and
+/// abandoned if it grows.
 const fn column_type(kind: PromotedType) -> ColumnType {
     match kind {
         PromotedType::Text => ColumnType::Text,
@@ -244,11 +245,12 @@ fn properties(table: &Table, promoted: &[PromotedColumn]) -> WriterProperties {
                     .set_column_encoding(path.clone(), Encoding::DELTA_BINARY_PACKED)
                     .set_column_statistics_enabled(path, EnabledStatistics::Page);
             }
-            // Hardly two are the same: a dictionary is half as large again.
+            // Times are mostly distinct: a dictionary is half as large again.
             ColumnType::Long if column.name == "ns" => {
                 builder = builder.set_column_dictionary_enabled(path, false);
             }
-            // Neighbours of one kind begin alike. With that counted instead of repeated, JSON takes less than half of what it takes in a dictionary.
+            // Neighbours of one kind have common prefixes. With prefixes stored as lengths, JSON takes less
+            // than half of its size in a dictionary.
             ColumnType::LongText | ColumnType::Bytes => {
                 builder = builder
                     .set_column_dictionary_enabled(path.clone(), false)
@@ -272,11 +274,12 @@ fn properties(table: &Table, promoted: &[PromotedColumn]) -> WriterProperties {
 
 #[cfg(feature = "zstd")]
 fn compression() -> Compression {
-    // Numbers that hardly repeat, and JSON, are a tenth to a quarter smaller by level 1 than by 3, which looks for matches that do not pay.
+    // For mostly distinct numbers and JSON, level 1 is a tenth to a quarter smaller than level 3, which looks
+    // for matches that do not pay.
     Compression::ZSTD(parquet::basic::ZstdLevel::try_new(1).unwrap_or_default())
 }
 
-/// The compression of columns that take most of a file.
+/// The compression of the columns that take most of a file.
 #[cfg(feature = "zstd")]
 fn thorough_compression() -> Compression {
     Compression::ZSTD(parquet::basic::ZstdLevel::try_new(6).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Typed columns of the events that queries ask for most.
+//! Typed columns of the events that queries use most.
 
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ impl TypedKind {
         }
     }
 
-    /// Sets the columns of an event. Returns whether it has some; if not, none is set.
+    /// Sets the columns of an event. Returns whether it has any; if not, none is set.
     pub(crate) fn set(
         self,
         event: &Event<'_>,
@@ -76,7 +76,7 @@ impl TypedKind {
     }
 }
 
-/// Sets a text by what it prints as.
+/// Sets a text to the printed form of a value.
 fn set(row: &mut Row<'_>, column: usize, text: &mut String, value: impl std::fmt::Display) {
     text.clear();
     // Writing into a string does not fail.
@@ -125,7 +125,7 @@ fn set_clr(view: &ClrEvent<'_>, row: &mut Row<'_>, text: &mut String, drop_texts
             set(row, column::SUSPEND_REASON, text, suspend.reason);
             row.long(column::SUSPEND_GC_NUMBER, suspend.count.into());
         }
-        // Their one field is the number of the runtime, which is the same in all programs.
+        // Their only field is the number of the runtime, which is the same in all programs.
         ClrEvent::GcSuspendStop(_) | ClrEvent::GcRestartStart(_) | ClrEvent::GcRestartStop(_) => {}
         ClrEvent::GcHeapStats(stats) => set_heap(stats, row),
         ClrEvent::ContentionStop(stop) => {

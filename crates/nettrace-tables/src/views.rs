@@ -1,4 +1,4 @@
-//! SQL to start queries from: the tables of a data set as views, in the words of an engine.
+//! SQL as a start for queries: the tables of a data set as views, in the dialect of an engine.
 //!
 //! ```
 //! use nettrace_tables::views::{Dialect, views};
@@ -26,7 +26,7 @@ pub enum Dialect {
     ClickHouse,
 }
 
-/// A view, in a form that all dialects are made from: `{any}`, `{explode}`, `{position}`.
+/// A view, as a template for all dialects: `{any}`, `{explode}`, `{position}`.
 struct View {
     name: &'static str,
     /// The meaning of its rows.
@@ -165,12 +165,13 @@ LEFT JOIN method_shares b ON b.service = p.service AND b.version = p.version_b A
     },
 ];
 
-/// Returns statements that make the tables of a data set, and the views over them, known to an engine. The columns that were promoted are
-/// among those of `events`, and are listed in comments.
+/// Returns statements that declare the tables of a data set and the views over them in an engine. The
+/// promoted columns are among those of `events`, and are listed in comments.
 pub fn views(dialect: Dialect, folder: &str, promoted: &[PromotedColumn]) -> String {
     let mut sql = String::new();
     for column in promoted {
-        // Names have no line's end, which is seen to when they are read; other odd characters are shown as escapes.
+        // Names have no line ends, which is checked when they are read; other unusual characters are shown as
+        // escapes.
         let text = column.to_string();
         push(&mut sql, format_args!("-- events.{}: {}\n", column.name(), text.escape_debug()));
     }
@@ -201,7 +202,7 @@ fn push(sql: &mut String, text: fmt::Arguments<'_>) {
 }
 
 impl Dialect {
-    /// Returns the statement that makes a table known.
+    /// Returns the statement that declares a table.
     fn table(self, table: &str, folder: &str) -> String {
         let name = match table {
             "stacks" | "frames" => format!("raw_{table}"),
@@ -221,7 +222,8 @@ impl Dialect {
                     "{create} {name} USING parquet OPTIONS (path '{folder}/{table}', mergeSchema 'true');"
                 )
             }
-            // It takes the name of the service as the folder has it, and for a number where it looks like one.
+            // The engine takes the name of the service as it is in the folder, and as a number if it looks
+            // like one.
             Self::ClickHouse => format!(
                 "{create} {name} AS SELECT * REPLACE (decodeURLComponent(toString(service)) AS service, toString(date) AS date) FROM file('{folder}/{table}/*/*/*.parquet', Parquet) SETTINGS use_hive_partitioning = 1, schema_inference_mode = 'union';"
             ),
@@ -245,7 +247,7 @@ impl Dialect {
         query.replace("{any}", any).replace("{explode}", explode).replace("{position}", position)
     }
 
-    /// Returns a text as it stands between quotes.
+    /// Returns a text escaped for use between quotes.
     fn text(self, text: &str) -> String {
         match self {
             Self::DuckDb | Self::DataFusion => text.replace('\'', "''"),

@@ -84,6 +84,6 @@ fn memory_does_not_grow_with_the_recording() {
     assert_eq!(counts.events + counts.samples, u64::from(BLOCKS * EVENTS), "{counts:?}");
     assert!(counts.samples > 0);
     println!("{size} bytes in {peak} bytes of memory");
-    // What the C library of zstd takes is not in it: less than 8 MB.
+    // The memory of zstd's C library is not included: less than 8 MB.
     assert!(peak < 56 << 20, "{peak} bytes");
 }

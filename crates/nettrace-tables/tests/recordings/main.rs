@@ -16,7 +16,7 @@ use nettrace_writer::Version;
 use parquet::record::Field;
 use tables::{contents, export, field, inputs};
 
-/// Two recordings that one shard has.
+/// Two recordings in one shard.
 const PAIR: [&str; 2] = ["net10-sample.nettrace", "net10-gcverbose.nettrace"];
 
 /// The number of events of a recording.
@@ -138,7 +138,7 @@ fn the_same_recordings_are_the_same_bytes_in_any_order() {
     assert_eq!(again.plan.duplicates, 3);
     let paths =
         |text: Vec<(std::path::PathBuf, Vec<u8>)>| text.into_iter().map(|(path, _)| path).collect::<Vec<_>>();
-    // But for the recordings' own paths, which differ.
+    // Except for the recordings' own paths, which differ.
     let without = |folder: &std::path::Path| {
         let mut all = contents(folder);
         all.retain(|(path, _)| !path.starts_with("recordings"));
@@ -147,7 +147,7 @@ fn the_same_recordings_are_the_same_bytes_in_any_order() {
     assert_eq!(without(&written.root()), without(&again.root()));
     assert_eq!(paths(contents(&written.root())), paths(contents(&again.root())));
 
-    // A second export has nothing to do, and one with a further recording only that.
+    // A second export has nothing to do, and one with a further recording exports only that.
     let dataset = Dataset::new(written.root(), Options::default());
     let before = contents(&written.root());
     let plan = dataset.plan(inputs(written.folder.path(), &list)).unwrap();
@@ -172,7 +172,7 @@ fn an_export_that_was_killed_while_files_moved_is_done_again_as_it_was() {
         let path = &tables::files(&written.root().join(table))[0];
         fs::remove_file(path).unwrap();
     }
-    // A further recording does not change which ones the shard has.
+    // A further recording does not change the shard's recordings.
     let more = recording("net9-background.nettrace");
     let dataset = Dataset::new(written.root(), Options::default());
     let mut all = list.clone();
@@ -218,7 +218,7 @@ fn other_labels_are_no_reason_to_export_a_recording_again() {
     let dataset = Dataset::new(written.root(), Options::default());
     let plan = dataset.plan(relabelled(inputs(written.folder.path(), &list))).unwrap();
     assert_eq!((plan.shards.len(), plan.done), (0, 2));
-    // One that is begun is done again where it belongs now.
+    // A begun one is exported again to its present place.
     fs::remove_file(&tables::files(&written.root().join("recordings"))[0]).unwrap();
     let plan = dataset.plan(relabelled(inputs(written.folder.path(), &list))).unwrap();
     assert_eq!((plan.shards.len(), plan.done), (1, 0));
@@ -231,7 +231,7 @@ fn other_labels_are_no_reason_to_export_a_recording_again() {
     assert_eq!(rows + written.sum("recordings", "left_out"), whole);
 }
 
-/// As two containers have them that share a folder, one of which was thought dead.
+/// The situation of two containers that share a folder, one of which was believed dead.
 #[test]
 fn exports_at_the_same_time_do_not_disturb_each_other() {
     let bytes = recording("net10-sample.nettrace");
@@ -253,7 +253,7 @@ fn exports_at_the_same_time_do_not_disturb_each_other() {
     assert_eq!(without_path(written), without_path(expected));
 }
 
-/// Stacks that come again between many that do not: which of them are still known may not depend on the run.
+/// Stacks that recur among many that do not: the set of known stacks must not depend on the run.
 #[test]
 fn what_is_forgotten_is_the_same_in_each_run() {
     const EVENTS: u64 = 8000;
@@ -261,7 +261,7 @@ fn what_is_forgotten_is_the_same_in_each_run() {
     let metadata = Metadata { id: 1, provider: "Demo".into(), event_id: 1, ..Metadata::default() };
     trace.metadata_block(&[metadata]);
     let stack = |number: u64| {
-        // One of 100 depths, or addresses that no other has.
+        // One of 100 depths, or unique addresses.
         let (first, depth) = if number.is_multiple_of(2) { (0, 1 + number % 100) } else { (number * 64, 60) };
         stack_bytes(&(0..depth).map(|frame| 0x1000 + first + frame).collect::<Vec<_>>(), 8)
     };
@@ -318,7 +318,7 @@ fn what_is_no_recording_is_said() {
     assert!(matches!(open(b"no recording at all, but text"), Error::Recording { .. }));
     assert!(matches!(open(&recording("net10-typed.nettrace")[..30]), Error::CutHeader { .. }));
     assert!(matches!(Input::open(&folder.path().join("none"), Labels::default()), Err(Error::File { .. })));
-    // One that grows after it was hashed.
+    // A file that grows after it was hashed.
     let bytes = recording("net10-typed.nettrace");
     let inputs = inputs(folder.path(), &[("y", &bytes)]);
     fs::write(folder.path().join("y"), [&bytes[..], b"x"].concat()).unwrap();

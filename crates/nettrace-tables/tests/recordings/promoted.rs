@@ -82,7 +82,7 @@ fn fields_are_columns_of_their_type() {
         assert_eq!(field(&row, "p_no_such_ev_ent_____fie_ld"), Field::Null);
     }
     assert!(starts > 3 && stops > 3);
-    // The columns are behind those of the table, and the file says what they are.
+    // The columns follow those of the table, and the file describes them.
     let path = &files(&written.root().join("events"))[0];
     let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
     let metadata = reader.metadata().file_metadata();
@@ -98,7 +98,7 @@ fn what_was_promoted_stays_so() {
     let written = export_with("net10-gcverbose.nettrace", &[&depth]);
     let before = contents(&written.root());
     let dataset = Dataset::new(written.root(), Options::default());
-    // The same again, in other letters, changes nothing.
+    // The same column again, in other letter case, changes nothing.
     dataset.promote(&columns(&[&depth.to_uppercase().replace(":LONG", ":long")])).unwrap();
     assert_eq!(contents(&written.root()), before);
     for other in [format!("{RUNTIME}/GC/Start.Depth:text"), format!("{RUNTIME}/GC.Start.Depth:long")] {
@@ -106,7 +106,7 @@ fn what_was_promoted_stays_so() {
         assert!(matches!(error, Error::Promoted { .. }), "{other}: {error}");
         assert!(error.to_string().contains(&depth), "{error}");
     }
-    // A later export has the column without being told, and those before it are as they were.
+    // A later export has the column without being given it, and earlier ones are unchanged.
     dataset.promote(&columns(&["A/B.c"])).unwrap();
     let bytes = recording("net10-typed.nettrace");
     let plan = dataset.plan(inputs(written.folder.path(), &[("typed", &bytes)])).unwrap();
@@ -114,7 +114,7 @@ fn what_was_promoted_stays_so() {
     dataset.export(&plan.shards[0]).unwrap();
     let after = contents(&written.root());
     assert!(before.iter().all(|file| after.contains(file)));
-    // What is no column is said, and not overwritten.
+    // A file that is not a column is reported, and not overwritten.
     std::fs::write(written.root().join("_promoted/p_x_y_z.json"), "{}").unwrap();
     let error = dataset.plan(Vec::new()).unwrap_err().to_string();
     assert!(error.contains("_promoted/p_x_y_z.json: this is no promoted column"), "{error}");

@@ -7,7 +7,8 @@ use parquet::record::Field;
 use crate::recording;
 use crate::tables::{Written, field, inputs};
 
-/// Makes all letters of exceptions' texts and of the process's command line `x`, and cannot read other events of the runtime.
+/// Replaces all letters of exceptions' texts and of the process's command line by `x`, and cannot read other
+/// events of the runtime.
 struct Letters;
 
 impl PayloadRewriter for Letters {
