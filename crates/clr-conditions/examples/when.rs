@@ -1,4 +1,5 @@
-//! The times at which a condition is met in a recording: `cargo run -p clr-conditions --example when -- FILE CONDITION`.
+//! The times at which a condition is met in a recording: `cargo run -p clr-conditions --example when -- FILE
+//! CONDITION`.
 
 use std::fs::File;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Conditions, and what a session has to be asked for to meet them.
+//! Conditions, and the session settings that they need.
 
 use clr_counters::Comparison;
 use std::time::Duration;
@@ -43,26 +43,28 @@ pub(crate) enum Atom {
     Disconnect,
 }
 
-/// Parts and how they are joined.
+/// Parts, and how they are combined.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Node {
     /// The number of an atom.
     Atom(usize),
-    /// All of them, within a time.
+    /// All of them within a duration.
     All(Vec<Node>, Duration),
     Any(Vec<Node>),
 }
 
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
 const LOGGING: &str = "Microsoft-Extensions-Logging";
-/// The log messages of each request, which have its status and its endpoint.
+/// The filter for the log messages of each request, which have its status and its endpoint.
 const LOGGING_ARGUMENTS: &str = "FilterSpecs=\"Microsoft.AspNetCore.Hosting.Diagnostics:Information\"";
-/// The start of arguments that leave out log messages: without arguments all loggers' are sent.
+/// The start of arguments that leave out log messages: without arguments the messages of all loggers are
+/// sent.
 ///
 /// # Source
 /// `OnEventCommand` in `LoggingEventSource.cs` of dotnet/runtime.
 const FILTER: &str = "FilterSpecs=";
-/// The provider that has threads carry the ids of activities, and its keyword for that, by which no event is written.
+/// The provider that puts the ids of activities on threads, and its keyword for that, which selects no
+/// events.
 const TASKS: &str = clr_events::ids::tasks::PROVIDER;
 const ACTIVITY_IDS: u64 = 0x80;
 
@@ -75,16 +77,16 @@ const EXCEPTION_KEYWORD: u64 = 0x8000;
 const JSON_MESSAGES: u64 = 0x8;
 
 impl Condition {
-    /// Reads a condition.
+    /// Parses a condition.
     ///
     /// # Errors
-    /// With the place of the first thing that is not of the language, and what would be.
+    /// With the position of the first text outside the language, and the expected text.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         parser::parse(text)
     }
 
-    /// Returns what a session has to ask for, so that the condition can be met in it. The keywords of an event that is not the runtime's
-    /// are not known here: all are asked for.
+    /// Returns the providers that a session has to enable so that the condition can be met. The keywords of
+    /// events outside the runtime are not known here, so all are enabled.
     pub fn requests(&self) -> Vec<ProviderRequest> {
         let mut requests = Vec::new();
         for atom in &self.atoms {
@@ -112,8 +114,9 @@ impl Condition {
         requests
     }
 
-    /// Returns the providers without which a recording cannot meet a part of the condition, if none of their events is in it. Of a counter
-    /// that may be an EventCounter or of a Meter, either provider will do.
+    /// Returns the providers without which a recording cannot meet a part of the condition, if none of their
+    /// events is in it. For a counter that may be an EventCounter or belong to a Meter, either provider
+    /// suffices.
     pub fn missing_providers(&self, is_recorded: impl Fn(&str) -> bool) -> Vec<String> {
         let mut missing = Vec::new();
         for atom in &self.atoms {
@@ -140,8 +143,9 @@ impl Condition {
         missing
     }
 
-    /// Returns the providers of events, as they were written, that [`requests`](Self::requests) cannot ask for: names with `*`, for runtimes
-    /// take whole ones. Those that fit a provider of the runtime or one in `recorded`, which is asked for anyhow, are left out.
+    /// Returns the providers of events, as written, that [`requests`](Self::requests) cannot enable: names
+    /// with `*`, since runtimes take whole names. Those that match a provider of the runtime or one in
+    /// `recorded`, which is enabled anyway, are left out.
     pub fn unrequested_providers<'c>(&'c self, recorded: &[&str]) -> Vec<&'c str> {
         let is_known = |provider: &Pattern| {
             let mut names = Provider::ALL.iter().map(|known| known.name()).chain(recorded.iter().copied());
@@ -159,12 +163,12 @@ impl Condition {
     }
 }
 
-/// The request for an event: of the runtime's events, by their keywords and levels.
+/// The request for an event: for the runtime's events, by their keywords and levels.
 fn of_event(provider: &Pattern, name: Option<&Pattern>) -> Vec<ProviderRequest> {
     let known: Vec<Provider> =
         Provider::ALL.iter().copied().filter(|known| provider.matches(known.name())).collect();
     if known.is_empty() {
-        // Runtimes take whole names.
+        // Runtimes take only whole names.
         let name = provider.as_written();
         return if provider.has_star() { Vec::new() } else { vec![source(name, u64::MAX, VERBOSE, "")] };
     }
@@ -182,7 +186,7 @@ fn of_event(provider: &Pattern, name: Option<&Pattern>) -> Vec<ProviderRequest> 
         );
     }
     if is_dynamic {
-        // An event that the collector defines as it goes.
+        // An event that the collector defines at run time.
         add(&mut requests, runtime(GC_KEYWORD, INFORMATIONAL));
     }
     requests
@@ -196,7 +200,7 @@ fn source(name: &str, keywords: u64, level: u32, arguments: &str) -> ProviderReq
     ProviderRequest::new(name, keywords, level, arguments)
 }
 
-/// Adds a request, or joins it with the one of that provider.
+/// Adds a request, or merges it into the one for the same provider.
 fn add(requests: &mut Vec<ProviderRequest>, request: ProviderRequest) {
     match requests.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&request.name)) {
         Some(known) => {
@@ -204,7 +208,7 @@ fn add(requests: &mut Vec<ProviderRequest>, request: ProviderRequest) {
             known.level = known.level.max(request.level);
             let texts = [&known.arguments, &request.arguments];
             if texts.iter().any(|it| it.is_empty()) && texts.iter().any(|it| it.starts_with(FILTER)) {
-                // Without a filter the provider sends everything, which is asked for.
+                // Without a filter the provider sends everything, which includes the requested messages.
                 known.arguments.clear();
             } else if known.arguments.is_empty() {
                 known.arguments = request.arguments;
@@ -216,7 +220,7 @@ fn add(requests: &mut Vec<ProviderRequest>, request: ProviderRequest) {
     }
 }
 
-/// Joins the Meters that are asked for: `…;Metrics=A;…` with another's.
+/// Merges the requested Meters: `…;Metrics=A;…` with those of another request.
 fn join_meters(arguments: &mut String, other: &str) {
     let meters = |text: &str| {
         let list = text.split(';').find_map(|part| part.strip_prefix("Metrics="))?;

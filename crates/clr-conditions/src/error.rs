@@ -1,6 +1,6 @@
-//! Faults of conditions.
+//! Errors in conditions.
 
-/// The fault of a condition, and its place.
+/// An error in a condition, and its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}, at character {}{}", .position.saturating_add(1), .near.as_ref().map(|near| format!(": {near:?}")).unwrap_or_default())]
 pub struct ParseError {
@@ -15,7 +15,7 @@ pub struct ParseError {
 const NEAR: usize = 40;
 
 impl ParseError {
-    /// The fault at a byte offset of `text`.
+    /// The error at a byte offset of `text`.
     pub(crate) fn new(text: &str, offset: usize, message: impl Into<String>) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let near: String = text.get(offset..).unwrap_or_default().chars().take(NEAR).collect();
@@ -26,12 +26,13 @@ impl ParseError {
         }
     }
 
-    /// The place of the fault in characters, from 0; the length of the text if something is missing at its end.
+    /// The position of the error in characters, from 0; the length of the text if something is missing at its
+    /// end.
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// The fault, without its place.
+    /// The error message, without the position.
     pub fn message(&self) -> &str {
         &self.message
     }

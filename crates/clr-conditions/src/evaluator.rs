@@ -13,18 +13,19 @@ use crate::condition::{Atom, Condition, Node};
 use crate::field;
 use crate::parser::is_event_named;
 
-/// Characters of a text of the process that a match repeats.
+/// Characters of a text from the process that a match repeats.
 const LONGEST: usize = 120;
 /// Fields of an event that a match repeats.
 const MOST_FIELDS: usize = 16;
-/// Kinds of events whose atoms are kept; further ones are looked up each time.
+/// Kinds of events whose atoms are cached; further kinds are looked up each time.
 const MOST_KINDS: usize = 100_000;
 const COUNTERS: &str = "EventCounters";
 const METERS: &str = "System.Diagnostics.Metrics";
 
 /// The state of a condition between events.
 ///
-/// Memory is bounded: by 64 parts, by the spans that have not ended (see [`Spans`]), by the series of the counters.
+/// Memory is bounded: by 64 parts, by the spans that have not ended (see [`Spans`]), by the series of the
+/// counters.
 #[derive(Debug)]
 pub struct Evaluator {
     atoms: Atoms,
@@ -35,11 +36,11 @@ pub struct Evaluator {
     spans: Option<Spans>,
     /// The counter of each atom that has one.
     counters: Vec<(usize, Counters)>,
-    /// Samples that the present event completes.
+    /// Samples completed by the current event.
     counter_changes: Vec<CounterChange>,
 }
 
-/// The condition, and what has met its atoms.
+/// The condition, and the state of its atoms.
 #[derive(Debug)]
 struct Atoms {
     condition: Condition,
@@ -52,7 +53,7 @@ struct CounterChange {
     number: usize,
     time: RelativeTime,
     series: SeriesId,
-    /// What meets the atom; `None` if the sample does not.
+    /// The text of the match; `None` if the sample does not meet the atom.
     what: Option<String>,
 }
 
@@ -60,33 +61,34 @@ struct CounterChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Match {
-    /// The time of the event that met it, or of the last one before the end. A value of a counter can be judged up to a second later, and
-    /// has its own time.
+    /// The time of the event that met it, or of the last event before the end. A value of a counter can be
+    /// judged up to a second later, and has its own time.
     pub time: RelativeTime,
-    /// What met it: `exception System.TimeoutException: …`. It has texts of the process, which may be anything.
+    /// The event that met it: `exception System.TimeoutException: …`. It has texts from the process, which
+    /// are untrusted.
     pub what: String,
 }
 
 /// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// The runtime ended it, with what belongs there.
+    /// The runtime ended it, with a complete end.
     Exit,
-    /// It ended in the middle, and the process is gone.
+    /// It was truncated, and the process has exited.
     Crash,
-    /// It ended in the middle, and the process is still there: the connection is lost.
+    /// It was truncated, and the process is still running: the connection is lost.
     Disconnect,
-    /// It ended in the middle, and what became of the process is not known: either may be.
+    /// It was truncated, and the state of the process is not known: it may be either.
     Unknown,
 }
 
 /// The state of an atom.
 #[derive(Debug, Clone, Default)]
 struct AtomState {
-    /// The last time that it was met, since the whole condition was.
+    /// The last time that it was met, since the whole condition was met.
     met: Option<RelativeTime>,
     what: String,
-    /// Whether it stays met until said otherwise: counters.
+    /// Whether it stays met until a later sample ends it: counters.
     lasts: bool,
     /// The series of counters that meet it.
     series: Vec<SeriesId>,
@@ -97,7 +99,8 @@ impl Evaluator {
     pub fn new(condition: Condition) -> Self {
         let has_requests = condition.atoms.iter().any(|atom| matches!(atom, Atom::Request { .. }));
         let counters = condition.atoms.iter().enumerate().filter_map(|(number, atom)| match atom {
-            // A Meter takes precedence over EventCounters of its name: each part has its own state, of its counter alone.
+            // A Meter takes precedence over EventCounters of its name, so each part has its own state, for
+            // its counter alone.
             Atom::Counter { selection, .. } => Some((number, Counters::new(selection.clone()))),
             _ => None,
         });
@@ -111,9 +114,10 @@ impl Evaluator {
         }
     }
 
-    /// Adds an event, and passes what met the condition with it to `each`.
+    /// Adds an event, and passes each match that it completes to `each`.
     ///
-    /// Events are in time order, as reports have them. In another order pauses and requests can be others than theirs.
+    /// Events have to be in time order, as in the reports. In another order pauses and requests can differ
+    /// from those in the reports.
     #[inline]
     pub fn event(&mut self, event: &Event<'_>, mut each: impl FnMut(Match)) {
         let index = event.metadata_index();
@@ -130,7 +134,7 @@ impl Evaluator {
         }
     }
 
-    /// Passes what met the condition with counters that were not judged yet to `each`, after the last event.
+    /// Passes the matches of counters that were not judged yet to `each`, after the last event.
     pub fn finish(&mut self, mut each: impl FnMut(Match)) {
         let (condition, samples) = (&self.atoms.condition, &mut self.counter_changes);
         for (number, counters) in &mut self.counters {
@@ -139,7 +143,7 @@ impl Evaluator {
         self.change_counters(&mut each);
     }
 
-    /// Takes the end of the stream, after [`finish`](Self::finish).
+    /// Evaluates the end of the stream, after [`finish`](Self::finish).
     pub fn end(&mut self, end: StreamEnd, time: RelativeTime) -> Option<Match> {
         let mut changed = 0;
         for number in 0..self.atoms.states.len() {
@@ -165,7 +169,7 @@ impl Evaluator {
             let may_meet = match atom {
                 Atom::Exception(_) => sets::EXCEPTIONS.contains(metadata),
                 Atom::Pause(..) => sets::PAUSES.contains(metadata),
-                // Of EventSources, whose events have any number.
+                // From EventSources, whose events have any number.
                 Atom::Counter { .. } => metadata.name() == COUNTERS || metadata.provider() == METERS,
                 Atom::Event { provider, name, .. } => {
                     let is_named = |name| {
@@ -174,7 +178,7 @@ impl Evaluator {
                     };
                     provider.matches(metadata.provider()) && name.as_ref().is_none_or(is_named)
                 }
-                // Requests are spans, whose events are others, too.
+                // Requests are spans, which consist of other events, too.
                 Atom::Request { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => false,
             };
             if may_meet {
@@ -262,7 +266,7 @@ impl Evaluator {
         }
     }
 
-    /// Takes the samples that an event completed, those of the same time together.
+    /// Evaluates the samples that an event completed, those of the same time together.
     fn change_counters(&mut self, each: &mut dyn FnMut(Match)) {
         let mut samples = std::mem::take(&mut self.counter_changes);
         samples.sort_by_key(|change| change.time);
@@ -283,7 +287,7 @@ impl Evaluator {
 }
 
 impl CounterChange {
-    /// The change of an atom by a sample; `None` if its counter is another.
+    /// The change of an atom by a sample; `None` if the sample is of another counter.
     fn of(number: usize, condition: &Condition, sample: &Sample<'_>) -> Option<Self> {
         let Some(Atom::Counter { condition, .. }) = condition.atoms.get(number) else { return None };
         if !condition.is_of(sample.series) {
@@ -297,7 +301,7 @@ impl CounterChange {
 }
 
 impl Atoms {
-    /// Takes a span that has ended.
+    /// Evaluates a span that has ended.
     fn end_span(&mut self, span: &Span<'_>, time: RelativeTime, each: &mut dyn FnMut(Match)) {
         if !span.is_served_request() {
             return;
@@ -333,7 +337,7 @@ impl Atoms {
         }
     }
 
-    /// Takes a sample of a counter. Returns the bit of its atom if that is met now and was not.
+    /// Evaluates a sample of a counter. Returns the bit of its atom if that becomes met.
     fn change_counter(&mut self, change: CounterChange) -> u64 {
         let Some(state) = self.states.get_mut(change.number) else { return 0 };
         if let Some(what) = change.what {
@@ -360,7 +364,7 @@ impl Atoms {
         }
     }
 
-    /// Returns the match if the atoms that have `changed` make the whole condition be met, and begins anew.
+    /// Returns the match if the `changed` atoms complete the whole condition, and resets the state.
     fn fire(&mut self, time: RelativeTime, changed: u64) -> Option<Match> {
         if changed == 0 {
             return None;
@@ -390,7 +394,7 @@ fn bit(number: usize) -> u64 {
 struct View<'s> {
     states: &'s [AtomState],
     now: RelativeTime,
-    /// The atoms that the event met, a bit each.
+    /// The atoms met by the event, a bit each.
     changed: u64,
 }
 
@@ -402,7 +406,7 @@ impl View<'_> {
         atoms.iter().any(|number| self.changed & bit(*number) != 0)
     }
 
-    /// Whether a node is met, when, and by which atoms.
+    /// Returns the times of a node if it is met, and adds the atoms that meet it to `atoms`.
     fn met(&self, node: &Node, atoms: &mut Vec<usize>) -> Option<Times> {
         let start = atoms.len();
         match node {

@@ -2,12 +2,13 @@
 
 use crate::pattern::Pattern;
 
-/// Types of exceptions, one of which is meant.
+/// A set of exception types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExceptionTypes(pub(crate) Vec<Pattern>);
 
 impl ExceptionTypes {
-    /// Whether a type is among them; every type is if none is named. A name without a namespace is that of a type in any.
+    /// Whether a type is in the set; an empty set contains every type. A name without a namespace matches
+    /// types in any namespace.
     pub(crate) fn contains(&self, name: &str) -> bool {
         let short = name.rsplit(['.', '+']).next().unwrap_or(name);
         self.0.is_empty()

@@ -1,4 +1,4 @@
-//! Fields of events, and the values that are asked for.
+//! Fields of events, and the values to compare with.
 
 use clr_counters::Comparison;
 use std::cmp::Ordering;
@@ -8,26 +8,26 @@ use nettrace::{Event, Fields, Value};
 
 use crate::pattern::Pattern;
 
-/// A field, and the value that it is compared with.
+/// A field, and the value to compare with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldCondition {
-    /// As it was written; a part of a part is named with a dot.
+    /// The name as written; nested parts are separated by dots.
     pub(crate) name: String,
     pub(crate) comparison: Comparison,
     pub(crate) bound: Bound,
 }
 
-/// The value that a field is compared with.
+/// The value to compare with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bound {
-    /// As a number, where it is one.
+    /// The value as a number, if it is one.
     pub(crate) number: Option<f64>,
     pub(crate) text: Pattern,
 }
 
-/// Objects within objects that are looked into.
+/// The depth of nested objects that are searched.
 const DEEPEST: usize = 4;
-/// Characters of a text that is read as a number.
+/// The longest text that is parsed as a number, in characters.
 const LONGEST_NUMBER: usize = 64;
 
 impl Bound {
@@ -39,7 +39,7 @@ impl Bound {
     }
 }
 
-/// Whether the fields of an event are all as asked for.
+/// Whether the fields of an event meet all conditions.
 pub(crate) fn are_met(conditions: &[FieldCondition], event: &Event<'_>) -> bool {
     conditions.is_empty()
         || event_fields(event).is_some_and(|fields| {
@@ -49,7 +49,7 @@ pub(crate) fn are_met(conditions: &[FieldCondition], event: &Event<'_>) -> bool 
         })
 }
 
-/// The field of a name, also of an object within.
+/// The field with a name, also in nested objects.
 fn find<'a>(fields: Fields<'a>, name: &str, depth: usize) -> Option<Value<'a>> {
     for (field, value) in fields.flatten() {
         if field.eq_ignore_ascii_case(name) {

@@ -16,15 +16,18 @@
 //! comparison = ">" | ">=" | "<" | "<=" | "=" | "==" | "!="
 //! ```
 //!
-//! Types, providers, events and texts may have `*` for any text and match in any case (without `*` the names of events and fields in that of
-//! ASCII letters). A text with blanks or signs stands in quotes, single or double. A time is a number with a unit: `500ms`, `2s`, `1m30s`.
+//! Types, providers, events and texts may have `*` for any text and match in any case (without `*`, the names
+//! of events and fields ignore only the case of ASCII letters). A text with blanks or signs has to be quoted,
+//! single or double. A time is a number with a unit: `500ms`, `2s`, `1m30s`.
 //!
-//! A pause is one of [`clr_activity::Pauses`], and a request a [span](clr_activity::Span::is_served_request) that a server started and stopped, as
-//! reports have them. A counter is asked for alone: of counters that .NET itself has, as EventCounter or Meter, whichever has it; of others
-//! by both ways. `EventCounters\` or `Meter\` before the provider chooses one.
+//! A pause is one of [`clr_activity::Pauses`], and a request a [span](clr_activity::Span::is_served_request)
+//! that a server started and stopped, as in the reports. Only the named counter is requested. .NET's own
+//! counters are requested as EventCounter or Meter, whichever has the counter; other counters are requested
+//! as both. `EventCounters\` or `Meter\` before the provider chooses one.
 //!
-//! Parts that `and` joins are met by events within ten seconds of one another, or within the time behind `within`. A counter is met from a
-//! value beyond its bound to one that is not: alone it counts once for each such stretch.
+//! Parts joined by `and` have to be met by events within ten seconds of one another, or within the time after
+//! `within`. A counter meets its condition from the first value beyond its bound until one that is not: alone
+//! it counts once for each such stretch.
 //!
 //! # Examples
 //!

@@ -12,11 +12,11 @@ use crate::field::{Bound, FieldCondition};
 use crate::pattern::Pattern;
 use crate::token::{Token, TokenKind, tokens};
 
-/// The largest number of parts: a bit of a word is for each.
+/// The largest number of parts: each has a bit of a word.
 pub(crate) const MOST_ATOMS: usize = 64;
-/// Parentheses within parentheses.
+/// The depth of nested parentheses.
 const DEEPEST: usize = 32;
-/// The time within which parts that `and` joins have to be met, unless something else is said.
+/// The default time within which parts joined by `and` have to be met.
 const WITHIN: Duration = Duration::from_secs(10);
 
 const KINDS: &str = "exception, event, gc, request, counter, exit, crash or disconnect";
@@ -33,7 +33,7 @@ pub(crate) fn parse(text: &str) -> Result<Condition, ParseError> {
 
 struct Parser<'t> {
     text: &'t str,
-    /// Those that are left.
+    /// The remaining tokens.
     tokens: &'t [Token],
     atoms: Vec<Atom>,
 }
@@ -79,7 +79,7 @@ impl<'t> Parser<'t> {
         is_next
     }
 
-    /// Takes a word or a text in quotes. A word that joins conditions is none.
+    /// Takes a word or a quoted text. A word that joins conditions does not count.
     fn text(&mut self, what: &str) -> Result<&'t str, ParseError> {
         match self.peek() {
             Some(TokenKind::Word(word)) if !is_reserved(word) => {}
@@ -329,12 +329,12 @@ fn is_reserved(word: &str) -> bool {
     ["and", "or", "within"].iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
 }
 
-/// Whether a schema's event has the name, as `dipc events` shows it or as the runtime's manifest has it.
+/// Whether a schema's event has the name, as shown by `dipc events` or as in the runtime's manifest.
 pub(crate) fn is_named(schema: &Schema, name: &Pattern) -> bool {
     name.matches(schema.name) || name.matches(&schema.name.replace('/', ""))
 }
 
-/// The schemas of the runtime's events that are meant; `None` if the provider is not the runtime's.
+/// The schemas of the matching runtime events; `None` if the provider is not the runtime's.
 fn schemas(provider: &Pattern, name: Option<&Pattern>) -> Result<Option<Vec<&'static Schema>>, String> {
     let known: Vec<Provider> =
         Provider::ALL.iter().copied().filter(|known| provider.matches(known.name())).collect();
@@ -344,7 +344,7 @@ fn schemas(provider: &Pattern, name: Option<&Pattern>) -> Result<Option<Vec<&'st
     }
     let all = known.iter().flat_map(|provider| Schema::all(*provider));
     let found: Vec<_> = all.filter(|schema| is_named(schema, name)).collect();
-    // Some events have no name in the table but that of the manifest, and the collector defines others as it goes.
+    // Some events have only the manifest's name in the table, and the collector defines others at run time.
     if found.is_empty() && !name.has_star() && !name.text().starts_with("gc/") {
         let nearest = nearest(&known, name.text());
         let hint = nearest.map(|name| format!("; there is {name}")).unwrap_or_default();
@@ -353,7 +353,7 @@ fn schemas(provider: &Pattern, name: Option<&Pattern>) -> Result<Option<Vec<&'st
     Ok(Some(found).filter(|found| !found.is_empty()))
 }
 
-/// An event whose name has the same task, or the same end.
+/// An event whose name has the same task or the same suffix.
 fn nearest(providers: &[Provider], name: &str) -> Option<&'static str> {
     let names = || providers.iter().flat_map(|provider| Schema::all(*provider)).map(|schema| schema.name);
     let (task, end) = name.split_once('/').unwrap_or((name, name));
@@ -391,7 +391,7 @@ fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok().filter(|_| !text.is_empty())
 }
 
-/// Whether an event's name is as asked for.
+/// Whether an event's name matches the requested one.
 pub(crate) fn is_event_named(name: &EventName<'_>, asked: &Pattern) -> bool {
     name.matches(asked.as_written()) || asked.has_star() && asked.matches(&name.to_string())
 }

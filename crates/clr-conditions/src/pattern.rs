@@ -1,4 +1,4 @@
-//! Texts in which `*` stands for any text.
+//! Texts in which `*` matches any text.
 
 /// A text or a pattern of texts, in any case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,12 +12,12 @@ impl Pattern {
         Self { written: text.to_owned(), lower: text.to_lowercase() }
     }
 
-    /// Whether it stands for more than one text.
+    /// Whether it matches more than one text.
     pub(crate) fn has_star(&self) -> bool {
         self.lower.contains('*')
     }
 
-    /// The text, as it was written.
+    /// The text, as written.
     pub(crate) fn as_written(&self) -> &str {
         &self.written
     }
@@ -35,7 +35,7 @@ impl Pattern {
         let Some(mut inner) = text.strip_prefix(start).and_then(|text| text.strip_suffix(end)) else {
             return false;
         };
-        // Each part at its first place leaves most for the others.
+        // Matching each part at its first occurrence leaves most of the text for the others.
         for part in middle.split('*') {
             let Some((_, behind)) = inner.split_once(part) else { return false };
             inner = behind;

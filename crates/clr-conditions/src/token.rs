@@ -1,15 +1,15 @@
-//! Words and signs of a condition.
+//! Words and signs in a condition.
 
 use crate::error::ParseError;
 use clr_counters::Comparison;
 
-/// Bytes of the longest condition.
+/// The length of the longest condition, in bytes.
 pub(crate) const LONGEST: usize = 8192;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     Word(String),
-    /// A text in quotes.
+    /// A quoted text.
     Quoted(String),
     Comparison(Comparison),
     Comma,
@@ -24,7 +24,7 @@ pub(crate) struct Token {
     pub(crate) kind: TokenKind,
 }
 
-/// Divides a condition.
+/// Splits a condition into tokens.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     if text.len() > LONGEST {
         return Err(ParseError::new(text, LONGEST, format!("a condition has {LONGEST} bytes at most")));

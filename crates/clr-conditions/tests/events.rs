@@ -1,10 +1,10 @@
-//! Conditions over events that are made up.
+//! Conditions over synthetic events.
 
 use clr_conditions::{Condition, Evaluator};
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
 
-/// Returns what met a condition, each time, of events of one activity.
+/// Returns each match of a condition in events of one activity.
 fn matches(condition: &str, events: Vec<(Metadata, &[Value])>) -> Vec<String> {
     let mut trace = Trace::new(&TraceHeader::default());
     let mut block = EventBlock::v4();

@@ -18,7 +18,7 @@ fn each_exception_of_a_recording_meets_the_condition() {
     let mut out = Vec::new();
     when::run(&[path.clone(), "exception System.InvalidOperationException".to_owned()], &mut out).unwrap();
     let out = String::from_utf8(out).unwrap();
-    // `throw 5`, says testdata/traces/facts.jsonl.
+    // `throw 5` in testdata/traces/facts.jsonl.
     assert_eq!(out.lines().filter(|line| line.contains(" s ")).count(), 5, "{out}");
     assert!(out.starts_with("needs Microsoft-Windows-DotNETRuntime:0x8000:"), "{out}");
     assert!(when::run(&[path, "exception and".to_owned()], &mut Vec::new()).is_err());

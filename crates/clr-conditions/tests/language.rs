@@ -1,8 +1,8 @@
-//! The language: what is read, what a session is asked for, and where a fault is.
+//! The language: accepted texts, session settings, and positions of errors.
 
 use clr_conditions::Condition;
 
-/// What a session is asked for.
+/// The session settings of a condition.
 fn requests(condition: &str) -> Vec<(String, u64, u32)> {
     let condition = Condition::parse(condition).unwrap();
     condition.requests().into_iter().map(|it| (it.name, it.keywords, it.level)).collect()
@@ -26,7 +26,7 @@ fn sessions_are_asked_for_what_a_condition_needs() {
     }
     assert_eq!(requests("exit or crash"), []);
     let names = |condition| requests(condition).into_iter().map(|it| it.0).collect::<Vec<_>>();
-    // Of .NET's own counters, the way in which it has them.
+    // For .NET's own counters, only the way in which it has them.
     assert_eq!(names("cpu-usage > 80"), ["System.Runtime"]);
     assert_eq!(names("dotnet.gc.pause.time > 1"), ["System.Diagnostics.Metrics"]);
     assert_eq!(names("Mine/x > 80"), ["Mine", "System.Diagnostics.Metrics"]);

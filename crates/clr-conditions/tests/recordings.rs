@@ -1,4 +1,4 @@
-//! Conditions over recordings of real runtimes, whose events other tests hold against TraceEvent's reading.
+//! Conditions over recordings of real runtimes. Other tests compare their events with TraceEvent's reading.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -71,7 +71,7 @@ fn a_counter_counts_once_for_each_stretch() {
     assert_eq!(counters("system.runtime/DotNet.Process.CPU.Count:value > 0"), 1);
 }
 
-/// .NET 9 and later have a Meter beside the EventCounters of the same provider, under other names.
+/// .NET 9 and later have a Meter as well as the EventCounters of the same provider, under other names.
 #[test]
 fn an_event_counter_is_judged_at_its_time_beside_a_meter_of_the_same_provider() {
     let met = |condition| matches("net10-counters.nettrace.xz", condition);
@@ -89,7 +89,7 @@ fn an_event_counter_is_judged_at_its_time_beside_a_meter_of_the_same_provider() 
     }
     let both = met("cpu-usage >= 0 and dotnet.process.cpu.count > 0");
     assert!(both[0].what.contains("cpu-usage") && both[0].what.contains("cpu.count"), "{both:?}");
-    // A pattern may mean a Meter: its value waits for one, and has its own time.
+    // A pattern may select a Meter: its value waits for one, and has its own time.
     let waited = met("System.Run*/cpu-usage >= 0");
     assert_eq!(waited[0].time.as_nanos() / 1_000_000, 1011, "{waited:?}");
 }
