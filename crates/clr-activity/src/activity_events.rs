@@ -1,4 +1,4 @@
-//! The events that belong to chosen requests and activities.
+//! The events of chosen requests and activities.
 
 use clr_events::{ActivityPath, sets};
 use hashbrown::HashMap;
@@ -9,7 +9,7 @@ use crate::span::{Span, SpanId};
 use crate::spans::Spans;
 use crate::step::is_of_work;
 
-/// An activity: its id, or its path, `/#4711/1/2/`, as reports show it.
+/// An activity: its id, or its path, `/#4711/1/2/`, as in the reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivityPattern(Kind);
 
@@ -20,7 +20,7 @@ enum Kind {
 }
 
 impl ActivityPattern {
-    /// Reads an id or a path; `None` if the text is neither.
+    /// Parses an id or a path; `None` if the text is neither.
     pub fn parse(text: &str) -> Option<Self> {
         if let Ok(id) = Uuid::parse_str(text) {
             return Some(Self(Kind::Id(id)));
@@ -41,7 +41,7 @@ impl ActivityPattern {
         Some(Self(Kind::Path { process, numbers }))
     }
 
-    /// Whether an activity of a process is the one that is meant, or lies within it.
+    /// Whether an activity of a process matches, or lies within one that does.
     pub fn matches(&self, activity: Uuid, process: Option<u64>) -> bool {
         let path = || ActivityPath::new(activity, process);
         match &self.0 {
@@ -60,15 +60,17 @@ type Range = (RelativeTime, RelativeTime);
 type ThreadKey = (Option<u64>, ThreadId);
 type RequestFilter = Box<dyn Fn(&Span<'_>) -> bool>;
 
-/// Finds what belongs to chosen requests and activities, by all events in the order of time. What was found is asked about single events,
-/// in any order, in a second reading.
+/// Finds the events of chosen requests and activities from all events in time order. A second reading then
+/// tests single events against the result, in any order.
 ///
-/// To a request belong the events of its activity and of those within it, and everything that happened on a thread while that worked for
-/// it, as [`Spans`] follow it by the events of tasks. During it further the collector's pauses, which stop all requests, and the events by
-/// which its threads begin and end with other work.
+/// A request has the events of its activity and of those within it, and everything that happened on a thread
+/// while the thread worked for it, as [`Spans`] follow it through the events of tasks. It also has the
+/// collector's pauses during it, which stop all requests, and the events by which its threads begin and end
+/// other work.
 ///
 /// # Memory
-/// Bounded: that of [`Spans`], and 4,194,304 stretches of the time of threads and activities. Further ones are left out and counted.
+/// Bounded: that of [`Spans`], and 4,194,304 intervals of threads and activities. Further ones are left out
+/// and counted.
 #[derive(Default)]
 pub struct ActivityFinder {
     activities: Vec<ActivityPattern>,
@@ -76,12 +78,12 @@ pub struct ActivityFinder {
     spans: Spans,
     ended: Vec<Ended>,
     threads: HashMap<ThreadKey, Work>,
-    /// What belongs to requests that have not ended.
+    /// The intervals of requests that have not ended.
     pending: HashMap<SpanId, Parts>,
     /// The ends of chosen requests.
     chosen: HashMap<SpanId, RelativeTime>,
     found: Parts,
-    /// Activities that were looked at.
+    /// Activities that were already tested.
     known: HashMap<(Option<u64>, Uuid), bool>,
     stretches: usize,
     left_out: u64,
@@ -112,27 +114,27 @@ struct Ended {
     is_named: bool,
 }
 
-/// Stretches of time.
+/// Intervals.
 #[derive(Debug, Default)]
 struct Parts {
     threads: Vec<(ThreadKey, Range)>,
     activities: Vec<((Option<u64>, Uuid), Range)>,
-    /// Of requests, by process.
+    /// Intervals of requests, by process.
     times: Vec<(Option<u64>, Range)>,
 }
 
-/// Stretches that are kept.
+/// The most intervals that are kept.
 const MOST: usize = 1 << 22;
-/// Activities that are kept with whether they are chosen.
+/// The most activities whose result is kept.
 const MOST_KNOWN: usize = 1 << 16;
 
 impl ActivityFinder {
-    /// Looks for these activities.
+    /// Creates a finder for these activities.
     pub fn new(activities: Vec<ActivityPattern>) -> Self {
         Self { activities, ..Self::default() }
     }
 
-    /// Looks also for the requests that `is_chosen` accepts.
+    /// Adds the requests that `is_chosen` accepts.
     #[must_use]
     pub fn with_requests(self, is_chosen: impl Fn(&Span<'_>) -> bool + 'static) -> Self {
         Self { requests: Some(Box::new(is_chosen)), ..self }
@@ -172,7 +174,7 @@ impl ActivityFinder {
         is_chosen
     }
 
-    /// Whether there is room for one more stretch.
+    /// Whether there is room for one more interval.
     fn has_room(&mut self) -> bool {
         let has_room = self.stretches < MOST;
         if has_room {
@@ -189,7 +191,7 @@ impl ActivityFinder {
         }
         let Some(request) = work.request else { return };
         let end = self.chosen.get(&request).copied();
-        // A request that has ended and was not chosen is of no use.
+        // A request that has ended without being chosen is not needed.
         if (end.is_none() && !self.spans.is_live(request)) || !self.has_room() {
             return;
         }
@@ -205,7 +207,7 @@ impl ActivityFinder {
             return;
         }
         let ended = std::mem::take(&mut self.ended);
-        // Spans may end together with the request that they are part of, before it or behind it.
+        // Spans may end together with the request that they are part of, before or after it.
         for request in ended.iter().filter(|span| span.is_named) {
             self.chosen.insert(request.id, request.range.1);
         }
@@ -245,10 +247,10 @@ impl ActivityFinder {
         }
     }
 
-    /// Ends the search. Requests that had not ended when the recording did end with it.
+    /// Ends the search. Requests that had not ended by the end of the recording end with it.
     pub fn finish(mut self) -> ActivityEvents {
         let last = self.spans.last();
-        // Before the spans are: they still know their requests.
+        // Before the spans are finished: they still know their requests.
         let threads: Vec<_> = std::mem::take(&mut self.threads).into_iter().collect();
         for (key, work) in threads {
             self.end_work(key, work, last);
@@ -286,7 +288,7 @@ impl Ended {
     }
 }
 
-/// The stretches of each key, in order, those that touch as one.
+/// The intervals of each key, in order, with adjacent ones merged.
 fn by_key<K: Eq + std::hash::Hash>(parts: Vec<(K, Range)>) -> HashMap<K, Vec<Range>> {
     let mut all: HashMap<K, Vec<Range>> = HashMap::new();
     for (key, range) in parts {
@@ -306,7 +308,7 @@ fn by_key<K: Eq + std::hash::Hash>(parts: Vec<(K, Range)>) -> HashMap<K, Vec<Ran
     all
 }
 
-/// The events that belong to chosen requests and activities.
+/// The events of chosen requests and activities.
 #[derive(Debug, Default)]
 pub struct ActivityEvents {
     patterns: Vec<ActivityPattern>,
@@ -318,7 +320,8 @@ pub struct ActivityEvents {
 }
 
 impl ActivityEvents {
-    /// Whether an event belongs to one of them. Events of the tick at which a thread began or ended to work for one do.
+    /// Whether an event belongs to one of them. This includes the events of the tick at which a thread began
+    /// or ended work for one.
     pub fn contains(&self, event: &Event<'_>) -> bool {
         let time = event.relative_time();
         let process = event.process_id();
@@ -354,7 +357,7 @@ impl ActivityEvents {
         self.requests
     }
 
-    /// The number of spans, threads and stretches of time that were left out, because there were more than are kept.
+    /// The number of spans, threads and intervals that were left out because of the limits.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }

@@ -4,10 +4,10 @@ use std::hash::Hash;
 
 use hashbrown::HashMap;
 
-/// Entries that are never forgotten before as many newer ones have come.
+/// The number of newer entries up to which an entry is never evicted.
 const KEPT: usize = 1 << 17;
 
-/// A table of at most twice as many entries as it is sure to keep.
+/// A table with at most twice as many entries as it is guaranteed to keep.
 #[derive(Debug)]
 pub struct BoundedMap<K, V> {
     new: HashMap<K, V>,
@@ -35,7 +35,7 @@ impl<K: Eq + Hash, V> BoundedMap<K, V> {
         self.new.get(key).or_else(|| self.old.get(key))
     }
 
-    /// Returns the value of a key, to be changed.
+    /// Returns the value of a key, mutably.
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         match self.new.get_mut(key) {
             Some(value) => Some(value),

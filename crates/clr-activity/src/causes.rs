@@ -14,7 +14,7 @@ impl CauseId {
     pub const NONE: Self = Self(0);
 }
 
-/// A stack that created something, and what that stack was caused by itself.
+/// A stack that created something, and the cause of that stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// The cause of that stack.
@@ -25,14 +25,14 @@ pub struct Cause {
     pub generation: u32,
 }
 
-/// Causes that are told apart: some 40 MB.
+/// The most causes that are distinguished: some 40 MB.
 const MOST: usize = 1 << 20;
 
-/// Causes of causes that are followed.
+/// The longest chain of causes that is followed.
 const DEEPEST: usize = 32;
 
-/// All causes that were met, with when that was first, as a tree in which no branch has a stack twice: loops of tasks that create
-/// the next one end.
+/// All causes seen so far with their first times, as a tree in which no branch has a stack twice: loops of
+/// tasks that each create the next one end.
 #[derive(Debug, Default)]
 pub struct Causes {
     all: IndexMap<Cause, Ticks, DefaultHashBuilder>,
@@ -40,7 +40,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Returns the id of a cause, first met at `time`. A cause deeper than the limit becomes the one above it.
+    /// Returns the id of a cause, first seen at `time`. A cause deeper than the limit becomes its parent.
     pub fn of(&mut self, cause: Cause, time: Ticks) -> CauseId {
         if cause.stack == StackId::EMPTY {
             return cause.by;
@@ -66,13 +66,13 @@ impl Causes {
         u32::try_from(place.saturating_add(1)).map_or(cause.by, CauseId)
     }
 
-    /// Returns a cause, and the time at which it was first met.
+    /// Returns a cause, and the time at which it was first seen.
     pub fn get(&self, id: CauseId) -> Option<(&Cause, Ticks)> {
         let (cause, time) = self.all.get_index((id.0 as usize).checked_sub(1)?)?;
         Some((cause, *time))
     }
 
-    /// Returns the number of causes that became those above them.
+    /// Returns the number of causes that became their parents.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
@@ -103,7 +103,7 @@ mod tests {
         }
         assert_eq!(causes.get(at).map(|(cause, _)| cause.stack), Some(stack[31]));
         assert_eq!(causes.left_out(), 8);
-        // The same addresses meant something else before.
+        // The same addresses had another meaning before.
         let later = causes.of(Cause { generation: 1, ..cause(first, stack[0]) }, Ticks(4));
         assert_ne!(later, first);
     }

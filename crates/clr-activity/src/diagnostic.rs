@@ -1,4 +1,4 @@
-//! Events that the DiagnosticSource bridge passes on, and messages of the logging library.
+//! Events passed on by the DiagnosticSource bridge, and messages of the logging library.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::span::SpanRole;
 /// An event of a DiagnosticSource or an ActivitySource: two texts, then a list of keys and values, all texts.
 ///
 /// # Source
-/// `DiagnosticSourceEventSource.cs` of dotnet/runtime. The payload is read without the recording's field list, which before .NET 5
-/// could not describe lists.
+/// `DiagnosticSourceEventSource.cs` of dotnet/runtime. The payload is read without the recording's field
+/// list, which before .NET 5 could not describe lists.
 #[derive(Debug)]
 pub(crate) struct DiagnosticEvent {
     pub(crate) source: String,
-    /// The name without what says that it begins or ends: `Microsoft.AspNetCore.Hosting.HttpRequestIn`.
+    /// The name without its start or stop suffix: `Microsoft.AspNetCore.Hosting.HttpRequestIn`.
     pub(crate) task: String,
     pub(crate) phase: Phase,
     arguments: Vec<(String, String)>,
@@ -32,9 +32,9 @@ pub(crate) enum Phase {
     Neither,
 }
 
-/// Arguments of an event that are read.
+/// The most arguments of an event that are read.
 const MOST_ARGUMENTS: u16 = 64;
-/// Characters of an argument that are read: tags are many in one.
+/// The most characters of an argument that are read: one argument has all tags.
 const LONGEST_ARGUMENT: usize = 8192;
 
 impl DiagnosticEvent {
@@ -52,7 +52,7 @@ impl DiagnosticEvent {
         Some(Self { task: task.to_owned(), source, phase, arguments })
     }
 
-    /// The first of these arguments, or tags, that the event has.
+    /// The first of these arguments or tags that the event has.
     pub(crate) fn get(&self, keys: &[&str]) -> Option<&str> {
         let argument =
             |key: &str| self.arguments.iter().find(|(name, _)| name == key).map(|(_, value)| &**value);
@@ -76,7 +76,7 @@ impl DiagnosticEvent {
         }
     }
 
-    /// The part of the name behind the last dot.
+    /// The part of the name after the last dot.
     pub(crate) fn short_task(&self) -> &str {
         self.task.rsplit('.').next().unwrap_or(&self.task)
     }
@@ -91,7 +91,7 @@ impl DiagnosticEvent {
         self.get(&["http.route", "Route"])
     }
 
-    /// The name of the span; empty if no argument says it.
+    /// The name of the span; empty if no argument has it.
     pub(crate) fn name(&self) -> String {
         let method = self.get(&["http.request.method", "http.method", "Method"]);
         let path = self.route().or_else(|| self.get(&["url.path", "http.target", "Path"]));
@@ -126,7 +126,7 @@ impl DiagnosticEvent {
         SpanOutcome { status: status.map(str::to_owned), is_error, error: error.map(str::to_owned) }
     }
 
-    /// The duration that an event of the end says, in ticks of 100 ns, under the names that the documentation of `dipc` gives it.
+    /// The duration in a stop event, in ticks of 100 ns, under the names in `dipc`'s documentation.
     pub(crate) fn duration(&self) -> Option<Duration> {
         let ticks: u64 = self.get(&["Took", "Duration.Ticks"])?.parse().ok()?;
         ticks.checked_mul(100).map(Duration::from_nanos)
@@ -137,7 +137,7 @@ fn bounded(text: Utf16<'_>, most: usize) -> String {
     text.chars().take(most).collect()
 }
 
-/// The name without its phase, and that; where the name has none, that of the opcode.
+/// The name without its phase, and the phase; if the name has none, the phase of the opcode.
 fn phase(name: &str, opcode: Option<u8>) -> (&str, Phase) {
     for (end, phase) in [
         (".Start", Phase::Start),
@@ -167,7 +167,7 @@ fn tag<'a>(tags: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// A fact about a request in a message of ASP.NET's.
+/// A fact about a request in a message of ASP.NET.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RequestMessage {
     /// The name of the endpoint that serves it.
@@ -176,7 +176,7 @@ pub(crate) enum RequestMessage {
     Status(String),
 }
 
-/// Returns what a message of the logging library says of a request.
+/// Returns the fact about a request in a message of the logging library.
 pub(crate) fn request_message(event: &Event<'_>) -> Option<RequestMessage> {
     let arguments = |key: &str| {
         let fields = event.fields().flatten();
@@ -202,8 +202,8 @@ pub(crate) fn request_message(event: &Event<'_>) -> Option<RequestMessage> {
     }
 }
 
-/// The route that an endpoint's name has, `GET /hello/{n}` of `HTTP: GET /hello/{n}`; others, such as controllers, are called by
-/// their method.
+/// The route in an endpoint's name, `GET /hello/{n}` in `HTTP: GET /hello/{n}`; other endpoints, such as
+/// controllers, are named by their method.
 pub(crate) fn route(endpoint: &str) -> &str {
     endpoint.rsplit_once("HTTP: ").map_or(endpoint, |(_, route)| route)
 }

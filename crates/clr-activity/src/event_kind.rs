@@ -1,4 +1,4 @@
-//! Kinds of events, by what they say about spans.
+//! Kinds of events, by their role in spans.
 
 use clr_events::{EventName, Provider, kind_opcode};
 use nettrace::Metadata;
@@ -11,31 +11,31 @@ const LOGGING: &str = "Microsoft-Extensions-Logging";
 const START: u8 = 1;
 const STOP: u8 = 2;
 
-/// The part of an event in a span.
+/// The role of an event in a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventKind {
     Start(Format),
     Stop(Format),
-    /// Something failed, within the innermost span of its provider.
+    /// A failure within the innermost span of its provider.
     Failure,
-    /// A request's handler threw an exception, in whatever was open then.
+    /// An exception thrown by a request's handler, in the span that was open at that time.
     UnhandledException,
     /// A message of the logging library, as JSON.
     LogMessage,
-    /// An event of a DiagnosticSource: its payload has its name.
+    /// An event of a DiagnosticSource: its name is in its payload.
     Diagnostic(Option<u8>),
-    /// None; its activity is that of its thread.
+    /// No role; its activity is that of its thread.
     Other,
-    /// None, and nothing can be known by it.
+    /// No role, and no information about its thread.
     Unrelated,
 }
 
 /// The fields of a provider's spans.
 ///
 /// # Source
-/// `HostingEventSource.cs` and `KestrelEventSource.cs` of dotnet/aspnetcore, `HttpTelemetry.cs`, `NameResolutionTelemetry.cs`,
-/// `SocketsTelemetry.cs` and `NetSecurityTelemetry.cs` of dotnet/runtime, `SqlClientEventSource.cs` of dotnet/SqlClient,
-/// `GrpcEventSource.cs` of grpc/grpc-dotnet.
+/// `HostingEventSource.cs` and `KestrelEventSource.cs` of dotnet/aspnetcore, `HttpTelemetry.cs`,
+/// `NameResolutionTelemetry.cs`, `SocketsTelemetry.cs` and `NetSecurityTelemetry.cs` of dotnet/runtime,
+/// `SqlClientEventSource.cs` of dotnet/SqlClient, `GrpcEventSource.cs` of grpc/grpc-dotnet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// `method`, `path`.
@@ -54,7 +54,7 @@ pub(crate) enum Format {
     Sql,
     /// `method`.
     Grpc(SpanRole),
-    /// Texts of whatever name.
+    /// Texts with arbitrary names.
     Generic,
 }
 
@@ -91,7 +91,7 @@ impl EventKind {
             "Microsoft.AspNetCore.Hosting" if matches!(id, 3 | 4) => Some(Format::Hosting),
             "Microsoft-AspNetCore-Server-Kestrel" if matches!(id, 3 | 4) => Some(Format::Kestrel),
             "System.Net.Http" if matches!(id, 1 | 2) => Some(Format::Http),
-            // Parts of a request, whose ids lie within its own.
+            // Parts of a request, whose ids are nested in the request's id.
             "System.Net.Http" if matches!(id, 7..=14) => None,
             "System.Net.NameResolution" => Some(Format::Resolution),
             "System.Net.Sockets" if matches!(id, 1 | 2) => Some(Format::Connect),
@@ -110,19 +110,20 @@ impl EventKind {
     }
 }
 
-/// Whether an event of the DiagnosticSource bridge is one that it passes on. Its numbers are not those that it declares.
+/// Whether an event of the DiagnosticSource bridge carries another source's event. Event ids do not match the
+/// declared ones.
 fn is_diagnostic(name: &str) -> bool {
     let name = name.strip_suffix("Start").or_else(|| name.strip_suffix("Stop")).unwrap_or(name);
     matches!(name, "Event" | "Activity" | "Activity1" | "Activity2" | "RecursiveActivity1")
 }
 
-/// Whether the event of an activity says that it failed. .NET's own are called so: `RequestFailed`, `RequestFailedDetailed`,
-/// `TlsHandshakeFailed`, `CallDeadlineExceeded`.
+/// Whether the name of an activity's event indicates a failure, as .NET's own do: `RequestFailed`,
+/// `RequestFailedDetailed`, `TlsHandshakeFailed`, `CallDeadlineExceeded`.
 fn is_failure(name: &str) -> bool {
     name.ends_with("Failed") || name == "RequestFailedDetailed" || name == "CallDeadlineExceeded"
 }
 
-/// The name that a Start and its Stop have in common.
+/// The common name of a Start and its Stop.
 pub(crate) fn task(metadata: &Metadata) -> &str {
     match EventName::of_kind(metadata) {
         EventName::Phase { task, .. } => task,

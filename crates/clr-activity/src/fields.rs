@@ -1,4 +1,4 @@
-//! The fields of events by which spans are named, told apart and judged.
+//! The event fields that give a span its name, its pairing key and its outcome.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -7,7 +7,7 @@ use nettrace::{Event, Value};
 
 use crate::event_kind::Format;
 
-/// Bytes of a text that are kept.
+/// The most bytes of a text that are kept.
 pub(crate) const LONGEST: usize = 256;
 
 /// Appends a value as text, in at most [`LONGEST`] bytes, without control characters.
@@ -50,7 +50,7 @@ pub(crate) fn field(event: &Event<'_>, name: &str) -> Option<String> {
     fields.find(|(field, _)| *field == name).map(|(_, value)| text(&value))
 }
 
-/// Returns the name of a span, by the fields of its Start.
+/// Returns the name of a span, from the fields of its Start.
 pub(crate) fn name(event: &Event<'_>, format: Format) -> String {
     let mut name = String::new();
     let of = |field_name| field(event, field_name).unwrap_or_default();
@@ -90,12 +90,12 @@ pub(crate) fn name(event: &Event<'_>, format: Format) -> String {
     name
 }
 
-/// The fields by which Start and Stop belong together, where their activities do not say it.
+/// The fields that pair Start and Stop if their activities do not.
 pub(crate) fn pairing_key(event: &Event<'_>, format: Format) -> Option<String> {
     match format {
         Format::Kestrel => field(event, "requestId"),
         Format::Sql => field(event, "objectId"),
-        // The first field of both, if it is a number or is called an id.
+        // The first field of both, if it is a number or its name indicates an id.
         Format::Generic => {
             let (name, value) = event.fields().next()?.ok()?;
             let is_key = match value {
@@ -109,7 +109,7 @@ pub(crate) fn pairing_key(event: &Event<'_>, format: Format) -> Option<String> {
     }
 }
 
-/// The outcome of a span, as far as an event says it.
+/// The outcome of a span, as far as an event states it.
 #[derive(Debug, Default)]
 pub(crate) struct SpanOutcome {
     pub(crate) status: Option<String>,
@@ -117,18 +117,18 @@ pub(crate) struct SpanOutcome {
     pub(crate) error: Option<String>,
 }
 
-/// Returns the outcome that the fields of a Stop say.
+/// Returns the outcome in the fields of a Stop.
 pub(crate) fn outcome(event: &Event<'_>, format: Format) -> SpanOutcome {
     let mut outcome = SpanOutcome::default();
     match format {
-        // Version 1 of the event; -1 where no response came.
+        // Version 1 of the event; -1 if no response came.
         Format::Http => {
             let status = field(event, "statusCode").filter(|status| status != "-1" && status != "0");
             outcome.is_error = status.as_deref().is_some_and(|status| is_error_status(status, 400));
             outcome.status = status;
         }
         Format::Handshake if field(event, "protocol").as_deref() == Some("0") => outcome.is_error = true,
-        // The first bit is success, the second that there is a number.
+        // The first bit is success, the second the presence of a number.
         Format::Sql => {
             let state = field(event, "compositeState").and_then(|state| state.parse().ok()).unwrap_or(1u32);
             outcome.is_error = state & 1 == 0;
@@ -141,7 +141,7 @@ pub(crate) fn outcome(event: &Event<'_>, format: Format) -> SpanOutcome {
     outcome
 }
 
-/// The text of an event that says that something failed.
+/// The text of a failure event.
 pub(crate) fn failure(event: &Event<'_>) -> SpanOutcome {
     let mut outcome = SpanOutcome { is_error: true, ..SpanOutcome::default() };
     for (field, value) in event.fields().flatten() {
@@ -155,7 +155,7 @@ pub(crate) fn failure(event: &Event<'_>) -> SpanOutcome {
     outcome
 }
 
-/// Whether an HTTP status is an error: a number from `least` on, or a name of .NET's `HttpStatusCode`.
+/// Whether an HTTP status is an error: a number of at least `least`, or a name of .NET's `HttpStatusCode`.
 pub(crate) fn is_error_status(status: &str, least: u32) -> bool {
     if let Ok(number) = status.parse::<u32>() {
         return number >= least;
@@ -208,8 +208,9 @@ pub(crate) fn is_error_status(status: &str, least: u32) -> bool {
     if least >= 500 { is_server_error } else { !is_success }
 }
 
-/// An address as people write it: `InterNetwork:16:{31,144,127,0,0,1,…}` is how .NET prints one of IPv4, the port first;
-/// `InterNetworkV6:28:{…}` has four bytes between the port and the address.
+/// Formats an address in the usual notation: .NET prints an IPv4 address as
+/// `InterNetwork:16:{31,144,127,0,0,1,…}`, with the port first; `InterNetworkV6:28:{…}` has four bytes
+/// between the port and the address.
 fn socket_address(text: &str) -> String {
     let parsed = || {
         let (family, rest) = text.split_once(':')?;

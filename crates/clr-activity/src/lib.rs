@@ -1,15 +1,17 @@
-//! The work of .NET programs, and whom it is for.
+//! The work of .NET programs, and the requests that it is for.
 //!
-//! Events say which request or task each thread works on, and when the garbage collector stops all threads of a process. This crate
-//! defines once what a pause, a span and a request is; reports, conditions, tables and screens count what it returns.
+//! Events show which request or task each thread works on, and when the garbage collector stops all threads
+//! of a process. This crate has the one definition of pauses, spans and requests; reports, conditions, tables
+//! and screens count its results.
 //!
-//! - [`Pauses`] returns the garbage collection pauses of each process; [`Suspensions`] the same with data of the caller about each.
-//! - [`Spans`] pairs the events that start and stop spans, and follows the threads that work for them. A [`Span`] that is part of no
-//!   other is a [request](Span::is_request).
+//! - [`Pauses`] returns the garbage collection pauses of each process; [`Suspensions`] returns the same with
+//!   data of the caller for each.
+//! - [`Spans`] pairs the events that start and stop spans, and follows the threads that work for them. A
+//!   [`Span`] that is not part of another one is a [request](Span::is_request).
 //! - [`SpanEvent`] decodes single events of known libraries' spans.
-//! - [`Steps`] are steps of scheduled work. [`Tasks`] carries the cause and the request of each task from the thread that creates it to the
-//!   thread that runs it; [`Causes`] keeps the stacks that created tasks.
-//! - [`ActivityFinder`] finds the events that belong to chosen requests and activities.
+//! - [`Steps`] are steps of scheduled work. [`Tasks`] carries the cause and the request of each task from the
+//!   thread that creates it to the thread that runs it; [`Causes`] keeps the stacks that created tasks.
+//! - [`ActivityFinder`] finds the events of chosen requests and activities.
 //!
 //! # Example
 //!
@@ -31,7 +33,8 @@
 //!
 //! # Features
 //!
-//! `spans`, a default feature, adds everything about spans and requests. Pauses, steps, tasks and causes are always there.
+//! `spans`, a default feature, adds everything about spans and requests. Pauses, steps, tasks and causes are
+//! always available.
 //!
 //! # Modules
 //!

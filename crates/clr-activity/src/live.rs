@@ -1,4 +1,4 @@
-//! Spans that have begun and not ended.
+//! Spans that have started and not ended.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::fields::SpanOutcome;
 use crate::span::{SpanId, SpanRole, TimeParts};
 use crate::time_parts::{PauseClock, WorkState};
 
-/// A span that begins.
+/// A span that is starting.
 #[derive(Debug)]
 pub(crate) struct NewSpan {
     pub(crate) source: u32,
     pub(crate) role: SpanRole,
     pub(crate) process: Option<u64>,
     pub(crate) activity: Option<Uuid>,
-    /// The activity of its thread before.
+    /// The previous activity of its thread.
     pub(crate) related: Option<Uuid>,
     pub(crate) key: Option<String>,
     pub(crate) name: String,
     pub(crate) now: RelativeTime,
 }
 
-/// A span that has begun.
+/// A span that has started.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) source: u32,
@@ -38,17 +38,17 @@ pub(crate) struct Live {
     pub(crate) start: RelativeTime,
     pub(crate) parent: Option<SpanId>,
     pub(crate) request: SpanId,
-    /// It is a server's request within one that is known already.
+    /// Whether it is a server's request within a known one.
     pub(crate) is_absorbed: bool,
-    /// It counts as a call of its request, until it ends.
+    /// Whether it counts as a call of its request, until it ends.
     is_call: bool,
-    /// The end of the one that it lies within: the runtime may have ended both.
+    /// The end of its enclosing span: the runtime may have ended both.
     orphaned: Option<RelativeTime>,
     pub(crate) outcome: SpanOutcome,
     work: Option<WorkState>,
 }
 
-/// All that have begun and not ended.
+/// All spans that have started and not ended.
 #[derive(Debug, Default)]
 pub(crate) struct LiveSpans {
     spans: HashMap<SpanId, Live>,
@@ -57,15 +57,15 @@ pub(crate) struct LiveSpans {
     clocks: HashMap<Option<u64>, PauseClock>,
     orphans: usize,
     next: u64,
-    /// Changes with the spans: what was found out about an activity holds while it is the same.
+    /// Changes with the spans: facts about an activity hold while it stays the same.
     generation: u64,
 }
 
-/// Spans that are kept.
+/// The most spans that are kept.
 const MOST: usize = 1 << 16;
-/// Processes whose pauses are followed.
+/// The most processes whose pauses are followed.
 const MOST_PROCESSES: usize = 1 << 12;
-/// Spans around a span that are looked at.
+/// The most enclosing spans that are followed.
 const DEEPEST: usize = 32;
 
 impl LiveSpans {
@@ -85,7 +85,7 @@ impl LiveSpans {
         self.spans.contains_key(&id)
     }
 
-    /// An activity and those around it, innermost first, as far as they are spans.
+    /// An activity and its enclosing ones, innermost first, as long as they are spans.
     fn chain(&self, process: Option<u64>, activity: Uuid) -> impl Iterator<Item = SpanId> {
         let path = ActivityPath::new(activity, process);
         let around = path.into_iter().flat_map(|path| path.ancestors());
@@ -94,12 +94,12 @@ impl LiveSpans {
             .filter_map(move |id| self.by_activity.get(&(process, id)).copied())
     }
 
-    /// The innermost span that an activity is or lies within.
+    /// The innermost span that is, or encloses, an activity.
     pub(crate) fn innermost(&self, process: Option<u64>, activity: Uuid) -> Option<SpanId> {
         self.chain(process, activity).next()
     }
 
-    /// The innermost one of the wanted sources.
+    /// The innermost such span of the given sources.
     pub(crate) fn innermost_of(
         &self,
         process: Option<u64>,
@@ -116,7 +116,7 @@ impl LiveSpans {
         self.contains(request).then_some(request)
     }
 
-    /// The server's request around a span, or the span itself.
+    /// The server's request that encloses a span, or the span itself.
     pub(crate) fn server_around(&self, id: SpanId) -> Option<SpanId> {
         let request = self.spans.get(&id)?.request;
         self.spans.get(&request).is_some_and(|span| span.role == SpanRole::Server).then_some(request)
@@ -135,8 +135,8 @@ impl LiveSpans {
         self.spans.len() >= MOST
     }
 
-    /// Lists the spans that a new one ends: the one whose activity or key it takes, and one of its own name around it, unless it
-    /// lies within that. The runtime writes no event for that.
+    /// Lists the spans that a new one ends: the one with the same activity or key, and an enclosing one of
+    /// its own name, unless it lies within that. The runtime writes no event for this.
     pub(crate) fn end_implied(&mut self, new: &NewSpan, ended: &mut Vec<SpanId>) {
         let taken = new.activity.and_then(|id| self.by_activity.get(&(new.process, id)));
         ended.extend(taken.copied());
@@ -162,7 +162,7 @@ impl LiveSpans {
         }
     }
 
-    /// Adds a span; whether there was room for it.
+    /// Adds a span; returns whether there was room for it.
     pub(crate) fn start(&mut self, new: NewSpan) -> bool {
         if self.is_full() {
             return false;
@@ -209,14 +209,14 @@ impl LiveSpans {
         true
     }
 
-    /// The request that a new span is part of, and whether it is but another name of that.
+    /// The request of a new span, and whether the span is only another name for that request.
     fn request_for(&self, id: SpanId, role: SpanRole, parent: Option<SpanId>) -> (SpanId, bool) {
         let Some(around) = parent.and_then(|parent| self.spans.get(&parent)) else { return (id, false) };
         let Some(request) = self.spans.get(&around.request) else { return (id, false) };
         if role != SpanRole::Server {
             return (around.request, false);
         }
-        // A server that calls itself has a call between.
+        // If a server calls itself, there is a call in between.
         let mut at = parent;
         for _ in 0..DEEPEST {
             let Some(span) = at.and_then(|id| self.spans.get(&id)) else { break };
@@ -243,7 +243,7 @@ impl LiveSpans {
         span.work.as_mut().map(|work| change(work, &clock))
     }
 
-    /// A thread begins or ends with work for a request.
+    /// Records that a thread begins or ends work for a request.
     pub(crate) fn thread(&mut self, request: SpanId, is_start: bool, now: RelativeTime) {
         self.change(request, |work, clock| work.thread(is_start, now, clock));
     }
@@ -256,7 +256,7 @@ impl LiveSpans {
         self.change(request, |work, clock| work.dequeue(mark, now, clock));
     }
 
-    /// Adds what an event says of how a span went; a request that has another name gets it, too.
+    /// Adds an event's outcome to a span, and to the request that the span is another name for.
     pub(crate) fn add_outcome(&mut self, id: SpanId, outcome: SpanOutcome) {
         let Some(span) = self.spans.get(&id) else { return };
         let id = if span.is_absorbed { span.request } else { id };
@@ -266,21 +266,21 @@ impl LiveSpans {
         span.outcome.error = span.outcome.error.take().or(outcome.error);
     }
 
-    /// Sets the route of a span, or of the request that it is another name of.
+    /// Sets the route of a span, or of the request that it is another name for.
     pub(crate) fn set_route(&mut self, id: SpanId, route: &str) {
         let Some(span) = self.spans.get(&id) else { return };
         let id = if span.is_absorbed { span.request } else { id };
         if let Some(span) = self.spans.get_mut(&id)
             && !route.is_empty()
         {
-            // A route without the method follows it.
+            // If the route has no method, it is appended to the method.
             let method = span.name.split(' ').next().filter(|_| route.starts_with('/'));
             span.route = Some(method.map_or_else(|| route.to_owned(), |method| format!("{method} {route}")));
         }
     }
 
-    /// Marks the spans between an activity and the span around it that is stopped: the runtime ends them with it, unless they run
-    /// on beside it. Then their own Stop follows.
+    /// Marks the spans between an activity and its enclosing span that is stopped: the runtime ends them with
+    /// it, unless they continue to run in parallel. Then their own Stop follows.
     pub(crate) fn orphan_within(
         &mut self,
         stopped: SpanId,
@@ -319,14 +319,14 @@ impl LiveSpans {
         orphans
     }
 
-    /// All spans in the order of their start, and when they were orphaned.
+    /// All spans in the order of their start, with the time at which they were orphaned.
     pub(crate) fn all(&self) -> Vec<(SpanId, Option<RelativeTime>)> {
         let mut all: Vec<_> = self.spans.iter().map(|(id, span)| (*id, span.orphaned)).collect();
         all.sort_unstable();
         all
     }
 
-    /// Ends a span, and returns it with its time by what was done.
+    /// Ends a span, and returns it with its time by activity.
     pub(crate) fn end(&mut self, id: SpanId, now: RelativeTime) -> Option<(Live, Option<TimeParts>)> {
         let mut span = self.spans.remove(&id)?;
         self.generation = self.generation.wrapping_add(1);

@@ -11,7 +11,7 @@ use crate::suspension::Suspensions;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pause {
-    /// The process; `None` if the recording does not say.
+    /// The process; `None` if the recording does not state it.
     pub process: Option<u64>,
     /// The start: the request, or the end of an earlier suspension, if that is later.
     pub start: RelativeTime,

@@ -1,4 +1,4 @@
-//! Work in queues, and the request that it is for.
+//! Work in queues, and its requests.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,14 +7,15 @@ use crate::bounded_map::BoundedMap;
 use crate::span::SpanId;
 use crate::step::WorkId;
 
-/// A request, and the mark that [`WorkState::enqueue`](crate::time_parts::WorkState::enqueue) gave.
+/// A request, and the mark from [`WorkState::enqueue`](crate::time_parts::WorkState::enqueue).
 type Queued = Option<(SpanId, Duration)>;
 
-/// Work that was queued and not begun. Its numbers are hash codes that may be used again while they wait: first in, first out.
+/// Work that is queued and has not begun. Its numbers are hash codes that may be reused while they wait:
+/// first in, first out.
 #[derive(Debug, Default)]
 pub(crate) struct Queue(BoundedMap<(Option<u64>, WorkId), VecDeque<Queued>>);
 
-/// Pieces of work of one number.
+/// The most pieces of work with one number.
 const MOST: usize = 8;
 
 impl Queue {
@@ -30,7 +31,7 @@ impl Queue {
         }
     }
 
-    /// The oldest work of that number; the outer option says whether there is any.
+    /// The oldest work with that number; the outer option is `None` if there is no such work.
     #[allow(clippy::option_option, reason = "work that is queued for no request")]
     pub(crate) fn pop(&mut self, key: (Option<u64>, WorkId)) -> Option<Queued> {
         let waiting = self.0.get_mut(&key)?;

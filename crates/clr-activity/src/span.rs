@@ -1,4 +1,4 @@
-//! Spans: what an EventSource or a DiagnosticSource started and stopped.
+//! Spans: operations that an EventSource or a DiagnosticSource started and stopped.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use nettrace::RelativeTime;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-/// The number of a span: in the order in which spans were started, never used again.
+/// The number of a span: in the order in which spans started, never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpanId(pub(crate) u64);
 
@@ -22,9 +22,10 @@ impl SpanId {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SpanRole {
-    /// A request that the program serves. A server's span within another one's is the same request.
+    /// A request that the program serves. A server's span nested in another one is the same request.
     Server,
-    /// A call to something outside of the program: HTTP, a database, a name server, a connection, a TLS handshake.
+    /// A call to something outside the program: HTTP, a database, a name server, a connection, a TLS
+    /// handshake.
     Outgoing,
     /// Anything else.
     Other,
@@ -37,27 +38,28 @@ pub enum SpanRole {
 pub enum SpanEnd {
     /// Its Stop event.
     Stopped,
-    /// Another event: its Stop is not recorded, because the runtime ended it together with what it lies within, or when another of
-    /// its name was started. What it stands for may have ended before.
+    /// Another event: its Stop is not recorded, because the runtime ended it with its enclosing span, or when
+    /// another one of its name started. The operation may have ended before.
     Implied,
-    /// The recording's end: the span was not stopped before.
+    /// The end of the recording: the span was not stopped before.
     RecordingEnd,
 }
 
-/// The time of a request by what was done for it. Each moment counts once, for the first of these that holds.
+/// The time of a request by activity. Each moment counts once, for the first of these that applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TimeParts {
-    /// The runtime had suspended the process for a garbage collection; `None` if the recording has no suspensions.
+    /// The runtime had suspended the process for a garbage collection; `None` if the recording has no
+    /// suspensions.
     #[serde(rename = "gc_pause_ns", serialize_with = "nanoseconds")]
     pub gc_pause: Option<Duration>,
-    /// A thread worked for the request; `None` if the recording does not tell when threads do.
+    /// A thread worked for the request; `None` if the recording does not show when threads do.
     #[serde(rename = "on_thread_ns", serialize_with = "nanoseconds")]
     pub on_thread: Option<Duration>,
-    /// A call to something outside of the program had not ended; `None` if the recording has no such calls.
+    /// A call to something outside the program had not ended; `None` if the recording has no such calls.
     #[serde(rename = "outgoing_ns", serialize_with = "nanoseconds")]
     pub outgoing: Option<Duration>,
-    /// Work for the request lay in the queue of the thread pool; `None` if the recording has no events of that.
+    /// Work for the request was in the queue of the thread pool; `None` if the recording has no such events.
     #[serde(rename = "queued_ns", serialize_with = "nanoseconds")]
     pub queued: Option<Duration>,
     /// The rest; `None` if it is not known when threads worked for the request.
@@ -65,7 +67,7 @@ pub struct TimeParts {
     pub waiting: Option<Duration>,
 }
 
-/// A span that has ended, or that the end of the recording cut.
+/// A span that has ended, or that was cut by the end of the recording.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Span<'a> {
@@ -75,38 +77,39 @@ pub struct Span<'a> {
     pub role: SpanRole,
     /// The EventSource, or the source that a DiagnosticSource event names.
     pub provider: &'a str,
-    /// The name that Start and Stop have in common: `Request`.
+    /// The common name of Start and Stop: `Request`.
     pub task: &'a str,
-    /// The route, path, address or other name of what it is about; empty if the events have none.
+    /// The route, path, address or other name of its subject; empty if the events have none.
     pub name: &'a str,
-    /// The name that its start has: a method and a path where [`name`](Self::name) has a route.
+    /// The name in its start event: a method and a path where [`name`](Self::name) has a route.
     pub start_name: &'a str,
-    /// The process; `None` if the recording does not say.
+    /// The process; `None` if the recording does not state it.
     pub process: Option<u64>,
     /// The activity; `None` if Start has none, and the span was found by its fields.
     pub activity: Option<Uuid>,
-    /// The span that it lies within, and that was not stopped when this one began.
+    /// The enclosing span that was not stopped when this one began.
     pub parent: Option<SpanId>,
-    /// The request that it is part of: itself, if it is part of no other.
+    /// The request that it is part of; itself, if it is not part of another.
     pub request: SpanId,
     /// Its beginning.
     pub start: RelativeTime,
-    /// From the start to the end.
+    /// The time from the start to the end.
     pub duration: Duration,
     /// The end.
     pub end: SpanEnd,
-    /// The status: the number that HTTP, gRPC or SQL have for it, or as the event says it. `None` if no event says it.
+    /// The status: the number that HTTP, gRPC or SQL have for it, or as the event has it. `None` if no event
+    /// has it.
     pub status: Option<&'a str>,
-    /// Whether it failed: an event says so, or its status does.
+    /// Whether it failed, according to an event or its status.
     pub is_error: bool,
     /// The error's text, if an event has one.
     pub error: Option<&'a str>,
-    /// The time by what was done, for a request that has an activity.
+    /// The time by activity, for a request that has an activity.
     pub parts: Option<TimeParts>,
 }
 
 impl<'a> Span<'a> {
-    /// A request that took no time and did not fail. Its fields can be set.
+    /// Creates a request that took no time and did not fail. Its fields can be set.
     pub const fn new(id: SpanId, role: SpanRole, provider: &'a str, task: &'a str, name: &'a str) -> Self {
         Self {
             id,
@@ -129,17 +132,17 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Whether its name, or `Provider/Task`, is one that `matches` accepts.
+    /// Whether `matches` accepts its name or `Provider/Task`.
     pub fn is_named(&self, matches: impl Fn(&str) -> bool) -> bool {
         matches(self.name) || matches(&format!("{}/{}", self.provider, self.task))
     }
 
-    /// Whether it is a request that the program served, and that has ended: what reports count as requests.
+    /// Whether it is a request that the program served and that has ended: reports count these as requests.
     pub fn is_served_request(&self) -> bool {
         self.role == SpanRole::Server && self.end == SpanEnd::Stopped
     }
 
-    /// Whether it is a request: no part of another one.
+    /// Whether it is a request, not a part of another one.
     pub fn is_request(&self) -> bool {
         self.request == self.id
     }

@@ -1,4 +1,4 @@
-//! Single events that start or stop a span of a library that .NET programs have in common.
+//! Single events that start or stop a span of widely used libraries of .NET programs.
 
 use nettrace::{Event, Metadata};
 
@@ -6,8 +6,8 @@ use crate::event_kind::{EventKind, Format};
 use crate::fields;
 use crate::span::SpanRole;
 
-/// A kind of event that starts or stops a span whose fields are known: of ASP.NET Core, Kestrel, HttpClient, sockets, TLS, name resolution,
-/// SqlClient or gRPC.
+/// A kind of event that starts or stops a span whose fields are known: of ASP.NET Core, Kestrel, HttpClient,
+/// sockets, TLS, name resolution, SqlClient or gRPC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanEvent {
     format: Format,
@@ -40,12 +40,12 @@ impl SpanEvent {
         self.is_start.then(|| fields::name(event, self.format))
     }
 
-    /// Returns the text by which start and stop belong together where their activities do not say it.
+    /// Returns the text that pairs start and stop if their activities do not.
     pub fn key(self, event: &Event<'_>) -> Option<String> {
         fields::pairing_key(event, self.format)
     }
 
-    /// Returns the status that a stop says, if it says one, and whether the span failed as far as that tells.
+    /// Returns the status in a stop event, if it has one, and whether the span failed according to it.
     pub fn outcome(self, event: &Event<'_>) -> Option<(Option<String>, bool)> {
         let outcome = (!self.is_start).then(|| fields::outcome(event, self.format))?;
         Some((outcome.status, outcome.is_error))

@@ -1,4 +1,4 @@
-//! Pairing of the events that start and stop spans, and what threads do for them.
+//! Pairing of the events that start and stop spans, and the threads that work for them.
 
 use clr_events::{ClrEvent, Provider, sets};
 use hashbrown::DefaultHashBuilder;
@@ -20,13 +20,13 @@ use crate::tasks::Tasks;
 use crate::threads::Threads;
 use crate::time_parts::KnownParts;
 
-/// The events of one kind of span, counted.
+/// The event counts of one kind of span.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SpanSource {
     /// The EventSource, or the source that a DiagnosticSource event names.
     pub provider: String,
-    /// The name that Start and Stop have in common; empty if they have no other.
+    /// The common name of Start and Stop; empty if they have no other.
     pub task: String,
     /// Start events.
     pub starts: u64,
@@ -34,21 +34,21 @@ pub struct SpanSource {
     pub stops: u64,
     /// Spans whose Start and Stop were paired.
     pub paired: u64,
-    /// Starts whose end is told by another event.
+    /// Starts whose end is implied by another event.
     pub implied: u64,
     /// Starts that were not stopped when the recording ended.
     pub cut_by_end: u64,
-    /// Stops of what began before the recording.
+    /// Stops of spans that began before the recording.
     pub cut_by_start: u64,
-    /// Starts and stops without an activity, and without fields by which they could be paired.
+    /// Starts and stops without an activity, and without fields for pairing.
     pub unpaired: u64,
 }
 
-/// Pairs the events of spans, in the order of time.
+/// Pairs the events of spans, in time order.
 ///
-/// Spans are those that an EventSource starts and stops, among them .NET's own of servers and of HTTP and SQL clients, and those
-/// that the DiagnosticSource bridge passes on. They are paired by their activity where these are recorded (TplEventSource keyword
-/// 0x80), else by their fields where these tell one from another.
+/// Spans are those that an EventSource starts and stops, including .NET's own of servers and of HTTP and SQL
+/// clients, and those that the DiagnosticSource bridge passes on. They are paired by their activity if
+/// activities are recorded (TplEventSource keyword 0x80), otherwise by their fields if these identify them.
 ///
 /// ```no_run
 /// use clr_activity::Spans;
@@ -65,7 +65,8 @@ pub struct SpanSource {
 /// ```
 ///
 /// # Memory
-/// Bounded: 65,536 spans that have not ended, as many threads, 4,096 kinds of spans. Further ones are left out and counted.
+/// Bounded: 65,536 spans that have not ended, as many threads, 4,096 kinds of spans. Further ones are left
+/// out and counted.
 #[derive(Debug, Default)]
 pub struct Spans {
     kinds: Vec<Option<Kind>>,
@@ -81,7 +82,7 @@ pub struct Spans {
     left_out: u64,
 }
 
-/// What a kind of event says.
+/// The role of a kind of event.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     event: EventKind,
@@ -89,13 +90,13 @@ struct Kind {
     source: u32,
     /// Whether it belongs to a pause of the collector.
     is_pause: bool,
-    /// Whether it is one of the runtime's.
+    /// Whether it is one of the runtime's events.
     is_of_runtime: bool,
 }
 
-/// Kinds of spans.
+/// The most kinds of spans.
 const MOST_SOURCES: usize = 1 << 12;
-/// The source of those that are above the limit.
+/// The source of the kinds beyond the limit.
 const NO_SOURCE: u32 = u32::MAX;
 
 impl Spans {
@@ -117,7 +118,7 @@ impl Spans {
     #[cold]
     fn new_kind(&mut self, metadata: &Metadata, index: usize) -> Kind {
         if self.kinds.len() <= index {
-            // As many as the recording's own table has.
+            // Bounded by the recording's own table.
             self.kinds.resize(index.saturating_add(1), None);
         }
         let mut kind = EventKind::of(metadata);
@@ -189,11 +190,12 @@ impl Spans {
             Some(id) if thread.is_in_span(id, generation, || self.live.innermost(process, id).is_some()) => {
                 thread.worker.request = Some(id);
             }
-            // The runtime has activities of its own, loading assemblies for one, within those of the program.
+            // The runtime has activities of its own, such as loading assemblies, within those of the program.
             Some(_) if kind.is_of_runtime => {}
-            // What begins and ends tasks runs outside of them: that it has no activity says nothing of theirs.
+            // The events that begin and end tasks are written outside of them: if they have no activity,
+            // their tasks may still have one.
             None if step.is_of_scheduler() => {}
-            // It began before the recording did, or has ended.
+            // It began before the recording, or has ended.
             _ => thread.worker.request = None,
         }
         self.known.on_thread |= matches!(step, Step::Enter | Step::EnterOperation(_) | Step::Leave);
@@ -215,7 +217,7 @@ impl Spans {
             }
         }
         match step {
-            // Not timers and other transfers, which wait for something else.
+            // Timers and other transfers are excluded: they wait for something else.
             Step::Create(key @ (WorkId::Item(_) | WorkId::Task(_))) => {
                 self.queue.push((process, key), request.map(|id| (id, self.live.enqueue(id, now))));
             }
@@ -231,7 +233,7 @@ impl Spans {
         }
     }
 
-    /// Takes in the beginning or end of a pause.
+    /// Records the beginning or end of a pause.
     fn pause(&mut self, event: &Event<'_>, now: RelativeTime) {
         let Some(view) = ClrEvent::of(event).ok().flatten() else { return };
         self.known.gc_pause = true;
@@ -240,7 +242,7 @@ impl Spans {
         clock.set(has_ended, self.suspensions.since(event.process_id()), now);
     }
 
-    /// Starts, stops and describes spans; `before` is the activity of the thread before the event.
+    /// Starts, stops and describes spans; `before` is the thread's activity before the event.
     fn span_event(
         &mut self,
         event: &Event<'_>,
@@ -259,7 +261,8 @@ impl Spans {
                     role: format.role(),
                     process,
                     activity,
-                    // The runtime says it of each: what its thread was seen to do before may have ended since.
+                    // The runtime states it for each event: the last activity seen on the thread may have
+                    // ended since.
                     related: event.related_activity(),
                     key: fields::pairing_key(event, format),
                     name: fields::name(event, format),
@@ -337,7 +340,7 @@ impl Spans {
         let process = event.process_id();
         let starts_activity =
             clr_events::event_opcode(event).is_some_and(|opcode| opcode == 1 || opcode == 2);
-        // Events that start no activity carry the one around them.
+        // Events that start no activity carry the enclosing one.
         let activity = event.activity().filter(|_| starts_activity);
         let around = event.related_activity().or(event.activity().filter(|_| !starts_activity));
         let new = |start: RelativeTime| NewSpan {
@@ -368,7 +371,7 @@ impl Spans {
         if found.is_none()
             && let Some(took) = diagnostic.duration()
         {
-            // The end alone says it all.
+            // The end event alone has all facts.
             let start = RelativeTime::after_start(now.since_start().saturating_sub(took));
             self.start(NewSpan { activity: None, ..new(start) }, each);
             self.stop(&stop, outcome, each);
@@ -406,7 +409,7 @@ impl Spans {
         }
     }
 
-    /// The span that is stopped.
+    /// The span that a Stop ends.
     fn find(&self, stop: &Stop) -> Option<SpanId> {
         let by_activity =
             || stop.activity.and_then(|id| self.live.by_activity(stop.process, id, stop.source));
@@ -465,7 +468,7 @@ impl Spans {
         });
     }
 
-    /// Passes the spans that had not ended when the recording did to `each`. Afterwards there is none.
+    /// Passes the spans that had not ended at the end of the recording to `each`. Afterwards none are left.
     pub fn finish(&mut self, mut each: impl FnMut(Span<'_>)) {
         for (id, orphaned) in self.live.all() {
             match orphaned {
@@ -475,13 +478,14 @@ impl Spans {
         }
     }
 
-    /// The request that a thread works for, by what its last event said.
+    /// The request that a thread works for, according to its last event.
     pub fn request_of(&self, process: Option<u64>, thread: ThreadId) -> Option<SpanId> {
         let request = self.threads.of((process, thread))?.request?;
         self.live.contains(request).then_some(request)
     }
 
-    /// The activity that a thread works for, by what its last event said: it is a span that has begun, or lies within one.
+    /// The activity that a thread works for, according to its last event: it is a span that has started, or
+    /// lies within one.
     pub(crate) fn activity_of(&self, process: Option<u64>, thread: ThreadId) -> Option<Uuid> {
         self.threads.of((process, thread))?.worker.request
     }
@@ -491,7 +495,7 @@ impl Spans {
         self.live.contains(id)
     }
 
-    /// The kinds of spans that were met.
+    /// The kinds of spans seen so far.
     pub fn sources(&self) -> impl Iterator<Item = &SpanSource> {
         self.sources.values().filter(|source| source.starts > 0 || source.stops > 0)
     }
@@ -517,10 +521,10 @@ struct Stop {
     source: u32,
     process: Option<u64>,
     activity: Option<Uuid>,
-    /// The activity of the thread before.
+    /// The previous activity of the thread.
     before: Option<Uuid>,
     key: Option<String>,
-    /// Whether the key says more than the activity, which may be the one around it.
+    /// Whether the key is more specific than the activity, which may be the enclosing one.
     is_by_key: bool,
     now: RelativeTime,
 }

@@ -4,11 +4,11 @@ use clr_events::ids::{event_pipe, framework, runtime, tasks};
 use clr_events::{Provider, kind_opcode};
 use nettrace::{Event, Metadata};
 
-/// The id of a piece of work that waits to be done, in the numbers of whatever queued it.
+/// The id of a piece of pending work, in the numbering of its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WorkId {
-    /// A task, or what goes on after an `await`.
+    /// A task, or the continuation after an `await`.
     Task(u32),
     /// An `await` of a task.
     Wait(u32),
@@ -22,33 +22,33 @@ pub enum WorkId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// The thread has something done later.
+    /// The thread schedules work.
     Create(WorkId),
-    /// It begins with that.
+    /// It begins that work.
     Start(WorkId),
-    /// It has taken that from a queue, with nothing else at hand.
+    /// It has taken that work from a queue, while otherwise idle.
     Dequeue(WorkId),
-    /// It has done that.
+    /// It has completed that work.
     Stop(WorkId),
-    /// It goes on behind what it, or somebody, began to wait for.
+    /// It continues after a wait that it, or another thread, began.
     Resume(WorkId),
-    /// It begins with something that ends at the [`Step::Leave`] that belongs to it.
+    /// It begins something that ends at the matching [`Step::Leave`].
     Enter,
-    /// It has done what began at [`Step::Enter`] or [`Step::EnterOperation`].
+    /// It has completed the work that began at [`Step::Enter`] or [`Step::EnterOperation`].
     Leave,
     /// It begins an asynchronous operation.
     OperationStart(u32),
-    /// It goes on with that, up to the [`Step::Leave`] that belongs to it.
+    /// It continues that operation, up to the matching [`Step::Leave`].
     EnterOperation(u32),
     /// The operation has ended.
     OperationStop(u32),
-    /// It has nothing to do.
+    /// It is idle.
     Rest,
     /// An EventSource starts an activity.
     RequestStart,
     /// An EventSource stops an activity.
     RequestStop,
-    /// None.
+    /// No step.
     Nothing,
 }
 
@@ -89,15 +89,15 @@ enum Numbered {
     Receive,
 }
 
-/// Whether a provider's events are about the scheduler and other machinery, none about requests.
+/// Whether a provider's events are about the scheduler and other infrastructure, and never about requests.
 #[cfg(feature = "spans")]
 pub(crate) fn is_scheduler_provider(provider: &str) -> bool {
     matches!(provider, tasks::PROVIDER | event_pipe::PROVIDER | "Universal.Events" | "Universal.System")
         || FRAMEWORK.contains(&provider)
 }
 
-/// Whether a kind of event begins or ends something around requests, or within all of them, that is none itself: the host, a
-/// connection, the wait for one, a scope of the logging library.
+/// Whether a kind of event begins or ends an operation that surrounds requests, or is within all of them, and
+/// is not a request itself: the host, a connection, the wait for one, a scope of the logging library.
 pub(crate) fn is_surrounding(metadata: &Metadata) -> bool {
     match metadata.provider() {
         "Microsoft.AspNetCore.Hosting" | "Microsoft-AspNetCore-Server-Kestrel" => {
@@ -109,16 +109,16 @@ pub(crate) fn is_surrounding(metadata: &Metadata) -> bool {
     }
 }
 
-/// Whether a kind of event says when a thread begins or ends with a piece of work.
+/// Whether a kind of event shows when a thread begins or ends a piece of work.
 pub fn is_of_work(metadata: &Metadata) -> bool {
     !matches!(Kind::new(metadata), Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop))
 }
 
-/// Whether a kind of event says which activity its thread is in.
+/// Whether a kind of event shows the current activity of its thread.
 pub fn has_activity(metadata: &Metadata) -> bool {
     match Provider::of(metadata) {
         Some(provider) => provider == Provider::Runtime,
-        // The other events of tasks are told outside of the task that they are about.
+        // The other events of tasks are written outside of the task that they are about.
         None => !matches!(metadata.provider(), tasks::PROVIDER | event_pipe::PROVIDER | "Universal.Events"),
     }
 }
@@ -128,7 +128,8 @@ const FRAMEWORK: [&str; 2] = [framework::PROVIDER, "FrameworkEventSource"];
 
 impl Kind {
     /// # Source
-    /// `TplEventSource.cs` and `FrameworkEventSource.cs` of dotnet/runtime; ThreadPool events of the runtime's manifest.
+    /// `TplEventSource.cs` and `FrameworkEventSource.cs` of dotnet/runtime; ThreadPool events of the
+    /// runtime's manifest.
     fn new(metadata: &Metadata) -> Self {
         let id = metadata.event_id();
         match Provider::of(metadata) {
@@ -203,7 +204,7 @@ impl Kind {
                 tasks::TASK_WAIT_CONTINUATION_STARTED => Step::Start(WorkId::Task(word(event, 0)?)),
                 tasks::TRACE_OPERATION_START => Step::OperationStart(word(event, 0)?),
                 tasks::TRACE_OPERATION_STOP => Step::OperationStop(word(event, 0)?),
-                // The other kinds of work only give notice that the operation has ended.
+                // The other kinds of work only notify that the operation has ended.
                 tasks::TRACE_SYNCHRONOUS_WORK_START if word(event, 1) == Some(EXECUTION) => {
                     Step::EnterOperation(word(event, 0)?)
                 }
@@ -223,7 +224,7 @@ impl Kind {
     }
 }
 
-/// Synchronous work that goes on with its operation: `CausalitySynchronousWork.Execution`.
+/// Synchronous work that continues its operation: `CausalitySynchronousWork.Execution`.
 const EXECUTION: u32 = 2;
 
 fn word(event: &Event<'_>, index: usize) -> Option<u32> {
@@ -248,7 +249,7 @@ impl Steps {
     pub fn of(&mut self, event: &Event<'_>) -> Step {
         let index = event.metadata_index();
         if self.0.len() <= index {
-            // As many as the recording's own table has.
+            // Bounded by the recording's own table.
             self.0.resize(index.saturating_add(1), Kind::Unknown);
         }
         let Some(kind) = self.0.get_mut(index) else { return Step::Nothing };

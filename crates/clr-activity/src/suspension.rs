@@ -1,4 +1,4 @@
-//! Times for which all threads of a process stand still for its garbage collector.
+//! Intervals in which all threads of a process are suspended for its garbage collector.
 
 use clr_events::ClrEvent;
 use clr_events::enums::GcSuspendEeReason;
@@ -6,22 +6,23 @@ use nettrace::{Event, RelativeTime, ThreadId};
 
 use crate::bounded_map::BoundedMap;
 
-/// A time for which the collector stops all threads, from its request on.
+/// An interval in which the collector stops all threads, starting at its request.
 ///
-/// Others stop threads, too, the sampler more than a hundred times a second. A thread that asks during another's suspension waits for its
-/// end, and the event of its request is written before that wait. Several can be open at once; each ends when its thread resumes all others.
+/// Others stop threads, too; the sampler does so more than a hundred times a second. A thread that requests a
+/// suspension during another one waits for its end, and the event of its request is written before that wait.
+/// Several can be open at once; each ends when its thread resumes all others.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Suspension<T> {
-    /// The process; `None` if the recording does not say.
+    /// The process; `None` if the recording does not state it.
     pub process: Option<u64>,
-    /// The thread that asked for it.
+    /// The thread that requested it.
     pub thread: ThreadId,
-    /// The time at which it was asked for, or, if that was later, when the suspension before it ended.
+    /// The time of the request, or the end of the previous suspension if that was later.
     pub start: RelativeTime,
-    /// The time at which all threads stood still.
+    /// The time at which all threads were stopped.
     pub stopped: Option<RelativeTime>,
-    /// Data of the caller about it.
+    /// Data of the caller.
     pub about: T,
 }
 
@@ -32,7 +33,7 @@ pub struct Suspension<T> {
 #[derive(Debug)]
 pub struct Suspensions<T> {
     open: Vec<Suspension<T>>,
-    /// The time at which threads last ran again, by process.
+    /// The time at which threads last resumed, by process.
     resumed: BoundedMap<Option<u64>, RelativeTime>,
 }
 
@@ -43,10 +44,11 @@ impl<T> Default for Suspensions<T> {
 }
 
 impl<T> Suspensions<T> {
-    /// More than threads of a process that ask at once; older ones have lost their end.
+    /// More than the number of threads of a process that request at once; older ones have lost their end.
     const MOST: usize = 64;
 
-    /// Adds an event, and returns the suspension that it ends; `about` makes the data for one that it begins.
+    /// Adds an event, and returns the suspension that it ends; `about` creates the data of one that it
+    /// begins.
     pub fn add(
         &mut self,
         (event, view): (&Event<'_>, &ClrEvent<'_>),
@@ -71,7 +73,8 @@ impl<T> Suspensions<T> {
             ClrEvent::GcSuspendStop(_) => {
                 let asked = self.open.iter_mut().find(|it| it.process == process && it.thread == thread)?;
                 asked.stopped = Some(now);
-                // The end of the one before may be written later than this, but then it is not what was waited for.
+                // The end of the previous one may be written after this event, but then it was not waited
+                // for.
                 asked.start = asked.start.max(self.resumed.get(&process).copied().unwrap_or_default());
                 None
             }
@@ -98,12 +101,12 @@ impl<T> Suspensions<T> {
         self.open.iter()
     }
 
-    /// Returns all open suspensions, to be changed.
+    /// Returns all open suspensions, mutably.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Suspension<T>> {
         self.open.iter_mut()
     }
 
-    /// Returns the suspension in which a process stands still.
+    /// Returns the suspension that currently stops a process.
     pub fn now(&mut self, process: Option<u64>) -> Option<&mut Suspension<T>> {
         self.open.iter_mut().rfind(|it| it.process == process && it.stopped.is_some())
     }

@@ -1,4 +1,4 @@
-//! Tasks: who created them, and which thread runs them.
+//! Tasks: their creators, and the threads that run them.
 
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ use crate::step::{Step, WorkId};
 #[derive(Debug, Default)]
 pub struct Tasks {
     waiting: BoundedMap<(Option<u64>, WorkId), Created>,
-    /// Asynchronous operations that have begun and not ended, with what they were begun for.
+    /// Asynchronous operations that have begun and not ended, with the activity that they were begun for.
     operations: BoundedMap<(Option<u64>, u32), Option<Uuid>>,
     were_met: bool,
 }
@@ -24,7 +24,7 @@ struct Created {
 /// The work of a thread.
 #[derive(Debug, Default)]
 pub struct Worker {
-    /// The cause of what it works on.
+    /// The cause of its work.
     pub cause: CauseId,
     /// The activity that it works for.
     pub request: Option<Uuid>,
@@ -36,15 +36,15 @@ pub struct Worker {
 struct Open {
     /// `None` between [`Enter`](Step::Enter) and [`Leave`](Step::Leave).
     key: Option<WorkId>,
-    /// The thread's cause and request before.
+    /// The thread's previous cause and request.
     before: (CauseId, Option<Uuid>),
 }
 
-/// Things that a thread has begun and not ended.
+/// The most nested pieces of work of a thread.
 const DEEPEST: usize = 256;
 
 impl Tasks {
-    /// Takes in a step of a worker; `cause` is the cause of what it creates.
+    /// Adds a step of a worker; `cause` is the cause of the work that it creates.
     pub fn add(
         &mut self,
         process: Option<u64>,
@@ -81,7 +81,8 @@ impl Tasks {
         self.waiting.insert(key, Created { cause, request });
     }
 
-    /// The worker begins with what was created; its creator is not known if that was before the recording began.
+    /// The worker begins created work; the creator is unknown if the work was created before the recording
+    /// began.
     fn start(&mut self, key: (Option<u64>, WorkId), worker: &mut Worker) {
         let created = self.waiting.remove(&key);
         worker.enter(Some(key.1));
@@ -89,7 +90,7 @@ impl Tasks {
         worker.request = created.and_then(|created| created.request);
     }
 
-    /// The worker goes on behind a wait, within what it has begun.
+    /// The worker continues after a wait, within the work that it has begun.
     fn resume(&mut self, key: (Option<u64>, WorkId), worker: &mut Worker) {
         if let Some(created) = self.waiting.remove(&key) {
             worker.cause = created.cause;
@@ -97,7 +98,7 @@ impl Tasks {
         }
     }
 
-    /// Whether any task was created.
+    /// Whether any task creation was seen.
     pub const fn were_met(&self) -> bool {
         self.were_met
     }
@@ -111,7 +112,7 @@ impl Worker {
         self.open.push(Open { key, before: (self.cause, self.request) });
     }
 
-    /// Ends the innermost of that key, and what was begun within it.
+    /// Ends the innermost work with that key, and the work begun within it.
     fn stop(&mut self, key: Option<WorkId>) {
         if let Some(at) = self.open.iter().rposition(|open| open.key == key)
             && let Some(open) = self.open.drain(at..).next()
@@ -120,7 +121,7 @@ impl Worker {
         }
     }
 
-    /// Nothing is left to do.
+    /// Ends all work: the worker is idle.
     fn rest(&mut self) {
         self.open.clear();
         (self.cause, self.request) = (CauseId::NONE, None);
@@ -144,12 +145,12 @@ mod tests {
         other.enter(None);
         tasks.resume((None, WorkId::Wait(5)), &mut other);
         assert_eq!(other.request, Some(id(2)));
-        // It was there once.
+        // It existed once.
         tasks.resume((None, WorkId::Wait(5)), &mut one);
         assert_eq!(one.request, Some(id(1)));
         other.stop(None);
         assert_eq!(other.request, Some(id(1)));
-        // Somebody else's.
+        // Another process's task.
         tasks.start((Some(1), WorkId::Task(5)), &mut other);
         assert_eq!(other.request, None);
         other.stop(Some(WorkId::Task(6)));

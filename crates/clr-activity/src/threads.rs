@@ -1,4 +1,4 @@
-//! The threads of a recording, and what each works for.
+//! The threads of a recording, and the work of each.
 
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
@@ -8,10 +8,10 @@ use uuid::Uuid;
 use crate::span::SpanId;
 use crate::tasks::Worker;
 
-/// Threads whose work is followed.
+/// The most threads whose work is followed.
 const MOST: usize = 1 << 16;
 
-/// A thread, among those of all processes.
+/// A thread, unique among all processes.
 type ThreadKey = (Option<u64>, ThreadId);
 
 /// The work of a thread.
@@ -19,14 +19,14 @@ type ThreadKey = (Option<u64>, ThreadId);
 pub(crate) struct Thread {
     pub(crate) worker: Worker,
     pub(crate) request: Option<SpanId>,
-    /// The activity whose request that is, and the generation of the live spans in which it was.
+    /// The activity that gave this request, and the generation of the live spans at that time.
     pub(crate) resolved: Option<(Uuid, u64)>,
     /// An activity that was or lay within a span, and the generation.
     in_span: Option<(Uuid, u64)>,
 }
 
 impl Thread {
-    /// Whether an event that only says its thread's activity says nothing new.
+    /// Whether an event that shows only its thread's activity has no new information.
     pub(crate) fn is_at(&self, activity: Option<Uuid>, generation: u64) -> bool {
         match activity {
             None => self.worker.request.is_none() && self.request.is_none(),
@@ -37,7 +37,7 @@ impl Thread {
         }
     }
 
-    /// Whether an activity is or lies within a span, as `find` finds out.
+    /// Whether an activity is or lies within a span, according to `find`.
     pub(crate) fn is_in_span(&mut self, id: Uuid, generation: u64, find: impl FnOnce() -> bool) -> bool {
         if self.in_span == Some((id, generation)) {
             return true;
@@ -54,16 +54,16 @@ impl Thread {
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     all: IndexMap<ThreadKey, Thread, DefaultHashBuilder>,
-    /// The place of each thread in `all`, by its slot in the recording.
+    /// The index of each thread in `all`, by its slot in the recording.
     slots: Vec<Option<u32>>,
 }
 
-/// The place of a thread in [`Threads`].
+/// The index of a thread in [`Threads`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ThreadIndex(usize);
 
 impl Threads {
-    /// The place of a thread, which is added if it is new; `None` if there are too many.
+    /// Returns the index of a thread, adding it if it is new; `None` if there are too many.
     #[inline]
     pub(crate) fn index(&mut self, slot: usize, key: ThreadKey) -> Option<ThreadIndex> {
         if let Some(Some(place)) = self.slots.get(slot)
@@ -82,7 +82,7 @@ impl Threads {
             None if self.all.len() >= MOST => return None,
             None => self.all.insert_full(key, Thread::default()).0,
         };
-        // An event of no thread has a slot that no table has.
+        // The slot of an event without a thread exceeds every table.
         if slot < MOST {
             if self.slots.len() <= slot {
                 self.slots.resize(slot.saturating_add(1), None);
@@ -104,7 +104,7 @@ impl Threads {
         &mut self.all[index.0]
     }
 
-    /// The thread, if it was met.
+    /// The thread, if it was seen.
     pub(crate) fn of(&self, key: ThreadKey) -> Option<&Thread> {
         self.all.get(&key)
     }

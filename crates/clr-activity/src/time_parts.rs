@@ -1,4 +1,4 @@
-//! The calculation of a request's time by what was done for it, event by event.
+//! The time of a request by activity, computed event by event.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ pub(crate) struct PauseClock {
     total: Duration,
     /// The end of the last one.
     resumed: RelativeTime,
-    /// Since when one lasts.
+    /// The start of the current pause.
     since: Option<RelativeTime>,
 }
 
 impl PauseClock {
-    /// Takes in whether a pause has ended, and since when there is one.
+    /// Records whether a pause has ended, and the start of an open one.
     pub(crate) fn set(&mut self, has_ended: bool, since: Option<RelativeTime>, now: RelativeTime) {
         if has_ended {
             self.total = self.at(now);
@@ -37,7 +37,7 @@ impl PauseClock {
 /// The state of a request's work, and the time in each state so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WorkState {
-    /// Since when the state is as it is.
+    /// The time of the last change of state.
     since: RelativeTime,
     /// The sum of pauses until then.
     paused: Duration,
@@ -49,13 +49,13 @@ pub(crate) struct WorkState {
     on_thread: Duration,
     outgoing: Duration,
     waiting: Duration,
-    /// The part of `waiting` for which work lay in a queue.
+    /// The part of `waiting` during which work was in a queue.
     queued: Duration,
     /// The value of `waiting` up to which that was counted.
     counted: Duration,
 }
 
-/// The parts of requests' time that the recording tells of.
+/// The parts of requests' time that the recording has events for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownParts {
@@ -74,7 +74,7 @@ impl WorkState {
         Self { since: now, paused: clock.at(now), ..Self::default() }
     }
 
-    /// Counts the time up to now. Before each change of the state.
+    /// Counts the time up to now; called before each change of the state.
     fn advance(&mut self, now: RelativeTime, clock: &PauseClock) {
         let elapsed = now.saturating_duration_since(self.since);
         let paused = clock.at(now);
@@ -91,7 +91,7 @@ impl WorkState {
         self.paused = paused;
     }
 
-    /// A thread begins or ends with its work.
+    /// A thread begins or ends its work.
     pub(crate) fn thread(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
         self.advance(now, clock);
         self.threads = if is_start { self.threads.saturating_add(1) } else { self.threads.saturating_sub(1) };
@@ -103,13 +103,13 @@ impl WorkState {
         self.calls = if is_start { self.calls.saturating_add(1) } else { self.calls.saturating_sub(1) };
     }
 
-    /// Work is put into a queue; the mark is to be given to [`dequeue`](Self::dequeue).
+    /// Work is put into a queue; pass the mark to [`dequeue`](Self::dequeue).
     pub(crate) fn enqueue(&mut self, now: RelativeTime, clock: &PauseClock) -> Duration {
         self.advance(now, clock);
         self.waiting
     }
 
-    /// Work is taken from a queue. Time for which several lay there counts once.
+    /// Work is taken from a queue. Time during which several pieces were queued counts once.
     pub(crate) fn dequeue(&mut self, mark: Duration, now: RelativeTime, clock: &PauseClock) {
         self.advance(now, clock);
         let queued = self.waiting.saturating_sub(mark.max(self.counted));
@@ -131,7 +131,7 @@ impl WorkState {
 }
 
 impl TimeParts {
-    /// Leaves the parts that are known.
+    /// Keeps only the known parts.
     #[must_use]
     pub fn known(self, known: KnownParts) -> Self {
         let unknown_queued = if known.queued { None } else { self.queued };
@@ -181,7 +181,7 @@ mod tests {
         let mut work = WorkState::new(at(100), &clock);
         work.thread(true, at(110), &clock);
         work.call(true, at(130), &clock);
-        // A pause while a thread works, and on for 5 while it does not.
+        // A pause while a thread works, which continues for 5 after it stops.
         clock.set(false, Some(at(140)), at(140));
         work.thread(false, at(150), &clock);
         clock.set(true, None, at(155));
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(clock.at(at(35)).as_nanos(), 25);
         clock.set(true, None, at(40));
         assert_eq!((clock.at(at(40)).as_nanos(), clock.at(at(50)).as_nanos()), (30, 30));
-        // Its end is lost: it was none.
+        // The end of this pause is lost, so it does not count.
         clock.set(false, Some(at(60)), at(60));
         assert_eq!(clock.at(at(61)).as_nanos(), 31);
         clock.set(false, Some(at(70)), at(70));

@@ -1,4 +1,4 @@
-//! Pauses of made-up recordings.
+//! Pauses in synthetic recordings.
 
 use std::time::Duration;
 
@@ -18,10 +18,11 @@ const OTHER: u32 = 5;
 /// Threads of a whole-machine recording: process and thread.
 const THREADS: [(u64, u64); 3] = [(100, 9), (100, 10), (200, 9)];
 
-/// An event at a time in microseconds, of a thread with an index in [`THREADS`]: its kind, and the reason of a request.
+/// An event at a time in microseconds, of a thread with an index in [`THREADS`]: its kind, and the reason of
+/// a request.
 type Row = (u64, u8, u32, u32);
 
-/// Returns the pauses of events: process, start in microseconds, duration.
+/// Returns the pauses in events: process, start in microseconds, duration.
 fn pauses(rows: &[Row]) -> Vec<(Option<u64>, i64, Duration)> {
     let header = TraceHeader { frequency: 1_000_000, sync_ticks: 0, ..TraceHeader::default() };
     let mut trace = Trace::new(&header);
