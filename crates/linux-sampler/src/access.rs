@@ -1,35 +1,37 @@
-//! What the kernel permits, and what is in the way.
+//! The kernel's permissions for sampling, and the obstacles.
 
 use std::fmt;
 use std::fs;
 use std::io;
 
-/// What a sampler was permitted.
+/// The permissions that a sampler got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Access {
-    /// Time in the kernel is sampled, with its stacks if these were asked for. Else samples are only taken while threads are in user
-    /// mode, and the time in the kernel is missing.
+    /// Whether time in the kernel is sampled, with its stacks if these were requested. Otherwise samples are
+    /// only taken while threads are in user mode, and the time in the kernel is missing.
     pub kernel: bool,
-    /// Threads that leave a processor are sampled with their stacks.
+    /// Whether threads that leave a processor are sampled with their stacks.
     pub off_cpu_stacks: bool,
-    /// New threads are sampled, and child processes are not. Without it (before Linux 5.13) children of the process are sampled, too.
+    /// Whether new threads are sampled and child processes are not. Otherwise (before Linux 5.13) children of
+    /// the process are sampled, too.
     pub children_excluded: bool,
 }
 
-/// The setting that keeps a process from being sampled.
+/// The setting that prevents sampling of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Obstacle {
     /// `/proc/sys/kernel/perf_event_paranoid` has this value, and this process lacks `CAP_PERFMON`.
     Paranoid(i32),
-    /// The process belongs to another user, and this one lacks `CAP_PERFMON` (before Linux 5.8: `CAP_SYS_PTRACE`).
+    /// The process belongs to another user, and this one lacks `CAP_PERFMON` (before Linux 5.8:
+    /// `CAP_SYS_PTRACE`).
     OtherUser,
-    /// A seccomp filter, as containers have, refuses the call.
+    /// A seccomp filter, as in containers, rejects the call.
     Seccomp,
-    /// The kernel has no such call.
+    /// The kernel does not have the call.
     NotBuilt,
-    /// None of these is in the way.
+    /// None of these is the obstacle.
     Unknown,
 }
 
@@ -51,7 +53,7 @@ impl fmt::Display for Obstacle {
 }
 
 impl Obstacle {
-    /// Returns the obstacle for an answer of the kernel to the opening of an event of `pid`.
+    /// Returns the obstacle for the kernel's error from opening an event of `pid`.
     pub(crate) fn of(error: &io::Error, pid: Option<i32>) -> Self {
         let errno = error.raw_os_error().unwrap_or(0);
         let filtered = status_line("Seccomp:").is_some_and(|mode| mode.trim() == "2");
@@ -72,8 +74,8 @@ impl Obstacle {
     }
 }
 
-/// Returns `kernel.perf_event_paranoid`: 2 permits an unprivileged user samples of user mode, 1 also of the kernel, 0 also of whole
-/// processors, and 3, which some distributions have, none.
+/// Returns `kernel.perf_event_paranoid`: 2 permits an unprivileged user samples of user mode, 1 also of the
+/// kernel, 0 also of whole processors, and 3, on some distributions, no samples.
 pub fn paranoid_level() -> Option<i32> {
     fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }

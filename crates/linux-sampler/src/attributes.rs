@@ -1,19 +1,19 @@
 //! The settings of an event, `perf_event_attr` of `linux/perf_event.h`.
 
-/// Events that the kernel counts itself, without the processor's counters.
+/// Events counted by the kernel itself, without the processor's counters.
 const TYPE_SOFTWARE: u32 = 1;
 
-/// The size of the structure up to `sample_max_stack`: version 5, which kernels know since 4.8.
+/// The size of the structure up to `sample_max_stack`: version 5, supported since Linux 4.8.
 const SIZE: u8 = 112;
 
 /// The software events of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counter {
-    /// The time that threads run, by a timer of each processor.
+    /// The time that threads run, by a timer on each processor.
     CpuClock,
-    /// The moments at which threads leave a processor.
+    /// The times at which threads leave a processor.
     ContextSwitches,
-    /// Nothing; it carries what the kernel says beside samples.
+    /// No samples; it carries the kernel's other records.
     Dummy,
 }
 
@@ -40,7 +40,8 @@ pub(crate) mod sample {
     pub(crate) const IDENTIFIER: u64 = 1 << 16;
 }
 
-/// The parts of every sample. All events of a buffer have the same, so that each record's end can be read.
+/// The parts of every sample. All events of a buffer have the same parts, so that the end of each record can
+/// be read.
 pub(crate) const SAMPLE_TYPE: u64 = sample::IDENTIFIER
     | sample::IP
     | sample::TID
@@ -51,10 +52,10 @@ pub(crate) const SAMPLE_TYPE: u64 = sample::IDENTIFIER
     | sample::REGS_USER
     | sample::STACK_USER;
 
-/// The registers that unwinding begins with: bp, sp, ip.
+/// The registers for the start of unwinding: bp, sp, ip.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-/// The registers that unwinding begins with: fp, lr, sp, pc.
+/// The registers for the start of unwinding: fp, lr, sp, pc.
 #[cfg(target_arch = "aarch64")]
 pub(crate) const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -80,16 +81,16 @@ mod flag {
     pub(super) const INHERIT_THREAD: u64 = 1 << 35;
 }
 
-/// The choices by which the events of a sampler differ.
+/// The settings that differ between the events of a sampler.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "they are bits of the kernel's structure")]
 pub(crate) struct EventSettings {
     pub(crate) counter: Counter,
-    /// Samples a second of [`Counter::CpuClock`], occurrences between two samples of the others.
+    /// Samples a second for [`Counter::CpuClock`], occurrences between two samples for the others.
     pub(crate) rate: u64,
     /// Bytes of the thread's stack in each sample.
     pub(crate) stack_bytes: u32,
-    /// Frames of a chain.
+    /// The most frames of a chain.
     pub(crate) max_frames: u16,
     pub(crate) kernel: bool,
     pub(crate) kernel_stacks: bool,
@@ -102,11 +103,11 @@ pub(crate) struct EventSettings {
     pub(crate) watermark: u32,
 }
 
-/// The tasks that an event goes on to.
+/// The tasks that inherit an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inherit {
     No,
-    /// New threads of the same process. Linux 5.13.
+    /// New threads of the same process; since Linux 5.13.
     Threads,
     /// New threads and child processes.
     Children,

@@ -9,17 +9,17 @@ pub enum Error {
     /// The process or thread does not exist, or has ended.
     #[error("process {pid}: it does not exist")]
     NoProcess {
-        /// The process asked for.
+        /// The requested process.
         pid: i32,
     },
-    /// The kernel permits none of the events asked for.
+    /// The kernel permits none of the requested events.
     #[error("perf_event_open for {tasks}: {error}: {reason}")]
     NotPermitted {
-        /// The tasks that were to be sampled.
+        /// The tasks to sample.
         tasks: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
-        /// The setting that is in the way, as far as it can be told.
+        /// The obstacle, as far as it is known.
         reason: crate::Obstacle,
     },
     /// Threads times processors need more descriptors than this process may have.
@@ -27,7 +27,7 @@ pub enum Error {
         "{needed} descriptors are needed for {threads} threads on {processors} processors, and this process may have {limit}"
     )]
     TooManyDescriptors {
-        /// Descriptors that are needed.
+        /// The number of descriptors needed.
         needed: u64,
         /// Threads of the processes.
         threads: usize,
@@ -45,10 +45,10 @@ pub enum Error {
         pages: usize,
         /// Processors of the machine.
         processors: usize,
-        /// The kernel's answer.
+        /// The kernel's error.
         error: io::Error,
     },
-    /// The settings cannot be met by any kernel.
+    /// No kernel supports the settings.
     #[error("{0}")]
     Settings(&'static str),
     /// A file of the kernel could not be read, or a call failed.

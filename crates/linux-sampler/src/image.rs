@@ -10,16 +10,17 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use crate::maps::Mapping;
 
-/// Bytes of a file that are read for one purpose. The largest libraries have some 100 MiB of symbols.
+/// The most bytes of a file that are read for one purpose. The largest libraries have some 100 MiB of
+/// symbols.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Symbols that are kept of a file.
+/// The most symbols that are kept from a file.
 const MOST_SYMBOLS: usize = 2_000_000;
 
-/// Bytes of all names that are kept of a file.
+/// The most bytes of all names that are kept from a file.
 const MOST_NAME_BYTES: usize = 128 << 20;
 
-/// A program or library, as a process sees it. Its parts are read when they are asked for.
+/// A program or library, as seen by a process. Its parts are read on demand.
 #[derive(Debug)]
 pub struct Image {
     file: File,
@@ -28,7 +29,7 @@ pub struct Image {
     segments: Vec<Segment>,
 }
 
-/// A part of the file that is loaded.
+/// A loaded part of the file.
 #[derive(Debug, Clone, Copy)]
 struct Segment {
     file_offset: u64,
@@ -36,14 +37,14 @@ struct Segment {
     address: u64,
 }
 
-/// The unwind information of an image, and the addresses that it is for.
+/// The unwind information of an image, with its addresses.
 pub(crate) type UnwindSections = ExplicitModuleSectionInfo<Vec<u8>>;
 
 impl Image {
-    /// Opens the file of a mapping in the file system that its process sees.
+    /// Opens the file of a mapping in the process's view of the file system.
     ///
     /// # Errors
-    /// If it is not a regular file or not an image, or may not be read.
+    /// If it is not a regular file or not an image, or cannot be read.
     pub fn open(pid: i32, mapping: &Mapping) -> io::Result<Self> {
         if !mapping.is_file() {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "memory without a file"));
@@ -71,17 +72,17 @@ impl Image {
         Ok(Self { file, build_id, debug_link, segments })
     }
 
-    /// The build id, by which symbol servers know the file; empty if it has none.
+    /// The build id, which identifies the file on symbol servers; empty if it has none.
     pub fn build_id(&self) -> &[u8] {
         &self.build_id
     }
 
-    /// The name of the file that has the symbols.
+    /// The name of the file with the symbols.
     pub fn debug_link(&self) -> Option<&str> {
         self.debug_link.as_deref()
     }
 
-    /// The image's own address of an offset in the file.
+    /// The image's own address for an offset in the file.
     pub fn address_of(&self, file_offset: u64) -> Option<u64> {
         let segment = self.segments.iter().find(|segment| {
             file_offset.checked_sub(segment.file_offset).is_some_and(|inside| inside < segment.file_size)
@@ -96,7 +97,7 @@ impl Image {
         Some(segment.address.wrapping_add(file_offset.wrapping_sub(segment.file_offset)))
     }
 
-    /// The image's own address of an address in a mapping of it.
+    /// The image's own address for an address in one of its mappings.
     pub fn own_address(&self, mapping: &Mapping, address: u64) -> Option<u64> {
         let inside = address.checked_sub(mapping.start)?;
         self.address_of(mapping.file_offset.checked_add(inside)?)
@@ -132,7 +133,8 @@ impl Image {
         })
     }
 
-    /// Reads the symbols of functions: those of the symbol table, or the exported ones of a stripped file.
+    /// Reads the symbols of functions: those of the symbol table, or the exported ones if the file is
+    /// stripped.
     ///
     /// # Errors
     /// If the file can no longer be read.
@@ -175,14 +177,14 @@ struct Row {
 pub struct Symbol<'a> {
     /// The first address.
     pub start: u64,
-    /// The address past the last byte: that of the next symbol where the size is not known.
+    /// The address past the last byte: that of the next symbol if the size is not known.
     pub end: u64,
     /// The name as the file has it, not demangled; it need not be UTF-8.
     pub name: &'a [u8],
 }
 
 impl SymbolTable {
-    /// Adds a row; false if there are too many.
+    /// Adds a row; returns false if there are too many.
     pub(crate) fn add(&mut self, start: u64, size: u64, name: &[u8]) -> bool {
         let at = self.names.len();
         let end = at.saturating_add(name.len());
@@ -195,7 +197,7 @@ impl SymbolTable {
         true
     }
 
-    /// Sorts the rows; of those with one address the first that was added stays.
+    /// Sorts the rows; of those with the same address, the first added is kept.
     pub(crate) fn sort(&mut self) {
         self.rows.sort_by_key(|row| row.start);
         self.rows.dedup_by_key(|row| row.start);
@@ -211,7 +213,7 @@ impl SymbolTable {
         self.rows.is_empty()
     }
 
-    /// The symbol whose range has an address.
+    /// The symbol whose range contains an address.
     pub fn at(&self, address: u64) -> Option<Symbol<'_>> {
         let next = self.rows.partition_point(|row| row.start <= address);
         let row = self.rows.get(next.checked_sub(1)?)?;
@@ -226,7 +228,8 @@ impl SymbolTable {
     }
 }
 
-/// Opens a path in the file system of a process. Links are resolved as the process would, and only a regular file is opened.
+/// Opens a path in the file system of a process. Links are resolved as the process would, and only a regular
+/// file is opened.
 fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
     let root = format!("/proc/{pid}/root");
     let root =
@@ -234,7 +237,7 @@ fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
     let inside = path.trim_start_matches('/');
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let found = rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT)?;
-    // What was looked at is what is opened: neither a device nor a FIFO, which would wait for a writer.
+    // The checked file is the one that is opened: not a device, nor a FIFO, which would wait for a writer.
     if !rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode).is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
     }
@@ -242,7 +245,7 @@ fn open_in_root(pid: i32, path: &str) -> io::Result<File> {
     File::open(by_descriptor)
 }
 
-/// Reads a file as an object; sections are read from it when they are asked for.
+/// Reads a file as an object; its sections are read on demand.
 fn with_object<T>(
     file: &File,
     read: impl FnOnce(&object::File<'_, &ReadCache<Limited<'_>>>) -> T,
@@ -253,7 +256,7 @@ fn with_object<T>(
     Ok(read(&object))
 }
 
-/// A file of which no more than a number of bytes are read: a malformed one can have many sections of its full size.
+/// A file with a limit on the bytes that are read: a malformed one can have many sections of its full size.
 #[derive(Debug)]
 struct Limited<'f> {
     file: &'f File,

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, BufReader};
 
 use crate::image::SymbolTable;
 
-/// Reads the names of the kernel's functions from `/proc/kallsyms`. Empty where the kernel hides the addresses (`kptr_restrict`,
-/// `perf_event_paranoid`).
+/// Reads the names of the kernel's functions from `/proc/kallsyms`. Empty if the kernel hides the addresses
+/// (`kptr_restrict`, `perf_event_paranoid`).
 ///
 /// # Errors
 /// If the file cannot be read.

@@ -1,14 +1,18 @@
-//! The Linux kernel's samples of running and waiting threads, without a tracer's help: for any process, not only .NET.
+//! The Linux kernel's samples of running and waiting threads, without a tracer: for any process, not only
+//! .NET.
 //!
-//! 1. [`Sampler::open`] has the kernel sample a process, a cgroup or the machine by `perf_event_open`: on-CPU by a timer that counts only
-//!    the time that a thread runs, off-CPU by the moments at which threads leave a processor and come back. [`Sampler::access`] says what
-//!    was permitted; [`Obstacle`] what was in the way.
-//! 2. [`Sampler::read`] returns [`Record`]s of all processors in the order of time: [samples](Sample), switches, mappings, threads that
-//!    begin and end, losses. One thread suffices, and memory is bounded by the kernel's buffers.
-//! 3. [`Processes`] follows the mappings, [`Unwinder`] mends the kernel's chains where code keeps no frame pointers, [`OffCpuTracker`]
-//!    turns switches into intervals, [`Image`] and [`kernel_symbols`] have the names.
-//! 4. [`RecordingWriter`] (feature `nettrace`) does all of that, and writes the events of `Universal.System` and `Universal.Events` that
-//!    PerfView, TraceEvent and `dipc` read.
+//! 1. [`Sampler::open`] has the kernel sample a process, a cgroup or the machine by `perf_event_open`: on-CPU
+//!    by a timer that counts only the time that a thread runs, off-CPU by the times at which threads leave a
+//!    processor and come back. [`Sampler::access`] has the granted permissions; [`Obstacle`] has the reason
+//!    for a refusal.
+//! 2. [`Sampler::read`] returns [`Record`]s of all processors in time order: [samples](Sample), switches,
+//!    mappings, starts and ends of threads, losses. One thread suffices, and memory is bounded by the
+//!    kernel's buffers.
+//! 3. [`Processes`] follows the mappings, [`Unwinder`] completes the kernel's chains for code without frame
+//!    pointers, [`OffCpuTracker`] turns switches into intervals, [`Image`] and [`kernel_symbols`] have the
+//!    names.
+//! 4. [`RecordingWriter`] (feature `nettrace`) does all of that, and writes the events of `Universal.System`
+//!    and `Universal.Events` that PerfView, TraceEvent and `dipc` read.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -33,12 +37,14 @@
 //!
 //! # Platforms
 //!
-//! Linux 4.8 and later on x86-64 and aarch64; the crate is empty elsewhere. Linux 5.13 keeps child processes out.
+//! Linux 4.8 and later on x86-64 and aarch64; the crate is empty elsewhere. Child processes are excluded
+//! since Linux 5.13.
 //!
-//! # What is permitted
+//! # Permissions
 //!
-//! `kernel.perf_event_paranoid` is 2 on most systems: a user samples own processes in user mode, without time in the kernel and without the
-//! stacks of waits. `CAP_PERFMON`, root, or a level of at most 1 permits all of it.
+//! `kernel.perf_event_paranoid` is 2 on most systems: a user can sample their own processes in user mode,
+//! without time in the kernel and without the stacks of waits. `CAP_PERFMON`, root, or a level of at most 1
+//! permits all of it.
 //!
 //! # Modules
 //!

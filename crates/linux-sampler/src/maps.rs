@@ -1,4 +1,4 @@
-//! The executable mappings of processes, from `/proc/PID/maps` and the records that follow.
+//! The executable mappings of processes, from `/proc/PID/maps` and later records.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::record::{Record, RecordKind};
 
-/// Mappings of a process that are kept; a program with more is broken or hostile.
+/// The most mappings of a process that are kept; a program with more is broken or hostile.
 const MOST_MAPPINGS: usize = 65_536;
 
 /// Executable memory.
@@ -20,12 +20,13 @@ pub struct Mapping {
     pub end: u64,
     /// The offset of `start` in the file.
     pub file_offset: u64,
-    /// The path as the process sees it, `[vdso]` or the like, or nothing. Characters that are not UTF-8 are replaced.
+    /// The path as the process sees it, `[vdso]` or similar, or empty. Characters that are not UTF-8 are
+    /// replaced.
     pub name: Arc<str>,
 }
 
 impl Mapping {
-    /// Whether it is of a file that can be opened by its name.
+    /// Whether it maps a file that can be opened by its name.
     pub fn is_file(&self) -> bool {
         self.name.starts_with('/') && !self.name.starts_with("/memfd:") && !self.name.ends_with(" (deleted)")
     }
@@ -39,16 +40,16 @@ impl Mapping {
 #[derive(Debug, Clone, Default)]
 pub struct ProcessMaps {
     by_start: BTreeMap<u64, Mapping>,
-    /// Mappings beyond the limit.
+    /// The number of mappings beyond the limit.
     omitted: u64,
     changes: u64,
 }
 
 impl ProcessMaps {
-    /// Reads the mappings that a process has now.
+    /// Reads the current mappings of a process.
     ///
     /// # Errors
-    /// [`Error::NoProcess`], or if the file may not be read.
+    /// [`Error::NoProcess`], or if the file cannot be read.
     pub fn read(pid: i32) -> Result<Self, Error> {
         let path = format!("/proc/{pid}/maps");
         let text = fs::read(&path).map_err(|error| match error.kind() {
@@ -79,17 +80,17 @@ impl ProcessMaps {
         self.by_start.values()
     }
 
-    /// Mappings that were left out because there were too many.
+    /// The number of mappings that were left out because there were too many.
     pub const fn omitted(&self) -> u64 {
         self.omitted
     }
 
-    /// The number of mappings that were added so far, by which a reader knows whether something is new.
+    /// The number of mappings added so far, which lets a reader detect changes.
     pub const fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Adds a mapping, which replaces those that it covers in part.
+    /// Adds a mapping, which replaces those that it overlaps.
     pub fn insert(&mut self, mapping: Mapping) {
         if mapping.start >= mapping.end {
             return;
@@ -136,24 +137,24 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
     Some(Mapping { start, end, file_offset, name })
 }
 
-/// The mappings of all processes of a sampler, as they were at the time of the record that was handled last.
+/// The mappings of all processes of a sampler, at the time of the last handled record.
 #[derive(Debug, Default)]
 pub struct Processes {
     by_pid: HashMap<i32, ProcessMaps>,
 }
 
 impl Processes {
-    /// No process yet.
+    /// Creates a table without processes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The mappings of a process. Reads those of one that is met for the first time; they are empty if that is not possible.
+    /// The mappings of a process. Those of a new process are read; they are empty if that is not possible.
     pub fn of(&mut self, pid: i32) -> &ProcessMaps {
         self.by_pid.entry(pid).or_insert_with(|| ProcessMaps::read(pid).unwrap_or_default())
     }
 
-    /// Takes note of what a record changes. Returns the process whose mappings are others now: one that has run `exec`.
+    /// Applies a record. Returns the process whose mappings have been replaced: one that has run `exec`.
     pub fn handle(&mut self, record: &Record<'_>) -> Option<i32> {
         let pid = record.thread.pid;
         match record.kind {
@@ -172,7 +173,7 @@ impl Processes {
                 self.by_pid.insert(thread.pid, maps);
             }
             RecordKind::Ended { thread } if thread.pid == thread.tid => {
-                // Its samples have been handled: they are earlier. Another process may have the number next.
+                // Its samples have been handled: they are earlier. Another process may reuse the number.
                 self.by_pid.remove(&thread.pid);
                 return Some(thread.pid);
             }

@@ -1,13 +1,13 @@
-//! The time that threads are off the processors, out of the moments of leaving and coming back.
+//! The intervals that threads are off the processors, from the times of leaving and coming back.
 
 use std::collections::HashMap;
 
 use crate::record::{Record, RecordKind, ThreadKey};
 
-/// Threads that are followed at once.
+/// The most threads that are followed at once.
 const MOST_THREADS: usize = 1 << 20;
 
-/// A time that a thread was off the processors.
+/// An interval during which a thread was off the processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffCpuInterval<T> {
     /// The thread.
@@ -16,13 +16,13 @@ pub struct OffCpuInterval<T> {
     pub from_ns: u64,
     /// When it came back, or the end of sampling.
     pub to_ns: u64,
-    /// Whether it could have gone on: it waited for a processor, not for an event.
+    /// Whether it was runnable: it waited for a processor, not for an event.
     pub preempted: bool,
-    /// The stack that it left with, as the caller stored it; `None` if there was none.
+    /// The stack at the time of leaving, as the caller stored it; `None` if there was none.
     pub stack: Option<T>,
 }
 
-/// Threads that are off the processors, each with the stack that it left with.
+/// Threads that are off the processors, each with its stack at the time of leaving.
 #[derive(Debug)]
 pub struct OffCpuTracker<T> {
     threads: HashMap<i32, Away<T>>,
@@ -44,12 +44,13 @@ impl<T> Default for OffCpuTracker<T> {
 }
 
 impl<T> OffCpuTracker<T> {
-    /// No thread is known to be away.
+    /// Creates a tracker without threads.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps the stack of a thread that is about to leave: of a [`Switch`](crate::SampleEvent::Switch) sample.
+    /// Stores the stack of a thread that is about to leave, from a [`Switch`](crate::SampleEvent::Switch)
+    /// sample.
     pub fn stack(&mut self, thread: ThreadKey, stack: T) {
         if self.threads.len() >= MOST_THREADS {
             return;
@@ -57,7 +58,7 @@ impl<T> OffCpuTracker<T> {
         self.threads.insert(thread.tid, Away { thread, left: None, stack: Some(stack) });
     }
 
-    /// Takes note of a record. Returns the interval that it ends.
+    /// Applies a record. Returns the interval that it ends.
     pub fn handle(&mut self, record: &Record<'_>) -> Option<OffCpuInterval<T>> {
         let thread = record.thread;
         match record.kind {
@@ -66,7 +67,7 @@ impl<T> OffCpuTracker<T> {
                 let full = self.threads.len() >= MOST_THREADS;
                 match self.threads.get_mut(&thread.tid) {
                     Some(away) if away.left.is_none() => away.left = left,
-                    // The coming back was lost: what is known of the earlier time ends here.
+                    // The record of coming back was lost: the earlier interval is dropped here.
                     Some(away) => *away = Away { thread, left, stack: None },
                     None if full => {}
                     None => {
@@ -87,7 +88,7 @@ impl<T> OffCpuTracker<T> {
                 self.threads.remove(&thread.tid);
                 None
             }
-            // Times whose end is lost are not known.
+            // Intervals with a lost end are unknown.
             RecordKind::Lost { .. } => {
                 self.threads.clear();
                 None
@@ -96,12 +97,13 @@ impl<T> OffCpuTracker<T> {
         }
     }
 
-    /// Ends the times of all threads that are away.
+    /// Ends the intervals of all threads that are away.
     pub fn finish(&mut self, now_ns: u64) -> impl Iterator<Item = OffCpuInterval<T>> {
         std::mem::take(&mut self.threads).into_values().filter_map(move |away| away.until(now_ns))
     }
 
-    /// Times of coming back whose leaving was not seen: threads that were away from the beginning, and lost records.
+    /// Times of coming back without a known time of leaving: threads that were away from the beginning, and
+    /// lost records.
     pub const fn unmatched(&self) -> u64 {
         self.unmatched
     }

@@ -8,7 +8,7 @@ use crate::attributes::{REGISTERS, SAMPLE_TYPE, sample};
 /// The bytes of a record's header: kind, bits, size.
 pub(crate) const HEADER: usize = 8;
 
-/// Marks in a chain: what follows is of the kernel, or of the program.
+/// Marks in a chain: the frames that follow are the kernel's, or the program's.
 const CONTEXT_KERNEL: u64 = (-128_i64).cast_unsigned();
 const CONTEXT_USER: u64 = (-512_i64).cast_unsigned();
 /// Values from here on are marks, not addresses.
@@ -19,7 +19,7 @@ const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 const PROT_EXEC: u32 = 4;
 
-/// A thread of a process, by the numbers of this program's pid namespace.
+/// A thread of a process, by its numbers in this program's pid namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadKey {
     /// The process.
@@ -28,12 +28,12 @@ pub struct ThreadKey {
     pub tid: i32,
 }
 
-/// A record, with the thread and the time that it is of.
+/// A record, with its thread and its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
-    /// The thread that ran when the record was made. Both numbers are -1 for one that has ended.
+    /// The thread that ran when the record was written. Both numbers are -1 for a thread that has ended.
     pub thread: ThreadKey,
-    /// `CLOCK_MONOTONIC` in nanoseconds, the clock that .NET's recordings have on Linux.
+    /// `CLOCK_MONOTONIC` in nanoseconds, the clock of .NET's recordings on Linux.
     pub time_ns: u64,
     /// The processor.
     pub cpu: u32,
@@ -41,7 +41,7 @@ pub struct Record<'a> {
     pub kind: RecordKind<'a>,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum RecordKind<'a> {
@@ -51,14 +51,14 @@ pub enum RecordKind<'a> {
     SwitchIn,
     /// A thread left the processor.
     SwitchOut {
-        /// It could have gone on: another thread had its turn.
+        /// Whether it was runnable: another thread took its place.
         preempted: bool,
     },
     /// Memory was mapped executable.
     Map(MapRecord<'a>),
-    /// A thread has a new name; after `exec`, a process has a new program and no earlier mapping.
+    /// A thread has a new name; after `exec`, a process has a new program and none of its earlier mappings.
     Name {
-        /// The new name, in bytes that need not be text.
+        /// The new name; it need not be UTF-8.
         name: &'a [u8],
         /// Whether it comes from `exec`.
         exec: bool,
@@ -85,36 +85,37 @@ pub enum RecordKind<'a> {
         /// The number of samples.
         count: u64,
     },
-    /// The kernel takes fewer samples than asked for, until [`Unthrottled`](Self::Unthrottled).
+    /// The kernel takes fewer samples than requested, until [`Unthrottled`](Self::Unthrottled).
     Throttled,
     /// The kernel takes all samples again.
     Unthrottled,
-    /// A kind that this crate does not know.
+    /// An unknown kind.
     Unknown(u32),
 }
 
 /// A stack of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
-    /// The event that it is of.
+    /// The event of the sample.
     pub event: SampleEvent,
-    /// Where the thread was: in the kernel if it was there.
+    /// The current instruction: in the kernel if the thread was there.
     pub ip: u64,
-    /// For [`Cpu`](SampleEvent::Cpu) the nanoseconds that it stands for; for [`Switch`](SampleEvent::Switch) the number of switches.
+    /// For [`Cpu`](SampleEvent::Cpu) the nanoseconds that the sample represents; for
+    /// [`Switch`](SampleEvent::Switch) the number of switches.
     pub period: u64,
     /// The chain by frame pointers, leaf first, kernel and program, with the kernel's marks.
     pub(crate) chain: &'a [u8],
-    /// The registers of the program's part, if it was there.
+    /// The registers of the program's part, if they were recorded.
     pub(crate) registers: Option<Registers>,
     /// The copied bytes of the stack, from the stack pointer upwards.
     pub(crate) stack: &'a [u8],
 }
 
-/// The event that a sample is of.
+/// The event of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SampleEvent {
-    /// The thread had run for a while.
+    /// The thread had run for a period.
     Cpu,
     /// The thread is about to leave the processor.
     Switch,
@@ -122,7 +123,7 @@ pub enum SampleEvent {
     Unknown,
 }
 
-/// The registers that unwinding begins with.
+/// The registers for the start of unwinding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Registers {
     pub(crate) ip: u64,
@@ -137,11 +138,11 @@ pub(crate) struct Registers {
 pub struct MapRecord<'a> {
     /// Its addresses.
     pub start: u64,
-    /// The address behind its last byte.
+    /// The address past its last byte.
     pub end: u64,
     /// The offset of `start` in the file.
     pub file_offset: u64,
-    /// The path, or the kernel's name of what is not a file.
+    /// The path, or the kernel's name for a mapping without a file.
     pub name: &'a [u8],
 }
 
@@ -178,11 +179,12 @@ impl<'a> Sample<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct EventIds(HashMap<u64, EventSource>);
 
-/// The event that a record comes from.
+/// The source event of a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EventSource {
     pub(crate) event: SampleEvent,
-    /// The thread that it was opened for; threads that inherited it have the same identifier. `None` for all of a processor.
+    /// The thread that it was opened for; threads that inherited it have the same identifier. `None` for all
+    /// threads of a processor.
     pub(crate) thread: Option<i32>,
 }
 
@@ -227,14 +229,14 @@ impl<'a> Cursor<'a> {
         Some(ThreadKey { pid: self.i32()?, tid: self.i32()? })
     }
 
-    /// The text at the front, up to its zero.
+    /// The text at the front, up to its NUL.
     fn text(self) -> &'a [u8] {
         let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
         self.0.get(..end).unwrap_or_default()
     }
 }
 
-/// The range of the record at the beginning of these bytes; `None` if it is not whole.
+/// The range of the record at offset `at`; `None` if it is incomplete.
 pub(crate) fn record_range(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let mut cursor = Cursor(bytes.get(at..)?);
     cursor.bytes(6)?;
@@ -261,8 +263,8 @@ mod kind {
 /// The end of each record that is not a sample: thread, time, processor, identifier.
 const TRAILER: usize = 32;
 
-/// Reads a whole record, and returns the event that it comes from. `None` for one that is shorter than its kind, or for a mapping that
-/// cannot be executed.
+/// Reads a whole record, and returns its source event. `None` for one that is shorter than its kind, or for a
+/// mapping that is not executable.
 pub(crate) fn parse<'a>(record: &'a [u8], ids: &EventIds) -> Option<(Record<'a>, EventSource)> {
     let mut cursor = Cursor(record);
     let kind = cursor.u32()?;
@@ -345,7 +347,7 @@ fn sample<'a>(mut cursor: Cursor<'a>, ids: &EventIds) -> Option<(Record<'a>, Eve
         let used = usize::try_from(cursor.u64()?).ok()?;
         copied.get(..used).unwrap_or(copied)
     };
-    // Programs of 32 bits have other frames; their registers are of no use here.
+    // 32-bit programs have other frames; their registers cannot be used here.
     let registers = registers.filter(|_| abi == 2);
     let kind = RecordKind::Sample(Sample { event: source.event, ip, period, chain, registers, stack });
     Some((Record { thread, time_ns, cpu, kind }, source))
@@ -369,7 +371,7 @@ fn registers(cursor: &mut Cursor<'_>) -> Option<Registers> {
 /// The time of a record, for sorting; zero if it is too short.
 pub(crate) fn time_of(record: &[u8]) -> u64 {
     let is_sample = Cursor(record).u32() == Some(kind::SAMPLE);
-    // In samples behind header, identifier, address and thread; elsewhere in the trailer.
+    // In samples, after header, identifier, address and thread; elsewhere in the trailer.
     let at = if is_sample { Some(HEADER + 24) } else { record.len().checked_sub(TRAILER - 8) };
     at.and_then(|at| record.get(at..)).and_then(|bytes| Cursor(bytes).u64()).unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! Samples as a recording of nettrace V6: the events of `Universal.System` and `Universal.Events`, which PerfView, TraceEvent and `dipc`
-//! read.
+//! Samples as a recording of nettrace V6: the events of `Universal.System` and `Universal.Events`, which
+//! PerfView, TraceEvent and `dipc` read.
 //!
 //! | event | payload |
 //! |---|---|
@@ -8,14 +8,14 @@
 //! | `/ProcessMappingMetadata` | Id, SymbolMetadata (JSON), VersionMetadata |
 //! | `/ProcessMapping` | Id, StartAddress, EndAddress (inclusive), FileOffset, FileName, MetadataId |
 //! | `/ProcessSymbol` | Id, MappingId, StartAddress, EndAddress (inclusive), Name |
-//! | `Universal.Events/cpu` | Value: the milliseconds that the sample stands for |
-//! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of its coming back |
+//! | `Universal.Events/cpu` | Value: the milliseconds that the sample represents |
+//! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of coming back |
 //!
 //! Numbers are unsigned integers of variable length, texts are UTF-8 after their length in two bytes.
 //!
 //! # Source
-//! microsoft/perfview, `src/TraceEvent/EventPipe/UniversalProviders.md`; the fields as real files have them, where `ProcessMapping` has no
-//! process.
+//! microsoft/perfview, `src/TraceEvent/EventPipe/UniversalProviders.md`; the fields as real files have them,
+//! where `ProcessMapping` has no process.
 
 mod events;
 
@@ -40,33 +40,34 @@ use events::{Kinds, mapping_metadata, number, text};
 /// The addresses of the kernel, as TraceEvent expects them.
 const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 
-/// Different addresses of frames that get names.
+/// The most frame addresses that get names.
 const MOST_ADDRESSES: usize = 1 << 20;
 
-/// Threads that are described.
+/// The most threads that are described.
 const MOST_THREADS: usize = 1 << 20;
 
-/// What a recording has of samples, for a summary.
+/// The sample counts of a recording, for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct RecordingCounts {
     /// Samples of running threads.
     pub cpu_samples: u64,
-    /// Nanoseconds that they stand for.
+    /// The nanoseconds that they represent.
     pub cpu_ns: u64,
-    /// Times off the processors.
+    /// Intervals off the processors.
     pub off_cpu_intervals: u64,
-    /// Nanoseconds of these.
+    /// The nanoseconds of these.
     pub off_cpu_ns: u64,
     /// Samples and records that the kernel lost.
     pub lost: u64,
-    /// The times that the kernel took fewer samples than asked for.
+    /// The number of times that the kernel took fewer samples than requested.
     pub throttled: u64,
-    /// Stacks that were cut at the limit of frames.
+    /// Stacks cut at the limit of frames.
     pub cut_stacks: u64,
 }
 
-/// Turns the records of a [`Sampler`](crate::Sampler) into a recording, in memory: see [`bytes`](Self::bytes).
+/// Turns the records of a [`Sampler`](crate::Sampler) into a recording, in memory: see
+/// [`bytes`](Self::bytes).
 #[derive(Debug)]
 pub struct RecordingWriter {
     writer: EventWriter,
@@ -91,17 +92,17 @@ pub struct RecordingWriter {
 /// A process that is in the recording.
 #[derive(Debug, Default)]
 struct KnownProcess {
-    /// Its thread 0, which the events of `Universal.System` have.
+    /// Its thread 0, used by the events of `Universal.System`.
     system_thread: Option<ThreadIndex>,
-    /// The process id as the process itself knows it.
+    /// The process id in the process's own namespace.
     own_id: u64,
-    /// Numbers of its mappings, and the image of each, by the first address.
+    /// Numbers and images of its mappings, by the first address.
     mappings: HashMap<u64, KnownMapping>,
     /// Addresses of frames in images.
     frames: BTreeSet<u64>,
     /// The number of the kernel's mapping.
     kernel_mapping: u64,
-    /// The [changes](crate::ProcessMaps::changes) of mappings that are in the recording.
+    /// The [changes](crate::ProcessMaps::changes) of mappings that are already in the recording.
     described: u64,
 }
 
@@ -113,7 +114,8 @@ struct KnownMapping {
 }
 
 impl RecordingWriter {
-    /// Begins a recording of the process `pid`, or of many. `start_unix_ms` is the time of day at `start_ns`.
+    /// Begins a recording of the process `pid`, or of several processes. `start_unix_ms` is the time of day
+    /// at `start_ns`.
     ///
     /// # Errors
     /// None in practice.
@@ -159,7 +161,7 @@ impl RecordingWriter {
         })
     }
 
-    /// Lists a process, its mappings and its threads as they are now, at the start time.
+    /// Lists a process with its current mappings and threads, at the start time.
     ///
     /// # Errors
     /// As [`EventWriter::event`].
@@ -195,7 +197,7 @@ impl RecordingWriter {
                 self.system_event(thread.pid, record.time_ns, self.kinds.ended, &[])?;
                 self.known.remove(&thread.pid);
             }
-            // Another thread may have the number next.
+            // Another thread may reuse the number.
             self.threads.remove(&thread.tid);
         }
         if matches!(record.kind, RecordKind::Name { exec: true, .. }) {
@@ -208,7 +210,8 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Ends the recording: times off the processors that last until `now_ns`, and the names of all frames.
+    /// Ends the recording: writes intervals off the processors that last until `now_ns`, and the names of all
+    /// frames.
     ///
     /// # Errors
     /// As [`EventWriter::event`].
@@ -239,7 +242,7 @@ impl RecordingWriter {
         self.writer.bytes()
     }
 
-    /// Drops the bytes at hand.
+    /// Drops the collected bytes.
     pub fn clear_bytes(&mut self) {
         self.writer.clear_bytes();
     }
@@ -302,7 +305,7 @@ impl RecordingWriter {
         )
     }
 
-    /// Remembers which addresses get names at the end.
+    /// Records the addresses that get names at the end.
     fn note_frames(&mut self, pid: i32, stack: &[u64]) {
         let Some(known) = self.known.get_mut(&pid) else { return };
         if known.frames.len() < MOST_ADDRESSES {
@@ -333,7 +336,7 @@ impl RecordingWriter {
         Ok(index)
     }
 
-    /// Describes a process and those of its mappings that are not there yet.
+    /// Describes a process and its new mappings.
     fn process(&mut self, pid: i32, time: u64, existing: bool) -> Result<(), Error> {
         if let Entry::Vacant(vacant) = self.known.entry(pid) {
             let own_id = innermost_id(pid, pid).unwrap_or(pid).unsigned_abs().into();
@@ -406,7 +409,7 @@ impl RecordingWriter {
         mapping: &Mapping,
         metadata_id: u64,
     ) -> Result<(), Error> {
-        // Code of the JIT is known by this name, which 3.1's anonymous memory lacks.
+        // JIT code is recognised by this name, which the anonymous memory of 3.1 lacks.
         let is_anonymous = mapping.name.is_empty() || &*mapping.name == "//anon";
         let name = if is_anonymous { "/memfd:doublemapper" } else { &mapping.name };
         let mut payload = Vec::new();
@@ -419,7 +422,7 @@ impl RecordingWriter {
         self.system_event(pid, time, self.kinds.mapping, &payload)
     }
 
-    /// Names the frames of a process that lie in images.
+    /// Names the frames of a process in its images.
     fn symbols(&mut self, pid: i32) -> Result<(), Error> {
         let Some(known) = self.known.get(&pid) else { return Ok(()) };
         let mut rows = Vec::new();
@@ -449,7 +452,7 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Maps the kernel into a process: its frames are found there.
+    /// Maps the kernel into a process, so that its frames are found there.
     fn kernel_mapping(&mut self, pid: i32, time: u64) -> Result<(), Error> {
         let id = self.next_mapping;
         self.next_mapping = id.saturating_add(1);
@@ -511,7 +514,7 @@ impl RecordingWriter {
         self.system_event(pid, time, self.kinds.symbol, &payload)
     }
 
-    /// Writes an event of `Universal.System`, of thread 0 of its process.
+    /// Writes an event of `Universal.System`, on thread 0 of its process.
     fn system_event(&mut self, pid: i32, time: u64, kind: EventKindId, payload: &[u8]) -> Result<(), Error> {
         let known = self.known.entry(pid).or_default();
         let thread = match known.system_thread {

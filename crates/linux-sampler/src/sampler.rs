@@ -1,4 +1,4 @@
-//! A sampler: the events of a scope, the buffers that they write into, and their records in the order of time.
+//! A sampler: the events of a scope, their buffers, and their records in time order.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -19,16 +19,17 @@ use crate::record::{self, EventIds, EventSource, Record, RecordKind, SampleEvent
 use crate::sys::{self, Ring, Tasks};
 use crate::threads::{processors, threads};
 
-/// The times that the threads of a process are listed again while new ones appear.
+/// The most times that the threads of a process are listed again while new ones appear.
 const MOST_LISTINGS: usize = 32;
 
-/// Descriptors beside those of events: buffers, files, the caller's own.
+/// Descriptors in addition to those of events: buffers, files, the caller's own.
 const SPARE_DESCRIPTORS: u64 = 256;
 
 /// A sampler of processes, a cgroup or the machine, from [`open`](Self::open) until it is dropped.
 ///
-/// One thread reads it: [`read`](Self::read) waits for records and returns those that are in order. Memory is bounded by twice the
-/// buffers. A reader that is too slow loses records, which the kernel counts: [`RecordKind::Lost`].
+/// It is read by one thread: [`read`](Self::read) waits for records and returns those that are in order.
+/// Memory is bounded by twice the buffers. If the reader is too slow, records are lost, which the kernel
+/// counts: [`RecordKind::Lost`].
 #[derive(Debug)]
 pub struct Sampler {
     events: Vec<OwnedFd>,
@@ -38,16 +39,17 @@ pub struct Sampler {
     filter: Filter,
     poll: mio::Poll,
     wakeups: mio::Events,
-    /// Descriptors of the processes, which become readable at their end, by token minus the number of buffers.
+    /// Descriptors of the processes, which become readable when the process ends, by token minus the number
+    /// of buffers.
     processes: Vec<Option<OwnedFd>>,
     running: usize,
-    /// Records that were read, one after the other.
+    /// The bytes of the records that were read.
     bytes: Vec<u8>,
-    /// Time and place of each record in `bytes`.
+    /// Time and range of each record in `bytes`.
     order: Vec<(u64, Range<usize>)>,
-    /// Records of `order` that were returned.
+    /// The number of records in `order` that were returned.
     returned: usize,
-    /// When the buffers were read last.
+    /// The time of the last read of the buffers.
     last_read_ns: u64,
 }
 
@@ -55,23 +57,24 @@ pub struct Sampler {
 #[derive(Debug)]
 struct Buffer {
     processor: i32,
-    /// The event that it was mapped from, in `events`.
+    /// The index in `events` of the event that it was mapped from.
     event: usize,
     ring: Ring,
 }
 
-/// The records that belong to the scope.
+/// A filter for the records of the scope.
 #[derive(Debug)]
 struct Filter {
-    /// The processes, where events are of whole processors.
+    /// The processes, if events are of whole processors.
     processes: Option<HashSet<i32>>,
     children: bool,
-    /// Threads that events were opened for. One that began meanwhile may have inherited others as well.
+    /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as
+    /// well.
     opened: HashSet<i32>,
 }
 
 impl Filter {
-    /// Whether a record is of the scope, and is there once.
+    /// Whether a record is in the scope, and is not a duplicate.
     fn takes(&mut self, record: &Record<'_>, source: EventSource) -> bool {
         if let Some(processes) = &mut self.processes {
             if let RecordKind::Started { thread, parent } = record.kind {
@@ -99,10 +102,11 @@ impl Filter {
 impl Sampler {
     /// Opens the events of a scope, which count from then on.
     ///
-    /// Asks for less where the kernel does not permit all: [`access`](Self::access) says what was had.
+    /// Falls back to less if the kernel does not permit all: [`access`](Self::access) has the result.
     ///
     /// # Errors
-    /// If the process does not exist, nothing is permitted, or descriptors or memory for buffers do not suffice.
+    /// If the process does not exist, nothing is permitted, or descriptors or memory for buffers do not
+    /// suffice.
     pub fn open(config: &SamplerConfig) -> Result<Self, Error> {
         if config.frequency == 0 && config.off_cpu == OffCpu::No {
             return Err(Error::Settings("a sampler needs a frequency, or the switches of threads"));
@@ -163,7 +167,7 @@ impl Sampler {
         })
     }
 
-    /// What the kernel permitted.
+    /// The permissions that the kernel granted.
     pub const fn access(&self) -> Access {
         self.access
     }
@@ -178,8 +182,9 @@ impl Sampler {
         sys::monotonic_ns()
     }
 
-    /// Waits until a buffer is half full, a process ends, a signal comes or the time is over, and returns the records up to the
-    /// previous call, in the order of time: later ones can have earlier ones behind them in another buffer.
+    /// Waits until a buffer is half full, a process ends, a signal comes or the timeout expires. Returns the
+    /// records up to the previous call, in time order: a later record in one buffer can precede an earlier
+    /// one in another.
     ///
     /// # Errors
     /// If waiting fails.
@@ -196,17 +201,17 @@ impl Sampler {
         Ok(self.records_until(horizon))
     }
 
-    /// Ends the sampling, and returns all records that are left.
+    /// Ends the sampling, and returns all remaining records.
     pub fn finish(&mut self) -> Records<'_> {
         for event in &self.events {
-            // One whose thread has ended refuses.
+            // It fails if the thread has ended.
             let _ = sys::disable(event.as_fd());
         }
         self.take();
         self.records_until(u64::MAX)
     }
 
-    /// Changes the number of switches from one stack to the next: see [`OffCpu::Stacks`].
+    /// Changes the number of switches between two stacks: see [`OffCpu::Stacks`].
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -223,12 +228,12 @@ impl Sampler {
         Ok(())
     }
 
-    /// Events alternate where there are two of each thread and processor.
+    /// Events alternate if there are two for each thread and processor.
     fn is_switch_event(&self, index: usize) -> bool {
         self.access.off_cpu_stacks && !index.is_multiple_of(2)
     }
 
-    /// Counts the processes that have ended since.
+    /// Removes the processes that have ended since.
     fn remove_ended(&mut self) {
         let buffers = self.buffers.len();
         for wakeup in &self.wakeups {
@@ -242,7 +247,7 @@ impl Sampler {
 
     /// Reads all buffers.
     fn take(&mut self) {
-        // Records that were returned go; those that are left move to the front.
+        // Returned records are dropped; the others move to the front.
         let left = self.order.split_off(self.returned.min(self.order.len()));
         let mut kept = Vec::new();
         self.order.clear();
@@ -340,7 +345,7 @@ impl<'c> Opening<'c> {
         })
     }
 
-    /// Opens the events of all threads of processes, also of those that begin meanwhile.
+    /// Opens the events of all threads of processes, including those that begin meanwhile.
     fn processes(&mut self, pids: &[i32], opened: &mut HashSet<i32>) -> Result<(), Error> {
         for _ in 0..MOST_LISTINGS {
             let mut new = Vec::new();
@@ -371,7 +376,7 @@ impl<'c> Opening<'c> {
         }
     }
 
-    /// Raises the limit of descriptors where the events need it.
+    /// Raises the limit of descriptors if the events need it.
     fn reserve_descriptors(&self, threads: usize) -> Result<(), Error> {
         let each = if self.access.off_cpu_stacks { 2 } else { 1 };
         let needed = (threads as u64)
@@ -444,7 +449,7 @@ impl<'c> Opening<'c> {
         }
     }
 
-    /// Opens an event, asking for less where the kernel refuses.
+    /// Opens an event, falling back to less if the kernel refuses.
     fn event(
         &mut self,
         tasks: Tasks<'_>,
@@ -479,7 +484,7 @@ impl<'c> Opening<'c> {
         Ok(())
     }
 
-    /// Drops what the kernel may have refused, or returns its refusal.
+    /// Drops the setting that the kernel may have refused, or returns its error.
     fn ask_for_less(
         &mut self,
         error: io::Error,

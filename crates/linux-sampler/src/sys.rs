@@ -1,4 +1,5 @@
-//! The kernel's interface, and all unsafe code of this crate: opening events, their settings, and the memory of their buffers.
+//! The kernel's interface, and all unsafe code of this crate: opening events, their settings, and the memory
+//! of their buffers.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::attributes::EventAttributes;
 
-/// The event is closed when the program starts another.
+/// The event is closed on `exec`.
 const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
 /// The process id is the descriptor of a cgroup's folder.
 const FLAG_PID_CGROUP: libc::c_ulong = 4;
@@ -40,7 +41,7 @@ pub(crate) fn open_event(attributes: &EventAttributes, tasks: Tasks<'_>, cpu: i3
         Tasks::Cgroup(folder) => (folder.as_raw_fd(), FLAG_FD_CLOEXEC | FLAG_PID_CGROUP),
     };
     let words = attributes.as_words();
-    // SAFETY: the kernel reads the attributes, whose size they state themselves, and keeps nothing of them.
+    // SAFETY: the kernel reads the attributes, which state their own size, and keeps no reference to them.
     let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, words.as_ptr(), id, cpu, -1, flags) };
     let fd = i32::try_from(fd).unwrap_or(-1);
     if fd < 0 {
@@ -51,7 +52,7 @@ pub(crate) fn open_event(attributes: &EventAttributes, tasks: Tasks<'_>, cpu: i3
 }
 
 fn control(event: BorrowedFd<'_>, request: libc::c_ulong, argument: libc::c_ulong) -> io::Result<()> {
-    // SAFETY: the requests that come here take a number, not a pointer.
+    // SAFETY: the requests passed to this function take a number, not a pointer.
     let result = unsafe { libc::ioctl(event.as_raw_fd(), request as _, argument) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
@@ -64,7 +65,7 @@ pub(crate) fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
     control(event, IOC_DISABLE, 0)
 }
 
-/// Has an event write into the buffer of another of the same processor.
+/// Redirects an event to the buffer of another event of the same processor.
 pub(crate) fn set_output(event: BorrowedFd<'_>, buffer_of: BorrowedFd<'_>) -> io::Result<()> {
     let fd = libc::c_ulong::try_from(buffer_of.as_raw_fd()).unwrap_or(libc::c_ulong::MAX);
     control(event, IOC_SET_OUTPUT, fd)
@@ -86,29 +87,31 @@ pub(crate) fn event_id(event: BorrowedFd<'_>) -> io::Result<u64> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(id) }
 }
 
-/// Returns the time of the clock that samples have, in nanoseconds.
+/// Returns the time of the samples' clock, in nanoseconds.
 pub(crate) fn monotonic_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// Positions of the control page's fields.
+/// Offsets of the control page's fields.
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-/// A buffer that the kernel writes records into, mapped into memory: a page with its positions, then the data.
+/// A buffer that the kernel writes records into, mapped into memory: a page with its positions, then the
+/// data.
 #[derive(Debug)]
 pub(crate) struct Ring {
     map: NonNull<u8>,
     page: usize,
     /// Bytes of data, a power of two.
     size: usize,
-    /// The position behind the last byte that was read; positions grow for ever.
+    /// The position after the last byte that was read; positions only grow.
     tail: u64,
 }
 
-// SAFETY: the mapping belongs to this value alone, and what the kernel changes in it is read by atomics or guarded by them.
+// SAFETY: the mapping belongs to this value alone, and the parts that the kernel changes are read by atomics
+// or guarded by them.
 unsafe impl Send for Ring {}
 
 impl Ring {
@@ -138,21 +141,22 @@ impl Ring {
 
     fn position(&self, offset: usize) -> &AtomicU64 {
         debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.page);
-        // SAFETY: the control page is mapped for as long as `self`, the offset lies in it and is aligned, and the kernel and this
-        // program access the field in one piece.
+        // SAFETY: the control page is mapped for as long as `self`, the offset lies in it and is aligned, and
+        // the kernel and this program access the field in one piece.
         #[allow(clippy::cast_ptr_alignment, reason = "mappings begin at a page")]
         unsafe {
             AtomicU64::from_ptr(self.map.as_ptr().add(offset).cast::<u64>())
         }
     }
 
-    /// Bytes that wait in the buffer.
+    /// Unread bytes in the buffer.
     pub(crate) fn filled(&self) -> usize {
         let head = self.position(DATA_HEAD).load(Ordering::Acquire);
         usize::try_from(head.wrapping_sub(self.tail)).map_or(self.size, |filled| filled.min(self.size))
     }
 
-    /// Appends the bytes of the buffer to `out`, and gives their room back to the kernel. These are whole records.
+    /// Appends the bytes of the buffer to `out`, and returns their space to the kernel. These are whole
+    /// records.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>) {
         let filled = self.filled();
         if filled == 0 {
@@ -163,7 +167,8 @@ impl Ring {
         let start = (self.tail as usize) & (self.size - 1);
         let first = filled.min(self.size - start);
         out.reserve(filled);
-        // SAFETY: both parts lie within the mapped data, and the kernel does not write between the tail and the head that was read.
+        // SAFETY: both parts lie within the mapped data, and the kernel does not write between the tail and
+        // the head that was read.
         let (first, second) = unsafe {
             let data = self.map.as_ptr().add(self.page);
             (

@@ -1,4 +1,4 @@
-//! Threads and their times, as `/proc` has them.
+//! Threads and their times, from `/proc`.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use crate::error::Error;
 /// Returns the threads of a process.
 ///
 /// # Errors
-/// [`Error::NoProcess`] if there is none.
+/// [`Error::NoProcess`] if the process does not exist.
 pub fn threads(pid: i32) -> Result<Vec<i32>, Error> {
     let folder = format!("/proc/{pid}/task");
     let entries = fs::read_dir(&folder).map_err(|error| match error.kind() {
@@ -20,31 +20,31 @@ pub fn threads(pid: i32) -> Result<Vec<i32>, Error> {
     Ok(names.collect())
 }
 
-/// The time that a thread has run and waited to run since it began, of `schedstat`.
+/// The time that a thread has run and waited to run since it began, from `schedstat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ThreadTime {
     /// Nanoseconds on a processor.
     pub cpu_ns: u64,
-    /// Nanoseconds in a queue for one: runnable, and not running.
+    /// Nanoseconds in a run queue: runnable, and not running.
     pub queue_ns: u64,
 }
 
-/// Returns the times of a thread; `None` if it has ended, or the kernel keeps no such times.
+/// Returns the times of a thread; `None` if it has ended, or the kernel does not keep such times.
 pub fn thread_time(pid: i32, tid: i32) -> Option<ThreadTime> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().ok());
     Some(ThreadTime { cpu_ns: numbers.next()??, queue_ns: numbers.next()?? })
 }
 
-/// Returns the number of a process or thread in the innermost pid namespace that it is in: what a program inside a container calls
-/// itself.
+/// Returns the number of a process or thread in its innermost pid namespace: a program inside a container
+/// sees this number as its own.
 pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     line.split_ascii_whitespace().last()?.parse().ok()
 }
 
-/// Returns the processors that are online.
+/// Returns the online processors.
 pub(crate) fn processors() -> Result<Vec<i32>, Error> {
     let path = Path::new("/sys/devices/system/cpu/online");
     let text = fs::read_to_string(path).map_err(Error::io(path.display().to_string()))?;

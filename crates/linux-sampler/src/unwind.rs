@@ -1,4 +1,5 @@
-//! Stacks of programs: the kernel's chain by frame pointers, mended by unwind information where the leaf has no frame.
+//! Stacks of programs: the kernel's chain by frame pointers, completed by unwind information if the leaf has
+//! no frame.
 
 use std::collections::HashMap;
 
@@ -8,17 +9,19 @@ use crate::image::Image;
 use crate::maps::{Mapping, ProcessMaps, Processes};
 use crate::record::{Registers, Sample};
 
-/// Frames that are stepped over by unwind information before the chain goes on.
+/// The most frames that are unwound by unwind information before the chain continues.
 const MOST_STEPS: usize = 128;
 
-/// Mappings of a process whose unwind information is kept; code in others is taken to keep frame pointers.
+/// The most mappings of a process whose unwind information is kept; code in others is assumed to keep frame
+/// pointers.
 const MOST_IMAGES: usize = 4096;
 
-/// Frames of code that keeps no frame pointers, found by the unwind information of its image.
+/// Finds the frames of code without frame pointers by the unwind information of its image.
 ///
-/// The kernel follows frame pointers, and most code of .NET keeps them: the JIT's, the runtime's, NativeAOT's. C libraries do not. A leaf
-/// there hides its caller, and a wait there ends the chain after one frame. Such a leaf is stepped over with the copied bytes of the
-/// stack, until the code is met that the chain can go on from.
+/// The kernel follows frame pointers, and most code of .NET keeps them: the JIT's, the runtime's,
+/// NativeAOT's. C libraries do not. A leaf there hides its caller, and a wait there ends the chain after one
+/// frame. Such a leaf is unwound with the copied bytes of the stack, until it reaches code from which the
+/// chain can continue.
 #[derive(Debug, Default)]
 pub struct Unwinder {
     processes: HashMap<i32, Process>,
@@ -27,7 +30,7 @@ pub struct Unwinder {
 struct Process {
     unwinder: UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
-    /// Mappings by their first address: whether they have unwind information.
+    /// Whether a mapping has unwind information, by its first address.
     mappings: HashMap<u64, bool>,
 }
 
@@ -38,19 +41,20 @@ impl std::fmt::Debug for Process {
 }
 
 impl Unwinder {
-    /// An unwinder that knows no image yet.
+    /// Creates an unwinder without any images.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Forgets a process: it ended, or runs another program.
+    /// Removes a process: it has ended, or runs another program.
     pub fn forget(&mut self, pid: i32) {
         self.processes.remove(&pid);
     }
 
-    /// Puts the frames of a sample into `frames`, leaf first: return addresses but for the first.
+    /// Puts the frames of a sample into `frames`, leaf first: all but the first are return addresses.
     ///
-    /// The addresses are the chain's where the leaf has a frame. Addresses at the root's end that lie in no executable memory are cut.
+    /// The addresses are the chain's if the leaf has a frame. Addresses outside executable memory at the
+    /// root's end are cut.
     pub fn user_stack(
         &mut self,
         pid: i32,
@@ -73,7 +77,7 @@ impl Unwinder {
         }
     }
 
-    /// Steps over leaves without frames, then takes the rest of the chain.
+    /// Unwinds leaves without frames, then takes the rest of the chain.
     fn mend(
         &mut self,
         pid: i32,
@@ -91,7 +95,7 @@ impl Unwinder {
         for _ in 0..MOST_STEPS {
             let Some(mapping) = maps.at(address.address_for_lookup()) else { break };
             if !process.load(pid, mapping) {
-                // Code of no image: the JIT's. It keeps frame pointers.
+                // Code outside images: the JIT's. It keeps frame pointers.
                 break;
             }
             let Ok(Some(caller)) =
@@ -111,7 +115,8 @@ impl Unwinder {
             address = next;
             let frame_pointer = frame_pointer(&state);
             if frame_pointer == registers.fp {
-                // The chain begins with the frame of the leaf's caller. What the unwound frame returns to is its second entry.
+                // The chain begins with the frame of the leaf's caller. The return address of the unwound
+                // frame is its second entry.
                 let image_of_caller = maps.at(address.address_for_lookup());
                 if !image_of_caller.is_some_and(|mapping| process.load(pid, mapping)) {
                     frames.extend(chain.get(1..).unwrap_or_default());
@@ -119,7 +124,8 @@ impl Unwinder {
                 }
             }
         }
-        // Neither met the chain nor came to its end: frame pointers from where unwinding stopped, within the copied bytes.
+        // Unwinding neither met the chain nor reached the end: follow frame pointers from where it stopped,
+        // within the copied bytes.
         if frames.len() > 1 {
             walk_frame_pointers(maps, frame_pointer(&state), &mut read, frames);
         }

@@ -1,4 +1,5 @@
-//! The kernel's samples of this very test and of its children. Where the kernel permits none, each test says so and ends.
+//! The kernel's samples of this very test and of its children. If the kernel permits none, each test prints
+//! that and ends.
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![allow(clippy::cast_precision_loss, reason = "ratios of times")]
 
@@ -15,7 +16,7 @@ use linux_sampler::{
 const WAIT: Duration = Duration::from_millis(50);
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Opens a sampler; `None`, said loudly, where it is not permitted.
+/// Opens a sampler; `None`, with a printed message, if it is not permitted.
 fn open(config: &SamplerConfig) -> Option<Sampler> {
     match Sampler::open(config) {
         Ok(sampler) => Some(sampler),
@@ -39,7 +40,7 @@ fn own_tid() -> i32 {
 struct Busy(Child);
 
 impl Busy {
-    /// A shell that computes for ever.
+    /// Starts a shell that computes for ever.
     fn start() -> Self {
         Self(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
     }
@@ -48,7 +49,7 @@ impl Busy {
         i32::try_from(self.0.id()).unwrap()
     }
 
-    /// Keeps the child on one processor, whose buffer then has all of its records.
+    /// Pins the child to one processor, whose buffer then has all of its records.
     fn pin(&self) {
         let pid = rustix::process::Pid::from_raw(self.pid());
         let allowed = rustix::thread::sched_getaffinity(pid).unwrap();
@@ -70,7 +71,7 @@ impl Drop for Busy {
     }
 }
 
-/// Reads records until `done` says so, then those that are left.
+/// Reads records until `done` returns true, then the remaining ones.
 fn read_until(sampler: &mut Sampler, mut handle: impl FnMut(&Record<'_>), mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
@@ -205,7 +206,7 @@ fn a_full_buffer_loses_records_and_says_how_many() {
         assert!(start.elapsed() < DEADLINE);
         std::thread::yield_now();
     }
-    // The record of a loss is written once there is room again.
+    // The record of a loss is written once there is space again.
     let (mut lost, mut seen) = (0_u64, 0_u64);
     let count = |record: &Record<'_>| match record.kind {
         RecordKind::Lost { count } => lost += count,
@@ -215,7 +216,7 @@ fn a_full_buffer_loses_records_and_says_how_many() {
     let until = busy.cpu_ns() + 50_000_000;
     read_until(&mut sampler, count, || busy.cpu_ns() > until);
     assert!(lost > seen && seen > 0, "{lost} lost, {seen} samples");
-    // Together they are a sample for each period that the child ran.
+    // Together there is one sample for each period that the child ran.
     let ratio = (lost + seen) as f64 / ((busy.cpu_ns() - before) as f64 * 997e-9);
     assert!((0.9..=1.05).contains(&ratio), "{lost} lost, {seen} samples: {ratio}");
 }

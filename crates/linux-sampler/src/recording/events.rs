@@ -8,7 +8,7 @@ use nettrace_writer::{Error, EventKind, EventKindId, EventWriter, FieldKind};
 use crate::image::Image;
 
 const NUMBER: FieldKind = FieldKind::Scalar(TypeCode::VARUINT);
-/// A text as other writers of these events declare it: readers know the form by the provider.
+/// A text as declared by other writers of these events: readers know the format from the provider.
 const TEXT: FieldKind = FieldKind::Scalar(TypeCode::UTF8_CODE_UNIT);
 
 /// The kinds of events of a recording.
@@ -40,13 +40,14 @@ pub(super) fn text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text.get(..usize::from(len)).unwrap_or_default());
 }
 
-/// Puts the metadata of an image's mapping into a payload: its build id and the name of the file that has its symbols.
+/// Encodes the metadata of an image's mapping as a payload: its build id and the name of the file with its
+/// symbols.
 pub(super) fn mapping_metadata(id: u64, image: &Image) -> Vec<u8> {
     let mut build_id = String::new();
     for byte in image.build_id() {
         let _ = write!(build_id, "{byte:02x}");
     }
-    // A name of a file is put into JSON as it is, without the characters that would have to be escaped.
+    // The file name is put into JSON unescaped, without the characters that would need escaping.
     let link = image.debug_link().unwrap_or_default();
     let link: String = link.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '\\')).collect();
     let json = format!("{{\"type\": \"ELF\",\"debug_link\": \"{link}\",\"build_id\": \"{build_id}\"}}");
