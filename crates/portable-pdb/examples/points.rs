@@ -1,4 +1,5 @@
-//! Prints every sequence point of a PDB, or of the embedded PDB of a program: `cargo run --example points -- App.pdb`.
+//! Prints every sequence point of a PDB, or of the embedded PDB of a program: `cargo run --example points --
+//! App.pdb`.
 
 use std::error::Error;
 

@@ -78,7 +78,8 @@ impl<'a> Cursor<'a> {
         if is_wide { self.u32(what) } else { Ok(self.u16(what)?.into()) }
     }
 
-    /// Reads a compressed unsigned integer, and returns the position of its highest bit as well (ECMA-335 II.23.2).
+    /// Reads a compressed unsigned integer, and returns the position of its highest bit as well (ECMA-335
+    /// II.23.2).
     fn compressed(&mut self, what: &'static str) -> Result<(u32, u32)> {
         let first = u32::from(self.u8(what)?);
         if first & 0x80 == 0 {
@@ -100,7 +101,8 @@ impl<'a> Cursor<'a> {
         self.compressed(what).map(|(value, _)| value)
     }
 
-    /// Reads a compressed signed integer. The lowest bit is the sign, which is extended from the highest bit on.
+    /// Reads a compressed signed integer. The lowest bit is the sign, which is extended from the highest bit
+    /// on.
     pub(crate) fn compressed_i32(&mut self, what: &'static str) -> Result<i32> {
         let (value, highest_bit) = self.compressed(what)?;
         let magnitude = (value >> 1).cast_signed();

@@ -14,10 +14,11 @@ impl DocumentId {
     }
 }
 
-/// The longest name in bytes. Parts of names are shared, so that a small file could have a huge name.
+/// The longest name in bytes. Parts of names are shared, so a small file could have a huge name.
 const MAX_NAME_LEN: usize = 32 << 10;
 
-/// Returns the name of a document. Its blob has a separator and the parts to join with it, each a blob of its own.
+/// Returns the name of a document. Its blob has a separator and the parts to join with it, each a blob of its
+/// own.
 pub(crate) fn name(streams: &Streams<'_>, tables: &Tables<'_>, document: DocumentId) -> Result<String> {
     let row = tables.documents.row(document.0);
     let mut row = row.ok_or(Error::Damaged { offset: 0, what: "number of a document" })?;

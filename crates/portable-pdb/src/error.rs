@@ -1,6 +1,6 @@
 //! Errors of reading a file.
 
-/// A reason why a PDB, or the program that it belongs to, cannot be read.
+/// A reason why a PDB, or its program, cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,16 +15,16 @@ pub enum Error {
         /// The expected value.
         what: &'static str,
     },
-    /// The bytes are not a program, or a damaged one.
+    /// The bytes are not a program, or the program is damaged.
     #[error("not a program: {0}")]
     NotAnImage(String),
-    /// The PDB in a program does not unpack.
+    /// The PDB in a program cannot be decompressed.
     #[error("embedded PDB: {0}")]
     Embedded(&'static str),
     /// A size is above its limit.
     #[error("{what} takes {bytes} bytes, more than the {limit} that are allowed")]
     TooLarge {
-        /// The thing that is too large.
+        /// The name of the value that is too large.
         what: &'static str,
         /// Its size in bytes, as far as it is known.
         bytes: u64,

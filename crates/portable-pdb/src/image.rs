@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 
-/// The type of an entry with an embedded portable PDB, which the PE specification does not have.
+/// The type of an entry with an embedded portable PDB, which is not in the PE specification.
 const EMBEDDED_PORTABLE_PDB: u32 = 17;
 
 /// The debug directory of a program (`App.dll`).
@@ -72,7 +72,8 @@ impl<'a> Image<'a> {
         self.embedded.is_some()
     }
 
-    /// Returns the size in bytes that the embedded PDB says it has when it is unpacked; 0 without one. No more is unpacked.
+    /// Returns the stated decompressed size of the embedded PDB in bytes; 0 without one. Decompression stops
+    /// there.
     pub fn embedded_pdb_size(&self) -> u64 {
         self.embedded.map_or(0, |(size, _)| size.into())
     }
@@ -88,7 +89,7 @@ impl<'a> Image<'a> {
             return Err(Error::TooLarge { what: "the embedded PDB", bytes: size.into(), limit });
         }
         let mut pdb = Vec::new();
-        // The buffer grows with the unpacked bytes: a wrong size allocates nothing.
+        // The buffer grows with the decompressed bytes: a wrong size allocates nothing.
         let unpacked = DeflateDecoder::new(packed).take(u64::from(size)).read_to_end(&mut pdb);
         match unpacked {
             Ok(length) if length as u64 == u64::from(size) => Ok(Some(pdb)),

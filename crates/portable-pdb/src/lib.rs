@@ -1,8 +1,8 @@
 //! Source lines of .NET methods, read from portable PDBs.
 //!
-//! A .NET compiler writes the file `App.pdb` beside `App.dll`, which maps the IL of each method to source lines; or it embeds that
-//! file, compressed, in `App.dll` itself. [`Pdb`] reads it. [`Image`] finds the embedded PDB and the id of the PDB that a program was
-//! built with.
+//! A .NET compiler writes the file `App.pdb` next to `App.dll`, which maps the IL of each method to source
+//! lines; or it embeds that file, compressed, in `App.dll` itself. [`Pdb`] reads it. [`Image`] finds the
+//! embedded PDB and the id of the PDB that a program was built with.
 //!
 //! ```no_run
 //! use portable_pdb::{Image, Pdb};
@@ -23,21 +23,23 @@
 //! # }
 //! ```
 //!
-//! [`type_definitions`] reads the types that a program defines, with the types around them and their static fields, out of the program itself.
+//! [`type_definitions`] reads the types that a program defines, with their enclosing types and static fields,
+//! from the program itself.
 //!
 //! # Untrusted input
 //!
-//! Every offset, length and count is checked against the bytes that are left, the size of an unpacked PDB and of a name is bounded, and
-//! nothing panics. Parsing reads the sizes of the tables and nothing else. [`Pdb::line`] decodes a method's points up to the offset; for many
-//! offsets [`Pdb::method_lines`] decodes them once, within a limit.
+//! Every offset, length and count is checked against the remaining bytes, the sizes of a decompressed PDB and
+//! of a name are bounded, and nothing panics. Parsing reads only the sizes of the tables. [`Pdb::line`]
+//! decodes a method's points up to the offset; for many offsets [`Pdb::method_lines`] decodes them once,
+//! within a limit.
 //!
-//! # What this crate does not do
+//! # Out of scope
 //!
-//! It opens no file, reads no Windows PDBs (MSF), no local variables and no embedded sources.
+//! This crate opens no files, and does not read Windows PDBs (MSF), local variables or embedded sources.
 //!
 //! # Source
-//! *Portable PDB v1.0: Format Specification* and *PE/COFF Specification for debug directory entries* of dotnet/runtime
-//! (`docs/design/specs`); ECMA-335, partition II, chapters 23 and 24.
+//! *Portable PDB v1.0: Format Specification* and *PE/COFF Specification for debug directory entries* of
+//! dotnet/runtime (`docs/design/specs`); ECMA-335, partition II, chapters 23 and 24.
 //!
 //! # Modules
 //!

@@ -6,9 +6,9 @@ use crate::sequence_point::SequencePoints;
 /// The source lines of a method by IL offset.
 #[derive(Debug, Clone, Default)]
 pub struct MethodLines {
-    /// By offset, in ascending order: the points that have a line.
+    /// The points with a line, in ascending order of offset.
     lines: Vec<(u32, Line)>,
-    /// The bytes that were decoded.
+    /// The number of decoded bytes.
     byte_count: usize,
     /// The offset of the last point before a damaged one.
     damaged_from: Option<u32>,
@@ -32,7 +32,7 @@ impl MethodLines {
         lines
     }
 
-    /// Returns the line of an IL offset, as [`Pdb::line`](crate::Pdb::line) does; `None` where that is an error.
+    /// Returns the line of an IL offset, as [`Pdb::line`](crate::Pdb::line) does; `None` if that fails.
     pub fn line(&self, il_offset: u32) -> Option<Line> {
         if self.damaged_from.is_some_and(|from| il_offset >= from) {
             return None;
@@ -41,7 +41,7 @@ impl MethodLines {
         self.lines.get(after.checked_sub(1)?).map(|(_, line)| *line)
     }
 
-    /// Returns the number of bytes of the PDB that they were decoded from.
+    /// Returns the number of bytes of the PDB that the lines were decoded from.
     pub const fn byte_count(&self) -> usize {
         self.byte_count
     }

@@ -57,7 +57,7 @@ impl<'a> Pdb<'a> {
         self.id
     }
 
-    /// Returns the number of methods, with lines or without. Their tokens are 0x06000001 and on.
+    /// Returns the number of methods, with or without lines. Their tokens start at 0x06000001.
     pub const fn method_count(&self) -> u32 {
         self.tables.methods.count
     }
@@ -85,8 +85,8 @@ impl<'a> Pdb<'a> {
         }
     }
 
-    /// Returns the source line of an IL offset: that of the last sequence point with a line at or before it, as the runtime prints it
-    /// in stack traces.
+    /// Returns the source line of an IL offset: that of the last sequence point with a line at or before it,
+    /// as the runtime prints it in stack traces.
     ///
     /// # Errors
     /// The row of the method or a sequence point up to there is damaged.
@@ -107,7 +107,8 @@ impl<'a> Pdb<'a> {
     /// Returns the lines of a method, for many offsets: the sequence points are decoded once.
     ///
     /// # Errors
-    /// The row of the method is damaged, or its sequence points take more than `limit` bytes. Points after a damaged one are left out.
+    /// The row of the method is damaged, or its sequence points take more than `limit` bytes. Points after a
+    /// damaged one are left out.
     pub fn method_lines(&self, method: u32, limit: usize) -> Result<MethodLines> {
         let points = self.sequence_points(method)?;
         let bytes = points.byte_count();

@@ -1,4 +1,4 @@
-//! The metadata root: its streams, the heap of blobs, and the two tables that lines need.
+//! The metadata root: its streams, the blob heap, and the two tables that lines need.
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 const MAGIC: u32 = 0x424a_5342;
 /// The first bytes of a Windows PDB.
 const MSF: &[u8] = b"Microsoft C/C++";
-/// The number of streams that are read.
+/// The most streams that are read.
 const MAX_STREAMS: u16 = 64;
 
 /// The streams that lines need.
@@ -33,7 +33,7 @@ impl<'a> ProgramStreams<'a> {
     }
 }
 
-/// The streams of metadata, by their names.
+/// The streams of metadata, by name.
 #[derive(Default)]
 struct Named<'a> {
     pdb: Option<Cursor<'a>>,

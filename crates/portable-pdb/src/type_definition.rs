@@ -1,20 +1,20 @@
-//! The types that a program defines: their names and static fields, out of its metadata.
+//! The types that a program defines: their names and static fields, from its metadata.
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 use crate::image;
 use crate::stream::{Streams, index_size};
 
-/// Bytes of one name, without the names of the types around it.
+/// The most bytes of one name, without the names of its enclosing types.
 const LONGEST: usize = 512;
-/// The types around a type.
+/// The most enclosing types of a type.
 const DEEPEST: usize = 16;
-/// Bytes of all names: few bytes of a file can repeat a long name.
+/// The most bytes of all names: a few bytes of a file can repeat a long name.
 const MOST: usize = 64 << 20;
 
-/// A field of a class and not of its objects.
+/// A static field.
 const STATIC: u16 = 0x10;
-/// A constant, which has no place in memory.
+/// A constant, which has no storage.
 const LITERAL: u16 = 0x40;
 
 /// A type that a program defines.
@@ -23,14 +23,17 @@ const LITERAL: u16 = 0x40;
 pub struct TypeDefinition {
     /// The name as the runtime writes it: ``System.Collections.Generic.Dictionary`2+Entry``.
     pub name: String,
-    /// The names of its static fields, in the order of the metadata; those of properties as the compiler writes them (`<Name>k__BackingField`).
+    /// The names of its static fields, in the order of the metadata; those of properties as the compiler
+    /// writes them (`<Name>k__BackingField`).
     pub static_fields: Vec<String>,
 }
 
-/// Reads the types that a program (`App.dll`) defines, in the order of their tokens, the first of which is `0x0200_0001`.
+/// Reads the types that a program (`App.dll`) defines, in the order of their tokens, the first of which is
+/// `0x0200_0001`.
 ///
 /// # Errors
-/// The bytes are not a PE image with metadata, the metadata is damaged, or its names are longer than 64 MB together.
+/// The bytes are not a PE image with metadata, the metadata is damaged, or its names are longer than 64 MB
+/// together.
 pub fn type_definitions(program: &[u8]) -> Result<Vec<TypeDefinition>> {
     let streams = Streams::of_program(image::metadata(program)?)?;
     let tables = Tables::parse(streams.tables)?;
@@ -88,7 +91,7 @@ pub fn type_definitions(program: &[u8]) -> Result<Vec<TypeDefinition>> {
     Ok(types)
 }
 
-/// The index of the type around each type.
+/// The index of the enclosing type of each type.
 fn enclosing_types(tables: &Tables<'_>) -> Result<Vec<Option<usize>>> {
     let mut around = vec![None; usize::try_from(tables.count(TYPE_DEF)).unwrap_or_default()];
     let is_wide = tables.is_wide(Column::Row(TYPE_DEF));
@@ -107,7 +110,7 @@ fn enclosing_types(tables: &Tables<'_>) -> Result<Vec<Option<usize>>> {
 const TYPE_DEF: usize = 0x02;
 const FIELD: usize = 0x04;
 const NESTED_CLASS: usize = 0x29;
-/// The tables that a program can have, whose rows stand one after the other.
+/// The number of tables that a program can have, whose rows follow each other.
 const TABLES: usize = 0x2d;
 
 /// A column of a table.
@@ -118,13 +121,13 @@ enum Column {
     String,
     Guid,
     Blob,
-    /// The number of a row of a table.
+    /// A row number in a table.
     Row(usize),
-    /// The number of a row of one of some tables.
+    /// A row number in one of several tables.
     Coded(Coded),
 }
 
-/// Tables that an index may be of, and the bits that say which.
+/// The tables that an index can refer to, and the bits that select one.
 #[derive(Debug, Clone, Copy)]
 struct Coded {
     bits: u32,
@@ -154,7 +157,7 @@ const IMPLEMENTATION: Coded = coded(2, &[0x26, 0x23, 0x27]);
 const CUSTOM_ATTRIBUTE_TYPE: Coded = coded(3, &[0x06, 0x0a]);
 const RESOLUTION_SCOPE: Coded = coded(2, &[0x00, 0x1a, 0x23, 0x01]);
 
-/// The columns of the tables up to the one of nested types, by the numbers of the tables (ECMA-335 II.22).
+/// The columns of the tables up to the one of nested types, by table number (ECMA-335 II.22).
 const COLUMNS: [&[Column]; NESTED_CLASS + 1] = {
     use Column::{Blob, Coded, Guid, Number, Row, String};
     [

@@ -69,7 +69,7 @@ fn a_line_is_that_of_the_last_point_with_a_line_before() {
     }
 }
 
-/// Also of damaged ones, but for the reason.
+/// Also for damaged PDBs, except for the reason.
 #[test]
 fn lines_that_are_decoded_once_are_those_that_are_decoded_each_time() {
     let whole = testdata("Lines.pdb");
@@ -134,7 +134,7 @@ fn other_files_are_not_portable_pdbs() {
 fn a_truncated_pdb_is_damaged() {
     let bytes = testdata("Lines.pdb");
     for length in 0..bytes.len() {
-        // Its last stream has what lines need.
+        // Its last stream is needed for lines.
         assert!(points(&bytes[..length]).is_err(), "{length}");
     }
 }
@@ -151,7 +151,7 @@ fn damage_does_not_panic() {
         }
         bytes[at] = whole[at];
     }
-    // Most of it is checksums, names and constants; the rest is noticed.
+    // Most of it is checksums, names and constants; damage elsewhere is detected.
     assert!(unharmed > whole.len() && unharmed < 3 * whole.len(), "{unharmed} of {}", 3 * whole.len());
     for name in ["Lines.dll", "embedded/Lines.dll"] {
         let whole = testdata(name);
