@@ -16,7 +16,7 @@ pub(crate) fn run(out: &mut dyn Write) -> Result<(), Box<dyn std::error::Error>>
     for pid in found {
         let examination = examine(pid, &env::temp_dir(), Timeouts::default());
         for finding in examination.findings.iter().filter(|finding| finding.status == Status::Problem) {
-            // Evidence is text of the process, too: `{:?}` escapes what would steer a terminal.
+            // Evidence includes text of the process: `{:?}` escapes characters that would steer a terminal.
             writeln!(out, "{pid} {}: {:?}; fix: {:?}", finding.check, finding.evidence, finding.fix)?;
         }
     }

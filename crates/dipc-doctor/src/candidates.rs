@@ -8,13 +8,15 @@ use dipc_transport::{Discovery, SkipReason};
 
 use crate::facts::{self, RuntimeSearch};
 
-/// Returns the processes that look like .NET, by rising pid: those with a diagnostic socket, those with a runtime in them, and
-/// those whose socket is not to be trusted. [`check_host`](crate::check_host) counts the processes that cannot be read about.
+/// Returns the processes that look like .NET, by rising pid: those with a diagnostic socket, those with a
+/// loaded runtime, and those whose socket is untrusted. [`check_host`](crate::check_host) counts the
+/// unreadable processes.
 pub fn find_candidates(discovery: &Discovery) -> Vec<u32> {
     candidates(discovery, find_runtimes())
 }
 
-/// Returns the same, given the result of [`find_runtimes`], which may have run beside the discovery.
+/// Returns the same, given the result of [`find_runtimes`], which may have run in parallel with the
+/// discovery.
 pub fn candidates(discovery: &Discovery, with_runtime: Vec<u32>) -> Vec<u32> {
     let mut pids: BTreeSet<_> = discovery.endpoints.iter().map(|endpoint| endpoint.pid).collect();
     pids.extend(discovery.skipped.iter().filter(|it| is_suspect(&it.reason)).filter_map(|it| it.pid));
@@ -22,14 +24,15 @@ pub fn candidates(discovery: &Discovery, with_runtime: Vec<u32>) -> Vec<u32> {
     pids.into_iter().collect()
 }
 
-/// Returns the processes with a runtime in them, by rising pid, as far as this process may read about others. Linux only.
+/// Returns the processes with a loaded runtime, by rising pid, as far as this process may read about others.
+/// Linux only.
 pub fn find_runtimes() -> Vec<u32> {
     let mut search = RuntimeSearch::default();
     facts::pids().into_iter().filter(|pid| search.has_runtime(*pid)).collect()
 }
 
-/// Returns the processes of that name among the [candidates](find_candidates), or else those with an entry assembly of that name,
-/// or else any process of that name.
+/// Returns the processes of that name among the [candidates](find_candidates), or else those with an entry
+/// assembly of that name, or else any process of that name.
 pub fn find_by_name(name: &str, discovery: &Discovery) -> Vec<u32> {
     let has_name = |pid: &u32| dipc_transport::process_name(*pid).is_ok_and(|it| it == name);
     let has_assembly = |pid: &u32| entry_assembly(*pid).is_some_and(|it| it == name);
@@ -42,14 +45,14 @@ pub fn find_by_name(name: &str, discovery: &Discovery) -> Vec<u32> {
     if started.is_empty() { facts::pids().into_iter().filter(has_name).collect() } else { started }
 }
 
-/// Returns the version of the runtime in a process as its files have it: by the folder of `libcoreclr.so`, or a text in that
-/// library. .NET 5 and earlier do not report it themselves.
+/// Returns the version of the runtime in a process according to its files: the folder of `libcoreclr.so`, or
+/// a text in that library. .NET 5 and earlier do not report it themselves.
 pub fn runtime_version(pid: u32) -> Option<String> {
     facts::RuntimeImage::read(pid).ok()??.version
 }
 
-/// Returns the name of the assembly that a process was started with, without `.dll`, as the command line of `dotnet` has it. Linux
-/// only.
+/// Returns the name of the assembly that a process was started with, without `.dll`, from the command line of
+/// `dotnet`. Linux only.
 pub fn entry_assembly(pid: u32) -> Option<String> {
     assembly_in(&dipc_transport::command_line(pid).ok()?)
 }
@@ -64,7 +67,8 @@ fn assembly_in(words: &[OsString]) -> Option<String> {
     Some(assembly.file_stem()?.to_string_lossy().into_owned())
 }
 
-/// Returns whether a skipped file points to a .NET process with a problem. Most skipped processes are simply not readable.
+/// Returns whether a skipped file points to a .NET process with a problem. Most skipped processes are simply
+/// not readable.
 fn is_suspect(reason: &SkipReason) -> bool {
     matches!(reason, SkipReason::ForeignOwner { .. } | SkipReason::NotASocket)
 }

@@ -14,7 +14,7 @@ pub enum Check {
     Container,
     /// The .NET runtime in the process.
     Runtime,
-    /// The commands that a runtime of this version knows.
+    /// The commands that this version of the runtime supports.
     Version,
     /// The C library that the runtime was built for.
     Platform,

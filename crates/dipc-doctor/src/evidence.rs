@@ -17,7 +17,8 @@ pub use runtime::{RuntimeEvidence, RuntimeKind, VersionSupport};
 pub use settings::{SettingsEvidence, StartupEvidence, SuspendReason, TmpdirEvidence};
 pub use socket::{MissingSocketReason, SocketEvidence, StaleSocketsEvidence};
 
-/// The facts that a [`Finding`](crate::Finding) rests on, by [`Check`]. Paths are those of the examined process unless stated otherwise.
+/// The facts that a [`Finding`](crate::Finding) rests on, by [`Check`]. Paths are those of the examined
+/// process unless stated otherwise.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Evidence {
@@ -29,9 +30,9 @@ pub enum Evidence {
     Container {
         /// The pid as seen from here.
         pid: u32,
-        /// The pid that the process itself sees, where it is another one.
+        /// The pid that the process itself sees, if it differs.
         inner_pid: Option<u32>,
-        /// Whether paths mean other files there.
+        /// Whether paths refer to other files there.
         has_own_files: bool,
     },
     /// For [`Check::Runtime`].
@@ -40,7 +41,7 @@ pub enum Evidence {
     Version {
         /// The version of the runtime.
         version: String,
-        /// The part of the protocol that such a runtime knows.
+        /// The part of the protocol that such a runtime supports.
         support: VersionSupport,
     },
     /// For [`Check::Platform`]: the process runs on musl.

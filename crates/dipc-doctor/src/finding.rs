@@ -10,7 +10,7 @@ pub struct Examination {
     pub pid: u32,
     /// Its name, if there is such a process.
     pub name: Option<String>,
-    /// The version of its runtime: as it reports it, else as its files have it.
+    /// The version of its runtime: the reported one, otherwise the one in its files.
     pub runtime: Option<String>,
     /// Whether its runtime answered.
     pub reachable: bool,
@@ -28,11 +28,11 @@ pub struct Finding {
     pub status: Status,
     /// The facts that the result rests on.
     pub evidence: Evidence,
-    /// The action that mends it, where there is one.
+    /// The action that fixes it, if there is one.
     pub fix: Option<Fix>,
 }
 
-/// The result of a check. The larger, the worse.
+/// The result of a check, ordered from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// As it should be.
@@ -85,7 +85,7 @@ impl Finding {
         Self::new(Status::Problem, evidence)
     }
 
-    /// Returns the finding with an action that mends it.
+    /// Returns the finding with an action that fixes it.
     #[must_use]
     pub fn with_fix(self, fix: Fix) -> Self {
         Self { fix: Some(fix), ..self }

@@ -2,13 +2,13 @@ use std::path::PathBuf;
 
 use crate::Check;
 
-/// The action that mends what a check found.
+/// The action that fixes a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fix {
     /// Run the tool as the user of the process, or as root.
     RunAsUser {
-        /// The user, where it is known.
+        /// The user, if it is known.
         uid: Option<u32>,
     },
     /// Run the tool as root.
@@ -38,20 +38,21 @@ pub enum Fix {
     },
     /// Resume the runtime from the tool that listens on its ports.
     ResumeFromPort,
-    /// Start a tool that listens on these addresses and resumes the runtime, or start the program without waiting for one.
+    /// Start a tool that listens on these addresses and resumes the runtime, or start the program without
+    /// waiting for one.
     ListenOn {
         /// The process.
         pid: u32,
         /// The addresses.
         addresses: Vec<String>,
     },
-    /// Give tools that look in their own `TMPDIR` this one.
+    /// Set `TMPDIR` to this folder for tools that look in their own.
     SetTmpdirForTools(PathBuf),
     /// Set `TMPDIR` to that of the processes.
     SetTmpdir,
-    /// Mend what another check found.
+    /// Fix the finding of another check.
     SeeCheck(Check),
-    /// Remove the file that is in the way of the socket, and start the process again.
+    /// Remove the file that blocks the socket, and start the process again.
     RemoveFile {
         /// Whether it belongs to another user.
         is_foreign: bool,
@@ -73,7 +74,7 @@ pub enum Fix {
     MakeTmpdir,
     /// Make the folder writable or set `TMPDIR` to a writable one, and start the process again.
     MakeWritable(PathBuf),
-    /// Try again; else check the permissions of the folder.
+    /// Try again; otherwise check the permissions of the folder.
     RetryOrCheckFolder,
     /// Remove sockets that ended processes left.
     RemoveStaleSockets,

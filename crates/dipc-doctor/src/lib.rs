@@ -1,11 +1,12 @@
-//! Findings about .NET processes that cannot be seen or reached by diagnostic tools.
+//! Findings about .NET processes that diagnostic tools cannot see or reach.
 //!
-//! [`find_candidates`] lists the processes that look like .NET, whether they can be reached or not. [`examine`] checks one of them
-//! and returns a [`Finding`] for each check: its [`Status`], the [`Evidence`] and the [`Fix`]. [`check_host`] checks what concerns all
-//! of them. Findings are data: the program that shows them has the words.
+//! [`find_candidates`] lists the processes that look like .NET, reachable or not. [`examine`] checks one of
+//! them and returns a [`Finding`] for each check: its [`Status`], the [`Evidence`] and the [`Fix`].
+//! [`check_host`] checks the facts that all processes share. Findings are data: the program that shows them
+//! has the words.
 //!
-//! Facts are gathered first and judged afterwards. The process is asked one question, ProcessInfo; nothing about it is changed. Linux
-//! shows the most; elsewhere much is [`Status::Unknown`].
+//! Facts are gathered first and judged afterwards. The process receives one request, ProcessInfo; nothing
+//! about it is changed. Linux shows the most; elsewhere much is [`Status::Unknown`].
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -62,9 +63,9 @@ pub use fix::Fix;
 
 pub use {dipc_client, dipc_transport};
 
-/// Examines one process. Waits for its answer at most for [`Timeouts::connect`] and [`Timeouts::request`].
+/// Examines one process. Waits for its answer for at most [`Timeouts::connect`] and [`Timeouts::request`].
 ///
-/// `own_tmpdir` is the folder for temporary files of this process, where tools look that know of no other.
+/// `own_tmpdir` is the folder for temporary files of this process, where other tools look by default.
 pub fn examine(pid: u32, own_tmpdir: &Path, timeouts: Timeouts) -> Examination {
     checks::judge(&Facts::gather(pid, own_tmpdir, timeouts))
 }

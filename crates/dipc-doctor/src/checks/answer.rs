@@ -1,4 +1,4 @@
-//! The answer to a request, and the reason why there is none.
+//! The answer to a request, and the reason for a missing one.
 
 use std::sync::Arc;
 

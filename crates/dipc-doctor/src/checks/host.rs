@@ -7,8 +7,7 @@ use dipc_transport::{Discovery, SkipReason};
 use crate::facts::ProcStatus;
 use crate::{Evidence, Finding, Fix, StaleSocketsEvidence, TmpdirEvidence, UserEvidence};
 
-/// Checks what concerns all processes: this process's own `TMPDIR`, processes that cannot be read about, and sockets of ended
-/// processes.
+/// Checks this process's own `TMPDIR`, unreadable processes, and sockets of ended processes.
 pub fn check_host(discovery: &Discovery, own_tmpdir: &Path) -> Vec<Finding> {
     let findings = [Some(tmpdir(own_tmpdir)), unreadable(discovery), stale_sockets(discovery)];
     findings.into_iter().flatten().collect()

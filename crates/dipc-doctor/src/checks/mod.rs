@@ -49,7 +49,7 @@ pub(crate) fn judge(facts: &Facts) -> Examination {
     }
 }
 
-/// Returns the finding about a pid that is not that of a process.
+/// Returns the finding about a pid without a process.
 fn absence(facts: &Facts) -> Finding {
     let pid = facts.pid;
     let problem = |evidence: ProcessEvidence| Finding::problem(Evidence::Process(evidence));
@@ -76,12 +76,13 @@ fn absence(facts: &Facts) -> Finding {
     }
 }
 
-/// Returns the action that gives `user` the permission to read about processes. Root has it, unless root lacks a capability.
+/// Returns the action that gives `user` permission to read about processes. Root has it, unless root lacks a
+/// capability.
 fn permission_fix(user: Option<u32>) -> Fix {
     if user == Some(0) { Fix::GrantPtrace } else { Fix::RunAsUser { uid: None } }
 }
 
-/// Turns a problem into a note where the process was reached all the same.
+/// Turns a problem into a note if the process was reached anyway.
 fn unless_reached(process: &Process, problem: Finding) -> Finding {
     if process.has_answered() {
         return Finding { status: Status::Ok, fix: None, ..problem };

@@ -6,8 +6,8 @@ use dipc_wire::PortKind;
 use crate::facts::{Environment, Facts, Process};
 use crate::{Evidence, Finding, Fix, RuntimeKind, SettingsEvidence, StartupEvidence, Status, SuspendReason};
 
-/// The settings that close the diagnostic port where they are 0, each with the first version that knows it. `runtimeconfig.json`
-/// cannot set them.
+/// The settings that close the diagnostic port if they are 0, each with the first version that supports it.
+/// `runtimeconfig.json` cannot set them.
 const SWITCHES: [(&str, u32); 2] = [("EnableDiagnostics", 0), ("EnableDiagnostics_IPC", 8)];
 
 fn kind(process: &Process) -> RuntimeKind {
@@ -19,7 +19,7 @@ pub(super) fn disabling_setting(process: &Process) -> Option<String> {
     switched_off(process, |since| process.major_version().is_none_or(|major| major >= since))
 }
 
-/// Returns the first setting that is 0 of those since a version that is asked for.
+/// Returns the first setting that is 0, among those whose first version `is_asked_for` accepts.
 fn switched_off(process: &Process, is_asked_for: impl Fn(u32) -> bool) -> Option<String> {
     let environment = process.environment.as_ref().ok()?;
     SWITCHES
@@ -39,7 +39,7 @@ pub(super) fn settings(process: &Process) -> Finding {
             ignored.map_or(SettingsEvidence::Enabled, |setting| SettingsEvidence::Ignored { setting });
         return finding(Status::Ok, evidence);
     };
-    // A process that is stopped does not answer, and has its socket all the same.
+    // A stopped process does not answer, but has its socket.
     if process.has_answered() || process.endpoint.is_ok() {
         return finding(Status::Ok, SettingsEvidence::Ignored { setting });
     }
@@ -47,14 +47,14 @@ pub(super) fn settings(process: &Process) -> Finding {
     finding(Status::Problem, SettingsEvidence::Disabled { setting }).with_fix(Fix::UnsetVariable(variable))
 }
 
-/// Judges whether the runtime waits at its start, and for whom.
+/// Checks whether the runtime waits at its start, and for which client.
 pub(super) fn startup(facts: &Facts, process: &Process) -> Option<Finding> {
     let is_suspended = match process.startup {
         Startup::Running => return None,
         Startup::Suspended => true,
         Startup::Unknown => false,
     };
-    // Without a reason, a runtime of which only the first threads are seen may just be starting.
+    // Without a reason, a runtime with only its first threads may just be starting.
     let reason = suspend_reason(process.environment.as_ref().ok()?, process)?;
     let fix = match &reason {
         SuspendReason::Setting { .. } => Fix::Resume { pid: facts.pid, is_suspended },
@@ -82,8 +82,8 @@ fn suspend_reason(environment: &Environment, process: &Process) -> Option<Suspen
         .map(|setting| SuspendReason::Setting { setting })
 }
 
-/// Returns whether a listening socket has the file name of `address`. Folders are not compared: the listener may have another
-/// mount namespace.
+/// Returns whether a listening socket has the file name of `address`. Folders are not compared: the listener
+/// may have another mount namespace.
 fn has_listener(process: &Process, address: &str) -> bool {
     let name = std::path::Path::new(address).file_name();
     process.sockets.iter().any(|socket| socket.listens && socket.path.file_name() == name)

@@ -12,7 +12,7 @@ use crate::{
     TmpdirEvidence,
 };
 
-/// The longest path that a socket can have on Linux, in bytes.
+/// The longest path of a socket on Linux, in bytes.
 const PATH_LIMIT: usize = 107;
 
 pub(super) fn tmpdir(facts: &Facts, process: &Process) -> Finding {
@@ -21,7 +21,7 @@ pub(super) fn tmpdir(facts: &Facts, process: &Process) -> Finding {
     }
     let mut path = process.tmpdir();
     if process.has_own_tmpdir {
-        // The same path may well mean another folder here.
+        // The same path may refer to another folder here.
         path = below_root(facts.pid, &path);
     }
     if path == facts.own_tmpdir {
@@ -85,7 +85,7 @@ fn missing(facts: &Facts, process: &Process) -> Option<(MissingSocketReason, Fix
     }
 }
 
-/// Judges a runtime that listens on `actual`, where the socket is not found at `expected`.
+/// Reports a runtime that listens on `actual` while the socket is not found at `expected`.
 fn listens_elsewhere(
     facts: &Facts,
     process: &Process,
@@ -109,12 +109,12 @@ fn listens_elsewhere(
     (MissingSocketReason::Elsewhere { path }, Fix::UseEndpoint { path: reachable, is_cut: false })
 }
 
-/// Returns the path by which this process reaches a file of another one with files of its own.
+/// Returns the path by which this process reaches a file of a process with its own view of the file system.
 fn below_root(pid: u32, path: &Path) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Judges a runtime that does not listen, although nothing disables it.
+/// Reports a runtime that does not listen, although nothing disables it.
 fn not_created(process: &Process) -> (MissingSocketReason, Fix) {
     let path = process.tmpdir();
     if process.tmpdir_exists == Some(false) {
@@ -127,8 +127,8 @@ fn not_created(process: &Process) -> (MissingSocketReason, Fix) {
     (MissingSocketReason::Unknown, Fix::RetryOrCheckFolder)
 }
 
-/// Returns the path at which the runtime bound its socket, whether the file exists or not: the expected path, what is left of
-/// it where it is too long, or one in another folder.
+/// Returns the path at which the runtime bound its socket, whether the file exists or not: the expected path,
+/// its truncated form if it is too long, or one in another folder.
 fn listening_path<'p>(process: &'p Process, expected: &Path) -> Option<&'p Path> {
     let listening =
         || process.sockets.iter().filter(|socket| socket.listens).map(|socket| socket.path.as_path());

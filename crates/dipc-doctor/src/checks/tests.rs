@@ -1,4 +1,5 @@
-//! Checks of facts that cannot be produced everywhere: other C libraries, other runtimes, restrictions of containers.
+//! Checks of facts that cannot be produced everywhere: other C libraries, other runtimes, restrictions of
+//! containers.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -50,7 +51,7 @@ fn process() -> Process {
     }
 }
 
-/// Returns the same with a socket; it has not been asked. The socket is one that this test has made.
+/// Returns the same process with a socket, before it is asked. The socket is one that this test has made.
 fn found() -> Process {
     static FOUND: OnceLock<dipc_transport::Endpoint> = OnceLock::new();
     let endpoint = FOUND.get_or_init(|| {
@@ -121,7 +122,7 @@ fn a_socket_in_another_folder() {
     assert_missing(contained, &reason, &Fix::UseEndpoint { path, is_cut: false });
 }
 
-/// The folder of the same path in a container is another one.
+/// The folder with the same path in a container is another one.
 #[test]
 fn the_folder_of_a_process_with_files_of_its_own_is_below_its_root() {
     let contained = judged(Process { has_own_files: Some(true), has_own_tmpdir: true, ..found() });
@@ -307,7 +308,7 @@ fn a_process_that_the_system_does_not_show() {
     let finding = absent(Presence::Hidden("why".into()));
     let evidence = ProcessEvidence::Unreadable { pid: 4711, reason: "why".into() };
     assert_process(&finding, &evidence, Some(&Fix::RunAsUser { uid: None }));
-    // Root is not told to become root.
+    // Root is not advised to become root.
     let hidden = Facts { own_uid: Some(0), ..facts(Presence::Hidden("why".into())) };
     let examination = judge(&hidden);
     assert_process(&examination.findings[0], &evidence, Some(&Fix::GrantPtrace));

@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use dipc_client::Error;
 
-/// The outcome of asking a runtime for its ProcessInfo.
+/// The outcome of a ProcessInfo request.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum AnswerEvidence {
     /// The runtime answered.
     Answered {
-        /// The form of the command that it knows; `None` if it knows none.
+        /// The form of the command that it supports; `None` if it supports none.
         command: Option<&'static str>,
         /// The time that it took.
         after: Duration,
@@ -33,7 +33,7 @@ pub enum AnswerEvidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TimeoutReason {
-    /// The state of the process, which [`Check::State`](crate::Check::State) has.
+    /// The state of the process, reported by [`Check::State`](crate::Check::State).
     State,
     /// Other clients: a runtime serves one at a time.
     OtherClients {

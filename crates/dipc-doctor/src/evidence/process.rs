@@ -65,7 +65,8 @@ pub enum UserEvidence {
         process_uid: u32,
         /// The effective user of this process.
         own_uid: u32,
-        /// The reason why the environment of the examined process cannot be read: the file and the system's reason.
+        /// The reason why the environment of the examined process cannot be read: the file and the system's
+        /// reason.
         unreadable: Option<String>,
     },
     /// Processes of this host whose environment cannot be read.

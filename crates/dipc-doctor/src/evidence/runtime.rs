@@ -8,7 +8,7 @@ pub enum RuntimeEvidence {
     Found {
         /// The kind of runtime.
         kind: RuntimeKind,
-        /// Its version, where it is known.
+        /// Its version, if it is known.
         version: Option<String>,
         /// The library of the runtime, or the program that contains it.
         path: PathBuf,
@@ -44,7 +44,7 @@ pub enum RuntimeKind {
     Mono,
 }
 
-/// The part of the protocol that a version of .NET knows.
+/// The part of the protocol that a version of .NET supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum VersionSupport {

@@ -13,8 +13,8 @@ pub enum SettingsEvidence {
         /// The variable and its value, `NAME=value`.
         setting: String,
     },
-    /// A setting would disable the diagnostic port, but the runtime has it all the same, or is of a version that does not know the
-    /// setting.
+    /// A setting would disable the diagnostic port, but the runtime has the port anyway, or its version does
+    /// not support the setting.
     Ignored {
         /// The variable and its value, `NAME=value`.
         setting: String,
@@ -25,7 +25,7 @@ pub enum SettingsEvidence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StartupEvidence {
-    /// Whether the runtime is seen to wait; otherwise it can only be told that it was asked to.
+    /// Whether the runtime is seen to wait; otherwise it is only known that it was asked to.
     pub is_suspended: bool,
     /// The setting that makes it wait.
     pub reason: SuspendReason,

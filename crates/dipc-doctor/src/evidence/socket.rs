@@ -12,14 +12,14 @@ pub enum SocketEvidence {
         /// The socket, as reached from here.
         path: PathBuf,
     },
-    /// No socket is in the folder where it should be.
+    /// The expected folder has no socket.
     Missing {
         /// The folder, as reached from here.
         folder: PathBuf,
         /// The first reason that explains it.
         reason: MissingSocketReason,
     },
-    /// The file may not be reached, is not a socket, or was not made by the process.
+    /// The file cannot be reached, is not a socket, or was not made by the process.
     Rejected(Arc<Error>),
 }
 
@@ -72,7 +72,7 @@ pub enum MissingSocketReason {
         /// The mount point of the file system.
         mount: String,
     },
-    /// Nothing explains it.
+    /// There is no explanation.
     Unknown,
 }
 
@@ -87,7 +87,7 @@ pub enum StaleSocketsEvidence {
         /// Their folder.
         folder: PathBuf,
     },
-    /// Sockets of processes that do not exist any more.
+    /// Sockets of processes that no longer exist.
     Ended {
         /// The number of them.
         count: usize,

@@ -1,4 +1,5 @@
-//! `/proc/PID/environ`: the environment variables that a process was started with, of which those about diagnostics are kept.
+//! `/proc/PID/environ`: the environment variables that a process was started with. Those about diagnostics
+//! are kept.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -42,7 +43,7 @@ impl Environment {
         let mut variables = BTreeMap::new();
         for (name, value) in text.split('\0').filter_map(|variable| variable.split_once('=')) {
             if of_interest(name) {
-                // As `getenv`, the first of several counts.
+                // As in `getenv`, the first of several counts.
                 variables.entry(name.to_owned()).or_insert_with(|| value.to_owned());
             }
         }
@@ -66,7 +67,8 @@ impl Environment {
         })
     }
 
-    /// Returns the setting as `NAME=value`, if its number, as a runtime of this kind reads it, satisfies `matches`.
+    /// Returns the setting as `NAME=value`, if its number, as a runtime of this kind reads it, satisfies
+    /// `matches`.
     pub(crate) fn setting_with_number(
         &self,
         name: &str,
@@ -89,8 +91,8 @@ impl Environment {
     }
 }
 
-/// Parses a setting, which is hexadecimal. CoreCLR parses as C does, up to the first character that is no digit; NativeAOT
-/// accepts nothing but digits.
+/// Parses a setting, which is hexadecimal. CoreCLR parses as C does, up to the first character that is not a
+/// digit; NativeAOT accepts only digits.
 fn number(value: &str, kind: RuntimeKind) -> Option<u64> {
     if matches!(kind, RuntimeKind::NativeAot { .. }) {
         return value.chars().all(|c| c.is_ascii_hexdigit()).then(|| u64::from_str_radix(value, 16).ok())?;
@@ -116,7 +118,7 @@ mod tests {
         assert_eq!(environment.tmpdir(), PathBuf::from("/tmp"), "an empty one is none");
     }
 
-    /// As seen with .NET 9.
+    /// Observed with .NET 9.
     #[test]
     fn settings_are_read_as_runtimes_read_them() {
         let native = RuntimeKind::NativeAot { has_port: true };

@@ -14,7 +14,7 @@ pub(crate) struct RuntimeImage {
     pub(crate) kind: RuntimeKind,
     /// The library, or the program that contains the runtime, as the process sees its files.
     pub(crate) path: PathBuf,
-    /// The version by the name of the library's folder, or by a text in the file.
+    /// The version from the name of the library's folder, or from a text in the file.
     pub(crate) version: Option<String>,
     /// Whether the process runs on musl, the C library of Alpine Linux.
     pub(crate) is_musl: bool,
@@ -59,7 +59,7 @@ pub(super) enum LibraryKind {
     Mono,
 }
 
-/// A kind of runtime, before the file was searched for a diagnostic port.
+/// A kind of runtime, before the file is searched for a diagnostic port.
 enum Kind {
     CoreClr,
     SingleFile,

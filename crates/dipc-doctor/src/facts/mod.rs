@@ -1,4 +1,4 @@
-//! The facts about a process, gathered without changing it. Nothing is judged here.
+//! The facts about a process, gathered without changing it. Judging them is left to the checks.
 
 mod environment;
 mod image;
@@ -43,7 +43,7 @@ pub(crate) enum Presence {
     Thread {
         of: u32,
     },
-    /// A thread of the kernel, or a process that has ended and was not waited for: neither has memory.
+    /// A kernel thread, or a process that has ended and was not waited for: neither has memory.
     NoMemory {
         name: String,
         zombie: bool,
@@ -64,19 +64,19 @@ pub(crate) struct Process {
     pub(crate) state: Option<ProcessState>,
     /// The environment at the start, or the reason why it cannot be read.
     pub(crate) environment: Result<Environment, String>,
-    /// The loaded runtime, if there is one, or the reason why that cannot be read.
+    /// The loaded runtime, if there is one, or the reason why it cannot be read.
     pub(crate) image: Result<Option<RuntimeImage>, String>,
-    /// Whether its paths mean other files than those of this process; `None` without permission.
+    /// Whether its paths refer to other files than those of this process; `None` without permission.
     pub(crate) has_own_files: Option<bool>,
-    /// Whether the path of the folder of its socket means another folder here, or none.
+    /// Whether the path of its socket's folder refers to another folder here, or to none.
     pub(crate) has_own_tmpdir: bool,
     /// Whether the folder of its socket exists; `None` without permission.
     pub(crate) tmpdir_exists: Option<bool>,
-    /// The mount point of the read-only file system that this folder is in.
+    /// The mount point of the read-only file system that contains this folder.
     pub(crate) read_only: Option<String>,
     /// The sockets of its network namespace that are bound to a path.
     pub(crate) sockets: Vec<UnixSocket>,
-    /// Diagnostic sockets of its pid in the same folder whose start time is another one.
+    /// Diagnostic sockets with its pid in the same folder and another start time.
     pub(crate) stale_sockets: usize,
     pub(crate) startup: Startup,
     pub(crate) createdump: Option<Hazard>,
@@ -84,7 +84,7 @@ pub(crate) struct Process {
     pub(crate) answer: Answer,
 }
 
-/// The outcome of asking a runtime for its ProcessInfo.
+/// The outcome of a ProcessInfo request.
 pub(crate) enum Answer {
     NotAsked,
     Answered { info: Option<ProcessInfo>, after: Duration },
@@ -132,12 +132,13 @@ impl Process {
         let environment = Environment::read(pid);
         let tmpdir = environment.as_ref().map_or_else(|_| "/tmp".into(), Environment::tmpdir);
         let endpoint = dipc_transport::find(pid).map_err(Arc::new);
-        // Before the request, whose own connection would be among them.
+        // Before the request, whose own connection would be included.
         let sockets = unix_sockets::read(pid);
         let before = dipc_transport::process_state(pid).ok();
         let answer = endpoint.as_ref().map_or(Answer::NotAsked, |endpoint| Answer::of(endpoint, timeouts));
         let state = match answer {
-            // It may have been stopped meanwhile; a signal also takes a moment until all threads have stopped.
+            // It may have been stopped meanwhile; a signal also takes a moment until all threads have
+            // stopped.
             Answer::Failed(_) if !before.as_ref().is_some_and(ProcessState::is_unresponsive) => {
                 dipc_transport::process_state(pid).ok()
             }
@@ -194,12 +195,12 @@ impl Process {
         }
     }
 
-    /// Returns the loaded runtime, where that can be read.
+    /// Returns the loaded runtime, if it can be read.
     pub(crate) fn image(&self) -> Option<&RuntimeImage> {
         self.image.as_ref().ok()?.as_ref()
     }
 
-    /// Returns the version of its runtime: as it reports it, else as its files have it.
+    /// Returns the version of its runtime: the reported one, otherwise the one in its files.
     pub(crate) fn version(&self) -> Option<String> {
         let reported =
             self.info().and_then(|info| info.clr_version.clone()).filter(|version| !version.is_empty());
@@ -234,7 +235,7 @@ fn has_own_files(pid: u32) -> Option<bool> {
     Some(namespaces.0 != namespaces.1 || roots.0 != roots.1)
 }
 
-/// Returns whether a path means this file or folder here.
+/// Returns whether a path refers to this file or folder here.
 fn is_file_here(metadata: &fs::Metadata, path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -248,7 +249,8 @@ fn is_file_here(metadata: &fs::Metadata, path: &Path) -> bool {
     }
 }
 
-/// Counts the sockets with its pid in its folder whose start time is another one; none where its own start time is not known.
+/// Counts the sockets with its pid in its folder and another start time; none if its own start time is not
+/// known.
 fn stale_sockets(view: &ProcessView, tmpdir: &Path, status: &ProcStatus, start_key: Option<u64>) -> usize {
     let Some(start_key) = start_key else { return 0 };
     let Some(entries) = view.locate(tmpdir).ok().and_then(|path| fs::read_dir(path).ok()) else { return 0 };
@@ -260,7 +262,8 @@ fn stale_sockets(view: &ProcessView, tmpdir: &Path, status: &ProcStatus, start_k
 mod tests {
     use super::*;
 
-    /// Of the socket itself `find` may say that it was made by another, or that it is none: it is not stale for that.
+    /// `find` may report that the socket itself was made by another process, or is not a socket: that does
+    /// not make it stale.
     #[test]
     fn sockets_of_another_start_time_are_stale() {
         let pid = std::process::id();

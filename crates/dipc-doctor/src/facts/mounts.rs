@@ -1,9 +1,9 @@
-//! `/proc/PID/mountinfo`: read-only file systems, as containers with a read-only root have them.
+//! `/proc/PID/mountinfo`: read-only file systems, as in containers with a read-only root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Returns the mount point of the read-only file system that `path` is in, if it is in one.
+/// Returns the mount point of the read-only file system that contains `path`, if there is one.
 pub(super) fn read_only_above(pid: u32, path: &Path) -> Option<String> {
     let mounts = fs::read(format!("/proc/{pid}/mountinfo")).ok()?;
     read_only_in(&String::from_utf8_lossy(&mounts), path)
@@ -11,7 +11,7 @@ pub(super) fn read_only_above(pid: u32, path: &Path) -> Option<String> {
 
 pub(super) fn read_only_in(mounts: &str, path: &Path) -> Option<String> {
     let above = mounts.lines().filter_map(Mount::parse).filter(|mount| path.starts_with(&mount.point));
-    // The innermost one; of several at the same place the last one hides the others.
+    // The innermost mount; of several at the same place the last one hides the others.
     let mount = above.max_by_key(|mount| mount.point.as_os_str().len())?;
     mount.read_only.then(|| mount.point.display().to_string())
 }

@@ -1,4 +1,5 @@
-//! The file of a runtime or of a program: the symbols that it exports, and texts in it. The process chooses the file.
+//! The file of a runtime or of a program: its exported symbols, and texts in it. The process chooses the
+//! file.
 
 use std::cell::Cell;
 use std::io::{BufReader, Read, Seek};
@@ -22,7 +23,8 @@ impl LinkedRuntime {
         let cache = ReadCache::new(program);
         let budget = Cell::new(BUDGET);
         let data = Budgeted { data: &cache, budget: &budget };
-        // Symbols are read one by one, and large programs export tens of thousands; their names are read at once.
+        // Symbols are read one by one, and large programs export tens of thousands; their names are read
+        // together.
         if !may_export_runtime(data) {
             return None;
         }
@@ -62,11 +64,11 @@ fn dynamic_names<'a, Elf: FileHeader<Endian = Endianness>>(data: impl ReadRef<'a
     sections.section(symbols.link(endian)).ok()?.data(endian, data).ok()
 }
 
-/// The number of bytes that are read of a program: its tables of sections and symbols, and names.
+/// The most bytes that are read from a program: its tables of sections and symbols, and names.
 const BUDGET: u64 = 64 << 20;
 
-/// The bytes of a program up to a budget. The cache keeps all that was read, and the file says how long its tables are, also one
-/// whose length is that of a hole.
+/// The bytes of a program up to a budget. The cache keeps everything that was read, and the file states the
+/// length of its tables, even of one that lies in a hole.
 #[derive(Clone, Copy)]
 struct Budgeted<'a, R> {
     data: R,
@@ -103,7 +105,7 @@ impl<'a, R: ReadRef<'a>> ReadRef<'a> for Budgeted<'a, R> {
 #[derive(Default)]
 pub(crate) struct Markers {
     pub(crate) version: Option<String>,
-    /// Whether the file has the beginning of the name of a diagnostic socket.
+    /// Whether the file contains the prefix of a diagnostic socket's name.
     pub(crate) has_port: bool,
 }
 
@@ -134,8 +136,8 @@ impl Markers {
     }
 }
 
-/// Returns the version in `@(#)Version 9.0.124.61010 @Commit…`, whose third number is the patch times 100 plus the year. .NET
-/// Core 3.1 is 4.700, older ones are 4.6.
+/// Returns the version in `@(#)Version 9.0.124.61010 @Commit…`, whose third number is the patch times 100
+/// plus the year. .NET Core 3.1 is 4.700, older ones are 4.6.
 fn version_in(bytes: &[u8]) -> Option<String> {
     let start = memmem::find(bytes, Markers::VERSION)? + Markers::VERSION.len();
     let text = bytes.get(start..)?;
@@ -166,7 +168,7 @@ mod tests {
         assert_eq!(LinkedRuntime::find(Cursor::new(b"#!/bin/sh\n")), None);
     }
 
-    /// A file that ends with a hole.
+    /// A file that ends in a hole.
     struct Sparse {
         file: Cursor<Vec<u8>>,
         hole: usize,
@@ -191,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Each name was a read of its own, in each process.
+    /// Each name used to be a separate read, in each process.
     #[test]
     fn the_symbols_of_a_large_program_without_a_runtime_are_not_read_one_by_one() {
         let names: Vec<_> = (0..20_000).map(|number| format!("_ZN4node6Buffer{number}Ev")).collect();

@@ -1,4 +1,4 @@
-//! The search for processes with a runtime among all of a machine.
+//! The search for processes with a runtime among all processes of a machine.
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
@@ -19,7 +19,7 @@ pub(crate) struct RuntimeSearch {
 impl RuntimeSearch {
     /// Returns whether a process is seen to have a runtime.
     pub(crate) fn has_runtime(&mut self, pid: u32) -> bool {
-        // The kernel takes many times as long for the mapped files of a large program as for this line.
+        // For a large program, the kernel takes many times longer for the mapped files than for this line.
         let mut stat = [0; 1024];
         let file = File::open(format!("/proc/{pid}/stat"));
         let Ok(length) = file.and_then(|mut file| file.read(&mut stat)) else { return false };
@@ -52,12 +52,12 @@ fn has_library(pid: u32) -> bool {
     read.is_ok() && found
 }
 
-/// SIGFPE (8) and SIGSEGV (11). CoreCLR, NativeAOT and Mono throw `DivideByZeroException` and `NullReferenceException` from them: each
-/// catches both from its start on, before it runs managed code.
+/// SIGFPE (8) and SIGSEGV (11). CoreCLR, NativeAOT and Mono throw `DivideByZeroException` and
+/// `NullReferenceException` from them: each catches both from its start on, before it runs managed code.
 const RUNTIME_SIGNALS: u64 = 1 << (8 - 1) | 1 << (11 - 1);
 
-/// Returns the signals with a handler, bit 0 for signal 1: field 34 of `/proc/PID/stat`. The second field is the name of the process
-/// in parentheses, which may have parentheses itself.
+/// Returns the signals with a handler, bit 0 for signal 1: field 34 of `/proc/PID/stat`. The second field is
+/// the name of the process in parentheses, which may have parentheses itself.
 fn caught_signals(stat: &[u8]) -> Option<u64> {
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
@@ -81,7 +81,8 @@ fn identity(_: &Metadata) -> Option<(u64, u64)> {
 mod tests {
     use super::*;
 
-    /// Lines of real processes: .NET Core 3.1, .NET 9, one that waits to be resumed, NativeAOT and Mono; `node`, and a shell.
+    /// Lines of real processes: .NET Core 3.1, .NET 9, one that waits to be resumed, NativeAOT and Mono;
+    /// `node`, and a shell.
     #[test]
     fn every_runtime_catches_the_signals_and_few_other_programs_do() {
         let stat = |caught: u64| {
@@ -108,7 +109,7 @@ mod tests {
         let own = std::process::id();
         assert_eq!(search.linked_runtime(own), None);
         let known = search.programs.len();
-        // A result that the file does not give shows that the file was not read again.
+        // The file does not give this result, so returning it shows that the file was not read again.
         for runtime in search.programs.values_mut() {
             *runtime = Some(LinkedRuntime::NativeAot);
         }

@@ -5,7 +5,8 @@ const SYMBOL: usize = 24;
 /// The size of the file's header, and of a section's.
 const HEADER: usize = 64;
 
-/// Returns a program that exports these symbols. Its table of symbols is at the end, and goes on for `missing` bytes.
+/// Returns a program that exports these symbols. Its symbol table is at the end, and continues for `missing`
+/// bytes.
 pub(crate) fn elf(names: &[&str], missing: usize) -> Vec<u8> {
     let (mut strings, mut symbols) = (vec![0], vec![0; SYMBOL]);
     for name in names {
@@ -20,7 +21,8 @@ pub(crate) fn elf(names: &[&str], missing: usize) -> Vec<u8> {
     // Magic, 64 bits, little-endian, version 1.
     let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
     elf.resize(16, 0);
-    // A shared object for x86-64, version 1, without an entry point and segments; the sections' headers follow this one.
+    // A shared object for x86-64, version 1, without an entry point and segments; the sections' headers
+    // follow this one.
     for (value, size) in [(3, 2), (62, 2), (1, 4), (0, 8), (0, 8), (HEADER, 8), (0, 4)] {
         put(&mut elf, value, size);
     }

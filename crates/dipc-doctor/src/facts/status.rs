@@ -9,11 +9,11 @@ pub(crate) struct ProcStatus {
     pub(crate) name: String,
     /// The process that this thread belongs to; its own id for the first thread.
     pub(crate) process: u32,
-    /// The effective user, where that is known.
+    /// The effective user, if it is known.
     pub(crate) uid: Option<u32>,
-    /// The pid in the innermost namespace; another one than here in a container.
+    /// The pid in the innermost namespace; in a container it differs from the pid here.
     pub(crate) inner_pid: u32,
-    /// Kernel threads and zombies have none.
+    /// Kernel threads and zombies have no memory.
     pub(crate) has_memory: bool,
     pub(crate) is_zombie: bool,
 }
@@ -23,7 +23,7 @@ impl ProcStatus {
         Self::read_file(&format!("/proc/{pid}/status"))
     }
 
-    /// Returns the little that is known of a process on a system without `/proc`.
+    /// Returns the few known facts about a process on a system without `/proc`.
     pub(crate) fn without_proc(pid: u32) -> Option<Self> {
         let name = dipc_transport::process_name(pid).ok()?;
         Some(Self { name, process: pid, uid: None, inner_pid: pid, has_memory: true, is_zombie: false })
@@ -48,7 +48,7 @@ impl ProcStatus {
             process,
             // Real, effective, saved, file system.
             uid: numbers("Uid").and_then(|mut uids| uids.nth(1)?.ok()),
-            // From the outermost namespace that we see to the innermost.
+            // From the outermost visible namespace to the innermost.
             inner_pid: numbers("NSpid").and_then(Iterator::last).and_then(Result::ok).unwrap_or(process),
             has_memory: field("VmSize").is_some(),
             is_zombie: field("State").is_some_and(|state| state.starts_with(['Z', 'X'])),
@@ -56,7 +56,7 @@ impl ProcStatus {
     }
 }
 
-/// Returns all visible pids, rising.
+/// Returns all visible pids, in rising order.
 pub(crate) fn pids() -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids: Vec<_> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();

@@ -1,5 +1,5 @@
-//! `/proc/PID/net/unix`: the sockets of a network namespace, by the path at which each was bound, and their accepted connections.
-//! A socket is listed also when its file was removed.
+//! `/proc/PID/net/unix`: the sockets of a network namespace, by the path at which each was bound, and their
+//! accepted connections. A socket stays in the list when its file is removed.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -40,7 +40,7 @@ pub(super) fn parse(line: &str) -> Option<UnixSocket> {
         }
         rest = after;
     }
-    // Those of the abstract namespace begin with '@' and have no file.
+    // Sockets of the abstract namespace begin with '@' and have no file.
     let path = Path::new(rest).to_path_buf();
     (!rest.is_empty() && !rest.starts_with('@')).then_some(UnixSocket { path, listens: flags & LISTENS != 0 })
 }
