@@ -1,4 +1,4 @@
-//! Lists the diagnostic endpoints of this machine, and with `-v` the skipped files with the reasons.
+//! Lists the diagnostic endpoints of this machine, and with `-v` the skipped files and the reasons.
 
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! A diagnostic port that any number of runtimes may connect to: `port ADDRESS`, and start programs with
-//! `DOTNET_DiagnosticPorts=ADDRESS`. Prints connections, their first bytes and their ends, until its standard input ends.
+//! `DOTNET_DiagnosticPorts=ADDRESS`. Prints connections, their first bytes and their ends, until its standard
+//! input ends.
 
 use std::io::Read as _;
 use std::process::ExitCode;

@@ -7,8 +7,8 @@ use crate::Error;
 
 /// The address of a diagnostic port.
 ///
-/// Every kind can be named on every system; one that the system does not have is refused with
-/// [`Error::Unsupported`] when it is used.
+/// Every kind can be named on every system; using one that the system does not have fails with
+/// [`Error::Unsupported`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Address {
@@ -16,14 +16,14 @@ pub enum Address {
     Unix(PathBuf),
     /// A named pipe of this Windows machine: its name after `\\.\pipe\`.
     Pipe(String),
-    /// A TCP endpoint, as `dotnet-dsrouter` and forwarded ports have it. Its peer is not known.
+    /// A TCP endpoint, such as `dotnet-dsrouter` or a forwarded port. Its peer is not known.
     Tcp(TcpAddress),
 }
 
 /// A TCP address: of this machine's loopback interface, unless another one was allowed explicitly.
 ///
-/// The protocol has neither passwords nor encryption, and a client of a diagnostic port can make the process run
-/// its code.
+/// The protocol has neither passwords nor encryption, and a client of a diagnostic port can make the process
+/// run its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TcpAddress(SocketAddr);
 
@@ -67,9 +67,10 @@ impl TcpAddress {
 const PIPES: &str = r"\\.\pipe\";
 
 impl Address {
-    /// Parses an address as users write it: `127.0.0.1:9000`, `[::1]:9000` or `localhost:9000` is TCP, `\\.\pipe\name`
-    /// is a named pipe, and anything else is a path (on Windows: the name of a pipe). No name but `localhost` is
-    /// resolved. A socket whose file name looks like a TCP address can be given as `./127.0.0.1:9000`.
+    /// Parses an address in user notation: `127.0.0.1:9000`, `[::1]:9000` or `localhost:9000` is TCP,
+    /// `\\.\pipe\name` is a named pipe, and anything else is a path (on Windows: the name of a pipe).
+    /// `localhost` is the only name that is resolved. A socket whose file name looks like a TCP address can
+    /// be given as `./127.0.0.1:9000`.
     ///
     /// # Errors
     /// [`Error::NotLoopback`] for a TCP address that `reach` does not allow.
@@ -97,7 +98,8 @@ impl Address {
     }
 }
 
-/// Returns the name after `\\.\pipe\`, a prefix in which Windows ignores case and accepts both kinds of slashes.
+/// Returns the name after `\\.\pipe\`. For this prefix Windows ignores case and accepts both kinds of
+/// slashes.
 fn pipe_name(text: &str) -> Option<&str> {
     let (prefix, name) = text.split_at_checked(PIPES.len())?;
     prefix.replace('/', r"\").eq_ignore_ascii_case(PIPES).then_some(name)

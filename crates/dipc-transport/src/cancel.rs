@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::{Address, Error, Operation};
 
-/// A handle that ends a pending `read`, `write_all`, `accept` or [`Hub::next`](crate::Hub::next) from another thread, and every later
-/// one.
+/// A handle that ends a pending `read`, `write_all`, `accept` or [`Hub::next`](crate::Hub::next) from another
+/// thread, and every later one.
 #[derive(Clone)]
 pub struct Canceller(Arc<Cancel>);
 
@@ -16,7 +16,7 @@ struct Cancel {
     waker: Arc<dyn Wake>,
 }
 
-/// A way to wake a thread that waits, so that it checks its conditions again.
+/// A way to wake a waiting thread, so that it checks its conditions again.
 pub(crate) trait Wake: Send + Sync {
     fn wake(&self);
 }
@@ -34,18 +34,18 @@ impl Canceller {
         Self(Arc::new(Cancel { cancelled: AtomicBool::new(false), waker }))
     }
 
-    /// Returns a canceller for a wait of the caller's own: it checks [`is_cancelled`](Self::is_cancelled) whenever `wake` makes it look
-    /// again.
+    /// Returns a canceller for a wait of the caller's own: the wait has to check
+    /// [`is_cancelled`](Self::is_cancelled) each time that `wake` is called.
     pub fn waking(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self::new(Arc::new(WakeFn(wake)))
     }
 
-    /// Returns a canceller that was not used yet, with the same waker. Spurious wakes do no harm.
+    /// Returns an unused canceller with the same waker. Spurious wakes do no harm.
     pub(crate) fn renewed(&self) -> Self {
         Self::new(Arc::clone(&self.0.waker))
     }
 
-    /// Returns whether [`Canceller::cancel`] was called since the last call of this.
+    /// Returns whether [`Canceller::cancel`] was called since the last call of `take`.
     pub(crate) fn take(&self) -> bool {
         self.0.cancelled.swap(false, Ordering::AcqRel)
     }
@@ -77,7 +77,7 @@ pub(crate) enum Interruption {
 }
 
 impl Interruption {
-    /// Converts to an error. For a time-out the state of `peer` is read now.
+    /// Converts to an error. For a time-out, the state of `peer` is read now.
     pub(crate) fn into_error(self, operation: Operation, address: &Address, peer: Option<u32>) -> Error {
         let address = address.clone();
         match self {

@@ -5,7 +5,7 @@ use crate::{Address, Deadline, Error, Operation, PeerCheck, PeerCredentials};
 
 /// A connection to a diagnostic port, or from a client of one.
 ///
-/// Nothing is buffered: each read returns what the system has. Dropping it closes it.
+/// Nothing is buffered: each read returns the bytes that the system has. Dropping it closes it.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) stream: sys::Stream,
@@ -16,9 +16,9 @@ pub struct Connection {
 impl Connection {
     /// Connects to `address` and checks the process that listens there.
     ///
-    /// Where the listener's queue is full, or all instances of the pipe are busy, the attempt is repeated until the
-    /// deadline. With [`PeerCheck::Process`] the socket's file is opened once, and that file is both checked
-    /// and connected to: a link, or a file of another user, is refused.
+    /// If the listener's queue is full, or all instances of the pipe are busy, the attempt is repeated until
+    /// the deadline. With [`PeerCheck::Process`] the socket's file is opened once, and that file is both
+    /// checked and connected to: a link, or a file of another user, is refused.
     pub fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Self, Error> {
         Connector::new(address.clone(), check).connect(deadline)
     }
@@ -38,8 +38,8 @@ impl Connection {
         (self.stream, self.address, self.peer)
     }
 
-    /// Reads the available bytes, waiting until the deadline for at least one. 0 is the end of the stream (or an
-    /// empty `buffer`).
+    /// Reads the available bytes, waiting until the deadline for at least one. 0 is the end of the stream (or
+    /// an empty `buffer`).
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
         self.stream
             .read(buffer, deadline)
@@ -84,9 +84,11 @@ impl Connection {
     }
 }
 
-/// A connection that is made in several steps: [`Connection::connect`] for a caller that has something else to do meanwhile.
+/// A connection that is made in several steps: [`Connection::connect`] for a caller that has other work in
+/// the meantime.
 ///
-/// A TCP connection takes a round trip. It goes on from one step to the next, so that each may be shorter than that.
+/// A TCP connection takes a round trip. It continues from one step to the next, so that each step may be
+/// shorter than that.
 #[derive(Debug)]
 pub struct Connector {
     address: Address,
@@ -96,16 +98,16 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Returns a connector of `address`, which has done nothing yet.
+    /// Creates an idle connector to `address`.
     pub fn new(address: Address, check: PeerCheck) -> Self {
         Self { address, check, tcp: None }
     }
 
-    /// Connects, or goes on with it, until the deadline.
+    /// Connects, or continues to connect, until the deadline.
     ///
     /// # Errors
-    /// Those of [`Connection::connect`]. After a time-out the next call goes on; after any other error, and after a connection, it
-    /// begins again.
+    /// Those of [`Connection::connect`]. After a time-out the next call continues; after any other error, and
+    /// after a connection, it starts again.
     pub fn connect(&mut self, deadline: Deadline) -> Result<Connection, Error> {
         let stream = match self.address {
             Address::Tcp(tcp) => {

@@ -2,8 +2,8 @@ use std::time::{Duration, Instant};
 
 /// The moment at which a step times out.
 ///
-/// One deadline can span several steps, which share the time. A step whose deadline is over still tries
-/// once and fails only where it would have to wait.
+/// One deadline can span several steps, which share the time. A step whose deadline is over still tries once,
+/// and fails only if it would have to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline(Option<Instant>);
 
@@ -28,7 +28,7 @@ impl Deadline {
         self.0
     }
 
-    /// Returns the time that is left, zero once it is over; `None` if there is no deadline.
+    /// Returns the remaining time, zero once it is over; `None` if there is no deadline.
     pub fn remaining(self) -> Option<Duration> {
         self.0.map(|instant| instant.saturating_duration_since(Instant::now()))
     }

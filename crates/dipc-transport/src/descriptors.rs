@@ -8,20 +8,21 @@ use crate::{Connection, Deadline, Error, Operation};
 pub struct Received {
     /// The number of bytes that were read; 0 is the end of the stream.
     pub bytes: usize,
-    /// The descriptors that came with them, in their order. They are not inherited by children.
+    /// The descriptors that came with them, in order. Children do not inherit them.
     pub descriptors: Vec<OwnedFd>,
-    /// Whether more of them came than the limit. Those beyond it are closed.
+    /// Whether more descriptors came than the limit. Those beyond it are closed.
     pub surplus: bool,
 }
 
-/// Open files, which only Unix domain sockets carry.
+/// Open files, which only Unix domain sockets can transfer.
 impl Connection {
-    /// Writes all of `bytes`, and `descriptors` with the first of them; at least one byte is needed, and
-    /// 253 descriptors are the most. The peer gets duplicates: they can be closed here as soon as this returns.
+    /// Writes all of `bytes`, and `descriptors` with the first of them; at least one byte is needed, and at
+    /// most 253 descriptors are allowed. The peer gets duplicates: they can be closed here as soon as this
+    /// returns.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a TCP connection; else as [`Connection::write_all`]. After an error it is not known
-    /// whether the descriptors were sent.
+    /// [`Error::Unsupported`] on a TCP connection; otherwise as for [`Connection::write_all`]. After an error
+    /// it is not known whether the descriptors were sent.
     pub fn send_with_descriptors(
         &mut self,
         bytes: &[u8],
@@ -38,12 +39,12 @@ impl Connection {
     }
 
     /// Reads as [`Connection::read`] does, and receives up to `limit` descriptors that come with the bytes.
-    /// Bytes and descriptors that were sent in different messages do not come in one.
+    /// Bytes and descriptors of different messages are returned separately.
     ///
     /// Descriptors beyond `limit` are closed, and so are all that arrive at a plain [`Connection::read`].
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a TCP connection; else as [`Connection::read`].
+    /// [`Error::Unsupported`] on a TCP connection; otherwise as for [`Connection::read`].
     pub fn receive_with_descriptors(
         &mut self,
         buffer: &mut [u8],

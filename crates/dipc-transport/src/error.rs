@@ -10,16 +10,16 @@ use crate::{Address, PeerCredentials, ProcessState, sys};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The process does not exist (any more).
+    /// The process does not exist, or no longer exists.
     #[error("process {pid}: there is no such process")]
     NoSuchProcess {
-        /// The pid that was asked for.
+        /// The requested pid.
         pid: u32,
     },
-    /// The process has no diagnostic socket in the directory where a runtime creates it.
+    /// The directory where a runtime creates its socket has none for the process.
     #[error("process {pid} ({name}): no diagnostic socket of it in {}", .directory.display())]
     NoEndpoint {
-        /// The pid that was asked for.
+        /// The requested pid.
         pid: u32,
         /// The name of the process.
         name: String,
@@ -54,26 +54,26 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// No file is at the address.
+    /// There is no file at the address.
     #[error("connect: {address}: there is no such socket")]
     NoSocket {
         /// The address.
         address: Address,
     },
-    /// No process listens on the socket: the one that made it has ended.
+    /// No process listens on the socket: its owner has ended.
     #[error("connect: {address}: nobody listens on this socket")]
     Stale {
         /// The address.
         address: Address,
     },
-    /// Another process than the expected one listens. Nothing was sent to it.
+    /// The listener is not the expected process. Nothing was sent to it.
     #[error("connect: {address}: expected process {pid}{} to listen there, found {found}", OfUser(*.uid))]
     PeerMismatch {
         /// The address.
         address: Address,
         /// The expected process.
         pid: u32,
-        /// Its user, on systems where the kernel reports a peer's.
+        /// Its user, on systems where the kernel reports a peer's user.
         uid: Option<u32>,
         /// The credentials of the listener.
         found: PeerCredentials,
@@ -85,7 +85,7 @@ pub enum Error {
         operation: Operation,
         /// The path.
         path: PathBuf,
-        /// The longest possible one, in bytes.
+        /// The longest allowed path, in bytes.
         limit: usize,
     },
     /// A TCP address beyond this machine.
@@ -94,7 +94,7 @@ pub enum Error {
         /// The address.
         address: SocketAddr,
     },
-    /// This system has no addresses of this kind, or the connection no such operation.
+    /// This system does not have addresses of this kind, or the connection does not have the operation.
     #[error("{operation}: {address}: not supported here")]
     Unsupported {
         /// The step that failed.
@@ -117,10 +117,10 @@ pub enum Error {
         address: Address,
         /// The time that this step waited.
         after: Duration,
-        /// The process that did not answer, where it is known.
+        /// The process that did not answer, if it is known.
         peer: Option<u32>,
-        /// The state of that process at the deadline, if it explains the time-out. Only where at least a quarter of a second was
-        /// waited, by one step or by several together.
+        /// The state of that process at the deadline, if it explains the time-out. Set only after a wait of
+        /// at least a quarter of a second, by one step or by several together.
         peer_state: Option<ProcessState>,
     },
     /// A [`Canceller`](crate::Canceller) ended it.
@@ -151,7 +151,8 @@ pub enum Error {
     },
 }
 
-/// The shortest wait after which the state of the peer is read: callers poll with shorter ones, many times a second.
+/// The shortest wait after which the state of the peer is read: callers poll with shorter ones, many times a
+/// second.
 const MIN_PROBED_WAIT: Duration = Duration::from_millis(250);
 
 struct OfUser(Option<u32>);
@@ -162,7 +163,8 @@ impl fmt::Display for OfUser {
     }
 }
 
-/// The state of a silent peer as the end of an error message: `; process 4711 is stopped`, or nothing where pid or state are not known.
+/// The state of a silent peer as the end of an error message: `; process 4711 is stopped`, or empty if pid or
+/// state are not known.
 #[derive(Debug, Clone, Copy)]
 pub struct PeerState<'a> {
     pid: Option<u32>,
@@ -216,7 +218,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Returns the state of a process that has been silent for so long, if it explains that.
+/// Returns the state of a process that has been silent for `after`, if the state explains the silence.
 fn state_after(peer: Option<u32>, after: Duration) -> Option<ProcessState> {
     let pid = peer.filter(|_| after >= MIN_PROBED_WAIT)?;
     sys::process_state(pid).ok().filter(ProcessState::is_unresponsive)
@@ -245,8 +247,8 @@ impl Error {
         Self::TimedOut { operation, address, after, peer, peer_state }
     }
 
-    /// Returns the error of the last of several steps that together took `elapsed`: a time-out has that time, and the state of the peer
-    /// that belongs to it. Other errors stay as they are.
+    /// Returns the error of the last of several steps that together took `elapsed`. A time-out gets that
+    /// time, and the peer's state for it. Other errors stay as they are.
     #[must_use]
     pub fn with_elapsed(mut self, elapsed: Duration) -> Self {
         if let Self::TimedOut { after, peer, peer_state, .. } = &mut self {
@@ -273,7 +275,8 @@ impl Error {
         matches!(self, Self::Disconnected { .. })
     }
 
-    /// Returns whether the endpoint cannot be reached: no process, no endpoint, no permission, or not the right peer.
+    /// Returns whether the endpoint cannot be reached: no process, no endpoint, no permission, or the wrong
+    /// peer.
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::NoSuchProcess { .. }
@@ -295,7 +298,7 @@ impl Error {
         }
     }
 
-    /// Returns advice for the user, where there is any.
+    /// Returns advice for the user, if there is any.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoEndpoint { .. } => {
@@ -335,7 +338,7 @@ mod tests {
     #[test]
     fn root_is_not_told_to_become_root() {
         assert!(permission_help(Some(1000)).contains("or as root"));
-        // Windows has no root.
+        // Windows has no root user.
         assert!(permission_help(None).ends_with("or as administrator"));
         let root = permission_help(Some(0));
         assert!(

@@ -10,30 +10,30 @@ use crate::{Address, Connection, Deadline, Error, Operation, PeerCredentials};
 /// A listener that watches all its connections in the thread that calls [`Hub::next`]: for thousands of
 /// runtimes that connect to a diagnostic port and then mostly wait.
 ///
-/// An idle connection costs one descriptor and some dozens of bytes. Its bytes can be read here without waiting;
-/// for a request it is taken out as an ordinary [`Connection`], and can be given back afterwards.
+/// An idle connection costs one descriptor and some dozens of bytes. Its bytes can be read here without
+/// waiting; for a request it is taken out as an ordinary [`Connection`], and can be returned afterwards.
 #[derive(Debug)]
 pub struct Hub {
-    // First, so that connections are closed before the watcher.
+    // Declared first, so that connections are closed before the watcher.
     connections: HashMap<usize, WatchedConnection>,
-    /// The number of connections of each process that is known.
+    /// The number of connections of each known process.
     process_lens: HashMap<u32, usize>,
     listener: ListeningSocket,
     address: Address,
     watcher: Watcher,
     wakes: Canceller,
-    /// The tokens that may be ready, each once, in the order in which they became so.
+    /// The tokens that may be ready, each once, in the order in which they became ready.
     candidates: VecDeque<usize>,
-    /// The number of candidates that are polled before the watcher is asked for others.
+    /// The number of candidates that are polled before the watcher is asked for more.
     round: usize,
     next_token: usize,
     /// The most connections at a time; `None` for no limit.
     limit: Option<usize>,
-    /// Whether a client may wait for `accept` that the limit kept out.
+    /// Whether a client may be waiting for `accept` because of the limit.
     is_accept_paused: bool,
 }
 
-/// One connection of a [`Hub`]. No two of a hub's connections ever have the same token.
+/// One connection of a [`Hub`]. Tokens of a hub are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(usize);
 
@@ -43,15 +43,17 @@ pub struct Token(usize);
 pub enum HubEvent {
     /// A client has connected.
     Accepted(Token),
-    /// Bytes can be read. It is reported again when more arrive, and when [`Hub::read`] has left some.
+    /// Bytes can be read. The event is repeated when more arrive, and when [`Hub::read`] has left some.
     Readable(Token),
-    /// The peer has closed, or died; bytes that it sent before were reported first. The connection is removed.
+    /// The peer has closed, or died; bytes that it sent before were reported first. The connection is
+    /// removed.
     Closed(Token),
     /// Another thread has called [`HubWaker::wake`], once or more.
     Woken,
 }
 
-/// A handle that makes [`Hub::next`] return, so that the thread of the hub can serve requests of other threads.
+/// A handle that makes [`Hub::next`] return, so that the thread of the hub can serve requests of other
+/// threads.
 #[derive(Debug, Clone)]
 pub struct HubWaker(Canceller);
 
@@ -62,7 +64,7 @@ impl HubWaker {
     }
 }
 
-/// A connection of the hub, with all that makes it a [`Connection`] again.
+/// A connection of the hub, with everything needed to make it a [`Connection`] again.
 #[derive(Debug)]
 struct WatchedConnection {
     socket: Socket,
@@ -102,8 +104,9 @@ impl Hub {
         }
     }
 
-    /// Accepts no more than `limit` connections at a time; others wait until one is closed. A caller that takes connections out
-    /// needs descriptors for these as well ([`raise_descriptor_limit`](crate::raise_descriptor_limit)).
+    /// Accepts at most `limit` connections at a time; others wait until one is closed. A caller that takes
+    /// connections out needs descriptors for these as well
+    /// ([`raise_descriptor_limit`](crate::raise_descriptor_limit)).
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = Some(limit);
         self.resume_accept();
@@ -112,8 +115,8 @@ impl Hub {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// [`Error::TimedOut`] if nothing happens until the deadline, [`Error::Cancelled`], and [`Error::Io`] where a
-    /// connection cannot be accepted, perhaps for lack of descriptors. It can be called again after each.
+    /// [`Error::TimedOut`] if nothing happens until the deadline, [`Error::Cancelled`], and [`Error::Io`] if
+    /// a connection cannot be accepted, perhaps for lack of descriptors. It can be called again after each.
     pub fn next(&mut self, deadline: Deadline) -> Result<HubEvent, Error> {
         let started = Instant::now();
         let mut has_waited = false;
@@ -133,7 +136,7 @@ impl Hub {
                 }
             }
             if !self.candidates.is_empty() {
-                // Connections that always have something to read would otherwise keep all others out.
+                // Connections that always have something to read would otherwise starve all others.
                 self.watch_until(Deadline::at(Instant::now()))?;
                 continue;
             }
@@ -170,7 +173,7 @@ impl Hub {
         self.candidates.push_back(token);
     }
 
-    /// Returns the event of a candidate, if it really has one.
+    /// Returns the event of a candidate, if it has one.
     fn poll_candidate(&mut self, token: usize) -> Result<Option<HubEvent>, Error> {
         if token == LISTENER {
             return self.accept();
@@ -198,9 +201,9 @@ impl Hub {
         }
         match self.listener.accept() {
             Ok(socket) => {
-                // There may be more, behind the other candidates.
+                // There may be more clients; the other candidates come first.
                 self.candidates.push_back(LISTENER);
-                // macOS and Windows have no credentials of a client that has left again.
+                // macOS and Windows have no credentials for a client that has already disconnected.
                 let Ok(peer) = socket.peer_credentials() else { return Ok(None) };
                 let token = self.add(socket, self.address.clone(), peer)?;
                 Ok(Some(HubEvent::Accepted(token)))
@@ -214,7 +217,8 @@ impl Hub {
                 Ok(None)
             }
             Err(error) => {
-                // Reported once, not at every call: it is tried again when a connection is closed.
+                // Reported once instead of at every call: accepting is tried again when a connection is
+                // closed.
                 self.is_accept_paused = true;
                 Err(self.failed(Interruption::Failed(error)))
             }
@@ -245,15 +249,15 @@ impl Hub {
         Some(watched)
     }
 
-    /// Makes the listener a candidate again, if the limit or an error kept it from being one.
+    /// Makes the listener a candidate again, if the limit or an error prevented that.
     fn resume_accept(&mut self) {
         if std::mem::take(&mut self.is_accept_paused) {
             self.candidates.push_back(LISTENER);
         }
     }
 
-    /// Reads the available bytes, without waiting: `Ok(None)` if there are none, or no such connection. 0 is the end, which
-    /// [`HubEvent::Closed`] reports as well.
+    /// Reads the available bytes, without waiting: `Ok(None)` if there are none, or there is no such
+    /// connection. 0 is the end, which [`HubEvent::Closed`] reports as well.
     pub fn read(&mut self, token: Token, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
         let Some(watched) = self.connections.get_mut(&token.0) else { return Ok(None) };
         match watched.socket.read(buffer) {

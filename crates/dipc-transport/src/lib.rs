@@ -1,17 +1,20 @@
 //! Discovery of .NET diagnostic ports, connections to them and listeners.
 //!
-//! This crate moves bytes and knows the peer; it does *not* know the meaning of the bytes (that is
-//! `dipc-wire`), and it starts no thread.
+//! This crate moves bytes and knows the peer; it does *not* know the meaning of the bytes (`dipc-wire` does),
+//! and it starts no threads.
 //!
-//! 1. [`discover`] and [`find`] turn processes into [`Endpoint`]s: the socket or pipe that a runtime opened, wherever its
-//!    own `TMPDIR`, mount namespace and pid namespace put it, and only if it belongs to that process.
+//! 1. [`discover`] and [`find`] turn processes into [`Endpoint`]s: the socket or pipe that a runtime opened,
+//!    wherever its own `TMPDIR`, mount namespace and pid namespace put it, and only if it belongs to that
+//!    process.
 //! 2. [`Connection::connect`] reaches an [`Address`] and checks the listener ([`PeerCheck`]) before a byte is
-//!    sent. Every step takes a [`Deadline`], and a [`Canceller`] ends a pending read or write from another thread.
-//!    Unix domain sockets also carry open files (`send_with_descriptors`).
+//!    sent. Every step takes a [`Deadline`], and a [`Canceller`] ends a pending read or write from another
+//!    thread. Unix domain sockets also carry open files (`send_with_descriptors`).
 //! 3. [`Listener`] accepts connections as a runtime (or a port server) does. A [`Hub`] does so for
 //!    thousands at once, in one thread.
-//! 4. [`open_regular`] and [`open_untrusted`] open files at paths from outside, and refuse everything but regular files.
-//! 5. [`process_state`] returns the state that keeps a process from answering; the error of a time-out has it as well.
+//! 4. [`open_regular`] and [`open_untrusted`] open files at paths from outside, and refuse everything except
+//!    regular files.
+//! 5. [`process_state`] returns the state that keeps a process from answering; the error of a time-out has it
+//!    as well.
 //!
 //! Unix domain sockets, Windows named pipes and TCP (loopback, unless more is allowed) share this API.
 //!

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::sys;
 
-/// The limit of open descriptors (sockets among them) of this process.
+/// The limit on open descriptors (including sockets) of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DescriptorLimit {
@@ -14,23 +14,23 @@ pub struct DescriptorLimit {
     pub now: Option<u64>,
 }
 
-/// The limit to set where the hard limit is unlimited: macOS refuses more.
+/// The value to set if the hard limit is unlimited: macOS refuses larger ones.
 const UNLIMITED: u64 = 10_240;
 
 /// The limit before it was raised for the first time.
 static BEFORE: OnceLock<u64> = OnceLock::new();
 
-/// Returns the number of descriptors that this process may have open (the soft limit of `RLIMIT_NOFILE`); `None` where there is no
-/// limit (Windows).
+/// Returns the number of descriptors that this process may have open (the soft limit of `RLIMIT_NOFILE`);
+/// `None` if there is no limit (Windows).
 pub fn descriptor_limit() -> Option<u64> {
     sys::descriptor_limits().and_then(|(current, _)| current)
 }
 
-/// Raises the number of descriptors that this process may have open to the largest possible one (the hard limit of
-/// `RLIMIT_NOFILE`), for thousands of connections. `None` where there is no such limit (Windows).
+/// Raises the number of descriptors that this process may have open to the largest possible one (the hard
+/// limit of `RLIMIT_NOFILE`), for thousands of connections. `None` if there is no such limit (Windows).
 ///
-/// Children inherit it, and one that uses `select` on descriptors above 1,023 fails: [`restore_descriptor_limit`] gives those that are
-/// started the former limit.
+/// Children inherit it, and a child that uses `select` on descriptors above 1,023 fails:
+/// [`restore_descriptor_limit`] starts children with the former limit.
 pub fn raise_descriptor_limit() -> io::Result<Option<DescriptorLimit>> {
     let Some((current, maximum)) = sys::descriptor_limits() else { return Ok(None) };
     let wanted = maximum.unwrap_or(UNLIMITED);
@@ -46,8 +46,8 @@ pub fn raise_descriptor_limit() -> io::Result<Option<DescriptorLimit>> {
     Ok(Some(DescriptorLimit { before, now }))
 }
 
-/// Has a program that is to be started begin with the limit of descriptors that this process had before [`raise_descriptor_limit`].
-/// Does nothing if that has not raised it.
+/// Makes a child program start with the limit of descriptors that this process had before
+/// [`raise_descriptor_limit`]. Does nothing if that has not raised it.
 pub fn restore_descriptor_limit(command: &mut Command) {
     if let Some((before, (_, maximum))) = BEFORE.get().zip(sys::descriptor_limits()) {
         sys::limit_child_descriptors(command, *before, maximum);

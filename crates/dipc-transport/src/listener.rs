@@ -2,8 +2,8 @@ use crate::cancel::Canceller;
 use crate::sys;
 use crate::{Address, Connection, Deadline, Error, Operation};
 
-/// A listening socket or pipe that only this user can connect to (a socket has mode 0600). Dropping it closes it, and
-/// removes a socket's file.
+/// A listening socket or pipe that only this user can connect to (a socket has mode 0600). Dropping it closes
+/// it, and removes a socket's file.
 ///
 /// A TCP port is the exception: any process that reaches it can connect.
 #[derive(Debug)]
@@ -13,8 +13,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at an address or path. A socket that a dead process left there is replaced; a living one, or another
-    /// kind of file, is [`Error::InUse`]. TCP port 0 is a free port of the system's choice.
+    /// Listens at an address or path. A socket left there by a dead process is replaced; a live one, or
+    /// another kind of file, is [`Error::InUse`]. TCP port 0 is a free port of the system's choice.
     pub fn bind(address: impl Into<Address>) -> Result<Self, Error> {
         let (acceptor, address) = sys::Acceptor::bind(&address.into())?;
         Ok(Self { acceptor, address })
@@ -27,7 +27,7 @@ impl Listener {
                 .acceptor
                 .accept(deadline)
                 .map_err(|interruption| interruption.into_error(Operation::Accept, &self.address, None))?;
-            // macOS and Windows have no credentials of a client that has left again.
+            // macOS and Windows have no credentials for a client that has already disconnected.
             if let Ok(connection) = Connection::new(stream, self.address.clone(), Operation::Accept) {
                 return Ok(connection);
             }

@@ -5,8 +5,8 @@ use crate::{Address, Error};
 
 /// The process that must listen at an address.
 ///
-/// `/tmp` is shared: any user can make a socket with the name of another process's endpoint. The kernel reports the process that
-/// listens, and the check is made after connecting and before anything is sent.
+/// `/tmp` is shared: any user can make a socket with the name of another process's endpoint. The kernel
+/// reports the process that listens, and the check is made after connecting and before anything is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PeerCheck {
@@ -14,7 +14,7 @@ pub enum PeerCheck {
     Any,
     /// One process, listening as its own user, as root, or as the user of this program.
     Process {
-        /// The pid as this program's pid namespace has it.
+        /// The pid in this program's pid namespace.
         pid: u32,
         /// The effective user id of the process.
         uid: u32,
@@ -28,12 +28,12 @@ pub enum PeerCheck {
 
 /// The peer of a connection, as the kernel reports it.
 ///
-/// For a client these are the credentials at the time of the peer's `listen`, for a server those at the time of
-/// the client's `connect`.
+/// For a client these are the credentials at the time of the peer's `listen`, for a server those at the time
+/// of the client's `connect`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerCredentials {
-    /// The process; `None` where it is not visible from this pid namespace, or the connection is a TCP one.
+    /// The process; `None` if it is not visible from this pid namespace, or the connection is a TCP one.
     pub pid: Option<u32>,
     /// Its effective user; `None` for named pipes and TCP.
     pub uid: Option<u32>,
@@ -80,8 +80,8 @@ impl PeerCheck {
     }
 }
 
-/// Returns whether a file of `uid` is trusted to be made by a process of `process_uid`: its own user could have
-/// made it, and root and the user of this process need no planted file.
+/// Returns whether a file of `uid` is trusted as made by a process of `process_uid`: its own user could have
+/// made it, and root and the user of this process do not need to plant a file.
 pub(crate) fn is_trusted(uid: u32, process_uid: u32) -> bool {
     uid == process_uid || uid == 0 || sys::effective_uid() == Some(uid)
 }

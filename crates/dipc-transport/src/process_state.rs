@@ -1,16 +1,16 @@
 use std::fmt;
 
-/// The state of a process, as far as it keeps the process from answering.
+/// The state of a process, as far as it prevents an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessState {
-    /// Nothing visible keeps it from answering.
+    /// No visible obstacle to an answer.
     Running,
     /// A signal (SIGSTOP, Ctrl-Z) has stopped it.
     Stopped,
     /// An attached debugger, or a similar tool, has stopped it.
     Traced {
-        /// The process that traces it, where it is visible.
+        /// The process that traces it, if it is visible.
         tracer: Option<u32>,
         /// The name of that process.
         name: Option<String>,
@@ -32,7 +32,7 @@ impl ProcessState {
         !matches!(self, Self::Running)
     }
 
-    /// Returns advice for the user, where there is any.
+    /// Returns advice for the user, if there is any.
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
             Self::Running | Self::Gone => return None,

@@ -13,7 +13,7 @@ const CANCEL: Token = Token(1);
 
 impl Wake for Waker {
     fn wake(&self) {
-        // The flag is set even where waking fails, and a waker fails only when the system is out of memory.
+        // The flag is set even if waking fails, and a waker fails only when the system is out of memory.
         let _ = Self::wake(self);
     }
 }
@@ -43,7 +43,7 @@ impl Readiness {
     }
 
     /// Repeats `attempt` until it no longer returns "would block". It is tried before the first wait, since
-    /// readiness is reported once, when it begins.
+    /// readiness is reported only once, when it begins.
     pub(crate) fn retry<T>(
         &mut self,
         deadline: Deadline,

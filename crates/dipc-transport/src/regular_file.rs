@@ -4,24 +4,26 @@ use std::path::Path;
 
 use crate::sys;
 
-/// Opens a regular file for reading. The type is checked first: opening a device can have effects, and opening a pipe waits.
+/// Opens a regular file for reading. The type is checked first: opening a device can have effects, and
+/// opening a pipe waits.
 ///
-/// On Linux the checked file itself is opened. On other Unixes the file is opened without waiting and checked again. On Windows
-/// reserved names, which open devices, are refused.
+/// On Linux the checked file itself is opened. On other Unixes the file is opened without waiting and checked
+/// again. On Windows reserved names, which open devices, are refused.
 ///
 /// # Errors
-/// Those of opening, and [`io::ErrorKind::InvalidInput`] for other than regular files.
+/// Those of opening, and [`io::ErrorKind::InvalidInput`] for files that are not regular.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     sys::open_regular(path)
 }
 
 /// Opens a regular file at an absolute path from an untrusted source, such as a recording.
 ///
-/// On Unix no automount point is entered, so that the path cannot mount anything. On Linux neither are `/proc` and `/sys`, where
-/// reading has effects as well. Links are followed under the same rules.
+/// On Unix no automount point is entered, so that the path cannot mount anything. On Linux `/proc` and `/sys`
+/// are not entered either, since reading there has effects as well. Links are followed under the same rules.
 ///
 /// # Errors
-/// As [`open_regular`], and [`io::ErrorKind::InvalidInput`] for a path through a folder that is not entered.
+/// As for [`open_regular`], and [`io::ErrorKind::InvalidInput`] for a path through a folder that is not
+/// entered.
 pub fn open_untrusted(path: &Path) -> io::Result<File> {
     if !path.is_absolute() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute"));
@@ -29,12 +31,12 @@ pub fn open_untrusted(path: &Path) -> io::Result<File> {
     sys::open_untrusted(path)
 }
 
-/// Returns the error for a file that exists and is not opened.
+/// Returns the error for a file that exists and is refused.
 pub(crate) fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
-/// Returns whether Windows opens a device by this file name, in any folder and with any ending.
+/// Returns whether Windows opens a device by this file name, in any folder and with any extension.
 #[cfg(any(windows, test))]
 pub(crate) fn is_device(name: &str) -> bool {
     const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
@@ -150,7 +152,7 @@ mod tests {
         for path in [&*link, Path::new("/proc/version"), Path::new("/sys/kernel/uevent_seqnum")] {
             assert_eq!(open_untrusted(path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         }
-        // What the user names is the user's to know.
+        // A path named by the user is the user's own choice.
         assert!(open_regular(Path::new("/proc/version")).is_ok());
     }
 
@@ -170,7 +172,8 @@ mod tests {
 
             let folder = tempfile::tempdir().unwrap();
             let (requests, kernel) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::NONBLOCK)?;
-            // The processes of the group would not trigger it: that of process 1 is not ours.
+            // Processes of the group would not trigger it, so it gets the group of process 1, which is not
+            // ours.
             let options = format!("fd={},pgrp=1,minproto=5,maxproto=5,indirect", kernel.as_raw_fd());
             let options = std::ffi::CString::new(options).unwrap();
             let flags = rustix::mount::MountFlags::empty();
@@ -213,7 +216,7 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         }
         assert!(!automount.is_asked());
-        // Whoever just opens such a path has it mounted, and waits.
+        // A plain open of such a path mounts it, and waits.
         let path = automount.folder.path().join("host.example/share/x.pdb");
         std::thread::spawn(move || File::open(path));
         let deadline = Instant::now() + Duration::from_secs(30);

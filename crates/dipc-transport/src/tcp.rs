@@ -9,7 +9,7 @@ use crate::cancel::Interruption;
 use crate::readiness::Readiness;
 use crate::{Address, Deadline, Error, Operation, TcpAddress};
 
-/// A connection that is being made.
+/// A connection attempt in progress.
 #[derive(Debug)]
 pub(crate) struct Connecting {
     address: Address,

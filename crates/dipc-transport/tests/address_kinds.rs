@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use dipc_transport::{Address, Canceller, Connection, Deadline, Error, Listener, Operation, PeerCheck};
 use tempfile::TempDir;
 
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The wait of tests that expect a time-out.
 const SHORT: Duration = Duration::from_millis(50);
@@ -58,7 +58,8 @@ fn pair(kind: Kind) -> (Connection, Connection, Place) {
     (client, listener.accept(patient()).unwrap(), place)
 }
 
-/// Asserts that `started` was long enough ago for a time-out of [`SHORT`], and not nearly as long as [`PATIENCE`].
+/// Asserts that `started` was long enough ago for a time-out of [`SHORT`], and not nearly as long as
+/// [`PATIENCE`].
 fn assert_timed_out(error: &Error, operation: Operation, started: Instant) {
     assert!(matches!(error, Error::TimedOut { operation: found, .. } if *found == operation), "{error:?}");
     assert!(error.is_timeout());
@@ -79,7 +80,7 @@ fn bytes_go_both_ways_and_the_end_is_zero(kind: Kind) {
     drop(server);
     assert_eq!(client.read(&mut buffer, patient()).unwrap(), 0);
     assert_eq!(client.read(&mut buffer, patient()).unwrap(), 0);
-    // Over TCP the other side's refusal has to arrive first.
+    // Over TCP the peer's refusal has to arrive first.
     let error = loop {
         match client.write_all(b"anybody?", patient()) {
             Ok(()) => thread::sleep(Duration::from_millis(1)),
@@ -192,11 +193,11 @@ fn a_pending_read_is_cancelled_from_another_thread(kind: Kind) {
     assert!(started.elapsed() < PATIENCE);
     cancelling.join().unwrap();
 
-    // It stays cancelled, even where something could be read or written.
+    // It stays cancelled, even if bytes could be read or written.
     server.write_all(b"more", patient()).unwrap();
     assert!(client.read(&mut [0; 8], patient()).unwrap_err().is_cancelled());
     assert!(client.write_all(b"more", patient()).unwrap_err().is_cancelled());
-    // Until it is renewed; the peer is not affected.
+    // Only renewing it ends that; the peer is not affected.
     let former = client.canceller();
     client.renew_canceller();
     former.cancel();
@@ -293,7 +294,7 @@ fn another_listener_than_the_expected_one_gets_no_byte(kind: Kind) {
     assert!(matches!(error, Error::PeerMismatch { .. }) && error.is_unreachable(), "{error:?}");
     match listener.accept(Deadline::after(SHORT)) {
         Ok(mut server) => assert_eq!(server.read(&mut [0; 8], patient()).unwrap(), 0),
-        // A client that closed its pipe before it was accepted is not accepted any more.
+        // A client that closed its pipe before it was accepted is no longer accepted.
         Err(error) => assert!(cfg!(windows) && error.is_timeout(), "{error:?}"),
     }
 }

@@ -12,7 +12,7 @@ use dipc_transport::{Address, Connection, Deadline, Error, Listener, Operation, 
 use socket2::{Domain, SockAddr, Socket, Type};
 use tempfile::TempDir;
 
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The wait of tests that expect a time-out.
 const SHORT: Duration = Duration::from_millis(50);
@@ -37,7 +37,8 @@ fn pair(path: &Path) -> (Connection, Connection) {
     (client, listener.accept(patient()).unwrap())
 }
 
-/// Asserts that `started` was long enough ago for a time-out of [`SHORT`], and not nearly as long as [`PATIENCE`].
+/// Asserts that `started` was long enough ago for a time-out of [`SHORT`], and not nearly as long as
+/// [`PATIENCE`].
 fn assert_timed_out(error: &Error, operation: Operation, started: Instant) {
     assert!(matches!(error, Error::TimedOut { operation: found, .. } if *found == operation), "{error:?}");
     assert!(error.is_timeout());

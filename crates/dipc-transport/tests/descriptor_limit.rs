@@ -1,4 +1,4 @@
-//! The limit of descriptors of children. Alone in its process, whose limit it changes.
+//! The limit of descriptors of children. Alone in its process, since it changes the limit.
 #![cfg(unix)]
 
 use std::process::Command;
@@ -25,7 +25,7 @@ fn a_child_begins_with_the_limit_from_before_it_was_raised() {
     assert_eq!((raised.before, raised.now), (Some(BEFORE), descriptor_limit()));
     let now = raised.now.unwrap();
     assert!(now > BEFORE, "{raised:?}");
-    // A second time there is nothing to raise, and the limit before is still known.
+    // The second time there is nothing to raise, and the former limit is still known.
     assert_eq!(raise_descriptor_limit().unwrap(), Some(raised));
     assert_eq!(limit_of_child(|_| ()), now);
     assert_eq!(limit_of_child(restore_descriptor_limit), BEFORE);

@@ -73,14 +73,14 @@ fn descriptors_beyond_the_limit_are_closed() {
     let all: Vec<BorrowedFd<'_>> = std::iter::repeat_n(file.as_fd(), 253).collect();
     let before = open_here(&name);
 
-    // More than the limit.
+    // More descriptors than the limit.
     client.send_with_descriptors(b"!", &all, patient()).unwrap();
     let received = server.receive_with_descriptors(&mut [0; 4], 2, patient()).unwrap();
     assert_eq!((received.bytes, received.descriptors.len(), received.surplus), (1, 2, true));
     assert_eq!(open_here(&name), before + 2);
     drop(received);
 
-    // As many as one message holds.
+    // The most that one message holds.
     client.send_with_descriptors(b"!", &all, patient()).unwrap();
     let received = server.receive_with_descriptors(&mut [0; 4], usize::MAX, patient()).unwrap();
     assert_eq!((received.descriptors.len(), received.surplus), (253, false));

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A process that does nothing, with a `TMPDIR` of its own.
+/// An idle process with a `TMPDIR` of its own.
 struct Idle {
     child: Child,
     folder: TempDir,
@@ -88,7 +88,7 @@ fn a_process_is_found_by_its_own_tmpdir() {
     assert_eq!(found.as_ref(), Some(&path));
     assert!(reason(&discovery, &path).is_none());
 
-    // This test listens there, not the process: it must not be talked to.
+    // The listener is this test, not the process, so connecting has to be refused.
     let error = endpoint.connect(Deadline::after(PATIENCE)).unwrap_err();
     assert!(matches!(error, Error::PeerMismatch { .. }), "{error:?}");
 
@@ -186,7 +186,7 @@ fn a_name_with_parentheses_and_spaces_does_not_hide_the_start_time() {
         .map(|folder| folder.join("cat"))
         .find(|path| path.exists())
         .unwrap();
-    // Longer than the part of a name that the kernel keeps, and cut after a space.
+    // Longer than the part of a name that the kernel keeps, and truncated after a space.
     let program = folder.path().join("a) R 1 (b 2) 3 of many parts");
     std::os::unix::fs::symlink(cat, &program).unwrap();
     let idle = Idle::run(program.as_ref());

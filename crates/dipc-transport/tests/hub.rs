@@ -5,7 +5,7 @@ use std::time::Duration;
 use dipc_transport::{Address, Connection, Deadline, Error, Hub, HubEvent, Operation, PeerCheck, Token};
 use tempfile::TempDir;
 
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(50);
 
@@ -55,7 +55,7 @@ fn a_connection_is_reported_from_its_beginning_to_its_end() {
     assert_eq!(next(&mut hub), HubEvent::Readable(token));
     let mut buffer = [0; 3];
     assert_eq!(hub.read(token, &mut buffer).unwrap(), Some(3));
-    // Bytes that are left are reported again.
+    // Remaining bytes are reported again.
     assert_eq!(next(&mut hub), HubEvent::Readable(token));
     assert_eq!(hub.read(token, &mut buffer).unwrap(), Some(2));
     assert_eq!(hub.read(token, &mut buffer).unwrap(), None);
@@ -106,7 +106,7 @@ fn a_busy_connection_does_not_starve_the_others() {
     assert_quiet(&mut hub);
     talker.write_all(&[0; BYTES], patient()).unwrap();
     assert_eq!(next(&mut hub), HubEvent::Readable(talking));
-    // From here on there is always something to read from the talker.
+    // From here on the talker always has bytes to read.
     other.write_all(b"x", patient()).unwrap();
     let _third = connect(&hub);
     let (mut is_heard, mut is_accepted) = (false, false);
@@ -134,7 +134,7 @@ fn a_client_that_leaves_before_it_is_accepted_does_not_block_the_next() {
     drop(connect(&hub));
     let _next = connect(&hub);
     let first = accepted(&mut hub);
-    // Linux accepts the first as well, and then says that it has gone; macOS does not name it.
+    // Linux accepts the first as well, and then reports that it has gone; macOS does not report it.
     let events: Vec<_> = (0..2).map_while(|_| hub.next(Deadline::after(SHORT)).ok()).collect();
     let is_accepted = |event: &HubEvent| matches!(event, HubEvent::Accepted(_));
     let both = events.contains(&HubEvent::Closed(first)) && events.iter().any(is_accepted);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use dipc_transport::{Deadline, Hub, HubEvent, raise_descriptor_limit};
 
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 fn patient() -> Deadline {
     Deadline::after(Duration::from_secs(60))
 }

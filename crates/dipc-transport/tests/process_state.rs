@@ -24,7 +24,7 @@ impl Victim {
         Self(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Starts `cat`, and waits until it is no copy of this process any more.
+    /// Starts `cat`, and waits until it is no longer a copy of this process.
     fn idle() -> Self {
         let mut victim = Self::start(Command::new("cat").arg("-"));
         victim.0.stdin.as_mut().unwrap().write_all(b"!").unwrap();
@@ -40,7 +40,7 @@ impl Victim {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
-    /// Waits until it is in a state, and returns that.
+    /// Waits until it is in an expected state, and returns that state.
     fn becomes(&self, expected: impl Fn(&ProcessState) -> bool) -> ProcessState {
         let started = Instant::now();
         loop {
@@ -95,12 +95,13 @@ fn a_child_named_createdump_is_a_dump() {
     assert!(state.to_string().contains(&createdump.to_string()), "{state}");
 }
 
-/// The kernel goes on accepting for the socket of a stopped runtime.
+/// The kernel continues to accept for the socket of a stopped runtime.
 #[test]
 fn a_time_out_has_the_state_of_the_peer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    // The peer of a socket is the process that called `listen`: it has to be the child itself, and this is a shell's only way.
+    // The peer of a socket is the process that called `listen`: it has to be the child itself, and this is a
+    // shell's only way.
     let python = Command::new("python3")
         .args(["-c", LISTEN])
         .arg(&path)
@@ -145,7 +146,7 @@ fn a_full_queue_has_the_state_of_the_peer_as_well() {
     let (pid, uid) = (std::process::id(), rustix::process::geteuid().as_raw());
     let check = PeerCheck::Process { pid, uid };
     let mut waiting = Vec::new();
-    // As many as the kernel accepts: the backlog and one more.
+    // As many as the kernel accepts: the backlog plus one.
     let error = loop {
         match Connection::connect(&(&path).into(), check, Deadline::after(SHORT)) {
             Ok(connection) => waiting.push(connection),
@@ -153,7 +154,7 @@ fn a_full_queue_has_the_state_of_the_peer_as_well() {
         }
         assert!(waiting.len() < 10_000);
     };
-    // This process is the one that does not accept: it runs, and its pid is in the error.
+    // The process that does not accept is this one: it runs, and its pid is in the error.
     assert!(
         matches!(&error, Error::TimedOut { peer, peer_state: None, .. } if *peer == Some(pid)),
         "{error:?}"
@@ -171,7 +172,7 @@ fn a_process_in_a_debugger_has_the_debuggers_name() {
         return;
     };
     let strace = Victim(strace);
-    // Attached, and letting it run: no state of its own.
+    // Attached, but letting it run: no state of its own.
     let started = Instant::now();
     let tracer = loop {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

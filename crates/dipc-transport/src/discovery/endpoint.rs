@@ -8,12 +8,13 @@ use crate::{Address, Connection, Deadline, Error, PeerCheck};
 pub struct Endpoint {
     /// The pid as seen from here.
     pub pid: u32,
-    /// The pid that the process itself sees; another one in a container.
+    /// The pid that the process itself sees; it differs in a container.
     pub namespace_pid: u32,
-    /// The start time in the socket's name ([`SocketName::key`](crate::SocketName)); 0 for pipes, whose names have none.
+    /// The start time in the socket's name ([`SocketName::key`](crate::SocketName)); 0 for pipes, whose names
+    /// do not have it.
     pub key: u64,
-    /// The socket, as reached from here: below `/proc/{pid}/root` where the process has its own mounts. On Windows the
-    /// pipe.
+    /// The socket, as reached from here: below `/proc/{pid}/root` if the process has its own mounts. On
+    /// Windows the pipe.
     pub path: PathBuf,
     /// The effective user of the process; `None` on Windows.
     pub uid: Option<u32>,
@@ -27,7 +28,7 @@ impl Endpoint {
         Address::from(&self.path)
     }
 
-    /// Returns the check that its own process listens there.
+    /// Returns a check that this process listens there.
     pub fn peer_check(&self) -> PeerCheck {
         match self.uid {
             Some(uid) => PeerCheck::Process { pid: self.pid, uid },
@@ -35,7 +36,7 @@ impl Endpoint {
         }
     }
 
-    /// Connects, and checks that it is this process that listens.
+    /// Connects, and checks that this process is the listener.
     pub fn connect(&self, deadline: Deadline) -> Result<Connection, Error> {
         Connection::connect(&self.address(), self.peer_check(), deadline)
     }

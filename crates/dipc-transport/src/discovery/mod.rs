@@ -1,8 +1,8 @@
 //! Discovery of endpoints by process.
 //!
-//! A runtime listens on `dotnet-diagnostic-{pid}-{key}-socket` in its `TMPDIR`. Going from the process to the one name
-//! that its socket must have, instead of from the names in a directory to processes, leaves no room for sockets that
-//! were left behind or planted.
+//! A runtime listens on `dotnet-diagnostic-{pid}-{key}-socket` in its `TMPDIR`. The search goes from the
+//! process to the one name that its socket must have, instead of from the names in a directory to processes.
+//! So stale and planted sockets are never found.
 
 mod endpoint;
 #[cfg(windows)]
@@ -31,8 +31,8 @@ pub use socket_name::SocketName;
 pub struct Discovery {
     /// The endpoints, by rising pid.
     pub endpoints: Vec<Endpoint>,
-    /// Processes, directories and sockets that were left out. Few matter to a user who finds the right process
-    /// among the endpoints.
+    /// Processes, directories and sockets that were left out. Few of them matter to a user who finds the
+    /// right process among the endpoints.
     pub skipped: Vec<Skipped>,
 }
 
@@ -48,13 +48,13 @@ pub struct Skipped {
     pub reason: SkipReason,
 }
 
-/// A reason why something was left out of a [`Discovery`].
+/// A reason why an item was left out of a [`Discovery`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SkipReason {
     /// The file or directory cannot be read.
     Unreadable(io::Error),
-    /// The environment of the process cannot be read, and there is no socket of it in the default directory.
+    /// The environment of the process cannot be read, and its socket is not in the default directory.
     EnvironmentUnreadable(io::Error),
     /// No process that is visible from here has the pid and start time of this socket: it was left behind.
     Stale,
@@ -65,7 +65,7 @@ pub enum SkipReason {
         /// The user of the process.
         uid: u32,
     },
-    /// The file has the right name and is no socket.
+    /// The file has the right name, but is not a socket.
     NotASocket,
 }
 
@@ -94,8 +94,9 @@ impl fmt::Display for Skipped {
 
 /// Finds the endpoints of all processes.
 ///
-/// The `TMPDIR`, the namespaces and the start time of each process are read; each directory is listed once. Processes may
-/// come and go meanwhile. Nothing is connected to. On Windows the pipes of the machine are listed.
+/// The `TMPDIR`, the namespaces and the start time of each process are read; each directory is listed once.
+/// Processes may come and go meanwhile. No connections are made. On Windows the pipes of the machine are
+/// listed.
 pub fn discover() -> Discovery {
     platform::discover()
 }
@@ -115,8 +116,8 @@ pub fn find(pid: u32) -> Result<Endpoint, Error> {
     platform::find(pid)
 }
 
-/// Returns the name of a process, as the existing tools show it: the program's file name where the kernel has cut it short, and
-/// on Windows without `.exe`.
+/// Returns the name of a process, as in the existing tools: the program's file name if the kernel has
+/// truncated it, and on Windows without `.exe`.
 pub fn process_name(pid: u32) -> Result<String, Error> {
     platform::process_name(pid)
 }
@@ -126,7 +127,7 @@ pub fn command_line(pid: u32) -> Result<Vec<OsString>, Error> {
     platform::command_line(pid)
 }
 
-/// Returns the start time of a process as the name of its socket has it ([`SocketName::key`]); 0 on Windows.
+/// Returns the start time of a process as in the name of its socket ([`SocketName::key`]); 0 on Windows.
 pub fn start_key(pid: u32) -> Result<u64, Error> {
     platform::start_key(pid)
 }
@@ -135,7 +136,7 @@ pub fn start_key(pid: u32) -> Result<u64, Error> {
 /// [`ProcessState::Gone`] are distinguished.
 ///
 /// # Errors
-/// [`Error::PermissionDenied`] or [`Error::Io`] where the system does not show the process.
+/// [`Error::PermissionDenied`] or [`Error::Io`] if the system does not show the process.
 pub fn process_state(pid: u32) -> Result<ProcessState, Error> {
     sys::process_state(pid).map_err(|error| process_error(pid, "stat", error))
 }

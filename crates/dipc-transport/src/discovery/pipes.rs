@@ -28,7 +28,7 @@ pub(super) fn discover() -> Discovery {
     discovery
 }
 
-/// The names of all pipes. Where the system does not list them (Wine), each name is tried.
+/// The names of all pipes. If the system does not list them (Wine), each name is tried.
 enum ExistingPipes {
     Listed(HashSet<OsString>),
     Unlisted,
@@ -37,7 +37,7 @@ enum ExistingPipes {
 fn existing_pipes() -> ExistingPipes {
     let Ok(entries) = fs::read_dir(PIPES) else { return ExistingPipes::Unlisted };
     let names: HashSet<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    // A machine without any pipe is one that does not show them.
+    // An empty list means that the machine does not show its pipes.
     if names.is_empty() { ExistingPipes::Unlisted } else { ExistingPipes::Listed(names) }
 }
 
@@ -62,7 +62,7 @@ fn endpoint(process: &Process) -> Endpoint {
     }
 }
 
-/// Returns the name as the existing tools show it.
+/// Returns the name as in the existing tools.
 fn name(process: &Process) -> String {
     let program = &process.program;
     match program.split_at_checked(program.len().saturating_sub(4)) {

@@ -7,8 +7,8 @@ use std::fmt;
 pub struct SocketName {
     /// The pid in the process's own pid namespace.
     pub pid: u32,
-    /// The start time of the process, which distinguishes it from earlier ones with the same pid: clock ticks since boot on
-    /// Linux, seconds since 1970 on macOS, 0 where the runtime could not determine it.
+    /// The start time of the process, which distinguishes it from earlier ones with the same pid: clock ticks
+    /// since boot on Linux, seconds since 1970 on macOS, 0 if the runtime could not determine it.
     pub key: u64,
 }
 

@@ -1,31 +1,32 @@
-//! The interface of the crate to the operating system. Every platform module has exactly these items, and all
+//! The crate's interface to the operating system. Every platform module has exactly these items, and all
 //! unsafe code of the workspace is here:
 //!
 //! - `Stream`: a connected stream. `read` and `write`, each until a deadline or a cancel, `peer_credentials`,
 //!   `canceller` and `renew_canceller`. `tcp(TcpStream, Readiness)` makes one of a TCP connection.
-//! - `connect(&Address, PeerCheck, Deadline)`: connects a stream to the system's own kind of address; `tcp` has the other.
+//! - `connect(&Address, PeerCheck, Deadline)`: connects a stream to the system's own kind of address; `tcp`
+//!   handles the other.
 //! - `Acceptor`: a bound listener. `bind`, `accept`, `canceller`; dropping it removes its file.
 //! - `effective_uid()`: the user of this process, if users have numbers.
 //! - `open_regular(path)` and `open_untrusted(path)`: files that are checked before they are opened.
 //! - `process_state(pid)`: the state of a process.
-//! - `descriptor_limits()` and `set_descriptor_limit`, where there is such a limit; `limit_child_descriptors`, for a program that is to
-//!   be started.
+//! - `descriptor_limits()` and `set_descriptor_limit`, if there is such a limit; `limit_child_descriptors`,
+//!   for a program before it is started.
 //!
 //! Unix also has the items that `discovery::sockets` uses:
 //!
 //! - `process_ids()`: the visible processes.
-//! - `Process`: `read(pid)` (`None` if there is none), `pid`, `namespace_pid`, `uid`, `name()`, `command_line()` and
-//!   `start_key()`, which the name of its socket holds.
+//! - `Process`: `read(pid)` (`None` if it does not exist), `pid`, `namespace_pid`, `uid`, `name()`,
+//!   `command_line()` and `start_key()`, which is part of its socket's name.
 //! - `NamespaceView`: `new()`; `socket_location(pid)`, the directory of the socket of a process: `directory`,
-//!   `listing_path()`, and `environment_error`, the reason why `TMPDIR` had to be guessed, if it had to; `namespace_pid(pid)`, where
-//!   it is known without reading the process's status.
+//!   `listing_path()`, and `environment_error`, the reason why `TMPDIR` had to be guessed, if it had to;
+//!   `namespace_pid(pid)`, if it is known without reading the process's status.
 //! - `SocketFile`: `open(path)`, `owner()` and `is_socket()`.
 //!
-//! and those that `hub` and `descriptors` use: `ListeningSocket`, `Socket`, `ReceivedRights`. Windows has those that
-//! `discovery::pipes` uses: `processes()`, `pipe_exists(name)`.
+//! and those that `hub` and `descriptors` use: `ListeningSocket`, `Socket`, `ReceivedRights`. Windows has
+//! those that `discovery::pipes` uses: `processes()`, `pipe_exists(name)`.
 
 #![allow(unsafe_code)]
-// All platforms share the signatures, which some do not need in full.
+// All platforms share the signatures, some of which are wider than a platform needs.
 #![allow(clippy::unnecessary_wraps, clippy::unused_self)]
 
 #[cfg(unix)]

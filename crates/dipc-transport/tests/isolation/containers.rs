@@ -11,7 +11,7 @@ fn a_process_in_a_container_is_found_in_its_own_tmpdir_and_reached() {
     if !is_root() {
         return;
     }
-    // A folder that is empty here; in there something is mounted over it.
+    // A folder that is empty here; in the container it is a mount point.
     let folder = tempfile::tempdir().unwrap();
     let mount = format!("mount -t tmpfs none {}", folder.path().display());
     let conditions = Conditions { in_namespaces_after: Some(&mount), ..Conditions::default() };

@@ -43,7 +43,7 @@ pub(crate) struct Conditions<'a> {
 }
 
 impl Listener {
-    /// Starts it; `None` where it cannot run, which is reported.
+    /// Starts it; `None` if it cannot run, which is reported.
     pub(crate) fn start(folder: impl AsRef<OsStr>, conditions: &Conditions<'_>) -> Option<Self> {
         let folder = folder.as_ref();
         let mut command = match conditions.in_namespaces_after {
@@ -90,7 +90,7 @@ impl Drop for Listener {
     }
 }
 
-/// Returns the endpoint whose path ends so, which `find` has to agree with.
+/// Returns the endpoint whose path has this suffix; `find` has to agree with it.
 pub(crate) fn endpoint_below(folder: &str) -> (Discovery, Option<Endpoint>) {
     let discovery = discover();
     let mut found = discovery.endpoints.iter().filter(|it| it.path.display().to_string().contains(folder));

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use dipc_transport::Deadline;
 
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 fn patient() -> Deadline {
     Deadline::after(Duration::from_secs(60))
 }
 
-/// Reports that a test did not run, past the test harness's capture; where the machine is meant to have everything, that is a
-/// failure.
+/// Reports that a test did not run, past the test harness's capture; if the machine is supposed to have
+/// everything, that is a failure.
 fn not_run(why: &str) {
     let required = std::env::var("DIPC_REQUIRE_RUNTIMES").is_ok_and(|it| !matches!(&*it, "" | "0" | "false"));
     let test = std::thread::current().name().unwrap_or("a test").to_owned();

@@ -48,7 +48,7 @@ fn another_process_that_listens_at_the_socket_is_reported_and_gets_nothing() {
     let listener = Listener::start(folder.path(), &conditions);
     let error = find(victim.id()).unwrap_err();
     let (discovery, endpoint) = endpoint_below(folder.path().to_str().unwrap());
-    // Also where it owns the file: the kernel knows the process that listens.
+    // Even if it owns the file: the kernel knows the process that listens.
     let path = folder.path().join(SocketName::new(victim.id(), key).to_string());
     let given = std::os::unix::fs::chown(&path, Some(0), None).map(|()| find(victim.id()));
     let found_out = given.unwrap().map(|endpoint| endpoint.connect(patient()));
@@ -76,7 +76,7 @@ fn a_replaced_socket_is_refused() {
     fs::rename(&endpoint.path, &aside).unwrap();
     let connect = || endpoint.connect(patient()).unwrap_err();
     assert!(matches!(connect(), Error::NoSocket { .. }), "{:?}", connect());
-    // A link is refused even where it leads to the right socket.
+    // A link is refused even if it leads to the right socket.
     symlink(&aside, &endpoint.path).unwrap();
     assert!(matches!(connect(), Error::NotASocket { .. }), "{:?}", connect());
     fs::remove_file(&endpoint.path).unwrap();
@@ -90,8 +90,8 @@ fn a_replaced_socket_is_refused() {
     assert_answers(endpoint.connect(patient()).unwrap());
 }
 
-/// Between checking a file and connecting to it there is time for a rename. The planted socket is one that the check of the
-/// peer accepts: a second socket of the same process.
+/// Between checking a file and connecting to it there is time for a rename. The planted socket is one that
+/// the check of the peer accepts: a second socket of the same process.
 #[test]
 fn a_path_that_changes_all_the_time_leads_to_the_checked_socket_only() {
     const TURNS: usize = 3000;
@@ -131,7 +131,7 @@ fn a_path_that_changes_all_the_time_leads_to_the_checked_socket_only() {
     assert_eq!(reached + refused, TURNS);
 }
 
-/// Starts a process with a pid of choice, as the kernel reuses them.
+/// Starts a process with a chosen pid, as the kernel reuses pids.
 fn process_with_pid(pid: u32, tmpdir: &TempDir) -> Option<std::process::Child> {
     let deadline = Instant::now() + Duration::from_secs(30);
     while Instant::now() < deadline {

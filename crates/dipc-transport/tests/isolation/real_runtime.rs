@@ -1,4 +1,4 @@
-//! A real .NET in a container, where `cargo xtask runtimes` set one up.
+//! A real .NET in a container, if `cargo xtask runtimes` has set one up.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::SocketName;
 
-/// The directories of the sockets of processes, each listed once by whatever path it is reached.
+/// The directories of the sockets of processes. Each is listed once, whichever path it is reached by.
 #[derive(Default)]
 pub(super) struct Directories {
     by_identity: HashMap<(u64, u64), SocketDirectory>,
@@ -61,7 +61,7 @@ impl Directories {
         unreadable
     }
 
-    /// Returns the sockets that belong to no process, by directory, pid and key.
+    /// Returns the sockets without a process, by directory, pid and key.
     pub(super) fn unclaimed(&self) -> Vec<PathBuf> {
         let mut directories: Vec<_> = self.by_identity.values().collect();
         directories.sort_unstable_by(|one, other| one.path.cmp(&other.path));
@@ -87,7 +87,7 @@ impl SocketDirectory {
         }
     }
 
-    /// Notes that a socket belongs to a process.
+    /// Records that a socket belongs to a process.
     pub(super) fn claim(&mut self, name: SocketName) {
         self.claimed.insert(name);
     }

@@ -5,19 +5,19 @@ use crate::peer::is_trusted;
 use crate::sys::{Process, SocketFile};
 use crate::{Endpoint, SkipReason, SocketName};
 
-/// A file at the path of a process's socket that is not trusted.
+/// An untrusted file at the path of a process's socket.
 pub(super) struct Rejection {
     pub(super) name: Option<SocketName>,
     pub(super) path: PathBuf,
     pub(super) reason: SkipReason,
 }
 
-/// Finds the socket of `process` in `directory` by its exact name. `Ok(None)`: there is none,
-/// or the process has ended.
+/// Finds the socket of `process` in `directory` by its exact name. `Ok(None)` if it does not exist, or the
+/// process has ended.
 pub(super) fn locate(process: &Process, directory: &Path) -> Result<Option<Endpoint>, Rejection> {
     let Ok(start_key) = process.start_key() else { return Ok(None) };
-    // A runtime that could not determine its start time uses 0. Only the check of the peer then distinguishes an old socket from
-    // a new one, so it is tried second.
+    // A runtime that could not determine its start time uses 0. Only the check of the peer can then
+    // distinguish an old socket from a new one, so that name is tried second.
     for key in [start_key, 0] {
         let name = SocketName { pid: process.namespace_pid, key };
         let path = directory.join(name.to_string());
@@ -43,7 +43,7 @@ pub(super) fn locate(process: &Process, directory: &Path) -> Result<Option<Endpo
     Ok(None)
 }
 
-/// Checks the file. Connecting checks again, the file that it then connects to.
+/// Checks the file. Connecting checks again, on the file that it then connects to.
 fn inspect(path: &Path, process: &Process) -> Result<(), SkipReason> {
     let file = SocketFile::open(path).map_err(SkipReason::Unreadable)?;
     if !is_trusted(file.owner(), process.uid) {

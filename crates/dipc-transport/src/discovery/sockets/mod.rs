@@ -38,12 +38,12 @@ impl Discovery {
     fn examine(&mut self, viewpoint: &NamespaceView, pid: u32, directories: &mut Directories) {
         let Some(location) = viewpoint.socket_location(pid) else { return };
         let directory = directories.open(&location.listing_path(), &location.directory);
-        // The status takes longer than the rest together, and most processes have no socket.
+        // The status takes longer than all other reads together, and most processes have no socket.
         let is_without = viewpoint.namespace_pid(pid).is_some_and(|it| !directory.may_hold(it));
         if is_without && location.environment_error.is_none() {
             return;
         }
-        // A process whose status is not readable is hidden on purpose, or has ended.
+        // A process whose status is unreadable is hidden on purpose, or has ended.
         let Ok(Some(process)) = Process::read(pid) else { return };
         let missing = if directory.may_hold(process.namespace_pid) {
             match locate::locate(&process, &location.directory) {

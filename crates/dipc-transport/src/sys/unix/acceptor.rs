@@ -38,7 +38,8 @@ struct BoundFile {
 }
 
 impl Acceptor {
-    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the one that the system chose.
+    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the one that the system
+    /// chose.
     pub(crate) fn bind(address: &Address) -> Result<(Self, Address), Error> {
         let (mut socket, bound) = ListeningSocket::bind(address)?;
         let readiness = Readiness::new(&mut socket.socket, Interest::READABLE)
@@ -100,7 +101,7 @@ impl ListeningSocket {
     fn bind_tcp(address: TcpAddress) -> io::Result<(Self, Address)> {
         let address = address.socket_address();
         let socket = Socket::new(Domain::for_address(address))?;
-        // Otherwise the port could not be used again for minutes after its connections have ended.
+        // Otherwise the port could not be reused for minutes after its connections have ended.
         socket.inner().set_reuse_address(true)?;
         socket.inner().bind(&SockAddr::from(address))?;
         socket.inner().listen(BACKLOG)?;
@@ -108,11 +109,12 @@ impl ListeningSocket {
         Ok((Self { socket, file: None }, Address::Tcp(TcpAddress::anywhere(bound))))
     }
 
-    /// Accepts a client. One that has left again is an error of the kind `ConnectionAborted`; others may wait behind it.
+    /// Accepts a client. A client that has already disconnected is an error of the kind `ConnectionAborted`;
+    /// others may be waiting in the queue.
     pub(crate) fn accept(&mut self) -> io::Result<Socket> {
         let socket = platform::accept(self.socket.inner())?;
         let configured = if self.file.is_none() { socket.set_tcp_nodelay(true) } else { Ok(()) };
-        // macOS sets no option of a socket whose peer has gone.
+        // macOS refuses to set options of a socket whose peer has gone.
         configured
             .and_then(|()| Socket::connected(socket))
             .map_err(|_| io::ErrorKind::ConnectionAborted.into())

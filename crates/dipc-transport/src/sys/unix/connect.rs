@@ -12,7 +12,8 @@ use super::stream::{Socket, Stream};
 use crate::peer::is_trusted;
 use crate::{Address, Deadline, Error, Operation, PeerCheck};
 
-/// The pause between two attempts to connect to a listener whose queue is full: the kernel does not report when there is room.
+/// The pause between two attempts to connect to a listener whose queue is full: the kernel does not report
+/// free slots.
 const FULL_QUEUE_PAUSE: Duration = Duration::from_millis(5);
 
 pub(crate) fn connect(address: &Address, check: PeerCheck, deadline: Deadline) -> Result<Stream, Error> {
@@ -31,7 +32,7 @@ fn connect_unix(path: &Path, check: PeerCheck, deadline: Deadline) -> Result<Str
         PeerCheck::Process { pid, uid } => {
             SocketPath::of_file(checked_file(path, pid, uid)?, path, Operation::Connect)?
         }
-        // A path that the user chose may be a link.
+        // A path chosen by the user may be a link.
         PeerCheck::Any | PeerCheck::Server { .. } => SocketPath::new(path, Operation::Connect)?,
     };
     let socket = Socket::new(Domain::UNIX).map_err(failed)?;
@@ -73,7 +74,7 @@ fn connect_error(error: &io::Error, path: &Path) -> Error {
         io::ErrorKind::PermissionDenied => {
             Error::PermissionDenied { operation: Operation::Connect, path: path.to_path_buf() }
         }
-        // The kernel also refuses when the file is there and is something else.
+        // The kernel also refuses if the file exists and is not a socket.
         io::ErrorKind::ConnectionRefused if is_other_file(path) => {
             Error::NotASocket { operation: Operation::Connect, path: path.to_path_buf() }
         }
@@ -86,7 +87,7 @@ fn connect_error(error: &io::Error, path: &Path) -> Error {
     }
 }
 
-/// Whether `path` is there and is no socket.
+/// Whether `path` exists and is not a socket.
 fn is_other_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| !metadata.file_type().is_socket())
 }

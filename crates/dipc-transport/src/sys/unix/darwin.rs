@@ -22,7 +22,7 @@ pub(super) const PATH_LIMIT: usize = 103;
 /// `socket2` sets `SO_NOSIGPIPE` instead.
 pub(super) const SEND_FLAGS: i32 = 0;
 
-/// Fails: a long path cannot be reached through a directory descriptor here.
+/// Fails: on macOS a long path cannot be reached through a directory descriptor.
 pub(super) fn shorten(_path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
     Err(Errno::NAMETOOLONG)
 }
@@ -33,11 +33,11 @@ pub(super) fn restrict_before_bind(_socket: &super::Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// The metadata of a socket's file. An open file cannot be connected to here.
+/// The metadata of a socket's file. On macOS it is not possible to connect to an open file.
 pub(crate) struct SocketFile(Metadata);
 
 impl SocketFile {
-    /// Opens the file without following a link in the last part of the path: a runtime makes none.
+    /// Opens the file without following a link in the last part of the path: a runtime does not make links.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         fs::symlink_metadata(path).map(Self)
     }
@@ -70,7 +70,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the file, unless a folder above it is an automount point, where resolving a name mounts.
+/// Opens the file, unless one of its folders is an automount point, where resolving a name mounts.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     let mut folders: Vec<_> = path.ancestors().skip(1).collect();
     folders.reverse();
@@ -93,8 +93,9 @@ fn is_alive(pid: u32) -> bool {
     pid.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)))
 }
 
-/// Accepts a client on a socket that is close-on-exec and raises no SIGPIPE. One that has left again is an error of the kind
-/// `ConnectionAborted`: no option of its socket can be set, which [`Socket::accept`] does not distinguish from other errors.
+/// Accepts a client on a socket that is close-on-exec and raises no SIGPIPE. A client that has already
+/// disconnected is an error of the kind `ConnectionAborted`: no option of its socket can be set, which
+/// [`Socket::accept`] does not distinguish from other errors.
 pub(super) fn accept(listener: &Socket) -> io::Result<Socket> {
     let (socket, _) = listener.accept_raw()?;
     let configured = socket.set_cloexec(true).and_then(|()| socket.set_nosigpipe(true));
@@ -104,13 +105,15 @@ pub(super) fn accept(listener: &Socket) -> io::Result<Socket> {
 
 pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
     let (mut uid, mut gid): (libc::uid_t, libc::gid_t) = (u32::MAX, u32::MAX);
-    // SAFETY: both pointers are to live integers of the types that the function writes, and the descriptor is open.
+    // SAFETY: both pointers are to live integers of the types that the function writes, and the descriptor is
+    // open.
     if unsafe { libc::getpeereid(socket.as_raw_fd(), &raw mut uid, &raw mut gid) } != 0 {
         return Err(io::Error::last_os_error());
     }
     let mut pid: libc::pid_t = 0;
     let mut length = libc::socklen_t::try_from(size_of::<libc::pid_t>()).unwrap_or(0);
-    // SAFETY: `pid` is a live integer of `length` bytes, the size that `LOCAL_PEERPID` writes; the descriptor is open.
+    // SAFETY: `pid` is a live integer of `length` bytes, the size that `LOCAL_PEERPID` writes; the descriptor
+    // is open.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -181,7 +184,7 @@ pub(crate) struct Process {
     start_seconds: u64,
 }
 
-/// Returns what the kernel shows of a process; `None` if there is none, or a zombie.
+/// Returns the kernel's information about a process; `None` if it does not exist, or is a zombie.
 fn bsd_info(pid: u32) -> io::Result<Option<libc::proc_bsdinfo>> {
     let Ok(pid) = libc::c_int::try_from(pid) else { return Ok(None) };
     let mut info = MaybeUninit::<libc::proc_bsdinfo>::zeroed();
@@ -191,7 +194,8 @@ fn bsd_info(pid: u32) -> io::Result<Option<libc::proc_bsdinfo>> {
     let written =
         unsafe { libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, info.as_mut_ptr().cast(), length) };
     if written == length {
-        // SAFETY: the structure has integers only, for which every bit pattern is valid, and all of its bytes were set.
+        // SAFETY: the structure has only integers, for which every bit pattern is valid, and all of its bytes
+        // were set.
         return Ok(Some(unsafe { info.assume_init() }));
     }
     let error = io::Error::last_os_error();
@@ -199,7 +203,7 @@ fn bsd_info(pid: u32) -> io::Result<Option<libc::proc_bsdinfo>> {
 }
 
 impl Process {
-    /// Reads a process; `None` if there is none, or a zombie. Only root reads those of other users.
+    /// Reads a process; `None` if it does not exist, or is a zombie. Only root can read those of other users.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
         Ok(bsd_info(pid)?.map(|info| Self {
             pid,

@@ -1,4 +1,4 @@
-//! Sockets of all Unixes. `linux` and `darwin` have what differs: credentials of the peer, long paths, and
+//! Sockets of all Unixes. `linux` and `darwin` have the differences: credentials of the peer, long paths, and
 //! processes.
 
 mod acceptor;
@@ -30,7 +30,7 @@ pub(crate) fn effective_uid() -> Option<u32> {
     Some(rustix::process::geteuid().as_raw())
 }
 
-/// Returns the limits of open descriptors: the soft and the hard one.
+/// Returns the soft and the hard limit on open descriptors.
 pub(crate) fn descriptor_limits() -> Option<(Option<u64>, Option<u64>)> {
     let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     Some((limits.current, limits.maximum))
@@ -48,7 +48,7 @@ pub(crate) fn limit_child_descriptors(
 ) {
     let limits = rustix::process::Rlimit { current: Some(current), maximum };
     let set = move || Ok(rustix::process::setrlimit(rustix::process::Resource::Nofile, limits)?);
-    // SAFETY: between `fork` and `exec` the closure makes one system call. It takes no lock, and allocates nothing, also where the call
-    // fails: the error is a number.
+    // SAFETY: between `fork` and `exec` the closure makes one system call. It takes no locks and allocates
+    // nothing, even if the call fails: the error is a number.
     unsafe { std::os::unix::process::CommandExt::pre_exec(command, set) };
 }

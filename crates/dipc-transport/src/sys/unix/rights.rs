@@ -16,7 +16,7 @@ use crate::cancel::Interruption;
 /// The most descriptors in one message, by the kernel's name for it on Linux.
 const SCM_MAX_FD: usize = 253;
 
-/// The bytes of a control message with that many.
+/// The bytes of a control message with that many descriptors.
 const CONTROL_LEN: usize = rustix::cmsg_space!(ScmRights(SCM_MAX_FD));
 
 /// The result of one `recvmsg`.
@@ -80,7 +80,7 @@ fn receive(socket: &Socket, buffer: &mut [u8], limit: usize) -> io::Result<Recei
         descriptors: Vec::new(),
         surplus: message.flags.contains(ReturnFlags::CTRUNC),
     };
-    // Surplus descriptors are closed as they are dropped, also on an early return.
+    // Surplus descriptors are closed when dropped, also on an early return.
     for message in control.drain() {
         let RecvAncillaryMessage::ScmRights(descriptors) = message else { continue };
         for descriptor in descriptors {

@@ -10,7 +10,7 @@ use crate::{Error, Operation};
 /// The socket address of a path.
 pub(super) struct SocketPath {
     pub(super) address: SockAddr,
-    /// The descriptor in the address, which must stay open for as long as the address is used.
+    /// The descriptor in the address, which must stay open while the address is used.
     _descriptor: Option<OwnedFd>,
 }
 
@@ -29,7 +29,7 @@ impl SocketPath {
         Self::short(&short, path, Some(directory), operation)
     }
 
-    /// Returns the address of an open file, whatever has its path by now.
+    /// Returns the address of an open file, even if its path has since been replaced.
     pub(super) fn of_file(file: SocketFile, path: &Path, operation: Operation) -> Result<Self, Error> {
         match file.into_path() {
             Some((short, descriptor)) => Self::short(&short, path, Some(descriptor), operation),

@@ -18,7 +18,8 @@ use crate::{Deadline, PeerCredentials};
 pub(crate) struct Socket(socket2::Socket);
 
 impl Socket {
-    /// Creates a socket that is close-on-exec, and on Apple's systems does not raise SIGPIPE; `socket2` sets both.
+    /// Creates a socket that is close-on-exec, and on Apple's systems does not raise SIGPIPE; `socket2` sets
+    /// both.
     pub(super) fn new(domain: Domain) -> io::Result<Self> {
         let socket = socket2::Socket::new(domain, Type::STREAM, None)?;
         Self::connected(socket)
@@ -79,7 +80,7 @@ impl Source for Socket {
     }
 }
 
-/// A socket with the means to wait for it.
+/// A socket with its means of waiting.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(super) socket: Socket,
@@ -116,7 +117,7 @@ impl Stream {
         self.readiness.renew_canceller();
     }
 
-    /// Returns the socket alone, to be watched elsewhere.
+    /// Returns the socket alone, so that another watcher can take it.
     pub(crate) fn into_socket(self) -> Socket {
         // Its own `Poll`, which is closed here, was its only watcher.
         self.socket

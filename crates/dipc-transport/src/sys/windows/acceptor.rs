@@ -24,7 +24,7 @@ use crate::{Address, Deadline, Error, Operation, TcpAddress};
 /// The size of the system's buffer for each direction, as in a runtime's pipe.
 const BUFFER: u32 = 16 << 10;
 
-/// A listener with the means to wait for clients.
+/// A listener with its means of waiting for clients.
 #[derive(Debug)]
 pub(crate) enum Acceptor {
     Pipe(PipeServer),
@@ -40,7 +40,8 @@ pub(crate) struct PipeServer {
 }
 
 impl Acceptor {
-    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the one that the system chose.
+    /// Listens, and returns the bound address as well: TCP port 0 is replaced by the one that the system
+    /// chose.
     pub(crate) fn bind(address: &Address) -> Result<(Self, Address), Error> {
         let operation = Operation::Listen;
         match address {
@@ -67,7 +68,8 @@ impl Acceptor {
                 let mut stream = readiness.retry(deadline, || {
                     loop {
                         let (stream, _) = listener.accept()?;
-                        // It fails for a client that has left again; others may wait behind it.
+                        // It fails for a client that has already disconnected; others may be waiting in the
+                        // queue.
                         if stream.set_nodelay(true).is_ok() {
                             return Ok(stream);
                         }
@@ -91,7 +93,7 @@ impl Acceptor {
 impl PipeServer {
     fn bind(path: &str) -> io::Result<Self> {
         let name = wide(path)?;
-        // The flag below checks it as well, and without a race; Wine ignores it.
+        // The flag below checks it as well, and without a race, but Wine ignores it.
         if exists(&name) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
@@ -113,8 +115,8 @@ fn instance(name: &U16CString, security: &OnlyThisUser, flags: u32) -> io::Resul
     let mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS;
     let access = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | flags;
     let attributes = security.attributes();
-    // SAFETY: the name ends in NUL, and the attributes point to a descriptor that `security` keeps; both live until the
-    // call returns.
+    // SAFETY: the name ends in NUL, and the attributes point to a descriptor that `security` keeps; both live
+    // until the call returns.
     let handle = unsafe {
         CreateNamedPipeW(
             name.as_ptr(),

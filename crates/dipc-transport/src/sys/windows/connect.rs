@@ -68,9 +68,9 @@ pub(super) fn exists(name: &U16CString) -> bool {
         || has_code(&io::Error::last_os_error(), ERROR_SEM_TIMEOUT)
 }
 
-/// Waits until the deadline for a free instance, and returns whether there is one.
+/// Waits until the deadline for a free instance, and returns whether one is free.
 fn wait_for_instance(name: &U16CString, deadline: Deadline) -> bool {
-    // 0 would mean a time of the server's choice.
+    // 0 would mean a server-defined time.
     let milliseconds = super::event::milliseconds(deadline).max(1);
     // SAFETY: the name ends in NUL and lives until the call returns.
     unsafe { WaitNamedPipeW(name.as_ptr(), milliseconds) != 0 }

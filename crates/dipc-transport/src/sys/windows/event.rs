@@ -28,13 +28,13 @@ impl Event {
         Self::new(true)
     }
 
-    /// Creates an event that is reset by the wait that it ends.
+    /// Creates an event that is reset by the wait it ends.
     pub(super) fn auto_reset() -> io::Result<Self> {
         Self::new(false)
     }
 
     fn new(manual_reset: bool) -> io::Result<Self> {
-        // SAFETY: null stands for default security and for no name; nothing is borrowed.
+        // SAFETY: null means default security and no name; nothing is borrowed.
         let handle = unsafe { CreateEventW(ptr::null(), manual_reset.into(), 0, ptr::null()) };
         if handle.is_null() {
             return Err(io::Error::last_os_error());
@@ -56,10 +56,10 @@ impl Event {
         }
     }
 
-    /// Waits for one of two events; where both are set it is the first.
+    /// Waits for one of two events; if both are set, it returns the first.
     pub(super) fn wait_either(&self, other: &Self, deadline: Deadline) -> io::Result<Woken> {
         let handles = [self.raw(), other.raw()];
-        // SAFETY: both handles are open, being borrowed, and the array holds as many as are announced.
+        // SAFETY: both handles are open, being borrowed, and the array holds as many as stated.
         let result = unsafe { WaitForMultipleObjects(2, handles.as_ptr(), 0, milliseconds(deadline)) };
         match result {
             WAIT_OBJECT_0 => Ok(Woken::First),
@@ -77,7 +77,8 @@ impl Wake for Event {
     }
 }
 
-/// Returns the time that is left, rounded up so that a wait does not end before its deadline. A wait longer than `u32` allows is repeated.
+/// Returns the remaining time, rounded up so that a wait does not end before its deadline. A wait longer than
+/// `u32` allows is repeated.
 pub(super) fn milliseconds(deadline: Deadline) -> u32 {
     let Some(left) = deadline.remaining() else { return INFINITE };
     let rounded = left.saturating_add(Duration::from_nanos(999_999)).as_millis();

@@ -1,5 +1,5 @@
-//! Named pipes, with overlapped input and output: each step waits for its own completion, the deadline and the
-//! canceller at once.
+//! Named pipes, with overlapped input and output: each step waits for its own completion, the deadline and
+//! the canceller together.
 
 mod acceptor;
 mod connect;
@@ -40,7 +40,8 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the file as [`open_regular`]: there are no automount points. The caller refuses paths of other machines.
+/// Opens the file as [`open_regular`] does: there are no automount points. The caller refuses paths of other
+/// machines.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     open_regular(path)
 }
@@ -51,7 +52,7 @@ pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
     Ok(if lives { ProcessState::Running } else { ProcessState::Gone })
 }
 
-/// Returns `None`: no limit is reached before the memory is full.
+/// Returns `None`: memory is exhausted before any limit is reached.
 pub(crate) fn descriptor_limits() -> Option<(Option<u64>, Option<u64>)> {
     None
 }

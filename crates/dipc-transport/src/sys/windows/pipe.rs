@@ -21,7 +21,8 @@ use super::event::{Event, Woken};
 use crate::cancel::{Canceller, Interruption};
 use crate::{Deadline, PeerCredentials};
 
-/// The longest single write. The system copies bytes that the reader does not take at once, and a cancelled write takes all of them back.
+/// The longest single write. The system copies bytes that the reader does not take at once, and a cancelled
+/// write takes all of them back.
 const WRITE_LIMIT: u32 = 64 << 10;
 
 /// One end of a named pipe that was opened for overlapped operations.
@@ -58,12 +59,13 @@ impl Pipe {
         }
         let length = u32::try_from(buffer.len()).unwrap_or(u32::MAX);
         let start = |handle, overlapped| {
-            // SAFETY: the handle is open, `length` bytes of the buffer are writable, and `perform` returns only when
-            // the operation has ended, so that buffer and `overlapped` outlive it. No count is asked for here.
+            // SAFETY: the handle is open, `length` bytes of the buffer are writable, and `perform` returns
+            // only when the operation has ended, so that buffer and `overlapped` outlive it. No count is
+            // requested here.
             unsafe { ReadFile(handle, buffer.as_mut_ptr(), length, ptr::null_mut(), overlapped) }
         };
         match self.perform(deadline, start) {
-            // A reader gets either after the peer has closed, whether or not it disconnected before.
+            // A reader gets either error after the peer has closed, whether or not it disconnected before.
             Err(Interruption::Failed(error))
                 if has_code(&error, ERROR_BROKEN_PIPE) || has_code(&error, ERROR_PIPE_NOT_CONNECTED) =>
             {
@@ -76,8 +78,8 @@ impl Pipe {
     pub(super) fn write(&mut self, bytes: &[u8], deadline: Deadline) -> Result<usize, Interruption> {
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX).min(WRITE_LIMIT);
         let start = |handle, overlapped| {
-            // SAFETY: the handle is open, `length` bytes are readable, and `perform` returns only when the operation
-            // has ended, so that bytes and `overlapped` outlive it. No count is asked for here.
+            // SAFETY: the handle is open, `length` bytes are readable, and `perform` returns only when the
+            // operation has ended, so that bytes and `overlapped` outlive it. No count is requested here.
             unsafe { WriteFile(handle, bytes.as_ptr(), length, ptr::null_mut(), overlapped) }
         };
         match self.perform(deadline, start) {
@@ -102,7 +104,7 @@ impl Pipe {
             };
             match self.perform(deadline, start) {
                 Err(Interruption::Failed(error)) if has_code(&error, ERROR_PIPE_CONNECTED) => return Ok(()),
-                // The client has connected and closed before.
+                // The client has connected and already closed.
                 Err(Interruption::Failed(error)) if has_code(&error, ERROR_NO_DATA) => {
                     // SAFETY: the handle is open.
                     unsafe { DisconnectNamedPipe(self.raw()) };
@@ -138,8 +140,8 @@ impl Pipe {
         let Err(interruption) = self.wait(deadline, started) else {
             return self.result(overlapped).map_err(Interruption::Failed);
         };
-        // SAFETY: the handle is open, and `overlapped` is the operation that was started on it. Where it has ended
-        // meanwhile nothing is cancelled, and its result is returned.
+        // SAFETY: the handle is open, and `overlapped` is the operation that was started on it. If it has
+        // ended meanwhile nothing is cancelled, and its result is returned.
         unsafe { CancelIoEx(self.raw(), overlapped) };
         self.result(overlapped).map_err(|_| interruption)
     }
@@ -160,8 +162,8 @@ impl Pipe {
     /// Waits for the end of an operation and returns the number of bytes that it moved.
     fn result(&self, overlapped: *mut OVERLAPPED) -> io::Result<usize> {
         let mut count = 0;
-        // SAFETY: the handle is open, `overlapped` belongs to an operation that was started on it, and `count` is a
-        // live integer.
+        // SAFETY: the handle is open, `overlapped` belongs to an operation that was started on it, and
+        // `count` is a live integer.
         let ok = unsafe { GetOverlappedResult(self.raw(), overlapped, &raw mut count, 1) };
         if ok == 0 {
             let error = io::Error::last_os_error();
@@ -176,7 +178,7 @@ impl Pipe {
     pub(super) fn has_bytes(&self) -> io::Result<bool> {
         let mut available = 0;
         let none = ptr::null_mut();
-        // SAFETY: the handle is that of a pipe and open, `available` is a live integer, and nothing else is asked for.
+        // SAFETY: the handle is an open pipe's, `available` is a live integer, and nothing else is requested.
         let ok = unsafe { PeekNamedPipe(self.raw(), none, 0, none.cast(), &raw mut available, none.cast()) };
         if ok != 0 {
             return if available > 0 { Ok(true) } else { Err(io::ErrorKind::WouldBlock.into()) };
@@ -191,7 +193,7 @@ impl Pipe {
     /// Returns the process of the peer. Users have no numbers here.
     pub(super) fn peer_credentials(&self) -> io::Result<PeerCredentials> {
         let mut pid = 0;
-        // SAFETY: the handle is that of a pipe and open, and `pid` is a live integer.
+        // SAFETY: the handle is an open pipe's, and `pid` is a live integer.
         let ok = unsafe {
             match self.end {
                 End::Client => GetNamedPipeServerProcessId(self.raw(), &raw mut pid),

@@ -26,7 +26,7 @@ pub(crate) fn processes() -> io::Result<Vec<Process>> {
     let size = u32::try_from(size_of::<PROCESSENTRY32W>()).unwrap_or(0);
     let mut entry = PROCESSENTRY32W { dwSize: size, ..PROCESSENTRY32W::default() };
     let mut processes = Vec::new();
-    // SAFETY: the handle is open, and `entry` is a live structure that says its own size.
+    // SAFETY: the handle is open, and `entry` is a live structure that states its own size.
     let mut more = unsafe { Process32FirstW(snapshot.as_raw_handle(), &raw mut entry) };
     while more != 0 {
         let program = U16CStr::from_slice_truncate(&entry.szExeFile);

@@ -29,17 +29,19 @@ unsafe impl<T> Sync for Local<T> {}
 
 impl<T> Drop for Local<T> {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from a function that says to free it with this one, and has no other owner.
+        // SAFETY: the pointer came from a function whose results have to be freed with this one, and has no
+        // other owner.
         unsafe { LocalFree(self.0.cast()) };
     }
 }
 
 impl OnlyThisUser {
     pub(super) fn new() -> io::Result<Self> {
-        // Protected from what would be inherited; all access, for one user.
+        // No inherited entries; all access, for one user.
         let text = wide(&format!("D:P(A;;GA;;;{})", current_user()?))?;
         let mut descriptor: PSECURITY_DESCRIPTOR = ptr::null_mut();
-        // SAFETY: the text ends in NUL, and `descriptor` is a live pointer for the result; the size is not asked for.
+        // SAFETY: the text ends in NUL, and `descriptor` is a live pointer for the result; the size is not
+        // requested.
         let ok = unsafe {
             ConvertStringSecurityDescriptorToSecurityDescriptorW(
                 text.as_ptr(),
@@ -54,7 +56,8 @@ impl OnlyThisUser {
         Ok(Self(Local(descriptor)))
     }
 
-    /// Returns the attributes for functions that create objects, valid while `self` is. The handle is not inherited.
+    /// Returns the attributes for functions that create objects, valid while `self` is. The handle is not
+    /// inherited.
     pub(super) fn attributes(&self) -> SECURITY_ATTRIBUTES {
         let length = u32::try_from(size_of::<SECURITY_ATTRIBUTES>()).unwrap_or(0);
         SECURITY_ATTRIBUTES { nLength: length, lpSecurityDescriptor: self.0.0, bInheritHandle: 0 }
@@ -64,7 +67,8 @@ impl OnlyThisUser {
 /// Returns the SID of the user as text: `S-1-5-21-…`.
 fn current_user() -> io::Result<String> {
     let mut token = ptr::null_mut();
-    // SAFETY: the first argument is a constant that stands for this process, the last a live pointer for the result.
+    // SAFETY: the first argument is a constant that stands for this process, the last a live pointer for the
+    // result.
     if unsafe { OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &raw mut token) } == 0 {
         return Err(io::Error::last_os_error());
     }

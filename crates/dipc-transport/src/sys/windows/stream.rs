@@ -7,7 +7,7 @@ use crate::cancel::{Canceller, Interruption};
 use crate::readiness::Readiness;
 use crate::{Deadline, PeerCredentials};
 
-/// A connection with the means to wait for it.
+/// A connection with its means of waiting.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Pipe(Pipe),

@@ -1,7 +1,7 @@
 //! A watcher of many pipes in one thread.
 //!
-//! Windows waits for 64 objects at once, and a completion port keeps a pipe for ever, so that it could not be handed out
-//! as a connection. Polling each pipe needs neither: it takes some microseconds.
+//! Windows waits for 64 objects at once, and a completion port keeps a pipe for ever, so that it could not be
+//! handed out as a connection. Polling each pipe avoids both limits: it takes some microseconds.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ use crate::{Address, Deadline, Error, PeerCredentials};
 /// The pause between two polls.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A connection without the means to wait for it.
+/// A connection without its means of waiting.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Pipe(Pipe),
@@ -106,7 +106,7 @@ impl ListeningSocket {
     }
 }
 
-/// A poll of many sockets for bytes to read: all of them, some times a second.
+/// A poll of many sockets for bytes to read: all of them, several times a second.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     tokens: BTreeSet<usize>,

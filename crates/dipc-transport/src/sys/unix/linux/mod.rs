@@ -26,7 +26,8 @@ pub(super) const PATH_LIMIT: usize = 107;
 
 pub(super) const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL;
 
-/// Returns a short path to a socket in a directory with a long one, valid while the returned descriptor is open.
+/// Returns a short path to a socket in a directory with a long one, valid while the returned descriptor is
+/// open.
 pub(super) fn shorten(path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::INVAL) };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -35,7 +36,8 @@ pub(super) fn shorten(path: &Path) -> Result<(PathBuf, OwnedFd), Errno> {
     Ok((short, directory))
 }
 
-/// Whether a socket has a mode of its own, which `bind` gives to the file less the umask: the file never has more.
+/// Whether a socket has a mode of its own, which `bind` gives to the file minus the umask: the file never has
+/// more permissions.
 pub(super) const RESTRICTS_BEFORE_BIND: bool = true;
 
 pub(super) fn restrict_before_bind(socket: &super::Socket) -> io::Result<()> {
@@ -47,14 +49,14 @@ pub(super) fn accept(listener: &Socket) -> io::Result<Socket> {
     listener.accept().map(|(socket, _)| socket)
 }
 
-/// Reads `SO_PEERCRED`. Not through `rustix`, whose `UCred` cannot hold the pid 0 that the kernel reports for a process in
-/// another pid namespace.
+/// Reads `SO_PEERCRED`, without `rustix`, whose `UCred` cannot hold the pid 0 that the kernel reports for a
+/// process in another pid namespace.
 pub(super) fn peer_credentials(socket: &Socket) -> io::Result<PeerCredentials> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut length = libc::socklen_t::try_from(size_of::<libc::ucred>()).unwrap_or(0);
-    // SAFETY: `found` is a plain structure of integers, valid for every bit pattern and for `length` bytes, and lives
-    // until the call returns; the kernel writes at most `length` bytes to it. The descriptor is open: it is borrowed
-    // from `socket`.
+    // SAFETY: `found` is a plain structure of integers, valid for every bit pattern and for `length` bytes,
+    // and lives until the call returns; the kernel writes at most `length` bytes to it. The descriptor is
+    // open: it is borrowed from `socket`.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -11,10 +11,10 @@ use rustix::fs::OFlags;
 use super::process::{descriptor_path, has_ended, namespace_pids, proc_path, read};
 use super::socket_file::open_as_its_process;
 
-/// The namespaces and root of this process, from which other processes are seen and their paths reached.
+/// The namespaces and root of this process, relative to which other processes and their paths are seen.
 pub(crate) struct NamespaceView {
     mount_namespace: Option<PathBuf>,
-    /// The namespace of pids, if `/proc` shows the pids of the same one.
+    /// The pid namespace, if `/proc` shows pids of the same one.
     pid_namespace: Option<PathBuf>,
     root: Option<(u64, u64)>,
 }
@@ -36,12 +36,12 @@ impl NamespaceView {
         (fs::read_link(proc_path(pid, "ns/pid")).ok()? == *ours).then_some(pid)
     }
 
-    /// Returns the directory of the socket of a process: `$TMPDIR`, else `/tmp`, as reached from here. `None` for a process that has
-    /// ended, or has no memory.
+    /// Returns the directory of the socket of a process: `$TMPDIR`, or `/tmp` by default, as reached from
+    /// here. `None` for a process that has ended, or has no memory.
     pub(crate) fn socket_location(&self, pid: u32) -> Option<SocketLocation> {
         let (tmpdir, environment_error) = match read(&proc_path(pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
-            // A kernel thread has none: `/proc/2/environ` answers ESRCH to root.
+            // A kernel thread has no memory: `/proc/2/environ` returns ESRCH to root.
             Err(error) if has_ended(&error) => return None,
             Err(error) => (None, Some(error)),
         };
@@ -61,11 +61,13 @@ impl NamespaceView {
         Some(SocketLocation { directory, opened, environment_error })
     }
 
-    /// Returns whether the paths of a process mean other files than those of this process: another mount namespace, or a `chroot`.
+    /// Returns whether the paths of a process refer to other files than those of this process: another mount
+    /// namespace, or a `chroot`.
     fn is_elsewhere(&self, pid: u32) -> bool {
         let namespace = fs::read_link(proc_path(pid, "ns/mnt")).ok();
         let root = directory_identity(proc_path(pid, "root"));
-        // Without permission the namespace is assumed to be the same; the name of the socket has to match anyway.
+        // Without permission the namespace is assumed to be the same; the name of the socket has to match
+        // anyway.
         namespace.is_some_and(|theirs| self.mount_namespace.as_ref().is_some_and(|ours| *ours != theirs))
             || root.is_some_and(|theirs| self.root.is_some_and(|ours| ours != theirs))
     }
@@ -74,7 +76,7 @@ impl NamespaceView {
 /// The directory of a socket.
 pub(crate) struct SocketLocation {
     pub(crate) directory: PathBuf,
-    /// The directory, if it belongs to another mount namespace or root.
+    /// The directory, if it is in another mount namespace or root.
     opened: Option<OwnedFd>,
     /// The reason why `TMPDIR` is not known.
     pub(crate) environment_error: Option<io::Error>,

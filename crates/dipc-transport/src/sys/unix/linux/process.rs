@@ -9,11 +9,11 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// Returns the visible pids, rising.
+/// Returns the visible pids, in rising order.
 pub(crate) fn process_ids() -> io::Result<Vec<u32>> {
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        // An entry that cannot be read is a process that has just ended.
+        // An unreadable entry is a process that has just ended.
         pids.extend(entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<u32>().ok()));
     }
     pids.sort_unstable();
@@ -25,12 +25,13 @@ pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) namespace_pid: u32,
     pub(crate) uid: u32,
-    /// The name as the kernel keeps it, perhaps cut inside a character.
+    /// The name in the kernel, perhaps truncated inside a character.
     comm: Vec<u8>,
 }
 
 impl Process {
-    /// Reads a process; `None` for one without memory of its own: ended, a thread, a zombie or a kernel thread.
+    /// Reads a process; `None` for one without memory of its own: ended, a thread, a zombie or a kernel
+    /// thread.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
         match read(&proc_path(pid, "status")) {
             Ok(status) => Ok(Self::from_status(pid, &status)),
@@ -50,7 +51,7 @@ impl Process {
         }
         // Real, effective, saved, file system.
         let uid = field("Uid")?.split_ascii_whitespace().nth(1).and_then(number)?;
-        // Kernels without it have no namespaces.
+        // Kernels without this field have no namespaces.
         let namespace_pid = namespace_pids(&status).last().unwrap_or(pid);
         Some(Self { pid, namespace_pid, uid, comm })
     }
@@ -62,7 +63,8 @@ impl Process {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in /proc/PID/stat"))
     }
 
-    /// Returns the name. The kernel keeps 15 bytes of it; the rest is taken from the command line where that begins with them.
+    /// Returns the name. The kernel keeps 15 bytes of it; the rest is taken from the command line if that
+    /// begins with them.
     pub(crate) fn name(&self) -> String {
         const COMM_LIMIT: usize = 15;
         if self.comm.len() < COMM_LIMIT {
@@ -101,7 +103,8 @@ fn without_cut_character(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Reads a file of `/proc`, whose size is not known before. The buffer holds most of them, so that two system calls suffice.
+/// Reads a file of `/proc`, whose size is not known in advance. The buffer holds most of them, so that two
+/// system calls suffice.
 pub(super) fn read(file: &Path) -> io::Result<Vec<u8>> {
     const MOST: usize = 16 << 10;
     let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -129,8 +132,8 @@ pub(super) fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
-/// Returns field 22. The second field is the name of the process in parentheses, and may hold spaces and parentheses itself:
-/// the third field follows the last parenthesis.
+/// Returns field 22. The second field is the name of the process in parentheses, and may contain spaces and
+/// parentheses itself: the third field follows the last parenthesis.
 fn start_time(stat: &[u8]) -> Option<u64> {
     let name_end = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;

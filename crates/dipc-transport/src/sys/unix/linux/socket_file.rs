@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::process::{descriptor_path, proc_path};
 use super::walk::open_below;
 
-/// The open file of a socket: its properties stay the same whatever happens to its path.
+/// The open file of a socket: its properties stay the same if its path changes.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     descriptor: OwnedFd,
@@ -16,7 +16,7 @@ pub(crate) struct SocketFile {
 }
 
 impl SocketFile {
-    /// Opens the file without following a link in the last part of the path: a runtime makes none.
+    /// Opens the file without following a link in the last part of the path: a runtime does not make links.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let descriptor = open_as_its_process(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
         let status = rustix::fs::fstat(&descriptor)?;
@@ -37,16 +37,16 @@ impl SocketFile {
     }
 }
 
-/// Opens a path below `/proc/PID/root` as the process itself would: links are resolved in its root, and never lead out
-/// of it. Other paths are opened as they are.
+/// Opens a path below `/proc/PID/root` as the process itself would: links are resolved in its root, and never
+/// lead out of it. Other paths are opened as they are.
 pub(super) fn open_as_its_process(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let Some((root, inside)) = split_root(path) else {
         return Ok(rustix::fs::open(path, flags, Mode::empty())?);
     };
     let root = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     match rustix::fs::openat2(&root, inside, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // Before Linux 5.6, and in sandboxes that forbid unknown system calls. A plain `openat` would follow the links of
-        // that process to files of this one.
+        // Before Linux 5.6, and in sandboxes that forbid unknown system calls. A plain `openat` would follow
+        // the links of that process to files of this one.
         Err(Errno::NOSYS | Errno::PERM) => walk_as_its_process(root, inside, flags),
         other => Ok(other?),
     }
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn links_below_the_root_of_a_process_do_not_lead_out_of_it() {
-        // The root is the same here: this tests that links are followed, but for the last one.
+        // The root is the same here: this tests that links are followed, except for the last one.
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("real")).unwrap();
         std::fs::write(folder.path().join("real/file"), "").unwrap();

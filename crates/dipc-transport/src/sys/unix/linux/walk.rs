@@ -1,4 +1,4 @@
-//! Resolution of untrusted paths, a part at a time.
+//! Resolution of untrusted paths, part by part.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use crate::regular_file::refused;
 
 /// The number of links that Linux follows.
 const MAX_LINKS: usize = 40;
-/// The deepest folder that is entered: each level is an open descriptor.
+/// The largest depth of folders: each level is an open descriptor.
 const MAX_DEPTH: usize = 256;
 
 /// The types of file systems that are not entered, as `statfs` returns them.
@@ -24,9 +24,10 @@ const AUTOFS: i64 = 0x0187;
 const PROC: i64 = 0x9fa0;
 const SYSFS: i64 = 0x6265_6572;
 
-/// Opens `path` below `root` as a process with that root would: absolute links begin at `root` again, and `..` does not leave it.
-/// Each part is opened with `O_PATH` and then checked, so that a file that replaces it is not followed. `check` is called with every
-/// file on the way that is not a link, also the last one; a link at the end is followed only if `follows_last`.
+/// Opens `path` below `root` as a process with that root would: absolute links start at `root` again, and
+/// `..` does not leave it. Each part is opened with `O_PATH` and then checked, so that a file that replaces
+/// it is not followed. `check` is called with every file on the way that is not a link, including the last
+/// one; a link at the end is followed only if `follows_last`.
 ///
 /// `openat2` with `RESOLVE_IN_ROOT` does the same in one step, on kernels that have it.
 pub(super) fn open_below(
@@ -84,9 +85,10 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     reopen(&rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// Opens a file without entering automount points: `O_PATH` does not trigger one, but resolving a name in it does.
+/// Opens a file without entering automount points: `O_PATH` does not trigger one, but resolving a name in it
+/// does.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
-    // Longer ones the kernel refuses; here each part would be a step.
+    // The kernel refuses longer paths; here each part would be a step.
     if path.as_os_str().len() >= 4096 || path.as_os_str().as_bytes().contains(&0) {
         return Err(Errno::NAMETOOLONG.into());
     }
