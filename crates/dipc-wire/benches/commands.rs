@@ -1,4 +1,5 @@
-//! The cost of messages: every request encoded, and decoded with and without copying; the longest reply; framing.
+//! The cost of messages: every request encoded, and decoded with and without copying; the longest reply;
+//! framing.
 
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
@@ -34,7 +35,7 @@ fn provider(n: usize) -> ProviderConfig {
     }
 }
 
-/// Returns a session with so many providers.
+/// Returns a session with this many providers.
 fn collect(providers: usize) -> CollectTracing4 {
     CollectTracing4 {
         buffer_mb: 256,
@@ -87,7 +88,7 @@ fn plain<C: Command + DecodeOwned>(group: &mut Group<'_>, command: &C) {
     decode::<C>(group, C::NAME, "decode", &message);
 }
 
-/// A command with them: `$borrowed` is its form that copies nothing.
+/// Measures a command with them: `$borrowed` is its form that copies nothing.
 macro_rules! both_forms {
     ($group:ident, $name:expr, $command:expr, $owned:ty, $borrowed:ty) => {
         let message = encode($group, $name, &$command);

@@ -1,5 +1,5 @@
-//! Starts a session over any kind of connection: this crate does no I/O, so the bytes can come from a blocking socket, an async runtime or,
-//! as here, from a function that plays the runtime.
+//! Starts a session over any kind of connection: this crate does no I/O, so the bytes can come from a
+//! blocking socket, an async runtime or, as here, from a function that plays the runtime.
 
 use dipc_wire::{
     CollectTracing2, Command as _, Feed, Format, HResult, MessageReader, ProviderConfig, Request, SessionId,
@@ -23,7 +23,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut connection = Cursor::new(serve(&request.to_bytes()?)?);
 
-    // The stream begins right behind the reply, perhaps in the same read: what the reader did not use belongs to it.
+    // The stream begins directly after the reply, perhaps in the same read: bytes that the reader did not use
+    // belong to it.
     let mut reader = MessageReader::new();
     let mut chunk = [0; 32];
     let (reply, stream) = loop {

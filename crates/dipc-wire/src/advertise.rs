@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 use uuid::Uuid;
 
 payload! {
-    /// The 34 bytes that a runtime sends first on each connection to the port of a tool. No answer is expected; the owner of the port
-    /// sends one command on the connection when it pleases, and the runtime connects again for the next one.
+    /// The 34 bytes that a runtime sends first on each connection to the port of a tool. No answer is
+    /// expected; the owner of the port sends one command on the connection at any time, and the runtime
+    /// connects again for the next one.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -21,7 +22,8 @@ payload! {
     /// Diagnostic IPC Protocol, "Diagnostic Ports".
     #[non_exhaustive]
     pub struct Advertise {
-        /// The id of this runtime instance; the same as in its [`ProcessInfo3Reply`](crate::ProcessInfo3Reply).
+        /// The id of this runtime instance; the same as in its
+        /// [`ProcessInfo3Reply`](crate::ProcessInfo3Reply).
         pub runtime_cookie: Uuid = "runtime cookie",
         /// The process id as the process itself sees it.
         pub process_id: u64 = "process id",
@@ -41,7 +43,7 @@ impl Advertise {
         Self { runtime_cookie, process_id, future: 0 }
     }
 
-    /// Decodes the beginning of `bytes` and ignores the rest. For bytes that are merely cut short the error's
+    /// Decodes the beginning of `bytes` and ignores the rest. If the bytes are merely truncated, the error's
     /// [`is_incomplete`](DecodeError::is_incomplete) is true.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         check_magic(bytes, &Self::MAGIC, "ADVR_V1")?;

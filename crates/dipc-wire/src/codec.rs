@@ -22,7 +22,8 @@ pub trait Encode {
 
 /// A value that can be decoded, and that may borrow from the bytes (`'a`) that it is decoded from.
 pub trait Decode<'a>: Sized {
-    /// The fewest bytes that a value takes. It bounds the count of an array before anything is allocated for it.
+    /// The fewest bytes that a value takes. It bounds the count of an array before anything is allocated for
+    /// it.
     const MIN_LEN: usize;
 
     /// Takes the value's bytes from the front of the remaining bytes. `field` names the value in errors.
@@ -57,7 +58,7 @@ macro_rules! numbers {
 
 numbers!(u8, bool, u16, u32, i32, u64);
 
-/// A GUID: 16 bytes of which the first three fields are little-endian and the last two in order.
+/// A GUID: 16 bytes, of which the first three fields are little-endian and the last two in order.
 impl Encode for Uuid {
     fn encode(&self, encoder: &mut Encoder, _: &'static str) -> Result<(), EncodeError> {
         encoder.guid(*self);
@@ -112,7 +113,8 @@ impl<T: Encode + ?Sized> Encode for &T {
     }
 }
 
-/// Defines a number of which some values have names; an unknown one is kept as it is, and prints as `what` and the number.
+/// Defines a number with names for some values; an unknown value is kept as it is, and prints as `what` and
+/// the number.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*

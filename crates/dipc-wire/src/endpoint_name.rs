@@ -7,7 +7,8 @@ const PREFIX: &str = "dotnet-diagnostic-";
 const ROUTER: &str = "dsrouter-";
 const SUFFIX: &str = "-socket";
 
-/// The name of a diagnostic endpoint: of a socket in the directory for temporary files, of a pipe under `\\.\pipe\`.
+/// The name of a diagnostic endpoint: of a socket in the directory for temporary files, or of a pipe under
+/// `\\.\pipe\`.
 ///
 /// | name | what |
 /// |---|---|
@@ -22,8 +23,9 @@ const SUFFIX: &str = "-socket";
 pub struct EndpointName {
     /// The process id, in the process's own pid namespace.
     pub pid: u32,
-    /// The start time of the process, in the name of a socket: on Linux in clock ticks since boot, on macOS and FreeBSD in seconds
-    /// since 1970, 0 if the runtime could not determine it. The name of a pipe has none.
+    /// The start time of the process, in the name of a socket: on Linux in clock ticks since boot, on macOS
+    /// and FreeBSD in seconds since 1970, 0 if the runtime could not determine it. `None` for the name of a
+    /// pipe.
     pub key: Option<u64>,
     /// Whether it is an endpoint of `dotnet-dsrouter`.
     pub router: bool,

@@ -11,16 +11,16 @@ use alloc::string::String;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The first bytes are not `DOTNET_IPC_V1\0`, or not `ADVR_V1\0` where a runtime advertises itself: the peer speaks
+    /// The first bytes are not `DOTNET_IPC_V1\0`, or not `ADVR_V1\0` in an advertise message: the peer speaks
     /// another protocol.
     #[error("the message does not begin with the magic {expected} but with \"{found}\"")]
     WrongMagic {
         /// The expected magic, without its NUL.
         expected: &'static str,
-        /// As much of the wrong magic as has arrived, non-ASCII bytes escaped.
+        /// The received part of the wrong magic, non-ASCII bytes escaped.
         found: String,
     },
-    /// The size field is smaller than the header that holds it.
+    /// The size field is smaller than its header.
     #[error("the header says that the message has {size} bytes, fewer than the {HEADER_LEN} of the header")]
     WrongSize {
         /// The size field.
@@ -38,7 +38,7 @@ pub enum DecodeError {
         /// The number of bytes that are left.
         left: usize,
     },
-    /// An array's or string's count asks for more than the bytes that are left can hold.
+    /// The count of an array or string exceeds the remaining bytes.
     #[error(
         "{field} at offset {offset} counts {count} items, more than the {left} bytes that are left can hold"
     )]
@@ -60,7 +60,7 @@ pub enum DecodeError {
         /// The offset of the string's count.
         offset: usize,
     },
-    /// The session of a CollectTracing5 or 6 is of a kind this crate does not know.
+    /// The session of a CollectTracing5 or 6 is of an unknown kind.
     #[error(
         "the session type at offset {offset} is {found}, which is neither streaming (0) nor user_events (1)"
     )]
@@ -79,7 +79,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// Returns whether the bytes are merely too few: with more of them, decoding could succeed.
+    /// Returns whether the bytes are merely truncated: with more of them, decoding could succeed.
     pub const fn is_incomplete(&self) -> bool {
         matches!(self, Self::UnexpectedEnd { .. } | Self::CountTooLarge { .. })
     }
@@ -95,7 +95,7 @@ pub enum EncodeError {
         /// The payload's length in bytes.
         len: usize,
     },
-    /// A string or array has more items than a 32-bit count can say.
+    /// A string or array has more items than a 32-bit count can hold.
     #[error("{field} has {len} items, more than a 32-bit count can say")]
     TooManyItems {
         /// The field's name.
@@ -103,7 +103,7 @@ pub enum EncodeError {
         /// Its length in items.
         len: usize,
     },
-    /// A string contains NUL, where the receiver would take it to end.
+    /// A string contains NUL, which would end it for the receiver.
     #[error("the string {field} contains NUL at index {index}, where the receiver would cut it")]
     InteriorNul {
         /// The field's name.

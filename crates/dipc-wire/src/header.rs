@@ -56,8 +56,8 @@ impl Header {
     }
 }
 
-/// Checks the magic as far as it has arrived, so that a peer that speaks another protocol is recognised by its first
-/// bytes and not by a timeout while waiting for the rest.
+/// Checks the magic as far as it has arrived, so that a peer that speaks another protocol is recognised by
+/// its first bytes instead of by a time-out while waiting for the rest.
 pub(crate) fn check_magic(beginning: &[u8], magic: &[u8], expected: &'static str) -> Result<(), DecodeError> {
     if beginning.iter().zip(magic).all(|(found, expected)| found == expected) {
         return Ok(());

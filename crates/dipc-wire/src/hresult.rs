@@ -43,7 +43,7 @@ hresults! {
     NOT_SUPPORTED = 0x8013_1515, "this runtime does not support the command on this platform or in this build";
     /// `DS_IPC_E_FAIL`, `E_FAIL`: an unspecified failure.
     FAIL = 0x8000_4005, "the runtime could not carry out the command";
-    /// `DS_IPC_E_NOT_YET_AVAILABLE`: what was asked for does not exist yet.
+    /// `DS_IPC_E_NOT_YET_AVAILABLE`: the requested data does not exist yet.
     NOT_YET_AVAILABLE = 0x8013_135b, "not available yet, the runtime is still starting";
     /// `DS_IPC_E_RUNTIME_UNINITIALIZED`: the runtime has not been initialised.
     RUNTIME_UNINITIALIZED = 0x8013_1371, "the runtime is not initialised yet";
@@ -51,7 +51,8 @@ hresults! {
     INVALID_ARGUMENT = 0x8007_0057, "an argument is invalid";
     /// `DS_IPC_E_INSUFFICIENT_BUFFER`: a buffer in the runtime was too small.
     INSUFFICIENT_BUFFER = 0x8007_007a, "a buffer in the runtime is too small";
-    /// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)`: the environment variable does not exist; as seen on .NET 9 and 10.
+    /// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)`: the environment variable does not exist; as seen on .NET
+    /// 9 and 10.
     ENVVAR_NOT_FOUND = 0x8007_00cb, "the environment variable does not exist";
     /// `DS_IPC_E_ENVVAR_NOT_FOUND`: the same in the protocol's text, never seen.
     DS_ENVVAR_NOT_FOUND = 0x8000_00cb, "the environment variable does not exist";
@@ -59,19 +60,19 @@ hresults! {
     NOT_IMPLEMENTED = 0x8000_4001, "this runtime does not implement it";
     /// `E_ACCESSDENIED`: the target's user lacks the permission.
     ACCESS_DENIED = 0x8007_0005, "the user of the target may not do it";
-    /// `E_OUTOFMEMORY`: the runtime has no memory for it.
+    /// `E_OUTOFMEMORY`: the runtime does not have enough memory.
     OUT_OF_MEMORY = 0x8007_000e, "the runtime has no memory for it";
     /// `HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND)`: a library could not be loaded.
     MODULE_NOT_FOUND = 0x8007_007e, "the library could not be loaded: is it there as the target sees its files, and for its platform?";
     /// `HRESULT_FROM_WIN32(ERROR_TIMEOUT)`: it took too long.
     TIMED_OUT = 0x8007_05b4, "it took longer than the time-out in the request";
-    /// `CORPROF_E_PROFILER_NOT_ATTACHABLE`: the profiler was not made to be attached.
+    /// `CORPROF_E_PROFILER_NOT_ATTACHABLE`: the profiler does not support attaching.
     PROFILER_NOT_ATTACHABLE = 0x8013_1368, "the profiler does not support being attached to a running process";
     /// `CORPROF_E_PROFILER_ALREADY_ACTIVE`: another profiler is loaded.
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "the process has a profiler already";
     /// `CORPROF_E_PROFILER_CANCEL_ACTIVATION`: the profiler declined.
     PROFILER_CANCELLED = 0x8013_1375, "the profiler itself declined to be loaded";
-    /// `CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC`: a garbage collection went on for too long.
+    /// `CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC`: a garbage collection took too long.
     PROFILER_GC_TIMED_OUT = 0x8013_1379, "a concurrent garbage collection did not end in time for the profiler to be attached";
 }
 
@@ -86,7 +87,7 @@ impl HResult {
         self.0.cast_unsigned()
     }
 
-    /// Returns whether the code is one of failure.
+    /// Returns whether the code means failure.
     pub const fn is_failure(self) -> bool {
         self.0 < 0
     }

@@ -1,30 +1,34 @@
 //! The .NET Diagnostic IPC protocol as bytes: messages encoded and decoded in both directions, without I/O.
 //!
-//! A .NET runtime listens on a socket or pipe for diagnostic commands. A client sends one message and gets one
-//! message back; after some commands the connection then carries something else, such as the event stream of
-//! an EventPipe session. This crate turns commands into messages and messages into commands, for both ends of the
-//! connection, and does nothing more: it opens no socket, reads no clock and starts no thread, so it fits under
-//! blocking I/O, any async runtime or an event loop alike.
+//! A .NET runtime listens on a socket or pipe for diagnostic commands. A client sends one message and gets
+//! one message back; after some commands the connection then carries other data, such as the event stream of
+//! an EventPipe session. This crate turns commands into messages and messages into commands, for both ends of
+//! the connection, and does nothing more: it opens no sockets, reads no clock and starts no threads, so it
+//! works with blocking I/O, any async runtime or an event loop.
 //!
 //! # The layers, from the bottom up
 //!
 //! * [`Header`]: the 20 bytes that begin every message: magic, size, [`CommandId`], reserved.
 //! * [`Decoder`] and [`Encoder`]: the numbers, GUIDs, strings and arrays that a payload consists of.
-//! * [`Message`]: one whole frame, header and raw payload. A command this crate does not know survives in it unchanged.
-//! * [`MessageReader`]: messages in bytes as they arrive. It returns the number of missing bytes, or a message and the number of
-//!   its bytes.
-//! * [`Command`]: one type a command, each naming the type of its reply, in four sets: dumps ([`GenerateCoreDump3`], …),
-//!   EventPipe sessions ([`CollectTracing4`], [`StopTracing`], …), profilers ([`AttachProfiler`], …) and the process itself
-//!   ([`ProcessInfo3`], [`ProcessEnvironment`], [`ResumeRuntime`], …).
+//! * [`Message`]: one whole frame, header and raw payload. A command this crate does not know survives in it
+//!   unchanged.
+//! * [`MessageReader`]: messages in bytes as they arrive. It returns the number of missing bytes, or a
+//!   message and the number of its bytes.
+//! * [`Command`]: one type a command, each naming the type of its reply, in four sets: dumps
+//!   ([`GenerateCoreDump3`], …), EventPipe sessions ([`CollectTracing4`], [`StopTracing`], …), profilers
+//!   ([`AttachProfiler`], …) and the process itself ([`ProcessInfo3`], [`ProcessEnvironment`],
+//!   [`ResumeRuntime`], …).
 //! * [`decode_reply`] for clients, [`Request`] with [`encode_ok`] and [`encode_error`] for servers.
 //!
-//! Outside of messages there are [`Advertise`], the first bytes of a runtime that connects to the port of a tool, and two kinds of
-//! text: [`PortConfig`], the value of `DOTNET_DiagnosticPorts`, and [`EndpointName`], the name of a socket or pipe.
+//! Outside of messages there are [`Advertise`], the first bytes of a runtime that connects to the port of a
+//! tool, and two kinds of text: [`PortConfig`], the value of `DOTNET_DiagnosticPorts`, and [`EndpointName`],
+//! the name of a socket or pipe.
 //!
-//! # Owned, borrowed
+//! # Owned and borrowed types
 //!
-//! The types of messages have parameters for their strings and arrays. Left out, they are `String` and `Vec`. With [`Utf16`] and
-//! [`Items`] the same types borrow the received bytes, and nothing is allocated; with `&str` they are encoded without a copy.
+//! Message types have parameters for their strings and arrays. The defaults are `String` and `Vec`. With
+//! [`Utf16`] and [`Items`] the same types borrow the received bytes, and nothing is allocated; with `&str`
+//! they are encoded without a copy.
 //!
 //! ```
 //! use dipc_wire::{Command as _, DumpFlags, DumpType, GenerateCoreDump3, Utf16};
@@ -66,13 +70,14 @@
 //!
 //! # Stability
 //!
-//! The protocol never changes a command; a new form has a number of its own. Commands and their parts are therefore exhaustive structs.
-//! Replies, which grow, are `#[non_exhaustive]`.
+//! The protocol never changes a command; a new form has its own number. Commands and their parts are
+//! therefore exhaustive structs. Replies, which grow, are `#[non_exhaustive]`.
 //!
 //! # Untrusted input
 //!
-//! Either end may be hostile. Decoding never panics, and a count or length is checked against the bytes that are
-//! left before anything is allocated for it. Unknown command ids, HRESULTs and formats are values, not errors.
+//! Either end may be hostile. Decoding never panics, and a count or length is checked against the bytes that
+//! are left before anything is allocated for it. Unknown command ids, HRESULTs and formats are values, not
+//! errors.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]

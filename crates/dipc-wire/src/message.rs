@@ -23,7 +23,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns a message of any command, known to this crate or not, with a payload of at most [`MAX_PAYLOAD_LEN`] bytes.
+    /// Returns a message of any command, known to this crate or not, with a payload of at most
+    /// [`MAX_PAYLOAD_LEN`] bytes.
     pub fn new(command: CommandId, payload: Vec<u8>) -> Result<Self, EncodeError> {
         Ok(Self { header: Header { size: message_size(payload.len())?, command, reserved: 0 }, payload })
     }
@@ -37,8 +38,8 @@ impl Message {
         Ok(encoder.into_bytes())
     }
 
-    /// Decodes the payload, which the result may borrow from. Bytes after its last field are ignored: either side may add
-    /// fields.
+    /// Decodes the payload, which the result may borrow from. Bytes after its last field are ignored: either
+    /// side may add fields.
     pub fn decode<'a, T: Decode<'a>>(&'a self) -> Result<T, DecodeError> {
         self.decoder().take("payload")
     }

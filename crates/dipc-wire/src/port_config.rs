@@ -1,4 +1,5 @@
-//! The configuration string of diagnostic ports: the value of the environment variable `DOTNET_DiagnosticPorts`.
+//! The configuration string of diagnostic ports: the value of the environment variable
+//! `DOTNET_DiagnosticPorts`.
 
 use alloc::borrow::ToOwned as _;
 use alloc::string::String;
@@ -13,8 +14,8 @@ pub enum PortKind {
     /// The tool listens, and the runtime connects to it.
     #[default]
     Connect,
-    /// The runtime listens, besides its default port: only one that was built for a device, where ports are TCP. Others take no
-    /// notice of such a port, and do not wait on it either (seen on .NET 9).
+    /// The runtime listens, in addition to its default port: only for a runtime built for a device, where
+    /// ports are TCP. Others ignore such a port, and do not wait on it either (seen on .NET 9).
     Listen,
 }
 
@@ -46,7 +47,7 @@ pub enum ParsePortError {
     /// There is no address.
     #[error("a diagnostic port needs an address: the path of a socket, or the name of a pipe")]
     NoAddress,
-    /// The address holds a character that would end it.
+    /// The address contains a character that would end it.
     #[error(
         "the address {address:?} of a diagnostic port contains {character:?}, where the runtime would cut it"
     )]
@@ -59,7 +60,8 @@ pub enum ParsePortError {
 }
 
 impl PortConfig {
-    /// Returns a port that the runtime connects and waits on. The address is the path of a socket, or the name of a pipe without `\\.\pipe\`.
+    /// Returns a port that the runtime connects and waits on. The address is the path of a socket, or the
+    /// name of a pipe without `\\.\pipe\`.
     pub fn new(address: impl Into<String>) -> Result<Self, ParsePortError> {
         let address = address.into();
         match address.chars().find(|character| matches!(character, ',' | ';')) {
@@ -117,7 +119,7 @@ impl fmt::Display for PortConfig {
     }
 }
 
-/// Parses the whole value of `DOTNET_DiagnosticPorts`: ports separated by `;`, of which empty ones are skipped.
+/// Parses the whole value of `DOTNET_DiagnosticPorts`: ports separated by `;`. Empty ones are skipped.
 pub fn parse_port_configs(text: &str) -> Result<Vec<PortConfig>, ParsePortError> {
     let ports = text.split(';').filter(|port| !port.is_empty());
     ports.map(str::parse).collect()

@@ -31,8 +31,8 @@ pub struct MessageReader {
 /// The result of [`MessageReader::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Feed {
-    /// All bytes were taken, and at least so many more are needed. A caller that reads no more than that from the connection
-    /// never reads past the end of the message.
+    /// All bytes were taken, and at least this many more are needed. A caller that reads no more than that
+    /// from the connection never reads past the end of the message.
     NeedMore(usize),
     /// The message is complete.
     Message {
@@ -49,14 +49,15 @@ impl MessageReader {
         Self { buffered: Vec::new() }
     }
 
-    /// Returns whether part of a message has been fed: the peer may not end the connection here.
+    /// Returns whether part of a message has been fed: the peer must not end the connection here.
     pub const fn is_within_message(&self) -> bool {
         !self.buffered.is_empty()
     }
 
-    /// Feeds the next bytes of the connection. After a whole message the reader is at the beginning of the next one.
+    /// Feeds the next bytes of the connection. After a whole message the reader is at the beginning of the
+    /// next one.
     ///
-    /// An error is final: the bytes are not of this protocol, and the connection is of no more use.
+    /// An error is final: the bytes are not of this protocol, and the connection cannot be used any more.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Feed, DecodeError> {
         let mut used = self.take(bytes, HEADER_LEN);
         check_magic(&self.buffered, &MAGIC, "DOTNET_IPC_V1")?;
@@ -79,7 +80,7 @@ impl MessageReader {
         }
     }
 
-    /// Takes bytes until `len` are buffered, and returns the number that it took.
+    /// Takes bytes until `len` are buffered, and returns the number of bytes taken.
     fn take(&mut self, bytes: &[u8], len: usize) -> usize {
         let missing = len.saturating_sub(self.buffered.len());
         let taken = bytes.get(..missing).unwrap_or(bytes);

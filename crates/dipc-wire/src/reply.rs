@@ -15,8 +15,8 @@ use core::fmt;
 /// | 4 | … | string | only after GenerateCoreDump3: the reason of the failure |
 /// | … | … | bytes | undecoded rest |
 ///
-/// Every Error reply is a failure, even with [`HResult::OK`] in it: some builds of .NET 6 send that when a dump failed.
-/// The document shows the reply with 28 bytes; runtimes send 24.
+/// Every Error reply is a failure, even with [`HResult::OK`] in it: some builds of .NET 6 send that when a
+/// dump failed. The document shows the reply with 28 bytes; runtimes send 24.
 ///
 /// # Source
 /// Diagnostic IPC Protocol, "Errors"; size and string as seen on .NET 3.1, 9 and 10.
@@ -27,7 +27,7 @@ pub struct ServerError {
     pub hresult: HResult,
     /// The reason as text, never empty when decoded.
     pub detail: Option<String>,
-    /// Bytes that are neither, undecoded.
+    /// The remaining bytes, undecoded.
     pub extra: Vec<u8>,
 }
 
@@ -83,7 +83,7 @@ impl Decode<'_> for ServerError {
     fn decode(decoder: &mut Decoder<'_>, _: &'static str) -> Result<Self, DecodeError> {
         let hresult = decoder.take("hresult")?;
         let mut after = decoder.clone();
-        // Only one command's errors carry a string: other bytes are no reason to hide the HRESULT.
+        // Only one command's errors carry a string: other bytes must not hide the HRESULT.
         let detail = after.take("detail").ok().filter(|detail: &String| !detail.is_empty());
         if detail.is_some() {
             *decoder = after;
@@ -100,7 +100,8 @@ pub fn decode_reply<C: Command>(message: &Message) -> Result<Result<C::Reply, Se
     decode_reply_as(message)
 }
 
-/// Decodes a reply as an `R`, which may borrow from the message: `decode_reply_as::<ProcessInfo2Reply<Utf16>>(&message)`.
+/// Decodes a reply as an `R`, which may borrow from the message:
+/// `decode_reply_as::<ProcessInfo2Reply<Utf16>>(&message)`.
 pub fn decode_reply_as<'a, R: Decode<'a>>(
     message: &'a Message,
 ) -> Result<Result<R, ServerError>, DecodeError> {

@@ -1,4 +1,4 @@
-//! Requests: messages decoded as the server does.
+//! Requests: messages as decoded by a server.
 
 use crate::{
     ApplyStartupHook, AttachProfiler, CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4,

@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use std::fmt::Debug;
 use uuid::Uuid;
 
-/// Strings that can be sent: any but those with NUL.
+/// Strings that can be sent: all without NUL.
 fn text() -> impl Strategy<Value = String> + Clone {
     any::<String>().prop_map(|text| text.replace('\0', "\u{fffd}"))
 }
@@ -182,7 +182,7 @@ fn read_in_pieces(bytes: &[u8], lengths: &[usize]) -> Result<(Message, usize), D
     }
 }
 
-/// Sends a reply to a `C` and receives it, with other bytes behind it.
+/// Sends a reply to a `C` and receives it, followed by other bytes.
 fn returns<C: Command>(reply: &C::Reply) -> Result<(), TestCaseError>
 where
     C::Reply: Debug + Clone + PartialEq,
@@ -250,7 +250,7 @@ proptest! {
     #[test]
     fn errors_with_words(code in any::<i32>(), words in text(), extra in vec(any::<u8>(), 0..20)) {
         let detail = Some(words).filter(|words| !words.is_empty());
-        // Without words, bytes that look like a string would be taken for them.
+        // Without a detail, bytes that look like a string would be read as one.
         let extra = if detail.is_some() { extra } else { Vec::new() };
         let mut error = ServerError::new(HResult(code)).with_extra(extra);
         error.detail = detail;

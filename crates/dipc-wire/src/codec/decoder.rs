@@ -5,7 +5,8 @@ use uuid::Uuid;
 
 /// A reader of values from the front of a byte slice. It never reads past the end and never indexes.
 ///
-/// Every method takes the name of the field; the error for a field that is cut short has it, and the field's offset.
+/// Every method takes the name of the field; the error for a truncated field has that name and the field's
+/// offset.
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
     rest: &'a [u8],
@@ -86,13 +87,13 @@ impl<'a> Decoder<'a> {
         self.bytes::<8>(field).map(|bytes| LittleEndian::read_u64(&bytes))
     }
 
-    /// Takes a GUID: 16 bytes of which the first three fields are little-endian and the last two in order.
+    /// Takes a GUID: 16 bytes, of which the first three fields are little-endian and the last two in order.
     pub fn guid(&mut self, field: &'static str) -> Result<Uuid, DecodeError> {
         self.bytes::<16>(field).map(Uuid::from_bytes_le)
     }
 
-    /// Takes the u32 count of an array whose items have at least `item_len` bytes each, and checks that so many
-    /// can follow: the received bytes bound the allocation.
+    /// Takes the u32 count of an array whose items have at least `item_len` bytes each, and checks that the
+    /// remaining bytes can hold that many: the received bytes bound the allocation.
     pub fn count(&mut self, item_len: usize, field: &'static str) -> Result<usize, DecodeError> {
         let offset = self.offset;
         let count = self.u32(field)?;

@@ -3,7 +3,8 @@ use crate::{DecodeError, EncodeError};
 use core::fmt;
 use core::marker::PhantomData;
 
-/// An array that borrows the received bytes: items are decoded as they are iterated over, and nothing is allocated.
+/// An array that borrows the received bytes: items are decoded as they are iterated over, and nothing is
+/// allocated.
 ///
 /// Every item was decoded once to find the end of the array, so that none of them fails later.
 pub struct Items<'a, T> {

@@ -115,7 +115,7 @@ fn a_payload_of_the_greatest_length_is_sent_and_one_byte_more_is_an_error() {
     assert_eq!(Message::new(CommandId::OK, vec![0; len]), Err(EncodeError::PayloadTooLarge { len }));
 
     if cfg!(miri) {
-        // It takes minutes to encode so many characters.
+        // Encoding that many characters takes minutes.
         return;
     }
     let mut provider = ProviderConfig { name: "Provider".into(), ..ProviderConfig::default() };
@@ -189,7 +189,8 @@ fn no_value_and_an_empty_value_differ() {
     }
 }
 
-/// Compares with the examples of "event_filter serialization" and the last of "tracepoint_config serialization" in the protocol's text.
+/// Compares with the examples of "event_filter serialization" and the last of "tracepoint_config
+/// serialization" in the protocol's text.
 #[test]
 fn filters_and_tracepoints_are_written_as_in_the_text() {
     let filter = |enable, ids: &[u32]| encoded(&EventFilter { enable, ids });

@@ -1,7 +1,7 @@
 //! Strings: u32 count of UTF-16 code units with the terminating NUL, then the units, little-endian.
 //!
-//! Count 0 and count 1 (the NUL alone) are both the empty string. A string ends at its first NUL, as it does for the
-//! runtime. A surrogate without its other half, which a Windows command line may hold, becomes U+FFFD.
+//! Count 0 and count 1 (the NUL alone) are both the empty string. A string ends at its first NUL, as it does
+//! for the runtime. An unpaired surrogate, which can occur in a Windows command line, becomes U+FFFD.
 
 use super::{Decode, Decoder, Encode, Encoder};
 use crate::{DecodeError, EncodeError};
@@ -25,7 +25,7 @@ impl<'a> Utf16<'a> {
         units.take_while(|unit| *unit != 0)
     }
 
-    /// Returns the characters, with U+FFFD for each surrogate without its other half.
+    /// Returns the characters, with U+FFFD for each unpaired surrogate.
     pub fn chars(self) -> impl Iterator<Item = char> + use<'a> {
         widestring::decode_utf16_lossy(self.units())
     }
@@ -109,7 +109,7 @@ impl Utf16<'_> {
     fn ascii(self) -> Option<Vec<u8>> {
         let units = self.bytes.strip_suffix(&[0, 0])?;
         let pairs = units.as_chunks::<2>().0;
-        // No branch per unit, so that the compiler vectorises it: bits above ASCII, and the NULs.
+        // There is no branch per unit, so that the compiler vectorises it: bits above ASCII, and the NULs.
         let (above, nuls) = pairs.iter().fold((0, 0_u8), |(above, nuls), [low, high]| {
             (above | high | (low & 0x80), nuls | u8::from(*low == 0))
         });
@@ -125,7 +125,8 @@ impl Decode<'_> for String {
     }
 }
 
-/// The empty string is count 0 and nothing else. A NUL inside the string is an error, since the receiver would cut it there.
+/// The empty string is count 0 and nothing else. A NUL inside the string is an error, since the receiver
+/// would cut it there.
 impl Encode for str {
     fn encode(&self, encoder: &mut Encoder, field: &'static str) -> Result<(), EncodeError> {
         if self.is_empty() {
@@ -142,7 +143,7 @@ impl Encode for String {
     }
 }
 
-/// An optional string. Count 0 is none, the NUL alone is the empty string.
+/// An optional string. Count 0 is an absent string, the NUL alone is the empty string.
 impl<S: AsRef<str>> Encode for Option<S> {
     fn encode(&self, encoder: &mut Encoder, field: &'static str) -> Result<(), EncodeError> {
         match self {

@@ -13,16 +13,16 @@ open_enum! {
     pub struct DumpType(u32) = "dump type" {
         /// Stacks, modules, threads and handles.
         NORMAL = 1 "Normal";
-        /// The same and the GC heaps.
+        /// The same plus the GC heaps.
         WITH_HEAP = 2 "WithHeap";
-        /// As normal, without paths and passwords where they are recognised.
+        /// As normal, without recognised paths and passwords.
         TRIAGE = 3 "Triage";
         /// All memory of the process.
         FULL = 4 "Full";
     }
 }
 
-/// All memory, as `dotnet-dump collect` has it.
+/// All memory, the default of `dotnet-dump collect`.
 impl Default for DumpType {
     fn default() -> Self {
         Self::FULL
@@ -37,13 +37,13 @@ impl Default for DumpType {
 pub struct DumpFlags(pub u32);
 
 impl DumpFlags {
-    /// No option.
+    /// No options.
     pub const NONE: Self = Self(0);
     /// `createdump` logs to the console of the *target*.
     pub const LOGGING: Self = Self(1);
     /// It logs more.
     pub const VERBOSE_LOGGING: Self = Self(2);
-    /// A crash report, in JSON, is written beside the dump. Not on Windows.
+    /// A crash report, in JSON, is written next to the dump. Not on Windows.
     pub const CRASH_REPORT: Self = Self(4);
 
     /// Returns whether all bits of `other` are set.
@@ -74,12 +74,13 @@ macro_rules! generate_core_dump {
             /// | … | 4 | u32 | [`DumpType`], 1 to 4 |
             /// | … | 4 | u32 | [`DumpFlags`] |
             ///
-            /// The reply comes when the dump is complete; until then the runtime serves no other client. Where `createdump`
-            /// cannot be run, .NET 9 deletes its own socket and cannot be reached any more.
+            /// The reply comes when the dump is complete; until then the runtime serves no other client.
+            /// Where `createdump` cannot be run, .NET 9 deletes its own socket and cannot be reached any
+            /// more.
             command $id -> HResult =>
             pub struct $command<S = String> {
-                /// The path of the dump, as the target sees its files; written by the target's user. `%p` and the like are
-                /// replaced as in `DOTNET_DbgMiniDumpName`.
+                /// The path of the dump, as the target sees its files; written by the target's user. `%p` and
+                /// the like are replaced as in `DOTNET_DbgMiniDumpName`.
                 pub path: S = "dump path",
                 /// The contents.
                 pub dump_type: DumpType = "dump type",
@@ -91,7 +92,8 @@ macro_rules! generate_core_dump {
 }
 
 generate_core_dump! {
-    /// GenerateCoreDump (0x0101): writes a core dump. Of the flags only [`DumpFlags::LOGGING`] is known to it.
+    /// GenerateCoreDump (0x0101): writes a core dump. [`DumpFlags::LOGGING`] is the only flag that it
+    /// supports.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "GenerateCoreDump"; seen on .NET 3.1 to 10.
@@ -102,7 +104,7 @@ generate_core_dump! {
     /// GenerateCoreDump2 (0x0102): writes a core dump, with flags.
     ///
     /// # Source
-    /// As in Microsoft's client, the text does not have it; seen on .NET 9 and 10, unknown to 3.1.
+    /// As in Microsoft's client; not in the text. Seen on .NET 9 and 10, unknown to 3.1.
     GenerateCoreDump2 = GENERATE_CORE_DUMP_2
 }
 
@@ -111,6 +113,6 @@ generate_core_dump! {
     /// ([`ServerError::detail`](crate::ServerError)).
     ///
     /// # Source
-    /// As in Microsoft's client, the text does not have it; seen on .NET 9 and 10, unknown to 3.1.
+    /// As in Microsoft's client; not in the text. Seen on .NET 9 and 10, unknown to 3.1.
     GenerateCoreDump3 = GENERATE_CORE_DUMP_3
 }

@@ -38,8 +38,8 @@ impl fmt::Display for SessionId {
 }
 
 payload! {
-    /// StopTracing (0x0201): ends a session. It goes over a second connection while the session's own is still being read:
-    /// its reply comes only after the runtime has written the rundown.
+    /// StopTracing (0x0201): ends a session. It goes over a second connection while the session's own is
+    /// still being read: its reply comes only after the runtime has written the rundown.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|

@@ -46,11 +46,12 @@ impl fmt::Display for CommandSet {
 
 /// The two bytes of a header that identify the command or reply; an unknown one is kept as its numbers.
 ///
-/// The protocol's text writes both together: its command code `0x0402` is set 4, id 2, in this order on the wire.
+/// The protocol's text writes both together: its command code `0x0402` is set 4, id 2, in this order on the
+/// wire.
 ///
 /// # Source
-/// Diagnostic IPC Protocol, "Commands"; CollectTracing3 is 0x0204 and DisablePerfMap 0x0406, unlike the "Header" lines
-/// of these commands, which repeat their neighbours' codes.
+/// Diagnostic IPC Protocol, "Commands"; CollectTracing3 is 0x0204 and DisablePerfMap 0x0406, unlike in the
+/// "Header" lines of these commands, which repeat their neighbours' codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CommandId {
     /// The command set.

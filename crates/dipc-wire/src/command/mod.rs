@@ -1,4 +1,4 @@
-//! Commands, one file a command set.
+//! Commands, one file per command set.
 
 pub(crate) mod dump;
 pub(crate) mod event_pipe;
@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 
 /// A command and the type of its reply.
 pub trait Command: Encode {
-    /// The two bytes that name the command in a header.
+    /// The two bytes that identify the command in a header.
     const ID: CommandId;
     /// The command's name in the protocol's text.
     const NAME: &'static str = match Self::ID.name() {

@@ -15,8 +15,8 @@ use crate::payload::payload;
 use alloc::string::String;
 
 payload! {
-    /// ResumeRuntime (0x0401): resumes a runtime that was started suspended, on the port the command came on; does
-    /// nothing to one that runs. The request has no payload.
+    /// ResumeRuntime (0x0401): resumes a runtime that was started suspended, on the port that the command
+    /// came on; does nothing to a running one. The request has no payload.
     ///
     /// The text says that the reply has no payload; runtimes send an [`HResult`], 0.
     ///
@@ -27,8 +27,8 @@ payload! {
 }
 
 payload! {
-    /// ApplyStartupHook (0x0407): loads an assembly whose `StartupHook.Initialize` runs: before `Main` where the runtime is
-    /// still suspended, at once in a running one.
+    /// ApplyStartupHook (0x0407): loads an assembly and runs its `StartupHook.Initialize`: before `Main` if
+    /// the runtime is still suspended, at once in a running one.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|

@@ -16,11 +16,11 @@ payload! {
     /// | 20 | … | string | path of its library, on the *target's* filesystem |
     /// | … | … | array | bytes for the profiler |
     ///
-    /// The reply comes when the profiler was loaded, or failed to.
+    /// The reply comes when the profiler has been loaded or has failed to load.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "AttachProfiler"; the time-out's unit as in the text, its `clientDataSize` is the array's count. Microsoft's
-    /// client writes the number of seconds as if it were milliseconds.
+    /// Diagnostic IPC Protocol, "AttachProfiler"; the time-out's unit as in the text, its `clientDataSize` is
+    /// the array's count. Microsoft's client writes the number of seconds as if it were milliseconds.
     command ATTACH_PROFILER -> HResult =>
     pub struct AttachProfiler<S = String, B = Vec<u8>> {
         /// The time that the runtime waits for the profiler, in milliseconds.
@@ -45,8 +45,8 @@ payload! {
     /// A running .NET 9 answers OK, and does nothing.
     ///
     /// # Source
-    /// As in Microsoft's client, the text only names it; seen on .NET 9 and 10. .NET Core 3.1 answers
-    /// [`HResult::BAD_ENCODING`] instead of not knowing it.
+    /// As in Microsoft's client; the text only names it. Seen on .NET 9 and 10. .NET Core 3.1 answers
+    /// [`HResult::BAD_ENCODING`] instead of reporting an unknown command.
     command STARTUP_PROFILER -> HResult =>
     pub struct StartupProfiler<S = String> {
         /// The class (CLSID) that the library creates.

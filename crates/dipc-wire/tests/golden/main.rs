@@ -1,4 +1,5 @@
-//! Every message in `testdata/wire` decodes to the text beside it, however the bytes arrive, and encodes to the same bytes.
+//! Every message in `testdata/wire` decodes to the text next to it, in whatever pieces the bytes arrive, and
+//! encodes to the same bytes.
 //!
 //! `DIPC_UPDATE_GOLDEN=1` rewrites the texts.
 
@@ -26,7 +27,7 @@ fn captures(folder: &str, extension: &str) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// Compares a decoded message with the text beside its input, or rewrites that text.
+/// Compares a decoded message with the text next to its input, or rewrites that text.
 fn check_text(input: &Path, reading: &str) {
     let path = input.with_extension("txt");
     if std::env::var_os("DIPC_UPDATE_GOLDEN").is_some() {
@@ -74,7 +75,8 @@ fn requests_encode_to_the_captured_bytes() {
         assert_eq!(message.to_bytes().unwrap(), bytes, "raw, {}", path.display());
         assert_eq!(re_encoding::request(&message), bytes, "borrowed, {}", path.display());
 
-        // Owned, an empty string loses the NUL that the official tools give it, and nothing else changes.
+        // As an owned value, an empty string loses the NUL that the official tools write, and nothing else
+        // changes.
         let owned = Request::decode(&message).unwrap();
         let ours = owned.to_bytes().unwrap();
         assert_eq!(Request::decode(&read_message(&ours).unwrap().0).unwrap(), owned, "{}", path.display());
@@ -158,7 +160,7 @@ fn a_message_that_arrives_byte_by_byte_is_the_same_message() {
             Ok(Feed::NeedMore(_)) => None,
             Ok(Feed::Message { message, used: 1 }) => Some(Some(message)),
             Ok(other) => panic!("{}: {other:?}", path.display()),
-            // How much of a wrong magic the error shows depends on how much has arrived.
+            // The shown part of a wrong magic depends on how much has arrived.
             Err(_) => Some(None),
         });
         assert_eq!(found, Some(whole), "{}", path.display());
@@ -185,7 +187,7 @@ fn a_reply_whose_payload_is_cut_anywhere_is_read_in_part_or_an_error() {
         let Ok((message, rest)) = read_message(&bytes) else { continue };
         let name = path.file_name().unwrap().to_str().unwrap();
         let command = name.split('.').next().unwrap();
-        // Only the HRESULT of an error is indispensable.
+        // Only the HRESULT of an error is required.
         let needed = if message.header.command.id == 0 { message.payload.len() } else { 4 };
         for cut in 0..message.payload.len() {
             let reading = text::reply(command, Ok((with_payload(&message, cut), rest)));

@@ -1,4 +1,4 @@
-//! Messages as the plain text beside the captures.
+//! Messages as the plain text next to the captures.
 
 use dipc_wire::{
     CollectTracing6, Command, DecodeError, Environment, Message, ProcessEnvironment, ProcessInfo1,
@@ -72,7 +72,8 @@ fn provider(text: &mut String, config: &ProviderConfig) {
     writeln!(text, "provider {name:?} keywords {keywords:#x} level {level} arguments {arguments:?}").unwrap();
 }
 
-/// Prints the reply to the command of this name and the data after it, one value a line; `broken` if it cannot be decoded.
+/// Prints the reply to the command of this name and the data after it, one value a line; `broken` if it
+/// cannot be decoded.
 pub(crate) fn reply(command: &str, read: Result<(Message, &[u8]), DecodeError>) -> String {
     let shown = read.and_then(|(message, rest)| match command {
         "process-info-1" => show::<ProcessInfo1>(&message, |text, info| {
@@ -123,7 +124,7 @@ pub(crate) fn reply(command: &str, read: Result<(Message, &[u8]), DecodeError>) 
             Ok(())
         }),
         "stop-tracing" => show::<StopTracing>(&message, session),
-        // Nothing but a session id can follow a CollectTracing, nothing but an HRESULT the rest.
+        // Only a session id can follow a CollectTracing, and only an HRESULT the others.
         collect if collect.starts_with("collect-tracing-") => show::<StopTracing>(&message, session),
         _ => show::<ResumeRuntime>(&message, |text, hresult| {
             writeln!(text, "hresult {hresult}").unwrap();

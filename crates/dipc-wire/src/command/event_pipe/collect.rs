@@ -11,9 +11,9 @@ open_enum! {
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing".
     pub struct Format(u32) = "format" {
-        /// The old format: version 3 of it comes from current runtimes.
+        /// The old format: current runtimes write version 3 of it.
         NETPERF = 0 "netperf";
-        /// The current format: version 4 from every runtime so far.
+        /// The current format: every runtime so far writes version 4 of it.
         NETTRACE = 1 "nettrace";
     }
 }
@@ -34,9 +34,11 @@ payload! {
     /// | 4 | 4 | u32 | [`Format`] |
     /// | 8 | … | array | [`ProviderConfig`]s, 1 to 1000 |
     ///
-    /// A request outside these limits is answered with [`HResult::BAD_ENCODING`](crate::HResult::BAD_ENCODING), but not always: a buffer
-    /// size of 0, or a format other than the two, makes .NET 8 and 9 end with a segmentation fault. All CollectTracing commands are alike in this;
-    /// a client checks both before it sends one. After the error the connection is closed by .NET Core 3.1 and .NET 8, and left open by .NET 9 and 10.
+    /// A request outside these limits is answered with
+    /// [`HResult::BAD_ENCODING`](crate::HResult::BAD_ENCODING), but not always: a buffer size of 0, or any
+    /// other format, makes .NET 8 and 9 end with a segmentation fault. This applies to all CollectTracing
+    /// commands; a client checks both before it sends one. After the error .NET Core 3.1 and .NET 8 close the
+    /// connection, and .NET 9 and 10 leave it open.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing"; limits and errors as seen on .NET 3.1, 8, 9 and 10.
@@ -69,7 +71,7 @@ payload! {
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Whether the runtime sends, when the session stops, events that name all methods and modules loaded so far.
+        /// Whether the runtime sends events for all methods and modules loaded so far when the session stops.
         pub request_rundown: bool = "request rundown",
         /// The providers of events.
         pub providers: P = "providers",
@@ -88,15 +90,15 @@ payload! {
     /// | 10 | … | array | [`ProviderConfig`]s, 1 to 1000 |
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "CollectTracing3"; its "Header" line has the code of CollectTracing2, and is wrong. Seen on .NET 9 and 10,
-    /// unknown to 3.1 and 8.
+    /// Diagnostic IPC Protocol, "CollectTracing3"; its "Header" line has the code of CollectTracing2, and is
+    /// wrong. Seen on .NET 9 and 10, unknown to 3.1 and 8.
     command COLLECT_TRACING_3 -> SessionId =>
     pub struct CollectTracing3<P = Vec<ProviderConfig>> {
         /// The size of the runtime's buffer in MB (2²⁰ bytes); events that do not fit are dropped.
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Whether the runtime sends, when the session stops, events that name all methods and modules loaded so far.
+        /// Whether the runtime sends events for all methods and modules loaded so far when the session stops.
         pub request_rundown: bool = "request rundown",
         /// Whether each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
@@ -124,7 +126,8 @@ payload! {
         pub buffer_mb: u32 = "buffer size",
         /// The format of the stream.
         pub format: Format = "format",
-        /// Keywords of the rundown provider; [`DEFAULT_RUNDOWN_KEYWORD`](CollectTracing4::DEFAULT_RUNDOWN_KEYWORD) has the effect of
+        /// Keywords of the rundown provider;
+        /// [`DEFAULT_RUNDOWN_KEYWORD`](CollectTracing4::DEFAULT_RUNDOWN_KEYWORD) has the effect of
         /// `request_rundown` in the earlier commands.
         pub rundown_keyword: u64 = "rundown keyword",
         /// Whether each event comes with the stack of its thread.

@@ -47,8 +47,8 @@ payload! {
     /// | 0 | 8 | u64 | rundown keyword, 0 for no rundown |
     /// | 8 | … | array | [`UserEventsProviderConfig`]s, 1 to 1000 |
     ///
-    /// After the request, and before it answers, the runtime expects one byte with the descriptor of `user_events_data` as its
-    /// `SCM_RIGHTS`.
+    /// After the request, and before its answer, the runtime expects one byte with the descriptor of
+    /// `user_events_data` as its `SCM_RIGHTS`.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5".
@@ -61,14 +61,15 @@ payload! {
 }
 
 open_enum! {
-    /// The behaviour of a session whose buffer is full; an unknown one is kept as its number. On the wire a u32.
+    /// The behaviour of a session with a full buffer; an unknown one is kept as its number. On the wire a
+    /// u32.
     ///
     /// # Source
     /// As in Microsoft's client, for .NET 11; unknown to .NET 10.
     pub struct BufferMode(u32) = "buffer mode" {
         /// Events are dropped, and counted.
         DROP = 0 "drop";
-        /// The threads that write events wait.
+        /// The threads that write events block.
         BLOCK = 1 "block";
     }
 }
@@ -147,8 +148,8 @@ macro_rules! by_session_type {
 }
 
 by_session_type! {
-    /// CollectTracing5 (0x0206): [`CollectTracing4`](crate::CollectTracing4) with event filters, or a session that writes to
-    /// user_events.
+    /// CollectTracing5 (0x0206): [`CollectTracing4`](crate::CollectTracing4) with event filters, or a session
+    /// that writes to user_events.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|

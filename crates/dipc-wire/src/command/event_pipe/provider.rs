@@ -29,17 +29,18 @@ payload! {
 }
 
 payload! {
-    /// A filter of the events that a provider's keywords and level let through.
+    /// A filter of the events that pass a provider's keywords and level.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
     /// | 0 | 1 | bool | enable: the ids are enabled (1) or disabled (0) |
     /// | 1 | … | array of u32 | event ids |
     ///
-    /// The default disables no id and so lets all through. "Or length = 0" in the text does not mean that it can be left out.
+    /// The default disables no id and so passes all events. "Or length = 0" in the text does not mean that it
+    /// can be left out.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "CollectTracing5"; that it is always there as seen in what the official tools send.
+    /// Diagnostic IPC Protocol, "CollectTracing5"; the official tools always send it.
     pub struct EventFilter<I = Vec<u32>> {
         /// Whether the ids are the enabled ones; otherwise they are the disabled ones.
         pub enable: bool = "filter enable",
@@ -67,7 +68,7 @@ payload! {
 }
 
 impl<S> From<ProviderConfig<S>> for FilteredProviderConfig<S> {
-    /// The provider with the filter that lets every event through.
+    /// The provider with a filter that passes every event.
     fn from(provider: ProviderConfig<S>) -> Self {
         Self { provider, filter: EventFilter::default() }
     }
@@ -86,7 +87,7 @@ payload! {
     pub struct TracepointSet<S = String, I = Vec<u32>> {
         /// The tracepoint.
         pub tracepoint: S = "tracepoint name",
-        /// The ids of the events; none may be in two sets of a provider.
+        /// The ids of the events; the sets of a provider must not share an id.
         pub ids: I = "tracepoint event ids",
     }
 }

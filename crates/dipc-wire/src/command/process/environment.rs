@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 payload! {
     /// ProcessEnvironment (0x0402): asks for the environment block. The request has no payload.
     ///
-    /// After the reply, the connection carries [`EnvironmentReply::incoming_bytes`] bytes that [`Environment::from_bytes`]
-    /// reads, and then ends.
+    /// After the reply, the connection carries [`EnvironmentReply::incoming_bytes`] bytes that
+    /// [`Environment::from_bytes`] reads, and then ends.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessEnvironment"; seen on .NET 8 to 10, unknown to 3.1.
@@ -30,8 +30,8 @@ payload! {
     /// Diagnostic IPC Protocol, "ProcessEnvironment"; .NET 9 and 10 include the count.
     #[non_exhaustive]
     pub struct EnvironmentReply {
-        /// The length in bytes of the [`Environment`] that follows. Do not trust it: read up to it, and allocate as the
-        /// bytes arrive.
+        /// The length in bytes of the [`Environment`] that follows. Do not trust it: read up to it, and
+        /// allocate as the bytes arrive.
         pub incoming_bytes: u32 = "incoming bytes",
         /// 0 so far.
         pub future: u16 = "future",
@@ -61,7 +61,7 @@ pub struct Environment<V = Vec<String>>(
 );
 
 impl<'a, V: Decode<'a>> Environment<V> {
-    /// Decodes the bytes that follow the reply. For bytes that are merely cut short the error's
+    /// Decodes the bytes that follow the reply. If the bytes are merely truncated, the error's
     /// [`is_incomplete`](DecodeError::is_incomplete) is true.
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         Decoder::new(bytes).take("environment").map(Self)
@@ -89,7 +89,8 @@ payload! {
     /// | 0 | … | string | name |
     /// | … | … | string | value; count 0 removes the variable, a NUL alone is the empty value |
     ///
-    /// Managed code sees it where it has not read the environment yet: in practice, while the runtime is suspended at its start.
+    /// Managed code sees the change if it has not read the environment yet: in practice, while the runtime is
+    /// suspended at its start.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "SetEnvironmentVariable"; seen on .NET 9 and 10, unknown to 3.1.

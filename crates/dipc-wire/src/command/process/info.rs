@@ -16,7 +16,8 @@ payload! {
 }
 
 payload! {
-    /// ProcessInfo2 (0x0404): asks for the same with entry assembly and runtime version. The request has no payload.
+    /// ProcessInfo2 (0x0404): asks for the same with entry assembly and runtime version. The request has no
+    /// payload.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo2"; seen on .NET 8 to 10, unknown to 3.1.
@@ -45,10 +46,11 @@ payload! {
     /// | … | … | string | architecture |
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "ProcessInfo"; the `struct Payload` of the text has the cookie elsewhere, and is wrong.
+    /// Diagnostic IPC Protocol, "ProcessInfo"; the `struct Payload` of the text has the cookie elsewhere, and
+    /// is wrong.
     #[non_exhaustive]
     pub struct ProcessInfo1Reply<S = String> {
-        /// The process id as the process itself sees it: inside a container not the id outside.
+        /// The process id as the process itself sees it: inside a container it differs from the id outside.
         pub process_id: u64 = "process id",
         /// The id of this runtime instance; the same in every reply and in its advertise messages.
         pub runtime_cookie: Uuid = "runtime cookie",
@@ -74,7 +76,7 @@ payload! {
     /// Diagnostic IPC Protocol, "ProcessInfo2".
     #[non_exhaustive]
     pub struct ProcessInfo2Reply<S = String> {
-        /// The process id as the process itself sees it: inside a container not the id outside.
+        /// The process id as the process itself sees it: inside a container it differs from the id outside.
         pub process_id: u64 = "process id",
         /// The id of this runtime instance; the same in every reply and in its advertise messages.
         pub runtime_cookie: Uuid = "runtime cookie",
@@ -92,7 +94,7 @@ payload! {
 }
 
 impl<S: Default> ProcessInfo1Reply<S> {
-    /// Returns the reply of a process, with empty strings.
+    /// Returns a reply with empty strings.
     pub fn new(process_id: u64, runtime_cookie: Uuid) -> Self {
         Self { process_id, runtime_cookie, ..Self::default() }
     }
@@ -121,7 +123,7 @@ impl<S> ProcessInfo2Reply<S> {
 pub struct ProcessInfo3Reply<S = String> {
     /// The version of the payload: 1 in .NET 8, 9 and 10.
     pub version: u32,
-    /// The process id as the process itself sees it: inside a container not the id outside.
+    /// The process id as the process itself sees it: inside a container it differs from the id outside.
     pub process_id: u64,
     /// The id of this runtime instance; the same in every reply and in its advertise messages.
     pub runtime_cookie: Uuid,
@@ -135,7 +137,8 @@ pub struct ProcessInfo3Reply<S = String> {
     pub managed_entrypoint_assembly: S,
     /// The product version of the runtime, such as `9.0.1`.
     pub clr_version: S,
-    /// The platform the runtime was built for, such as `linux-x64`; on the wire only if `version` is at least 1.
+    /// The platform the runtime was built for, such as `linux-x64`; on the wire only if `version` is at least
+    /// 1.
     pub runtime_identifier: S,
 }
 

@@ -1,18 +1,19 @@
-//! Files from which `perf` takes the names of jitted code.
+//! Files that give `perf` the names of jitted code.
 
 use crate::HResult;
 use crate::codec::open_enum;
 use crate::payload::payload;
 
 open_enum! {
-    /// The files that are written for `perf`: to `/tmp`, whatever `TMPDIR` is, or to `DOTNET_PerfMapJitDumpPath`. On the wire a u32.
+    /// The files that are written for `perf`: to `/tmp`, whatever `TMPDIR` is, or to
+    /// `DOTNET_PerfMapJitDumpPath`. On the wire a u32.
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "EnablePerfMap".
     pub struct PerfMapType(u32) = "perf map type" {
-        /// None.
+        /// No files.
         DISABLED = 0 "disabled";
-        /// Both.
+        /// Both files.
         ALL = 1 "all";
         /// `jit-{pid}.dump`, with code bytes.
         JIT_DUMP = 2 "jitdump";
@@ -29,7 +30,7 @@ impl Default for PerfMapType {
 }
 
 payload! {
-    /// EnablePerfMap (0x0405): begins writing the files by which `perf` names jitted code.
+    /// EnablePerfMap (0x0405): begins writing the files that give `perf` the names of jitted code.
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
@@ -48,8 +49,8 @@ payload! {
     /// DisablePerfMap (0x0406): ends writing them. The request has no payload.
     ///
     /// # Source
-    /// Diagnostic IPC Protocol, "DisablePerfMap"; its "Header" line has the code of EnablePerfMap, and is wrong. Seen on .NET 9
-    /// and 10, unknown to 3.1.
+    /// Diagnostic IPC Protocol, "DisablePerfMap"; its "Header" line has the code of EnablePerfMap, and is
+    /// wrong. Seen on .NET 9 and 10, unknown to 3.1.
     command DISABLE_PERF_MAP -> HResult =>
     pub struct DisablePerfMap;
 }
