@@ -1,4 +1,4 @@
-//! The command line. Names and flags are those of the dotnet-* tools where these have them.
+//! The command line. Commands and flags have the names of the dotnet-* tools where those have an equivalent.
 
 use clap::{Args, Parser, Subcommand};
 
@@ -73,7 +73,7 @@ pub(crate) struct VerbosityArgs {
 }
 
 impl VerbosityArgs {
-    /// The same as a value.
+    /// Returns the verbosity that the flags stand for.
     pub(crate) const fn verbosity(self) -> Verbosity {
         match (self.quiet, self.verbose) {
             (true, _) => Verbosity::Quiet,
@@ -117,14 +117,17 @@ pub(crate) enum Command {
     Stat(StatArgs),
     /// Print the events of a recording, or of a process as they happen
     ///
-    /// Without FILE, the events of a process are shown as they happen, until Ctrl-C. Unless --providers, --profile or --clrevents ask for
-    /// others, these are the runtime's own of collections, exceptions, waits for locks, loaded assemblies and the thread pool, at the
-    /// informational level: no samples, and no line for each method that is compiled. The process is asked for no more than the filters
-    /// show: --provider asks for no other provider, and --event GC/AllocationTick for the keyword and the level of that event.
+    /// Without FILE, the events of a process are shown as they happen, until Ctrl-C. Unless --providers,
+    /// --profile or --clrevents ask for others, these are the runtime's own of collections, exceptions, waits
+    /// for locks, loaded assemblies and the thread pool, at the informational level: no samples, and no line
+    /// for each method that is compiled. The process is asked for no more than the filters show: --provider
+    /// asks for no other provider, and --event GC/AllocationTick for the keyword and the level of that event.
     ///
-    /// An event of .NET 3.1 to 10 is shown 0.1 to 0.2 seconds after it happened: runtimes send what they have every 0.1 seconds.
+    /// An event of .NET 3.1 to 10 is shown 0.1 to 0.2 seconds after it happened: runtimes send what they have
+    /// every 0.1 seconds.
     ///
-    /// The runtime is not asked to list its methods (rundown): stacks are addresses, with --stacks. What dipc trace records has the names.
+    /// The runtime is not asked to list its methods (rundown): stacks are addresses, with --stacks. What dipc
+    /// trace records has the names.
     Events(EventsArgs),
     /// Show the stacks of all threads, of a process now or of a recording at its start
     Stack(StackArgs),
@@ -136,47 +139,55 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Write a part of a recording as a recording: a stretch of time, some events, some threads
     ///
-    /// What names the rest is kept whatever is left out: methods, modules, types, processes, roles of threads. So are the samples and waits
-    /// around the stretch of time that reach into it, and a report of the new recording with the same --from and --to is the same as of the
-    /// old one.
+    /// What names the rest is kept whatever is left out: methods, modules, types, processes, roles of
+    /// threads. So are the samples and waits around the stretch of time that reach into it, and a report of
+    /// the new recording with the same --from and --to is the same as of the old one.
     ///
     /// Losses in the part that is kept remain losses, and events that are left out are none.
     Edit(EditArgs),
     /// Write several recordings, of one machine or of many, as one
     ///
-    /// The new recording is of version 6, its events are in the order of time, and processes are told apart: --pid chooses among them. A
-    /// process whose id is that of another one gets a new id. The parts of one recording, as edit writes them, become one process again, and
-    /// what several parts have, such as names, is written once.
+    /// The new recording is of version 6, its events are in the order of time, and processes are told apart:
+    /// --pid chooses among them. A process whose id is that of another one gets a new id. The parts of one
+    /// recording, as edit writes them, become one process again, and what several parts have, such as names,
+    /// is written once.
     ///
-    /// Recordings of one machine have one clock. Times of others are joined by the start of each recording, which it has as a time of day, to
-    /// the millisecond, and by its own clock; they are no more exact than the clocks of the machines. The list says which it was.
+    /// Recordings of one machine have one clock. Times of others are joined by the start of each recording,
+    /// which it has as a time of day, to the millisecond, and by its own clock; they are no more exact than
+    /// the clocks of the machines. The list says which it was.
     Merge(MergeArgs),
     /// Write what is whole of a cut or damaged recording as one that other programs read
     ///
-    /// Every whole event is kept, and sequence points are restored. What is damaged is listed. The exit code is 6 if there was damage, 0 if
-    /// there was none.
+    /// Every whole event is kept, and sequence points are restored. What is damaged is listed. The exit code
+    /// is 6 if there was damage, 0 if there was none.
     Repair(RepairArgs),
     /// Write recordings as tables that DuckDB, DataFusion, Spark and others read: Parquet files
     ///
-    /// The directory gets a file a table for all recordings of a date and a service: TABLE/date=DATE/service=NAME/SHARD.parquet. Files
-    /// appear when all of a shard are whole. Recordings that are there already are not exported again, so that an export that was ended
-    /// goes on where it was, and the same recordings give the same files.
+    /// The directory gets a file a table for all recordings of a date and a service:
+    /// TABLE/date=DATE/service=NAME/SHARD.parquet. Files appear when all of a shard are whole. Recordings
+    /// that are there already are not exported again, so that an export that was ended goes on where it was,
+    /// and the same recordings give the same files.
     ///
-    /// Each event is one row, of events or of samples, or is counted in recordings.left_out: those by which the runtime lists its methods,
-    /// without --rundown. Damaged recordings are exported as far as they are whole.
+    /// Each event is one row, of events or of samples, or is counted in recordings.left_out: those by which
+    /// the runtime lists its methods, without --rundown. Damaged recordings are exported as far as they are
+    /// whole.
     ///
-    /// The writer is in dipc-fleet, which is this program with more in it. dipc starts it from its own folder or one of PATH.
+    /// The writer is in dipc-fleet, which is this program with more in it. dipc starts it from its own folder
+    /// or one of PATH.
     Export(ExportArgs),
     /// Send profiles of a process, again and again, or of recordings to Pyroscope, Parca or OpenTelemetry
     Push(PushArgs),
     /// Try conditions for snapshots on recordings
     #[command(subcommand, disable_help_subcommand = true)]
     Rules(RulesCommand),
-    /// Print the views of such tables as SQL: top_methods, inclusive, requests, gc_pauses, allocations, exceptions, compare
+    /// Print the views of such tables as SQL: top_methods, inclusive, requests, gc_pauses, allocations,
+    /// exceptions, compare
     Schema(SchemaArgs),
-    /// Run a query over such tables, by the DuckDB that is installed: dipc sql data 'SELECT * FROM top_methods ORDER BY self_ns DESC LIMIT 10'
+    /// Run a query over such tables, by the DuckDB that is installed: dipc sql data 'SELECT * FROM
+    /// top_methods ORDER BY self_ns DESC LIMIT 10'
     ///
-    /// The tables are events, samples, losses, damages and recordings; the views are those that dipc schema prints.
+    /// The tables are events, samples, losses, damages and recordings; the views are those that dipc schema
+    /// prints.
     Sql(SqlArgs),
     /// Show what a process counts and measures: EventCounters and Meters
     #[command(subcommand, disable_help_subcommand = true)]

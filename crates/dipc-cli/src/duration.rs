@@ -1,4 +1,4 @@
-//! Times as users give them: `1m30s`, `500ms`, and .NET's `dd:hh:mm:ss`.
+//! Durations as users write them: `1m30s`, `500ms`, and .NET's `dd:hh:mm:ss`.
 
 use std::time::Duration;
 
@@ -14,10 +14,11 @@ const UNITS: [(&str, u64); 8] = [
     ("s", 1_000_000_000),
 ];
 
-/// Reads a time.
+/// Parses a duration.
 ///
 /// * Numbers with units, one after the other: `30s`, `1m30s`, `1.5s`, `500ms`.
-/// * .NET's forms with colons: `hh:mm`, `hh:mm:ss`, `dd:hh:mm:ss` and `d.hh:mm:ss`, where seconds may have a fraction.
+/// * .NET's forms with colons: `hh:mm`, `hh:mm:ss`, `dd:hh:mm:ss` and `d.hh:mm:ss`, where seconds may have a
+///   fraction.
 ///
 /// A number without a unit is refused: .NET would read it as days.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
@@ -28,7 +29,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-/// Reads the seconds between two values of a live session.
+/// Parses the seconds between two values of a live session.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().map_err(|_| format!("'{text}' is no number of seconds"))?;
     match Duration::try_from_secs_f64(seconds) {
@@ -112,7 +113,7 @@ fn colons(text: &str) -> Result<u64, String> {
     Ok(total)
 }
 
-/// A time for people: `350 ms`, `12.3 s`, `2 min 05 s`, `1 h 02 min`.
+/// Formats a duration for people: `350 ms`, `12.3 s`, `2 min 05 s`, `1 h 02 min`.
 pub(crate) fn display(duration: Duration) -> String {
     let seconds = duration.as_secs();
     if seconds == 0 {

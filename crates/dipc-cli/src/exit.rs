@@ -10,7 +10,7 @@ use dipc_client::OptionalFeature;
 pub(crate) enum Exit {
     /// Done, and nothing is missing.
     Done,
-    /// A failure that no other code names.
+    /// A failure without a code of its own.
     Failed,
     /// The command line makes no sense.
     Usage,
@@ -20,7 +20,7 @@ pub(crate) enum Exit {
     Refused,
     /// A deadline passed.
     TimedOut,
-    /// Done, but the input was cut or damaged; what is whole was used.
+    /// Done, but the input was cut or damaged; its intact parts were used.
     Incomplete,
     /// Events were lost, and `--fail-on-loss` was given.
     EventsLost,
@@ -43,13 +43,13 @@ impl Exit {
         }
     }
 
-    /// Returns this exit code, or `other` where this one is [`Done`](Self::Done): the first of two that has something to say.
+    /// Returns this exit code, or `other` if this one is [`Done`](Self::Done).
     pub(crate) fn or(self, other: Self) -> Self {
         if self == Self::Done { other } else { self }
     }
 
-    /// Returns the exit code of a command that has started a program, which ended with `code`: the program's, unless the command has one
-    /// of its own.
+    /// Returns the exit code of a command that started a program which ended with `code`: the program's,
+    /// unless the command has one of its own.
     pub(crate) fn or_program(self, code: Option<u8>) -> Self {
         match (self, code) {
             (Self::Done, Some(code)) => Self::Program(code),
@@ -69,13 +69,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The failure of a command: one line for people, lines below it, a help line if there is a remedy, and the exit code.
+/// The failure of a command: one line for people, lines below it, a help line if there is a remedy, and the
+/// exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// `what: where: why`.
     pub(crate) message: String,
-    /// What the user may have meant, a line each.
+    /// The alternatives that the user may have meant, one per line.
     pub(crate) candidates: Vec<String>,
     pub(crate) help: Option<String>,
 }
@@ -161,7 +162,7 @@ fn oldest_runtime(command: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns how to do without an option that the runtime is too old for.
+/// Returns the help for working without an option that the runtime is too old for.
 fn option_help(feature: OptionalFeature) -> Option<&'static str> {
     match feature {
         OptionalFeature::CrashReport => Some("leave out --crashreport, which needs .NET 6 or later"),

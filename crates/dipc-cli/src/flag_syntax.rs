@@ -1,4 +1,5 @@
-//! The forms of flags that the dotnet-* tools take besides clap's: `--flag:value`, and values of switches, `--switch:true`.
+//! The forms of flags that the dotnet-* tools accept besides clap's: `--flag:value`, and values of switches,
+//! `--switch:true`.
 
 use std::ffi::OsString;
 
@@ -6,8 +7,8 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
 use crate::cli::Cli;
 
-/// Returns the words of a command line with `--flag:value` as `--flag=value`, `--switch:true` as `--switch` and without
-/// `--switch:false`. Only flags that the command has are touched, and nothing behind `--`.
+/// Returns the words of a command line with `--flag:value` as `--flag=value`, `--switch:true` as `--switch`
+/// and without `--switch:false`. Only flags of the command are changed, and nothing after `--`.
 pub(crate) fn normalize(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let words: Vec<_> = words.collect();
     if !words.iter().any(|word| Flag::parse(word).is_some()) {
@@ -67,7 +68,7 @@ impl<'w> Flag<'w> {
         letters.next().is_some_and(|letter| arg.get_short() == Some(letter)) && letters.next().is_none()
     }
 
-    /// The words that clap takes for it; none for a switch that is off.
+    /// Returns the word that clap accepts for it; `None` for a switch that is off.
     fn in_form_of(self, arg: &Arg) -> Option<OsString> {
         let Self { name, value } = self;
         if matches!(arg.get_action(), ArgAction::SetTrue) {

@@ -13,7 +13,7 @@ use hyper::{Method, Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// The time for a request and its answer.
+/// The time limit for a request and its answer.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 /// The largest part of an answer that is read.
 const MOST_ANSWER: usize = 64 << 10;
@@ -25,7 +25,7 @@ const SHOWN: usize = 200;
 pub(crate) struct Endpoint {
     host: String,
     port: u16,
-    /// Host and port as they were given.
+    /// Host and port as given.
     authority: HeaderValue,
     path: Uri,
 }
@@ -39,14 +39,14 @@ impl fmt::Display for Endpoint {
 /// The outcome of a request that failed.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// It may be sent again, after the time that the receiver asks for.
+    /// A temporary failure: the request may be sent again, after the time that the receiver asks for.
     ForNow { reason: String, wait: Option<Duration> },
-    /// The receiver will not have it.
+    /// A permanent failure: the receiver refuses the request.
     ForGood { reason: String },
 }
 
 impl Endpoint {
-    /// Reads a URL; without a path it gets this one.
+    /// Parses a URL. Without a path, it gets `default_path`.
     pub(crate) fn parse(text: &str, default_path: &'static str) -> Result<Self, String> {
         let uri: Uri = text.parse().map_err(|error| format!("{error}: http://HOST:PORT is expected"))?;
         match uri.scheme_str() {
@@ -97,7 +97,7 @@ impl Endpoint {
         let exchange = async move {
             let response = sender.send_request(request).await?;
             let (head, body) = response.into_parts();
-            // An answer that is too long is none that is needed.
+            // A longer answer is not one that dipc needs.
             let body = Limited::new(body, MOST_ANSWER).collect().await;
             let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
             Ok::<_, hyper::Error>(Answer { status: head.status, headers: head.headers, body })
@@ -154,11 +154,11 @@ impl Answer {
     }
 }
 
-/// Reads a header of a command line: `NAME=VALUE`.
+/// Parses a header given on the command line: `NAME=VALUE`.
 pub(crate) fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text.split_once('=').ok_or("a header is NAME=VALUE")?;
     let name = name.trim().parse().map_err(|_| format!("'{name}' is no name of a header"))?;
-    // The value may be a password: it is in no message.
+    // The value may be a password, so messages do not quote it.
     let mut value = HeaderValue::from_str(value.trim()).map_err(|_| "its value is none of a header")?;
     value.set_sensitive(true);
     Ok((name, value))

@@ -1,4 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP as requests to end: which signals are new requests, and which repeat one.
+//! SIGINT, SIGTERM and SIGHUP as requests to end, and the distinction between new requests and repeated
+//! signals.
 
 use std::fmt;
 use std::io;
@@ -8,15 +9,17 @@ use std::time::{Duration, Instant};
 
 use crate::exit::{Exit, Failure};
 
-/// Within this time after a request a further signal belongs to the same user action: a closed terminal sends SIGHUP from the
-/// kernel and from the shell, `timeout` signals its child and its process group, and keys bounce.
+/// The time after a request within which a further signal belongs to the same user action: a closed terminal
+/// sends SIGHUP from the kernel and from the shell, `timeout` signals its child and its process group, and
+/// keys bounce.
 const ONE_ACTION: Duration = Duration::from_secs(1);
-/// The request at which the program ends at once: even the second has led to nothing, so it is stuck, in a write perhaps.
+/// The request at which the program ends at once: even the second had no effect, so it is stuck, perhaps in a
+/// write.
 const LAST_REQUEST: usize = 3;
 /// The longest wait between checks for a request.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The requests of the user to end, since this was made.
+/// The user's requests to end, since this was created.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupts(Arc<Mutex<State>>);
 
@@ -26,7 +29,7 @@ struct State {
     last_request: usize,
     /// Requests for a snapshot.
     snapshots: usize,
-    /// Ends the program that was started to be recorded, before this one exits without further ado.
+    /// Ends the program that was started to be recorded, before this one exits at once.
     on_exit: Option<Box<dyn FnMut() + Send>>,
 }
 
@@ -54,8 +57,8 @@ struct Requests {
 }
 
 impl Requests {
-    /// Takes note of a signal. The first of any kind is a request; a later one only if it is an interrupt and no part of the
-    /// action before. SIGHUP never asks again: the user has left.
+    /// Records a signal. The first of any kind is a request; a later one only if it is an interrupt and not
+    /// part of the previous action. SIGHUP never repeats a request: the user has left.
     fn record(&mut self, signal: EndSignal, now: Instant) {
         let hangs_up = signal == EndSignal::HangUp;
         self.hung_up |= hangs_up;
@@ -69,7 +72,7 @@ impl Requests {
 }
 
 impl Interrupts {
-    /// Counts SIGINT, SIGTERM and SIGHUP from now on, instead of dying of them.
+    /// Counts SIGINT, SIGTERM and SIGHUP from now on, instead of ending at them.
     pub(crate) fn watch() -> Result<Self, Failure> {
         let interrupts = Self::default();
         let heard = interrupts.clone();
@@ -77,7 +80,8 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Counts SIGQUIT (Ctrl-\) and SIGUSR1 as requests for a snapshot from now on, instead of dying of them. Other systems have neither.
+    /// Counts SIGQUIT (Ctrl-\) and SIGUSR1 as requests for a snapshot from now on, instead of ending at them.
+    /// Other systems have neither.
     #[cfg(unix)]
     pub(crate) fn watch_snapshots(&self) -> Result<(), Failure> {
         use signal_hook::consts::{SIGQUIT, SIGUSR1};
@@ -103,12 +107,12 @@ impl Interrupts {
         self.with(|state| state.snapshots)
     }
 
-    /// Has `end` called before a third request ends this program at once.
+    /// Registers `end` to be called before a third request ends this program at once.
     pub(crate) fn before_exit(&self, end: impl FnMut() + Send + 'static) {
         self.with(|state| state.on_exit = Some(Box::new(end)));
     }
 
-    /// Computes something of which a part is of no use: the next request ends the program at once.
+    /// Computes something whose partial result is useless: the next request ends the program at once.
     pub(crate) fn while_computing<T>(&self, compute: impl FnOnce() -> T) -> T {
         self.with(|state| state.last_request = LAST_REQUEST.min(state.requests.count + 1));
         let computed = compute();
@@ -133,7 +137,7 @@ impl Interrupts {
         }
     }
 
-    /// Whether the terminal is gone, so that no other request can come.
+    /// Whether the terminal is gone, so that no further request can come.
     pub(crate) fn hung_up(&self) -> bool {
         self.with(|state| state.requests.hung_up)
     }
@@ -161,7 +165,7 @@ impl fmt::Debug for Interrupts {
     }
 }
 
-/// Calls `heard` for each SIGINT, SIGTERM and SIGHUP from now on, none of which ends the program any more.
+/// Calls `heard` for each SIGINT, SIGTERM and SIGHUP from now on; they no longer end the program.
 pub(crate) fn on_each_signal(mut heard: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     watch(move |_| heard()).map_err(unwatched)
 }
@@ -171,19 +175,20 @@ fn unwatched(error: io::Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("watch for signals: {error}"))
 }
 
-/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error of that write instead of the end of the program. The
-/// handler does nothing, and unlike SIG_IGN it is not passed on to programs that are started.
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) an error of that write instead of the end of
+/// the program. The handler does nothing, and unlike SIG_IGN it is not passed on to programs that are
+/// started.
 #[cfg(unix)]
 pub(crate) fn survive_file_size_limit() {
-    // Where it cannot be set up the program is as it would be without it.
+    // Without the handler, the program behaves as if this were not called.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// There is no such limit.
+/// Does nothing: there is no such limit.
 #[cfg(not(unix))]
 pub(crate) fn survive_file_size_limit() {}
 
-/// Reports each signal. SIGHUP stays ignored where it was (`nohup`).
+/// Reports each signal. SIGHUP stays ignored if it already was (`nohup`).
 #[cfg(unix)]
 fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -200,7 +205,7 @@ fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this program was started with the signal ignored, as Linux shows it.
+/// Whether this program was started with the signal ignored, as Linux reports it.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -209,7 +214,7 @@ fn is_ignored(signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
-/// Reports Ctrl-C and Ctrl-Break. There is nothing here that a thread could wait for.
+/// Reports Ctrl-C and Ctrl-Break. Windows offers nothing that a thread could wait on.
 #[cfg(windows)]
 fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
     use std::sync::atomic::{AtomicBool, Ordering};

@@ -7,14 +7,14 @@
 //! - `usage`, `flag_syntax`: words of the command line that clap does not parse. `cli`: the commands.
 //! - `command`: a file or folder for each command, with its arguments, its run and its printing.
 //!   `command/report` has a file for each report, and `command/report/overview` all of them in one pass.
-//! - `args`: groups of arguments that several commands share, each of which becomes a value of a layer below.
-//!   Layers below do not know clap.
-//! - `record`: recordings that are made. `inspect`: recordings that are read.
+//! - `args`: groups of arguments that several commands share, each of which converts to a value of a layer
+//!   below. Layers below do not know clap.
+//! - `record`: making recordings. `inspect`: reading recordings.
 //! - `process`: targets, and requests to runtimes.
 //! - `render`: output.
 //! - `http`: requests to receivers. `exit`, `interrupt`, `processors`, `duration`, `time_point`, `size`.
 #![forbid(unsafe_code)]
-// One way leads to each stream, on which text from outside is escaped (`render/escape.rs`).
+// Each stream has a single writer, which escapes text from outside (`render/escape.rs`).
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod args;

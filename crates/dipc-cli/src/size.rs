@@ -1,6 +1,6 @@
-//! Sizes as users give them: `100MB`, `64MiB`, `1.5GB`.
+//! Sizes as users write them: `100MB`, `64MiB`, `1.5GB`.
 
-/// Longer ones first, since shorter ones end them.
+/// The units, longer ones first, because they end with shorter ones.
 const UNITS: [(&str, u64); 7] = [
     ("kib", 1 << 10),
     ("mib", 1 << 20),
@@ -11,7 +11,7 @@ const UNITS: [(&str, u64); 7] = [
     ("b", 1),
 ];
 
-/// Reads a size in bytes.
+/// Parses a size in bytes.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
     let wrong = || format!("'{text}' is no size; write it as 100MB, 64MiB or 1.5GB");

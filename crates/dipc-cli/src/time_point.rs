@@ -1,4 +1,5 @@
-//! Points in time as users give them: from the start of a recording (`1m30s`), or of the calendar (`2026-11-21T09:02:44Z`).
+//! Points in time as users write them: relative to the start of a recording (`1m30s`), or calendar times
+//! (`2026-11-21T09:02:44Z`).
 
 use std::time::Duration;
 
@@ -10,15 +11,16 @@ use crate::duration;
 /// A point in the time of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimePoint {
-    /// The time from the recording's start.
+    /// A time since the recording's start.
     SinceStart(Duration),
-    /// A time of the calendar.
+    /// A calendar time.
     At(Timestamp),
 }
 
-/// Reads a point in time: a time that [`duration::parse`] takes, or one of RFC 3339.
+/// Parses a point in time: a duration that [`duration::parse`] accepts, or an RFC 3339 time.
 ///
-/// A time of the calendar without a zone is refused: recordings are read on other machines than those that made them.
+/// A calendar time without a zone is refused: recordings are read on machines other than those that made
+/// them.
 pub(crate) fn parse(text: &str) -> Result<TimePoint, String> {
     const EXAMPLE: &str = "2026-11-21T09:02:44Z";
     let text = text.trim();
@@ -39,7 +41,7 @@ pub(crate) fn parse(text: &str) -> Result<TimePoint, String> {
     })
 }
 
-/// Whether the text begins as a date does, which no time from the start has.
+/// Whether the text begins like a date, which no duration does.
 fn begins_with_year(text: &str) -> bool {
     let (year, rest) = text.split_at_checked(4).unwrap_or_default();
     year.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with('-')

@@ -13,7 +13,7 @@ use crate::render::messages;
 use crate::render::output;
 use crate::render::shell;
 
-/// Commands that the dotnet-* tools have and dipc has not, and the nearest that it has.
+/// Commands of the dotnet-* tools that dipc lacks, and its nearest equivalents.
 const ALTERNATIVES: &[(&str, &str)] = &[
     ("record", "dipc trace -p PID records a process, dipc trace -- PROGRAM one from its start"),
     ("monitor", "dipc counters monitor -p PID shows counters, dipc top -p PID what a process does"),
@@ -30,7 +30,7 @@ const ALTERNATIVES: &[(&str, &str)] = &[
 /// Commands that only read files.
 const READERS: &[&str] = &["stat", "convert", "report", "edit", "merge", "repair"];
 
-/// Prints help and version, which are results; everything else is wrong usage of `words`, the command line.
+/// Prints help and version, which are results; everything else is a usage error of `words`, the command line.
 pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -69,7 +69,7 @@ pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
     }
 }
 
-/// Returns whether nothing is wrong with the command line but that it names no process.
+/// Returns whether the only error of the command line is that it names no process.
 pub(crate) fn lacks_target(error: &clap::Error, words: &[OsString]) -> bool {
     let missing = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(missing)) => missing.as_slice(),
@@ -90,7 +90,7 @@ fn unknown_command(error: &clap::Error) -> Failure {
     }
 }
 
-/// Returns the help for a word that another tool takes there, or that belongs elsewhere.
+/// Returns the help for a word that another tool accepts there, or that belongs elsewhere.
 fn near_miss(words: &[OsString], unexpected: &str) -> Option<String> {
     let path = command_path(words);
     let (name, sub_name) = (path.get(1)?.get_name(), path.get(2).map(Command::get_name));
@@ -117,7 +117,7 @@ fn near_miss(words: &[OsString], unexpected: &str) -> Option<String> {
     }
 }
 
-/// A flag that chooses a process, with the name of its value.
+/// Returns the name of the value of a flag that selects a process.
 fn target(flag: &str) -> Option<&'static str> {
     match flag {
         "-p" | "--process-id" => Some("-p PID"),
@@ -126,7 +126,7 @@ fn target(flag: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the program's definition, and those of the command and of the command below it that `words` begin with.
+/// Returns the definitions of the program and of the command and subcommand that `words` begin with.
 fn command_path(words: &[OsString]) -> Vec<Command> {
     let mut path = vec![Cli::command()];
     for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
@@ -143,13 +143,14 @@ fn text(error: &clap::Error, kind: ContextKind) -> &str {
     }
 }
 
-/// The first paragraph of clap's message, joined to a line, with its first tip or else `help`. Each tip is a line of its own.
+/// Returns the first paragraph of clap's message, joined into one line, with its first tip or else `help`.
+/// Each tip is a line of its own.
 fn failure(error: &clap::Error, help: &str) -> Failure {
     let text = error.render().to_string();
     let first = text.split("\n\n").next().unwrap_or_default();
     let first = first.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut tips = text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: "));
-    // Behind `--` there is a program to start, or nothing.
+    // After `--`, there is a program to start, or nothing.
     let tip = tips.find(|tip| !tip.starts_with("to pass '"));
     Failure::usage(first.strip_prefix("error: ").unwrap_or(&first)).with_help(tip.unwrap_or(help))
 }

@@ -15,7 +15,7 @@ pub(crate) fn profiles() -> Vec<CompletionCandidate> {
     PROFILES.iter().map(candidate).collect()
 }
 
-/// The pids of the processes with an endpoint. Nothing is connected to.
+/// The pids of the processes with an endpoint, found without connecting to any.
 pub(crate) fn pids() -> Vec<CompletionCandidate> {
     let endpoints = dipc_transport::discover().endpoints.into_iter();
     let candidate = |endpoint: dipc_transport::Endpoint| {
@@ -26,7 +26,8 @@ pub(crate) fn pids() -> Vec<CompletionCandidate> {
     endpoints.map(candidate).collect()
 }
 
-/// The names of the same processes, of `dotnet` those of its assemblies. Shells insert candidates as they are: names that a shell would not take literally are left out.
+/// The names of the same processes; for `dotnet`, the name of its assembly. Shells insert candidates
+/// unquoted, so names that a shell would not take literally are left out.
 pub(crate) fn names() -> Vec<CompletionCandidate> {
     let endpoints = dipc_transport::discover().endpoints.into_iter();
     let mut names: Vec<_> =
@@ -36,7 +37,7 @@ pub(crate) fn names() -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Whether a shell takes the text as one word that means nothing but itself.
+/// Whether a shell takes the text literally, as one word.
 fn is_literal(text: &str) -> bool {
     !text.starts_with('-') && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-+".contains(c))
 }

@@ -9,39 +9,45 @@ use clr_conditions::Condition;
 use crate::record::flight::{Capacity, FlightSettings, Retention, Storage, TriggerSettings};
 use crate::{duration, size};
 
-/// The bytes that are kept where only a time is named.
+/// The bytes kept if only a time is given.
 const DEFAULT_BYTES: u64 = 256 << 20;
-/// The fewest bytes that are of use: the blocks at hand are as large.
+/// The least useful number of bytes: the blocks being built are this large.
 const LEAST_BYTES: u64 = 1 << 20;
 
-/// Whether the end of the stream alone is kept, and when it is written.
+/// Settings for keeping only the end of the stream, and for writing it.
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub(crate) struct FlightArgs {
-    /// Keep the last events in memory, so many seconds or bytes of them, and write them when something happens: 60s, 256MB or 60s,1GB
+    /// Keep the last events in memory, so many seconds or bytes of them, and write them when something
+    /// happens: 60s, 256MB or 60s,1GB
     ///
-    /// A flight recorder: nothing is written but snapshots, each a whole recording with the names of its methods, also after kill -9. One
-    /// is written when Ctrl-\ or SIGUSR1 asks for it, when --snapshot-on is met, and when the process crashes; at its orderly end, and
-    /// at that of the recording, only without --snapshot-on (and if there is none yet).
+    /// A flight recorder: nothing is written but snapshots, each a whole recording with the names of its
+    /// methods, also after kill -9. One is written when Ctrl-\ or SIGUSR1 asks for it, when --snapshot-on is
+    /// met, and when the process crashes; at its orderly end, and at that of the recording, only without
+    /// --snapshot-on (and if there is none yet).
     ///
-    /// A time is kept at least, and an eighth more at most, unless it has more than 256 MiB, or than the bytes behind the comma: then
-    /// less is kept, and the snapshot's line says so. Beside that, memory holds names of methods, 64 MiB at most, and while a snapshot
-    /// is written, what is dropped meanwhile.
+    /// A time is kept at least, and an eighth more at most, unless it has more than 256 MiB, or than the
+    /// bytes behind the comma: then less is kept, and the snapshot's line says so. Beside that, memory holds
+    /// names of methods, 64 MiB at most, and while a snapshot is written, what is dropped meanwhile.
     #[arg(long, value_name = "TIME|SIZE", value_parser = parse_capacity, conflicts_with_all = ["format", "rotate"])]
     pub(crate) keep: Option<Capacity>,
     /// Keep the ring in files in this folder instead of memory, for rings of many gigabytes
     ///
-    /// The files have no names and are gone with dipc, however it ends. The disk must have room for the ring and a quarter more.
+    /// The files have no names and are gone with dipc, however it ends. The disk must have room for the ring
+    /// and a quarter more.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "keep")]
     pub(crate) keep_in: Option<PathBuf>,
-    /// Go on in a new file when one has so many bytes: 100MB. Each is a whole recording with the names of its methods
+    /// Go on in a new file when one has so many bytes: 100MB. Each is a whole recording with the names of its
+    /// methods
     ///
-    /// A file is called NAME.partial until it is whole. The list of methods and the names of what was before add to the size.
+    /// A file is called NAME.partial until it is whole. The list of methods and the names of what was before
+    /// add to the size.
     #[arg(long, value_name = "SIZE", value_parser = parse_file_size, conflicts_with = "format")]
     pub(crate) rotate: Option<u64>,
     /// Write a snapshot when this is met: 'exception System.TimeoutException or gc pause > 200ms'
     ///
-    /// Parts are joined with and, or and parentheses. What 'and' joins has to come within 10 seconds, or 'within 30s' behind it.
+    /// Parts are joined with and, or and parentheses. What 'and' joins has to come within 10 seconds, or
+    /// 'within 30s' behind it.
     ///
     /// exception TYPE,…  is thrown; TYPE may have *, and without a namespace is of any{n}
     /// event PROVIDER/EVENT FIELD > VALUE, FIELD = VALUE  comes, with such fields{n}
@@ -91,7 +97,7 @@ impl FlightArgs {
         })
     }
 
-    /// The limits on the files that stay.
+    /// The limits on the files that are kept.
     pub(crate) fn retention(&self) -> Retention {
         Retention {
             files: self.keep_files.map(|number| usize::try_from(number).unwrap_or(usize::MAX)),

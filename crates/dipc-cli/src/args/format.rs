@@ -18,8 +18,8 @@ pub(crate) enum Format {
 /// The formats that a recording can be converted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertFormat {
-    /// A page that shows the recording over time: threads, pauses, requests, exceptions, flame graph and tables of any part of it; opens
-    /// in any browser, loads nothing
+    /// A page that shows the recording over time: threads, pauses, requests, exceptions, flame graph and
+    /// tables of any part of it; opens in any browser, loads nothing
     Html,
     /// For <https://www.speedscope.app>: a flame graph over time, a profile for each thread
     Speedscope,
@@ -47,7 +47,7 @@ pub(crate) enum ConvertFormat {
 }
 
 impl ConvertFormat {
-    /// The same as a value; none for recordings, which are in their format already.
+    /// Returns the corresponding export format; `None` for recordings, which need no conversion.
     pub(crate) const fn export_format(self) -> Option<ExportFormat> {
         Some(ExportFormat::Profile(match self {
             Self::Html => return Some(ExportFormat::Page),

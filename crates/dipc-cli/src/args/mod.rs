@@ -1,4 +1,4 @@
-//! Groups of arguments that several commands share. Each becomes a value of the room that it is for.
+//! Groups of arguments that several commands share. Each converts to a value of the module that uses it.
 
 pub(crate) mod candidates;
 pub(crate) mod flight;

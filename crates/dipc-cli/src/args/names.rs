@@ -23,7 +23,7 @@ pub(crate) enum NameFormArg {
 }
 
 impl NameArgs {
-    /// The same as a value.
+    /// Returns the form that the argument stands for.
     pub(crate) const fn form(self) -> NameForm {
         match self.form {
             NameFormArg::Csharp => NameForm::CSharp,

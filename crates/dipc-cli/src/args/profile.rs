@@ -11,7 +11,7 @@ use crate::args::times::TimeArgs;
 use crate::exit::Failure;
 use crate::inspect::profile::ProfileOptions;
 
-/// Which part of a recording becomes a profile, and what becomes of its stacks.
+/// The part of a recording that becomes a profile, and the changes to its stacks.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ProfileArgs {
     #[command(flatten)]
@@ -22,16 +22,19 @@ pub(crate) struct ProfileArgs {
     /// Only this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u64>,
-    /// Only stacks with a frame whose name, in either form, has this text, from that frame on; '*' stands for any text; may be given several times
+    /// Only stacks with a frame whose name, in either form, has this text, from that frame on; '*' stands for
+    /// any text; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) root: Vec<String>,
-    /// Without frames whose name, in either form, has this text: what they weigh goes to their callers; may be given several times
+    /// Without frames whose name, in either form, has this text: what they weigh goes to their callers; may
+    /// be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) hide: Vec<String>,
     /// With the time in which threads waited for work, as dotnet-trace shows it
     #[arg(long)]
     pub(crate) idle: bool,
-    /// Threads that wait in a method whose name, in either form, has this text wait for work, as those of the pool do; may be given several times
+    /// Threads that wait in a method whose name, in either form, has this text wait for work, as those of the
+    /// pool do; may be given several times
     #[arg(long, value_name = "TEXT", conflicts_with = "idle")]
     pub(crate) wait: Vec<String>,
     /// Without the time in which threads were blocked in the midst of work
@@ -75,7 +78,7 @@ pub(crate) enum MetricArg {
 }
 
 impl MetricArg {
-    /// The same as a value.
+    /// Returns the metric that the argument stands for.
     pub(crate) const fn metric(self) -> Metric {
         match self {
             Self::Cpu => Metric::Cpu,
@@ -90,7 +93,7 @@ impl MetricArg {
 }
 
 impl ProfileArgs {
-    /// The same as a value, for this recording.
+    /// Returns the options that the arguments stand for, for this recording.
     pub(crate) fn options(&self, file: &Path) -> Result<ProfileOptions, Failure> {
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
         let (from, to) = self.times.range().resolve(file)?;

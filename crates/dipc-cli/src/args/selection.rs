@@ -1,4 +1,4 @@
-//! Arguments that say which events are recorded.
+//! Arguments that select the events to record.
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
@@ -7,10 +7,11 @@ use dipc_client::{Profile, Providers, RUNTIME_PROVIDER};
 use crate::args::candidates;
 use crate::record::selection::SelectionRequest;
 
-/// Which events are recorded.
+/// The selection of the events to record.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SelectionArgs {
-    /// Providers: 'Name[:Keywords[:Level[:key=value;…]]],…', keywords in hexadecimal, quotes around values with , ; or =
+    /// Providers: 'Name[:Keywords[:Level[:key=value;…]]],…', keywords in hexadecimal, quotes around values
+    /// with , ; or =
     #[arg(long, value_name = "LIST", value_parser = parse_providers)]
     pub(crate) providers: Vec<Providers>,
     /// Profiles, separated by commas; see list-profiles
@@ -25,7 +26,7 @@ pub(crate) struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// The same as a value.
+    /// Returns the request that the arguments stand for.
     pub(crate) fn request(&self) -> SelectionRequest {
         SelectionRequest {
             providers: self.providers.clone(),
@@ -38,7 +39,7 @@ impl SelectionArgs {
 
 fn parse_providers(text: &str) -> Result<Providers, String> {
     Providers::parse(text).map_err(|error| {
-        // The keywords of the runtime's provider have names, which this list does not take.
+        // The runtime's own keywords have names, which this list does not accept.
         let (before, rest) = text.split_at_checked(error.position()).unwrap_or_default();
         let keywords = rest.split([':', ',']).next().unwrap_or_default().trim();
         let is_of_runtime = before.trim_end().strip_suffix(':').is_some_and(|before| {

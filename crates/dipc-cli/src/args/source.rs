@@ -1,4 +1,4 @@
-//! Arguments that say which process events come from.
+//! Arguments that select the process whose events are recorded.
 
 use std::ffi::OsString;
 use std::str::FromStr;
@@ -12,11 +12,11 @@ use crate::exit::Failure;
 use crate::process::target::parse_address;
 use crate::record::source::SourceSelector;
 
-/// The arguments of [`SourceArgs`] that name a source, of which a command takes one.
+/// The arguments of [`SourceArgs`] that name a source. A command takes one of them.
 pub(crate) const SOURCES: [&str; 6] =
     ["process_id", "name", "endpoint", "diagnostic_port", "command", "dsrouter"];
 
-/// Which process is recorded.
+/// The selection of the process to record.
 #[derive(Debug, Clone, Default, Args)]
 #[group(skip)]
 pub(crate) struct SourceArgs {
@@ -26,10 +26,12 @@ pub(crate) struct SourceArgs {
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
     pub(crate) name: Option<String>,
-    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or 127.0.0.1:PORT
+    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
+    /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     pub(crate) endpoint: Option<String>,
-    /// A port that the runtime connects to, or with ',connect' one that it listens on: a path, or 127.0.0.1:PORT
+    /// A port that the runtime connects to, or with ',connect' one that it listens on: a path, or
+    /// 127.0.0.1:PORT
     #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
     pub(crate) diagnostic_port: Option<PortChoice>,
     /// The platform that dotnet-trace would start dotnet-dsrouter for
@@ -79,7 +81,7 @@ impl SourceArgs {
 pub(crate) struct PortChoice {
     /// The address of the port.
     pub(crate) address: String,
-    /// Whether we listen and the runtime connects, and not the other way round.
+    /// Whether dipc listens and the runtime connects, rather than the other way round.
     pub(crate) is_ours: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Arguments that say which processes values come from: any number of them.
+//! Arguments that select any number of processes to read values from.
 
 use std::ffi::OsString;
 
@@ -11,13 +11,13 @@ use crate::args::target::ReachArgs;
 use crate::exit::Failure;
 use crate::record::source::{SourceSelector, SourcesSelector};
 
-/// The arguments of which one is needed. `--all` goes with a name, or alone.
+/// The arguments of which at least one is required. `--all` goes with a name, or alone.
 const NEEDED: [&str; 7] =
     ["process_ids", "name", "endpoint", "diagnostic_port", "command", "dsrouter", "all"];
-/// The arguments of which a command takes one.
+/// The arguments of which a command takes at most one.
 const ONE_OF: [&str; 6] = ["process_ids", "name", "endpoint", "diagnostic_port", "command", "dsrouter"];
 
-/// Which processes are watched.
+/// The selection of the processes to watch.
 #[derive(Debug, Clone, Default, Args)]
 #[command(group = ArgGroup::new("sources").required(true).multiple(true).args(NEEDED))]
 #[command(group = ArgGroup::new("one_source").args(ONE_OF))]
@@ -31,11 +31,12 @@ pub(crate) struct SourcesArgs {
     /// All processes of that name, or without --name all that can be reached; also those that start later
     #[arg(long, conflicts_with_all = ["process_ids", "endpoint", "diagnostic_port", "command", "dsrouter"])]
     all: bool,
-    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or 127.0.0.1:PORT
+    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
+    /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     endpoint: Option<String>,
-    /// A port that runtimes connect to, each of which is watched, or with ',connect' one that a runtime listens on: a path, or
-    /// 127.0.0.1:PORT
+    /// A port that runtimes connect to, each of which is watched, or with ',connect' one that a runtime
+    /// listens on: a path, or 127.0.0.1:PORT
     #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
     diagnostic_port: Option<PortChoice>,
     /// The platform that dotnet-counters would start dotnet-dsrouter for

@@ -7,7 +7,7 @@ use crate::record::selection::Selection;
 use crate::record::stopping_event::{PayloadField, StoppingEvent};
 use crate::render::messages;
 
-/// Which event ends the session.
+/// The event that ends the session.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoppingArgs {
     /// Stop at an event of this provider, which must be among those that are recorded
@@ -28,7 +28,7 @@ pub(crate) struct StoppingArgs {
 }
 
 impl StoppingArgs {
-    /// The event that the arguments name, if they name one. Warns if it cannot come.
+    /// The event that the arguments name, if they name one. Warns if it cannot occur.
     pub(crate) fn event_among(&self, selection: &Selection) -> Option<StoppingEvent> {
         let event = self.event()?;
         if !selection.has_provider(&event.provider) {

@@ -11,10 +11,10 @@ use crate::duration;
 use crate::exit::Failure;
 use crate::process::target::{FoundTarget, TargetSelector};
 
-/// The arguments of [`TargetArgs`] that name a process, of which a command takes one.
+/// The arguments of [`TargetArgs`] that name a process. A command takes one of them.
 pub(crate) const TARGETS: [&str; 3] = ["process_id", "name", "endpoint"];
 
-/// Which process is meant.
+/// The selection of a process.
 #[derive(Debug, Clone, Default, Args)]
 #[group(skip)]
 pub(crate) struct TargetArgs {
@@ -24,7 +24,8 @@ pub(crate) struct TargetArgs {
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
     pub(crate) name: Option<String>,
-    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or 127.0.0.1:PORT
+    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
+    /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     pub(crate) endpoint: Option<String>,
     #[command(flatten)]
@@ -70,7 +71,7 @@ impl ReachArgs {
     }
 }
 
-/// Which process, and how long it may take.
+/// The selection of a process, and the time limit for its answer.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).args(TARGETS))]
 pub(crate) struct RequestArgs {

@@ -1,15 +1,16 @@
-//! Arguments that choose a stretch of a recording's time.
+//! Arguments that select a time range of a recording.
 
 use clap::Args;
 
 use crate::inspect::time_range::TimeRange;
 use crate::time_point::{self, TimePoint};
 
-/// Which stretch of the time of a recording.
+/// A time range of a recording.
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[group(skip)]
 pub(crate) struct TimeArgs {
-    /// Only what happened at or after this time: from the recording's start, as 30s, or with a date, as 2026-11-21T09:02:44Z
+    /// Only what happened at or after this time: from the recording's start, as 30s, or with a date, as
+    /// 2026-11-21T09:02:44Z
     #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
     pub(crate) from: Option<TimePoint>,
     /// Only what happened before this time
@@ -18,7 +19,7 @@ pub(crate) struct TimeArgs {
 }
 
 impl TimeArgs {
-    /// The same as a value.
+    /// Returns the range that the arguments stand for.
     pub(crate) const fn range(self) -> TimeRange {
         TimeRange { from: self.from, to: self.to }
     }

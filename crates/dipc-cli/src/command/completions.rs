@@ -1,5 +1,5 @@
-//! `dipc completions`: completion in a shell. The shell runs this program for each completion, so that profiles and processes
-//! are those of the moment.
+//! `dipc completions`: completion in a shell. The shell runs this program for each completion, so profiles
+//! and processes are always current.
 
 use clap::Args;
 use clap_complete::Shell;
@@ -14,7 +14,7 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// The variable by which a shell asks for candidates instead of a run.
+/// The environment variable by which a shell asks for candidates instead of running a command.
 pub(crate) const VARIABLE: &str = "DIPC_COMPLETE";
 
 /// Prints the script that makes a shell ask this program.

@@ -1,4 +1,5 @@
-//! The commands that change one thing in a process: `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`.
+//! The commands that change one thing in a process: `resume`, `set-env`, `startup-hook`, `profiler`,
+//! `perfmap`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -101,7 +102,7 @@ pub(crate) enum PerfMapCommand {
     },
 }
 
-/// Which files are written for perf.
+/// The files to write for perf.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PerfMapKind {
     /// Both
@@ -134,7 +135,8 @@ pub(crate) fn resume(args: &RequestArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Returns the ports without a listener at which a runtime still waits: each of its ports has to resume it.
+/// Returns the ports without a listener at which a runtime still waits: every one of its ports has to resume
+/// it.
 fn unserved_ports(pid: u32, timeout: Duration) -> Vec<String> {
     if ProcessView::of(pid).startup() == Startup::Running {
         return Vec::new();
@@ -149,7 +151,8 @@ fn unserved_ports(pid: u32, timeout: Duration) -> Vec<String> {
     ports.unwrap_or_default()
 }
 
-/// Listens at a port in place of the program that did, which was killed perhaps, and resumes the runtime from there.
+/// Listens at a port in place of the program that used to, which may have been killed, and resumes the
+/// runtime from there.
 fn resume_at_port(pid: u32, address: &str, timeout: Duration) -> Result<(), Failure> {
     refuse_other_user(pid, address)?;
     let port = PortServer::bind(Path::new(address))?;
@@ -177,7 +180,7 @@ fn resume_at_port(pid: u32, address: &str, timeout: Duration) -> Result<(), Fail
     }
 }
 
-/// Refuses an address that another user has chosen: nothing is created where that user could not.
+/// Refuses an address that another user has chosen: dipc creates nothing where that user could not.
 #[cfg(unix)]
 fn refuse_other_user(pid: u32, address: &str) -> Result<(), Failure> {
     use std::os::unix::fs::MetadataExt as _;
@@ -261,7 +264,7 @@ fn target(args: &RequestArgs, force: bool) -> Result<Target, Failure> {
     Ok(if force { target.without_safeguards() } else { target })
 }
 
-/// Converts an error; for a blocked command the help names the flag that sends it all the same.
+/// Converts an error. For a blocked command, the help names the flag that sends it anyway.
 fn failed(error: Error) -> Failure {
     let blocked = matches!(error, Error::Blocked { .. });
     let failure = Failure::from(error);

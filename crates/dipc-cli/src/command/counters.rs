@@ -41,18 +41,18 @@ pub(crate) fn run(command: &CountersCommand) -> Outcome {
     }
 }
 
-/// Which counters are wanted.
+/// The selection of counters.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct CounterSelectionArgs {
     /// Only these: 'PROVIDER,PROVIDER[COUNTER,…],…'; '*' stands for any text
     ///
-    /// A provider is an EventSource or a Meter; of one that is both, the Meter's values are shown. EventCounters\NAME and Meter\NAME
-    /// choose one of the two.
+    /// A provider is an EventSource or a Meter; of one that is both, the Meter's values are shown.
+    /// EventCounters\NAME and Meter\NAME choose one of the two.
     #[arg(long, value_name = "LIST", value_parser = parse_selection)]
     counters: Option<Selection>,
 }
 
-/// The form in which histograms are handed on.
+/// The form in which histograms are exported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum HistogramKind {
     /// Quantiles of the last interval, with the count and sum of all measurements

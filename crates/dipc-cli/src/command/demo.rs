@@ -1,4 +1,4 @@
-//! `dipc demo`: from a process to the contents of its recording, on a machine without .NET.
+//! `dipc demo`: the way from a process to the contents of its recording, on a machine without .NET.
 
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -43,7 +43,7 @@ pub(crate) struct DemoRuntimeArgs {
 const RECORDING: &[u8] = include_bytes!("demo.nettrace.xz");
 /// The duration of the simulated session.
 const DURATION: Duration = Duration::from_secs(2);
-/// The deadline of operations that take a moment.
+/// The time limit for operations that normally take a moment.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &DemoArgs) -> Outcome {
@@ -130,7 +130,7 @@ pub(crate) fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String
             "its events, for programs".to_owned(),
         ),
     ];
-    // Side by side they would be longer than 80 columns, and what wraps cannot be copied.
+    // Side by side they would exceed 80 columns, and wrapped commands cannot be copied.
     let lines: Vec<_> = steps.iter().map(|(command, what)| format!("# {what}\n$ {command}\n")).collect();
     format!("\n{bold}Next steps{bold:#}\n{}", lines.concat())
 }
@@ -141,8 +141,8 @@ struct Simulated {
 }
 
 impl Simulated {
-    /// Starts this program again as the simulated runtime: a process of its own has a pid and a `TMPDIR`, by which it is
-    /// discovered like any other.
+    /// Starts this program again as the simulated runtime: a process of its own has a pid and a `TMPDIR`, by
+    /// which it is discovered like any other.
     fn start(folder: &Path) -> Result<Self, Failure> {
         let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
         let child = Command::new(program)
@@ -165,7 +165,7 @@ impl Simulated {
 
 impl Drop for Simulated {
     fn drop(&mut self) {
-        // The process ends at the end of its input; it is killed if that takes longer than a second.
+        // The process ends at the end of its input; it is killed if it takes longer than a second.
         self.child.stdin = None;
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(1) {
@@ -181,7 +181,7 @@ impl Drop for Simulated {
 
 /// Runs the simulated runtime: announces it, and returns when standard input ends.
 pub(crate) fn run_runtime(args: &DemoRuntimeArgs) -> Outcome {
-    // Ctrl-C on the terminal reaches this process too, and must not end it before the recording is complete.
+    // Ctrl-C at the terminal reaches this process too, and must not end it before the recording is complete.
     let _interrupts = Interrupts::watch()?;
     let runtime = Runtime::builder()
         .version(Version::NET10)

@@ -1,4 +1,4 @@
-//! `dipc doctor`: the reasons why a process cannot be seen or reached.
+//! `dipc doctor`: the reasons that a process cannot be seen or reached.
 
 mod words;
 
@@ -22,7 +22,7 @@ use crate::render::messages;
 use crate::render::output;
 use crate::render::table::{self, Align, Columns};
 
-/// Which processes are examined: one, those of a name, or all that look like .NET.
+/// The processes to examine: one, those of a name, or all that look like .NET.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// The process id [default: every process that looks like .NET]
@@ -39,7 +39,8 @@ pub(crate) struct DoctorArgs {
     pub(crate) timeout: Duration,
 }
 
-/// Processes that are examined at the same time. Each has its program and its libraries read.
+/// The number of processes examined at the same time. The examination reads a process's program and
+/// libraries.
 const AT_ONCE: usize = 16;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
@@ -71,7 +72,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     Ok(if reached { Exit::Done } else { Exit::NotReachable })
 }
 
-/// Returns the folder where tools look that know only their own environment.
+/// Returns the folder that tools search if they know only their own environment.
 fn tmpdir() -> PathBuf {
     let tmpdir = std::env::var_os("TMPDIR").filter(|tmpdir| !tmpdir.is_empty());
     tmpdir.map_or_else(|| "/tmp".into(), PathBuf::from)
@@ -87,7 +88,7 @@ fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
     Ok(pids)
 }
 
-/// Prints all processes in a table, and below it the problems of those that cannot be reached.
+/// Formats all processes as a table, and below it the problems of those that cannot be reached.
 fn overview(processes: &[Examination], host: &[Finding]) -> String {
     let mut columns = Columns::new([
         ("PID", Align::Right),
@@ -115,7 +116,7 @@ fn overview(processes: &[Examination], host: &[Finding]) -> String {
     text + &table::heading("All processes") + &lines(host, Status::Ok)
 }
 
-/// Prints a process and its findings, from this status on.
+/// Formats a process and its findings, from this status on.
 fn examination(process: &Examination, from: Status) -> String {
     let name = process.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     let verdict = if process.reachable { "can be reached" } else { "cannot be reached" };
@@ -155,7 +156,7 @@ fn style(status: Status) -> Style {
 #[derive(Serialize)]
 struct Report<'f> {
     processes: Vec<ProcessReport<'f>>,
-    /// Empty where a process was named.
+    /// Empty if a process was named.
     #[serde(rename = "surroundings")]
     host: Vec<FindingReport>,
 }

@@ -1,4 +1,4 @@
-//! `dipc dump`: has a process write a core dump of itself.
+//! `dipc dump`: makes a process write a core dump of itself.
 
 use std::fs::Metadata;
 use std::io;
@@ -24,7 +24,8 @@ use crate::render::staged_file::folder_of;
 pub(crate) struct DumpArgs {
     #[command(flatten)]
     pub(crate) target: TargetArgs,
-    /// Path of the dump, as the target sees its files; written by the target's user [default: ./core_PID_yyyyMMdd_HHmmss]
+    /// Path of the dump, as the target sees its files; written by the target's user [default:
+    /// ./core_PID_yyyyMMdd_HHmmss]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Content of the dump
@@ -107,7 +108,8 @@ pub(crate) fn run(args: &DumpArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The absolute path. As with dotnet-dump a relative one begins at the working directory of the user, not of the target.
+/// The absolute path. As with dotnet-dump, a relative path starts at the user's working directory, not the
+/// target's.
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path)
         .map_err(|error| Failure::new(Exit::Failed, format_args!("dump: {}: {error}", path.display())))
@@ -120,8 +122,8 @@ fn target_path(path: PathBuf) -> Result<String, Failure> {
     })
 }
 
-/// Makes the file that is at the path ready to be replaced. The runtime gives a new file to its user alone, and leaves the permissions of
-/// one that is there as they are.
+/// Prepares an existing file for being replaced. The runtime makes a new file readable to its user alone, but
+/// keeps the permissions of an existing one.
 fn prepare(path: &Path, file: &Path) -> Result<(), Failure> {
     let Ok(metadata) = file.metadata() else { return Ok(()) };
     if !metadata.is_file() {
@@ -137,7 +139,7 @@ fn prepare(path: &Path, file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes the right to read a file from all but its owner.
+/// Removes the permission to read a file from all but its owner.
 #[cfg(unix)]
 fn hide(file: &Path, metadata: &Metadata) -> io::Result<()> {
     use std::fs;
@@ -155,7 +157,8 @@ fn hide(_: &Path, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// The path, or one like it where the target has such a file already, or a link: the runtime would follow it.
+/// The path, or a similar one if the target already has such a file, or a link, which the runtime would
+/// follow.
 fn unused(path: PathBuf, view: Option<&ProcessView>) -> PathBuf {
     let folder = view.and_then(|view| view.locate(folder_of(&path)).ok());
     let is_free = |path: &PathBuf| match (&folder, path.file_name()) {
@@ -166,8 +169,8 @@ fn unused(path: PathBuf, view: Option<&ProcessView>) -> PathBuf {
     free.unwrap_or(path)
 }
 
-/// `core_<pid>_<yyyyMMdd>_<HHmmss>`: as dotnet-dump names its files on Linux, with the pid, so that two dumps of one second are
-/// two files.
+/// `core_<pid>_<yyyyMMdd>_<HHmmss>`: as dotnet-dump names its files on Linux, with the pid, so that two dumps
+/// in the same second get different names.
 fn file_name(pid: Option<u32>, now: &Zoned) -> PathBuf {
     let pid = pid.map(|pid| format!("_{pid}")).unwrap_or_default();
     format!("core{pid}_{}", now.strftime("%Y%m%d_%H%M%S")).into()
@@ -210,7 +213,7 @@ fn failed(error: Error) -> Failure {
     }
 }
 
-/// Removes the runtime's message, which was printed already.
+/// Removes the runtime's message, which has already been printed.
 fn without_detail(error: Error) -> Error {
     match error {
         Error::Refused { command, address, mut reason } => {
@@ -240,12 +243,12 @@ fn verify(dump: &Dump, written: &WrittenDump) {
 
 #[derive(Serialize)]
 struct Written<'d> {
-    /// As the target sees its files.
+    /// The path as the target sees its files.
     path: &'d str,
     #[serde(rename = "type")]
     kind: &'static str,
     command: &'d str,
-    /// As it is reached from here.
+    /// The path at which this process reaches the file.
     file: Option<&'d Path>,
     bytes: Option<u64>,
     given_up: Vec<String>,

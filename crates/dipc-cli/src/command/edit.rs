@@ -54,16 +54,17 @@ pub(crate) struct EditArgs {
     /// Only events of this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID", value_delimiter = ',')]
     pid: Vec<u64>,
-    /// Only events of this activity, and of those within it: an id, as dipc events shows it, or a path, as dipc report FILE requests
-    /// does; may be given several times
+    /// Only events of this activity, and of those within it: an id, as dipc events shows it, or a path, as
+    /// dipc report FILE requests does; may be given several times
     ///
-    /// The events of the activity itself, and everything that happened on a thread while it worked for it: samples, allocations,
-    /// exceptions. A thread is known to work for an activity by the events of tasks, as in dipc report FILE requests. Pauses of the
-    /// garbage collector during it are kept, too, and when its threads did other work. Reads the file twice.
+    /// The events of the activity itself, and everything that happened on a thread while it worked for it:
+    /// samples, allocations, exceptions. A thread is known to work for an activity by the events of tasks, as
+    /// in dipc report FILE requests. Pauses of the garbage collector during it are kept, too, and when its
+    /// threads did other work. Reads the file twice.
     #[arg(long, value_name = "ID|PATH", value_parser = parse_activity)]
     activity: Vec<ActivityPattern>,
-    /// Only events of requests whose route, path, address or kind has this text, as dipc report FILE requests --name takes it; may be given
-    /// several times; reads the file twice
+    /// Only events of requests whose route, path, address or kind has this text, as dipc report FILE requests
+    /// --name takes it; may be given several times; reads the file twice
     #[arg(long, value_name = "TEXT")]
     request: Vec<String>,
     /// Only the first N of these events in time order; reads the file twice
@@ -72,15 +73,16 @@ pub(crate) struct EditArgs {
     /// Only the last N of these events in time order; reads the file twice
     #[arg(long, value_name = "N")]
     tail: Option<usize>,
-    /// With --from or --to: take names of methods from the lists at the end of a recording alone, so that all blocks of events out of that time
-    /// are skipped; methods that were unloaded before the end have no names
+    /// With --from or --to: take names of methods from the lists at the end of a recording alone, so that all
+    /// blocks of events out of that time are skipped; methods that were unloaded before the end have no names
     #[arg(long)]
     listed_names: bool,
-    /// Replace texts by as many letters: command-lines, paths, user-names, exception-messages, sql, urls, or Provider/Event.field with '*' for any
-    /// text; may be given several times
+    /// Replace texts by as many letters: command-lines, paths, user-names, exception-messages, sql, urls, or
+    /// Provider/Event.field with '*' for any text; may be given several times
     ///
-    /// Classes go by the names of fields. Equal texts become equal letters within one run, unless --redact-with says otherwise. What was replaced is listed, and so are events whose fields
-    /// nothing describes, which stay as they are.
+    /// Classes go by the names of fields. Equal texts become equal letters within one run, unless
+    /// --redact-with says otherwise. What was replaced is listed, and so are events whose fields nothing
+    /// describes, which stay as they are.
     #[arg(long, value_name = "CLASS|FIELD", value_delimiter = ',', value_parser = Redaction::parse)]
     redact: Vec<Redaction>,
     /// Letters that replace texts
@@ -162,7 +164,7 @@ pub(crate) fn run(args: &EditArgs) -> Outcome {
     Ok(exit)
 }
 
-/// A stretch of time, with a beginning, an end or both.
+/// A time range, with a beginning, an end or both.
 type Times = (Option<RelativeTime>, Option<RelativeTime>);
 
 /// Writes one recording.
@@ -186,7 +188,7 @@ fn parse_activity(text: &str) -> Result<ActivityPattern, String> {
     ActivityPattern::parse(text).ok_or_else(|| "an id, or a path as /#4711/1/2/, is expected".to_owned())
 }
 
-/// Parts of a recording that are written at most.
+/// The largest number of parts written of a recording.
 const MOST_PARTS: usize = 999;
 
 /// Writes the parts of a recording.
@@ -213,7 +215,7 @@ fn write_parts(
     Ok(exit)
 }
 
-/// Returns the times between the parts.
+/// Returns the times at which the parts are cut.
 fn cuts(args: &EditArgs, (from, to): Times) -> Result<Vec<RelativeTime>, Failure> {
     let (events, origin) = Recording::open(&args.file)?.into_parts();
     let to = to.unwrap_or(RelativeTime::MAX);
@@ -233,7 +235,7 @@ fn cuts(args: &EditArgs, (from, to): Times) -> Result<Vec<RelativeTime>, Failure
                 let begin = RelativeTime::from_nanos(start.saturating_add(part.saturating_mul(length)));
                 (part > 0 && cuts.last().is_none_or(|cut| *cut < begin)).then_some(begin)
             }
-            // All events of the same time are in one part.
+            // Events with the same time stay in one part.
             (None, Some(size)) => (bytes >= size && time > last).then_some(time),
             (None, None) => None,
         };
@@ -250,7 +252,7 @@ fn cuts(args: &EditArgs, (from, to): Times) -> Result<Vec<RelativeTime>, Failure
     Ok(cuts)
 }
 
-/// The bytes that an event takes besides its payload, about.
+/// The approximate bytes that an event takes besides its payload.
 const HEADER_BYTES: u64 = 6;
 
 /// Returns the path of a part: `out.002.nettrace`.
@@ -265,7 +267,7 @@ fn part_path(output: &Path, number: usize) -> PathBuf {
 }
 
 impl EditArgs {
-    /// The stretch of time that is asked for.
+    /// The requested time range.
     fn times(&self) -> Result<Times, Failure> {
         if let Some((from, to)) = self.around.find(&self.file)? {
             return Ok((Some(from), Some(to)));
@@ -277,7 +279,7 @@ impl EditArgs {
         }
     }
 
-    /// The events of a stretch of time.
+    /// The slice of events in a time range.
     fn slice(&self, (from, to): Times, letters: &Letters) -> Slice {
         let criteria = Criteria {
             threads: self.tid.clone(),
@@ -291,7 +293,7 @@ impl EditArgs {
             .with_redactions(&self.redact, letters.clone())
     }
 
-    /// Finds what belongs to the activities and requests that are asked for; `None` if none are.
+    /// Finds the events of the requested activities and requests; `None` if none are requested.
     fn activities(&self, summary: &mut Summary) -> Result<Option<Rc<ActivityEvents>>, Failure> {
         if self.activity.is_empty() && self.request.is_empty() {
             return Ok(None);

@@ -40,8 +40,9 @@ pub(crate) struct EventsArgs {
     pub(crate) stacks: bool,
     /// With the stack of each event, as names; reads the file twice, since most names stand at its end
     ///
-    /// A recording has each stack once and may refer to it with every event. Nothing more is written, and the exit code is 1, once
-    /// there are 64 MB and 2,048 bytes for each byte of the events; names longer than 2,048 bytes are cut.
+    /// A recording has each stack once and may refer to it with every event. Nothing more is written, and the
+    /// exit code is 1, once there are 64 MB and 2,048 bytes for each byte of the events; names longer than
+    /// 2,048 bytes are cut.
     #[arg(long)]
     pub(crate) symbols: bool,
     #[command(flatten)]
@@ -53,7 +54,7 @@ pub(crate) struct EventsArgs {
     pub(crate) live: LiveArgs,
 }
 
-/// Which events of a recording are shown.
+/// The filters of the events to show.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FilterArgs {
     /// Only events of this provider; '*' stands for any text; may be given several times
@@ -97,7 +98,7 @@ pub(crate) enum Order {
     File,
 }
 
-/// Which events of a process are asked for, and for how long.
+/// The events to request from a process, and for how long.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Events of a process")]
 pub(crate) struct LiveArgs {

@@ -1,4 +1,4 @@
-//! `dipc gcdump`: what the heap of a process consists of, and what holds it.
+//! `dipc gcdump`: the contents of a process's heap, and the references that keep them alive.
 
 mod args;
 mod collect;
@@ -17,8 +17,8 @@ use crate::exit::Outcome;
 pub(crate) enum GcDumpCommand {
     /// Write the heap of a process to a .gcdump file
     ///
-    /// The runtime collects all generations and then sends every object: the process is paused for that, 0.1 s for a million objects. The file is
-    /// that of dotnet-gcdump; PerfView and Visual Studio open it.
+    /// The runtime collects all generations and then sends every object: the process is paused for that, 0.1
+    /// s for a million objects. The file is that of dotnet-gcdump; PerfView and Visual Studio open it.
     Collect(collect::CollectArgs),
     /// Show what a heap consists of, by type, module or namespace, with what each retains
     Report(report::ReportArgs),

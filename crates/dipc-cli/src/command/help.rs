@@ -43,7 +43,7 @@ const TOPICS: &[Topic] = topics![
     "formats",
 ];
 
-/// The programs that chapters include, which are examples of the crates.
+/// The programs included in chapters: examples of the crates.
 macro_rules! examples {
     ($($name:literal),+ $(,)?) => {
         &[$((concat!("{{#include examples/", $name, "}}\n"), include_str!(concat!("../../help/examples/", $name)))),+]
@@ -65,7 +65,7 @@ const EXAMPLES: &[(&str, &str)] = examples![
 
 /// The greatest width of text: longer lines are hard to read.
 const WIDTH: usize = 100;
-/// The width where there is no terminal.
+/// The width if there is no terminal.
 const USUAL_WIDTH: usize = 80;
 
 impl Topic {
@@ -83,7 +83,7 @@ impl Topic {
     }
 }
 
-/// Returns the part of the chapter of symptoms whose heading begins with this word and a colon.
+/// Returns the section of the symptoms chapter whose heading begins with this word and a colon.
 fn symptom(name: &str) -> Option<&'static str> {
     let chapter = TOPICS.iter().find(|topic| topic.name == "symptoms")?.text;
     let parts = chapter.split("\n## ").skip(1);
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Whether `--help` of a command says more than `-h`: what each of its values means.
+/// Whether `--help` of a command prints more than `-h`: the meaning of each of its values.
 fn has_long_help(command: &Command) -> bool {
     command.get_arguments().any(|argument| {
         let values = argument.get_possible_values();
@@ -188,18 +188,18 @@ mod tests {
         assert!(symptom("nothing").is_none());
     }
 
-    /// Options that no chapter has to show, with the reason.
+    /// Options that need not appear in any chapter, with the reason.
     const UNSHOWN: &[(&str, &str)] =
         &[("--help", "clap's, which usage errors name"), ("--version", "clap's, as all programs have it")];
 
-    /// An option of one meaning, and the commands that have it.
+    /// An option with one meaning, and the commands that have it.
     struct Shared {
         long: String,
         short: Option<char>,
         commands: Vec<Vec<String>>,
     }
 
-    /// Whether a text has a word that no letter, digit or hyphen continues.
+    /// Whether a text has a word that is not continued by a letter, digit or hyphen.
     fn has_word(text: &str, word: &str) -> bool {
         let continues = |c: char| c.is_alphanumeric() || c == '-';
         text.match_indices(word).any(|(at, _)| {
@@ -236,7 +236,7 @@ mod tests {
         sections
     }
 
-    /// Adds the commands below `command`, without those that are hidden, and their options by name and help.
+    /// Adds the visible commands below `command`, and their options by name and help.
     fn gather(
         command: &Command,
         path: &[String],
@@ -260,7 +260,7 @@ mod tests {
         }
     }
 
-    /// Options of the same name that do something else in another command count as others.
+    /// Options with the same name but another meaning in another command count as different options.
     #[test]
     fn every_command_and_option_is_in_a_chapter() {
         let mut cli = Cli::command();
@@ -289,7 +289,8 @@ mod tests {
         assert!(missing.is_empty(), "no chapter has the options {missing:#?}");
     }
 
-    /// The files are symbolic links, which a checkout without support for them has as texts with the link's target.
+    /// The files are symbolic links. A checkout without support for links has text files with the link's
+    /// target instead.
     #[test]
     fn included_examples_are_programs() {
         for (mark, program) in EXAMPLES {
@@ -307,7 +308,7 @@ mod tests {
         for topic in [&["Troubleshooting"][..], &["trouble"], &["attach", "to", "a", "process"]] {
             assert_eq!(run(topic).unwrap(), Exit::Done, "{topic:?}");
         }
-        // Two topics begin so.
+        // Two topics begin with this letter.
         assert_eq!(run(&["s"]).unwrap_err().exit, Exit::Usage);
         let unknown = run(&["attach", "now"]).unwrap_err();
         assert_eq!(

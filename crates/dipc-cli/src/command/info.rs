@@ -1,4 +1,4 @@
-//! `dipc info`: what a runtime says about itself.
+//! `dipc info`: the facts that a runtime reports about itself.
 
 use clap::Args;
 

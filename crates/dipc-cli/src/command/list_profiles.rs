@@ -1,4 +1,4 @@
-//! `dipc list-profiles`: what `trace --profile` takes.
+//! `dipc list-profiles`: the profiles that `trace --profile` accepts.
 
 use clap::Args;
 use dipc_client::{PROFILES, Profile};
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ListProfilesArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// A profile as JSON has it.
+/// A profile in JSON.
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
@@ -57,7 +57,7 @@ fn table(width: Option<usize>) -> String {
     let room = width.map(|width| width.saturating_sub(longest + 3).max(20));
     let mut lines = Vec::new();
     for profile in PROFILES {
-        // What follows the first line of a description stands below it.
+        // Further lines of a description follow below the first.
         let starts = std::iter::once((profile.name, '-')).chain(std::iter::repeat(("", ' ')));
         for ((label, mark), line) in starts.zip(width::wrapped(profile.description, room).lines()) {
             lines.push(format!("{label:<longest$} {mark} {line}\n"));

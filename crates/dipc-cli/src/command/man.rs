@@ -1,4 +1,4 @@
-//! `dipc man`: the man pages, made from the definition of the command line.
+//! `dipc man`: man pages generated from the definition of the command line.
 
 use std::fs;
 use std::path::PathBuf;

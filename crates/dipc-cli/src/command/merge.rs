@@ -1,4 +1,4 @@
-//! `dipc merge`: many recordings as one.
+//! `dipc merge`: several recordings combined into one.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -25,7 +25,8 @@ pub(crate) struct MergeArgs {
     /// Path of the new recording
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Recordings of the same clock and process id are of the same process; without it only parts of one recording are
+    /// Recordings of the same clock and process id are of the same process; without it only parts of one
+    /// recording are
     #[arg(long)]
     same_process: bool,
     /// Format of the list of recordings
@@ -45,7 +46,7 @@ struct Merge {
 #[derive(Debug, Serialize)]
 struct MergedInput {
     file: String,
-    /// Events that were written, and those that an earlier part of the same recording had.
+    /// The events written, and the events already in an earlier part of the same recording.
     events: u64,
     repeated: u64,
     lost: u64,
@@ -129,7 +130,7 @@ impl ClockName {
         }
     }
 
-    /// The relation, with the accuracy of times.
+    /// The relation in words, with the accuracy of times.
     const fn text(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -139,7 +140,7 @@ impl ClockName {
     }
 }
 
-/// Processes that the table has one by one.
+/// The number of processes that the table lists individually.
 const SHOWN: usize = 3;
 
 impl Merge {
@@ -170,7 +171,7 @@ impl Merge {
 }
 
 impl MergedInput {
-    /// The processes, with the new ids of those that have some.
+    /// The processes, with the new ids of those that got one.
     fn process_text(&self) -> String {
         let shown = self.processes.iter().take(SHOWN).map(|process| match (process.from, process.to) {
             (from, to) if from == to => from.to_string(),

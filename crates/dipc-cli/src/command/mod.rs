@@ -1,4 +1,4 @@
-//! The commands, a file each.
+//! The commands, one per file.
 
 pub(crate) mod completions;
 pub(crate) mod control;

@@ -47,8 +47,8 @@ pub(crate) enum PortsFormat {
     Jsonl,
 }
 
-/// The number of runtimes that are resumed at once. One that does not answer holds up a few others; with the threads of the
-/// port, of the signals and of the program there are seven.
+/// The number of runtimes resumed at once. One that does not answer holds up a few others at most. With the
+/// threads of the port, the signals and the program, there are seven threads.
 const RESUMERS: usize = 4;
 /// The longest wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(50);

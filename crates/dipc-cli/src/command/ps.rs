@@ -27,7 +27,7 @@ pub(crate) struct PsArgs {
 pub(crate) fn run(args: &PsArgs) -> Outcome {
     let counts_unreachable = matches!(args.format, Format::Table) && !messages::is_quiet();
     let (discovery, processes, with_runtime) = thread::scope(|scope| {
-        // The two searches take about as long.
+        // The two searches take about the same time.
         let search = counts_unreachable.then(|| scope.spawn(dipc_doctor::find_runtimes));
         let discovery = dipc_transport::discover();
         let processes = query::ask_all(&discovery.endpoints, args.timeout);
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &PsArgs) -> Outcome {
 fn warn_of_error(process: &Process) {
     if let (Some(pid), Some(error)) = (process.pid, &process.error) {
         let text = format!("process {pid}: {error}");
-        // .NET Core 3.1 can be recorded although it does not know the command.
+        // .NET Core 3.1 can be recorded, although it does not know the command.
         if process.reached { messages::detail(text) } else { messages::warning(text) }
     }
 }
@@ -72,7 +72,7 @@ fn unreachable(discovery: &Discovery, processes: &[Process], with_runtime: Vec<u
     dipc_doctor::candidates(discovery, with_runtime)
         .into_iter()
         .filter(|pid| !reached.contains(pid) && dipc_transport::process_name(*pid).is_ok())
-        // One that has just started may have its socket by now.
+        // A process that has just started may have its socket by now.
         .filter(|pid| asked.contains(pid) || dipc_transport::find(*pid).is_err())
         .count()
 }

@@ -1,4 +1,5 @@
-//! `dipc push`: profiles for a server that keeps them: Pyroscope, Parca, or what is behind an OpenTelemetry collector.
+//! `dipc push`: profiles for a server that stores them: Pyroscope, Parca, or the backend of an OpenTelemetry
+//! collector.
 
 mod parca;
 mod pyroscope;
@@ -69,7 +70,8 @@ pub(crate) struct PushArgs {
     /// Time from the beginning of a profile of a process to that of the next
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse, conflicts_with = "files")]
     every: Duration,
-    /// Time for which a process is sampled for a profile: the rest of the time nothing is asked of it [default: 10s, or that of --every]
+    /// Time for which a process is sampled for a profile: the rest of the time nothing is asked of it
+    /// [default: 10s, or that of --every]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "files")]
     duration: Option<Duration>,
     /// Stop after so many profiles [default: with the process, or at Ctrl-C]
@@ -82,7 +84,7 @@ pub(crate) struct PushArgs {
     timeout: Duration,
 }
 
-/// Which processes are meant.
+/// The selection of processes.
 #[derive(Debug, Args)]
 #[group(skip)]
 struct ProcessesArgs {
@@ -92,7 +94,8 @@ struct ProcessesArgs {
     /// The name of the processes, or else of their entry assemblies: all that run at the start
     #[arg(short, long, value_name = "NAME", conflicts_with = "process_id", add = ArgValueCandidates::new(candidates::names))]
     name: Option<String>,
-    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or 127.0.0.1:PORT
+    /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
+    /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["process_id", "name"], value_hint = ValueHint::FilePath)]
     endpoint: Option<String>,
     #[command(flatten)]
@@ -100,14 +103,14 @@ struct ProcessesArgs {
 }
 
 impl ProcessesArgs {
-    /// Finds the processes, of which there is one at least.
+    /// Finds the processes; at least one.
     fn find(&self, timeout: Duration) -> Result<Vec<FoundTarget>, Failure> {
         let Self { process_id, name, endpoint, reach } = self;
         let find = |pid| FoundTarget::find(&TargetSelector::Pid(pid), timeout);
         if let Some(name) = name {
             let named = endpoints_of_name(name, Some(timeout));
             if named.len() > 1 {
-                // One that has ended since is none.
+                // A process that has ended meanwhile is left out.
                 return Ok(named.iter().filter_map(|endpoint| find(endpoint.pid).ok()).collect());
             }
         }
@@ -122,19 +125,20 @@ impl ProcessesArgs {
     }
 }
 
-/// The path of OTLP profiles, which are a development version.
+/// The path of OTLP profiles, a protocol still in development.
 const OTLP_PATH: &str = "/v1development/profiles";
 
-/// The tries for a request that fails for now.
+/// The number of tries for a request that fails temporarily.
 const TRIES: u32 = 4;
-/// The wait before the first try again; each other wait is twice as long as the one before.
+/// The wait before the first retry; each further wait is twice as long as the previous one.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait that a server may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Samples are in the order of time; events of other threads are few.
+/// The longest time that an event is held back. Samples come in time order, and events of other threads are
+/// few.
 const MOST_DELAY: Duration = Duration::from_millis(100);
 
-/// Labels are told apart by what servers of metrics take for a name.
+/// Reads a label. Its name has to be one that metrics servers accept.
 fn parse_label(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("a label is KEY=VALUE")?;
     let is_name = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -179,7 +183,7 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
     Ok(read.exit)
 }
 
-/// Samples processes again and again, all at the same time, and sends a profile of each every time.
+/// Samples processes repeatedly, all at the same time, and sends a profile of each every time.
 fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
     let metric = match args.metric.map(MetricArg::metric) {
         None => Metric::Wall,
@@ -228,7 +232,7 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
         }
         match end {
             Ok(end) => exit = exit.or(end),
-            // What was sent of a process counts, whatever becomes of it later.
+            // Profiles already sent of a process count, whatever happens to it later.
             Err(end) => {
                 exit = exit.or(Exit::Incomplete);
                 failure.get_or_insert(end);
@@ -245,7 +249,7 @@ fn process_id(process: &FoundTarget) -> Option<u32> {
     process.endpoint.as_ref().map(|endpoint| endpoint.pid)
 }
 
-/// Samples a process again and again, and sends a profile each time.
+/// Samples a process repeatedly, and sends a profile each time.
 fn push_process(
     args: &PushArgs,
     metric: Metric,
@@ -289,10 +293,10 @@ struct SessionEnd {
     is_unasked: bool,
 }
 
-/// The time for which a process is sampled, unless profiles follow one another sooner.
+/// The default time for which a process is sampled, if the interval between profiles is not shorter.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
-/// Samples a process for a while.
+/// Samples a process for the configured time.
 fn sample(
     args: &PushArgs,
     metric: Metric,
@@ -320,7 +324,7 @@ fn sample(
     Ok((profile, SessionEnd { exit: exit.or(inside), is_unasked }))
 }
 
-/// The program, as scopes of OpenTelemetry name it.
+/// The name of this program in OpenTelemetry scopes.
 const EXPORTER: &str = concat!("dipc ", env!("CARGO_PKG_VERSION"));
 
 /// A profile as gzipped pprof.
@@ -331,7 +335,7 @@ fn pprof(profile: &Profile) -> Result<Vec<u8>, Failure> {
     Ok(pprof)
 }
 
-/// The attributes of a resource that say what labels do, by the names of OpenTelemetry's conventions.
+/// The resource attributes that correspond to labels, with the names of OpenTelemetry's conventions.
 fn resource(labels: &[(String, String)]) -> Vec<(String, String)> {
     let attributes = labels.iter().filter(|(key, _)| key != NAME).map(|(key, value)| {
         let key = match key.as_str() {
@@ -349,15 +353,15 @@ fn resource(labels: &[(String, String)]) -> Vec<(String, String)> {
 /// The label that names the kind of profile.
 const NAME: &str = "__name__";
 
-/// A server of profiles, and what became of those for it.
+/// A profile server, and the results of sending profiles to it.
 struct Pusher<'a> {
     args: &'a PushArgs,
     interrupts: &'a Interrupts,
     runtime: Runtime,
-    /// The process, where there are several: they may have one name.
+    /// The process, if there are several: they may share a name.
     pid: Option<u32>,
     sent: u64,
-    /// The number of profiles that did not arrive, and the last reason.
+    /// The number of profiles that were not delivered, and the last reason.
     failed: (u64, String),
 }
 
@@ -370,7 +374,7 @@ impl<'a> Pusher<'a> {
         Ok(Self { args, interrupts, runtime, pid: None, sent: 0, failed: Default::default() })
     }
 
-    /// Sends a profile. One that does not arrive is said; others may.
+    /// Sends a profile. A failed delivery is reported and does not end the command: later ones may succeed.
     fn push(&mut self, profile: &Profile, source: Option<&str>) -> Result<(), Failure> {
         let PushArgs { pyroscope, parca, otlp, .. } = self.args;
         let labels = self.labels(profile, source);
@@ -422,7 +426,7 @@ impl<'a> Pusher<'a> {
         };
         add(NAME, name.to_owned());
         add("service_name", service.to_owned());
-        // A recording does not say on which machine it was made.
+        // A recording does not name the machine on which it was made.
         if self.args.files.is_empty() {
             add("hostname", host_name());
         }
@@ -442,7 +446,7 @@ impl<'a> Pusher<'a> {
         loop {
             let sent = self.runtime.block_on(endpoint.send(content_type, message, &self.args.header));
             match sent {
-                // Of profiles the answer has the same form as of points.
+                // The answer for profiles has the same form as that for points.
                 Ok(answer) if self.args.otlp.is_some() => match rejected_points(&answer) {
                     Some((profiles @ 1.., why)) => {
                         return Err(format!("{profiles} profiles were not taken: {why}"));
@@ -467,7 +471,7 @@ impl<'a> Pusher<'a> {
         }
     }
 
-    /// Says how many profiles did not arrive. It is a failure if none did.
+    /// Reports how many profiles were not delivered. Fails if none were delivered.
     fn finish(&self, exit: Exit) -> Outcome {
         let (failed, reason) = &self.failed;
         match (self.sent, failed) {

@@ -1,4 +1,4 @@
-//! `dipc repair`: what is whole of a recording as one that other programs read.
+//! `dipc repair`: the intact parts of a recording, as a recording that other programs read.
 
 use std::path::{Path, PathBuf};
 
@@ -28,10 +28,12 @@ pub(crate) struct RepairArgs {
     /// Path of the new recording
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Add the methods, modules and threads that another recording of the same process lists, or the process itself while it runs
+    /// Add the methods, modules and threads that another recording of the same process lists, or the process
+    /// itself while it runs
     ///
-    /// What is a file is read; else a number is a process id. The process is told to list its methods, as at the end of a recording. By default the names that
-    /// dipc trace left beside the recording are added (RECORDING.names.nettrace), if there are any.
+    /// What is a file is read; else a number is a process id. The process is told to list its methods, as at
+    /// the end of a recording. By default the names that dipc trace left beside the recording are added
+    /// (RECORDING.names.nettrace), if there are any.
     #[arg(long, value_name = "FILE|PID", value_hint = ValueHint::FilePath)]
     names_from: Option<PathBuf>,
     /// Format of the list of damage
@@ -39,7 +41,7 @@ pub(crate) struct RepairArgs {
     format: Format,
 }
 
-/// Damaged parts that the table has one by one.
+/// The number of damaged parts that the table lists individually.
 const SHOWN: usize = 5;
 
 /// The result of a repair.
@@ -47,12 +49,12 @@ const SHOWN: usize = 5;
 struct Repair {
     version: u32,
     events: u64,
-    /// Events that the runtime lost, and those that stood in damaged parts.
+    /// Events that the runtime lost, and those in damaged parts.
     lost: u64,
     names_added: u64,
     bytes: u64,
     truncated_at: Option<u64>,
-    /// The first of them.
+    /// The first of the damaged parts.
     damage: Vec<DamagedPart>,
     damage_count: u64,
 }
@@ -71,7 +73,7 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
             Failure::usage("-o -: standard output has the list of damage").with_help("name a file with -o")
         );
     }
-    // What cannot be read is known before the output is emptied.
+    // Unreadable inputs are reported before the output is emptied.
     let beside = if args.names_from.is_none() { Names::find(&args.file) } else { None };
     let names_from = args.names_from.as_deref().or(beside.as_ref().map(Names::path));
     let source = names_from.map(NameSource::find).transpose()?;
@@ -104,7 +106,7 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
     Ok(if is_whole { Exit::Done } else { Exit::Incomplete })
 }
 
-/// The place from which names are taken.
+/// The source of the names.
 enum NameSource<'a> {
     File(&'a Path),
     /// A running process, which has listed its methods into a temporary file.
@@ -112,7 +114,7 @@ enum NameSource<'a> {
 }
 
 impl<'a> NameSource<'a> {
-    /// Returns the recording, or has the process of that id list its methods.
+    /// Returns the recording, or makes the process with that id list its methods.
     fn find(from: &'a Path) -> Result<Self, Failure> {
         let pid = from.to_str().and_then(|text| text.parse().ok()).filter(|pid| *pid > 0);
         match pid {
@@ -150,7 +152,7 @@ impl<'a> NameSource<'a> {
     }
 }
 
-/// Whether the event lists what was there when the recording began or ended.
+/// Whether the event is part of a list of what existed when the recording began or ended.
 fn is_name(event: &Event<'_>) -> bool {
     Provider::of(event.metadata()) == Some(Provider::Rundown)
 }

@@ -21,8 +21,8 @@ use crate::render::{messages, output};
 pub(crate) enum RulesCommand {
     /// Show when a condition would have been met in a recording, and a snapshot written
     ///
-    /// The exit code is 1 if it is never met. A recording whose stream ends in the middle may be of a crash or of a lost connection; why a whole
-    /// one ended, it does not say. --end does.
+    /// The exit code is 1 if it is never met. A recording whose stream ends in the middle may be of a crash
+    /// or of a lost connection; why a whole one ended, it does not say. --end does.
     Test(TestArgs),
 }
 
@@ -109,7 +109,7 @@ struct RulesTest {
     /// The number of times that the condition was met.
     met: u64,
     snapshots: u64,
-    /// The first of them.
+    /// The first of these times.
     firings: Vec<Firing>,
 }
 
@@ -117,7 +117,7 @@ struct RulesTest {
 #[derive(Debug, Serialize)]
 struct Firing {
     time_ns: i64,
-    /// Whether a snapshot would have been written.
+    /// Whether the recorder would have written a snapshot.
     snapshot: bool,
     met_by: String,
 }
@@ -126,9 +126,10 @@ struct Firing {
 #[derive(Debug, Default)]
 struct Firings {
     interval: Duration,
-    /// The first of them, each with whether there would have been a snapshot.
+    /// The first matches, each with whether the recorder would have written a snapshot.
     shown: Vec<(Match, bool)>,
-    /// The rows of the table: those that are too early for a snapshot are one until the next snapshot.
+    /// The rows of the table. Matches that are too early for a snapshot share one row until the next
+    /// snapshot.
     rows: Vec<Row>,
     count: u64,
     snapshots: u64,

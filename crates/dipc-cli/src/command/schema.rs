@@ -45,7 +45,8 @@ pub(crate) fn run(args: &SchemaArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Returns the columns that were promoted in the data set of a directory; none where there is no such directory.
+/// Returns the columns that were promoted in the data set of a directory; empty if the directory does not
+/// exist.
 pub(super) fn promoted(dir: &Path) -> Result<Vec<PromotedColumn>, Failure> {
     let Ok(entries) = fs::read_dir(dir.join(PROMOTED_FOLDER)) else { return Ok(Vec::new()) };
     let mut columns = Vec::new();

@@ -19,7 +19,8 @@ pub(crate) struct SimArgs {
     /// The folder of the socket [default: where a runtime's is, $TMPDIR or /tmp]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "connect")]
     pub(crate) dir: Option<PathBuf>,
-    /// Connect to a port that a tool listens on, instead of listening; the runtime waits to be resumed unless ',nosuspend' follows
+    /// Connect to a port that a tool listens on, instead of listening; the runtime waits to be resumed unless
+    /// ',nosuspend' follows
     #[arg(long, value_name = "ADDRESS[,nosuspend]", conflicts_with = "suspend")]
     pub(crate) connect: Option<PortConfig>,
     /// Wait at the start to be resumed
@@ -63,7 +64,7 @@ pub(crate) fn run(args: &SimArgs) -> Outcome {
     if args.list_faults {
         return list_faults();
     }
-    // Watched before the start, so that a signal during it removes the sockets too.
+    // Signals are watched before the start, so that one during the start also removes the sockets.
     let end = EndWatcher::start()?;
     let _runtimes = start(args)?;
     end.wait();
@@ -83,7 +84,8 @@ fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
     let builder = builder(args)?;
     let pid = std::process::id();
     let key = dipc_transport::start_key(pid).map_err(|error| failed(&error))?;
-    // Each runtime takes a few descriptors. If the limit stays too low, the first runtime above it fails with its own error.
+    // Each runtime takes a few descriptors. If the limit stays too low, the first runtime above it fails with
+    // its own error.
     let _ = dipc_transport::raise_descriptor_limit();
     let mut runtimes = Vec::new();
     for number in 0..u64::from(args.count) {
@@ -99,7 +101,7 @@ fn start(args: &SimArgs) -> Result<Vec<Runtime>, Failure> {
     Ok(runtimes)
 }
 
-/// Prints the line by which callers see that a simulated runtime is ready.
+/// Prints the line that tells callers that a simulated runtime is ready.
 fn announce(runtime: &Runtime) -> Result<(), Failure> {
     output::print(format_args!("ready {} {}\n", runtime.pid(), runtime.endpoint_path().display()))
 }
@@ -149,13 +151,14 @@ impl EndWatcher {
     }
 
     fn wait(&self) {
-        // The watcher of signals keeps its sender.
+        // The signal watcher keeps its sender, so this never fails.
         let _ = self.0.recv();
     }
 }
 
-/// Whether standard input is a pipe or a file, whose end counts. In the background a program that reads from the terminal is stopped, and one
-/// that a script starts has `/dev/null`, which is at its end from the start: `dipc sim &` runs in both cases.
+/// Whether standard input is a pipe or a file, whose end counts. A background job that reads from the
+/// terminal is stopped, and one that a script starts has `/dev/null`, which is at its end from the start:
+/// `dipc sim &` has to run in both cases.
 #[cfg(unix)]
 fn input_can_end() -> bool {
     use rustix::fs::{FileType, fstat};

@@ -36,7 +36,7 @@ enum RowFormat {
 }
 
 pub(crate) fn run(args: &SqlArgs) -> Outcome {
-    // Whether an address has a data set is the engine's to say.
+    // For an address, the engine reports whether there is a data set.
     let is_address = args.dir.to_string_lossy().contains("://");
     if !is_address && !args.dir.join("recordings").is_dir() {
         return Err(Failure::new(

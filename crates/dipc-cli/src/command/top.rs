@@ -1,4 +1,4 @@
-//! `dipc top`: what processes do, live, on a screen, or as lines where there is no terminal.
+//! `dipc top`: the live activity of processes, on a screen, or as lines if there is no terminal.
 
 mod counter;
 mod flame_graph;
@@ -93,7 +93,7 @@ enum TopFormat {
 /// A process that is watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Process {
-    /// Its number among those that are watched, from 0.
+    /// Its number among the watched processes, from 0.
     number: usize,
     name: Option<String>,
     pid: Option<u32>,
@@ -126,12 +126,12 @@ impl Shared<'_> {
         self.over.store(true, Ordering::Release);
     }
 
-    /// Whether all sessions are to end.
+    /// Whether all sessions have to end.
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || self.interrupts.count() > 0
     }
 
-    /// The time that is left, counted from the first session's begin; `None` without a limit.
+    /// The time left, counted from the beginning of the first session; `None` without a limit.
     fn time_left(&self) -> Option<Duration> {
         let limit = self.args.duration.filter(|duration| !duration.is_zero())?;
         let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,17 +139,17 @@ impl Shared<'_> {
     }
 }
 
-/// Shows what the sessions send. All calls come from one thread.
+/// The display of what the sessions send. All calls come from one thread.
 trait Display {
-    /// The session of a process runs, or runs again.
+    /// Called when the session of a process runs, or runs again.
     fn begin(&mut self, process: &Process, features: session::Features) -> Result<(), crate::exit::Failure>;
 
     fn interval(&mut self, number: usize, interval: interval::Interval) -> Result<(), crate::exit::Failure>;
 
-    /// The session of a process has ended.
+    /// Called when the session of a process has ended.
     fn end(&mut self, number: usize);
 
-    /// Called ten times a second and after what was shown.
+    /// Called ten times a second, and after each update.
     fn flush(&mut self) -> Result<(), crate::exit::Failure>;
 
     /// Whether the user has seen enough.

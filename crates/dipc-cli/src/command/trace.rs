@@ -46,7 +46,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         refuse_standard_output("--cpu and --off-cpu", args)?;
     }
     let mut selection = Selection::new(&args.selection.request())?;
-    // The kernel's samples take the place of the runtime's, unless these are asked for or the only ones to be had.
+    // The kernel's samples replace the runtime's, unless the latter are requested or the only ones available.
     let without_sampler = (kernel_samples.is_some() && !args.selection.request().is_some())
         .then(|| selection.without_sampler());
     let flight = args.flight.settings();
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     if flight.is_some() {
         interrupts.watch_snapshots()?;
     }
-    // Who waits at a port wants to know what for; elsewhere what can fail at once comes first.
+    // At a port, print the selection before waiting; elsewhere, steps that can fail at once come first.
     let waits_at_port = matches!(source, SourceSelector::Port(_));
     if waits_at_port {
         selection.announce();
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         keeps_thread_times: !args.no_thread_times,
         resume: args.resume_runtime,
         fail_on_loss: args.fail_on_loss,
-        // dotnet-trace takes a time of nothing as no limit.
+        // As in dotnet-trace, a duration of zero means no limit.
         duration: args.duration.filter(|duration| !duration.is_zero()),
         timeout: args.timeout,
         interrupts: interrupts.clone(),
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     settings.child = child.as_ref().map(Child::end);
     let (sender, outcomes) = mpsc::channel();
     let followed = Arc::new(AtomicUsize::new(0));
-    // Kept to the end: no runtime may wait for ever, and commands for the recorded one go through the port.
+    // Kept to the end: no runtime may wait forever, and commands for the recorded one go through the port.
     let _watcher = source.port.take().map(|port| {
         let (settings, followed) = (args.follow.then(|| settings.clone()), Arc::clone(&followed));
         PortWatcher::start(port, move |runtime| {
@@ -122,11 +122,11 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         })
     });
     let mut outcome = settings.run(&source, false, || {
-        // It waits to be resumed, and will not be.
+        // It waits to be resumed, which will not happen.
         child.iter_mut().for_each(Child::kill);
     });
     let code = child.map(|child| child.wait(&interrupts)).transpose();
-    // What was followed ends with its process, or with the interrupts.
+    // Recordings of followed runtimes end with their process, or with the interrupts.
     let mut ended = 0;
     while ended < followed.load(Ordering::Acquire) {
         if let Ok(other) = outcomes.recv_timeout(TICK) {
@@ -137,7 +137,8 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     Ok(outcome?.or_program(code?))
 }
 
-/// The format that recordings are also converted to. A conflict is reported now rather than when all is recorded.
+/// The format that recordings are also converted to. A conflict is reported now rather than after the
+/// recording.
 fn format(args: &TraceArgs, selection: &Selection) -> Result<Option<ExportFormat>, Failure> {
     let format = args.format.and_then(ConvertFormat::export_format);
     if format.is_some() && args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
@@ -154,7 +155,7 @@ fn format(args: &TraceArgs, selection: &Selection) -> Result<Option<ExportFormat
     Ok(format)
 }
 
-/// Warns of providers that a condition needs and no runtime can be asked for.
+/// Warns of providers that a condition needs but that cannot be requested from a runtime.
 fn warn_of_patterns(condition: &Condition, selection: &Selection) {
     let configs = selection.configs();
     let names: Vec<_> = configs.iter().map(|config| &*config.name).collect();
@@ -165,7 +166,7 @@ fn warn_of_patterns(condition: &Condition, selection: &Selection) {
     }
 }
 
-/// Refuses what has one output only.
+/// Refuses standard output, which cannot take several files.
 fn refuse_standard_output(flags: &str, args: &TraceArgs) -> Result<(), Failure> {
     if args.output.as_deref().is_some_and(|path| path.as_os_str() == "-") {
         return Err(Failure::usage(format_args!("{flags} need a file: name one with -o")));
@@ -183,28 +184,28 @@ struct RecordingSettings {
     output: Option<PathBuf>,
     /// The format that each recording is also converted to.
     format: Option<ExportFormat>,
-    /// The form of names there.
+    /// The form of names in that format.
     names: NameForm,
-    /// Whether names are kept that a recording without its end would lack.
+    /// Whether to keep the names that a recording without its end would lack.
     keeps_names: bool,
-    /// Whether the kernel's account of threads is kept beside samples of them.
+    /// Whether to keep the kernel's thread accounting beside samples of threads.
     keeps_thread_times: bool,
     resume: bool,
     fail_on_loss: bool,
     duration: Option<Duration>,
     timeout: Duration,
     interrupts: Interrupts,
-    /// Whether other runtimes are recorded at the same time.
+    /// Whether other runtimes may be recorded at the same time.
     follows: bool,
     stopping_event: Option<StoppingEvent>,
     flight: Option<FlightSettings>,
-    /// The size of each file, and which stay.
+    /// The size of each file, and the limits on the files that are kept.
     rotation: Option<(u64, Retention)>,
     /// The program that was started, if one was.
     child: Option<ChildEnd>,
-    /// What the kernel is asked for.
+    /// The samples to request from the kernel.
     kernel_samples: Option<SampleSettings>,
-    /// The selection where the kernel samples the process.
+    /// The selection to use if the kernel samples the process.
     without_sampler: Option<Selection>,
 }
 
@@ -213,12 +214,12 @@ fn follow(runtime: PortRuntime, settings: RecordingSettings, outcomes: mpsc::Sen
     thread::spawn(move || {
         let source = Source::from_runtime(&runtime, settings.timeout);
         let outcome = settings.run(&source, true, || {});
-        // Nobody asks any more if the program ends first.
+        // There is no receiver if the program ends first.
         let _ = outcomes.send(outcome);
     });
 }
 
-/// The first outcome that is not simply done.
+/// Combines two outcomes into the first one other than [`Exit::Done`].
 fn combine_outcomes(one: Outcome, other: Outcome) -> Outcome {
     match (one, other) {
         (Ok(Exit::Done), other) => other,
@@ -258,7 +259,8 @@ impl RecordingSettings {
         }
     }
 
-    /// Starts the kernel's samples of a process. Where they are not to be had, a warning says why, and what is recorded instead.
+    /// Starts the kernel's sampling of a process. If it is not available, a warning gives the reason and what
+    /// is recorded instead.
     fn sample(&self, source: &Source, sink: &Sink) -> Option<KernelSampler> {
         let settings = self.kernel_samples?;
         let folder = sink.path().map(folder_of)?;
@@ -282,7 +284,7 @@ impl RecordingSettings {
         }
     }
 
-    /// Samples a process that has no runtime that could be asked.
+    /// Samples a process without a runtime to connect to.
     fn sample_native(&self, pid: Option<u32>, failure: Failure) -> Outcome {
         let (Some(pid), Some(settings)) = (pid, self.kernel_samples) else { return Err(failure) };
         let Ok(name) = dipc_transport::process_name(pid) else { return Err(failure) };
@@ -300,7 +302,8 @@ impl RecordingSettings {
         Ok(Exit::Done)
     }
 
-    /// Keeps the last events of a session that runs, and writes them when there is a reason to; or writes one file after the other.
+    /// Runs the flight recorder on a session: keeps the last events and writes them when there is a reason
+    /// to, or writes one file after the other.
     fn watch(&self, source: &Source, session: Session, beside_others: bool) -> Outcome {
         let limits = self.limits(source);
         let (output, name, pid) = (self.output.clone(), source.name.clone(), source.pid);
@@ -333,7 +336,7 @@ impl RecordingSettings {
             if lists_methods {
                 recorder.list_methods(&source.target, needs_help, is_starting);
             }
-            // What is followed is no program that this one started.
+            // A followed runtime is not the program that dipc started.
             recorder.watch_for_crash(&source.target, self.child.clone().filter(|_| !beside_others));
             begin(format_args!("Keeping        : {capacity}"));
             let end = recorder::run(session, &mut recorder, &limits);
@@ -356,7 +359,7 @@ impl RecordingSettings {
         messages::note(text);
         let exit = end.report("what was written was kept", "kept")?.or(damage);
         if let Some(failure) = failure {
-            // It was said when it happened.
+            // The failure was reported when it happened.
             return Ok(exit.or(failure.exit));
         }
         if exit == Exit::Done && self.fail_on_loss && lost > 0 {
@@ -413,7 +416,7 @@ impl RecordingSettings {
         }
     }
 
-    /// Records a session that runs.
+    /// Records a running session.
     fn record(
         &self,
         source: &Source,
@@ -452,7 +455,7 @@ impl RecordingSettings {
             names.finish(!is_whole);
         }
         let path = sink.path().map(Path::to_owned);
-        // The recording is replaced by one that has the samples, too: it must not be open any more.
+        // The recording is replaced by one that also has the samples, so it must be closed first.
         drop(sink);
         if let (Some(samples), Some(path)) = (kernel_recording, &path) {
             merge_into(path, samples?)?;
@@ -473,14 +476,13 @@ impl RecordingSettings {
         Ok(exit.or(converted))
     }
 
-    /// Returns the path of a recording that is to end with the list of all methods, if it is a file: names lie beside it.
+    /// Returns the path of a recording that needs names beside it: a file that should end with the list of
+    /// all methods.
     fn needs_names<'s>(&self, sink: &'s Sink) -> Option<&'s Path> {
         let is_wanted = self.keeps_names && self.lists_methods();
         sink.path().filter(|path| is_wanted && path.is_file())
     }
 
-    /// Opens the file of a runtime: the one that the user named, or a new one that is named after the process. Beside others a
-    /// named file gets the pid into its name.
     /// Prints the selection, once.
     fn announce_selection(&self, beside_others: bool) {
         if !self.is_announced && !beside_others {
@@ -488,6 +490,8 @@ impl RecordingSettings {
         }
     }
 
+    /// Opens the file of a runtime: the one that the user named, or a new one that is named after the process.
+    /// For a further runtime beside others, the named file gets the pid in its name.
     fn open_sink(&self, source: &Source, beside_others: bool) -> Result<Sink, Failure> {
         match (&self.output, source.pid.filter(|_| beside_others)) {
             (Some(path), Some(pid)) => Sink::create_new(&with_pid(path, pid)),
@@ -511,21 +515,21 @@ fn announce(source: &Source, sink: &Sink, session: &Session) {
     ));
 }
 
-/// `<appname>_<pid>_<yyyyMMdd>_<HHmmss>.nettrace` in local time: as dotnet-trace names its files, with the pid, for every
-/// `dotnet app.dll` has the same name.
+/// `<appname>_<pid>_<yyyyMMdd>_<HHmmss>.nettrace` in local time: as dotnet-trace names its files, plus the
+/// pid, because every `dotnet app.dll` has the same name.
 fn file_name(process: &str, pid: Option<u32>, now: &Zoned) -> PathBuf {
     // A process may call itself anything.
     let mut name: String =
         process.chars().map(|c| if c.is_control() || c == '/' { '_' } else { c }).collect();
     if name.starts_with('-') {
-        // Commands would take it for a flag.
+        // Commands would mistake it for a flag.
         name.replace_range(..1, "_");
     }
     let pid = pid.map(|pid| format!("_{pid}")).unwrap_or_default();
     format!("{name}{pid}_{}.nettrace", now.strftime("%Y%m%d_%H%M%S")).into()
 }
 
-/// `out.nettrace` at a time is `out_20210315_111514.nettrace`.
+/// `out.nettrace` becomes `out_20210315_111514.nettrace`.
 fn snapshot_name(path: &Path, now: &Zoned) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(now.strftime("_%Y%m%d_%H%M%S").to_string());
@@ -534,7 +538,7 @@ fn snapshot_name(path: &Path, now: &Zoned) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// `out.nettrace` for the process 7 is `out.7.nettrace`.
+/// `out.nettrace` for process 7 becomes `out.7.nettrace`.
 fn with_pid(path: &Path, pid: u32) -> PathBuf {
     if path.as_os_str() == "-" {
         return format!("trace.{pid}.nettrace").into();

@@ -16,7 +16,8 @@ pub(crate) use summary::{Summary, label};
 use crate::render::messages;
 use crate::render::units;
 
-/// Warns of what a session of counters could not have. `process` stands before each warning where there are several.
+/// Warns of counters that a session could not get. If there are several processes, `process` precedes each
+/// warning.
 pub(crate) fn report_notices(counters: &Counters, process: Option<&str>) {
     let before = process.map(|process| format!("{process}: ")).unwrap_or_default();
     if counters.left_out() > 0 {
@@ -34,7 +35,7 @@ pub(crate) fn report_notices(counters: &Counters, process: Option<&str>) {
     }
 }
 
-/// Returns the help where none of the counters that came was asked for; `None` if none came.
+/// Returns the help if counters arrived but none of them was requested; `None` if none arrived.
 pub(crate) fn unselected_help(unselected: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
     const SHOWN: usize = 30;
     let list = |(provider, names): (&String, &BTreeSet<String>)| {
@@ -46,7 +47,7 @@ pub(crate) fn unselected_help(unselected: &BTreeMap<String, BTreeSet<String>>) -
     (!lists.is_empty()).then(|| format!("none of those that came was asked for: {}", lists.join(", ")))
 }
 
-/// Returns what a notice says, and what to do about it.
+/// Returns the text of a notice, with its remedy.
 fn text(notice: &Notice) -> String {
     match notice {
         Notice::Error(message) => format!("the runtime ended the session of its Meters: {message}"),

@@ -31,7 +31,7 @@ pub(crate) struct EventList<'a> {
     /// The recording; `-` is standard input.
     pub(crate) file: &'a Path,
     pub(crate) format: ListFormat,
-    /// As they happened, and not as the runtime wrote them.
+    /// In the order in which they happened, not in which the runtime wrote them.
     pub(crate) in_time_order: bool,
     pub(crate) criteria: Criteria,
     /// Only the first of the events.
@@ -46,7 +46,7 @@ pub(crate) struct EventList<'a> {
 }
 
 impl EventList<'_> {
-    /// Returns the content of its lines.
+    /// Returns the settings for the content of its lines.
     fn content<'s>(&self, symbols: Option<&'s mut (dyn StackSymbols + Send)>) -> LineContent<'s> {
         let mut content = LineContent::default();
         content.stacks = self.stacks;
@@ -78,22 +78,24 @@ impl EventList<'_> {
 /// The format of a list of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListFormat {
-    /// For people, a line an event.
+    /// For people, one line per event.
     Table,
     /// One array.
     Json,
-    /// One object a line.
+    /// One object per line.
     Jsonl,
 }
 
-/// Writes the events to what `open` returns, and closes it. It is opened once the recording is, as a file is emptied then.
+/// Writes the events to the destination that `open` returns, and closes it. It is opened after the recording,
+/// because opening empties a file.
 pub(crate) fn write(list: &EventList<'_>, open: impl FnOnce() -> Result<Destination, Failure>) -> Outcome {
     let mut code = CodeMap::default();
     let pdb_lines = list.lines.open();
     if pdb_lines.is_some() {
         code = code.with_il_offsets();
     }
-    // PDBs are searched once, and lines counted in one place. The first events are found by one reader.
+    // A single reader is used with PDBs, so that they are searched once and lines counted in one place, and
+    // for the first events.
     let is_for_one = pdb_lines.is_some() || list.head.is_some();
     let most_readers = if is_for_one { 1 } else { processors::count().min(MOST_READERS) };
     let mut symbols = Vec::new();
@@ -121,7 +123,7 @@ pub(crate) fn write(list: &EventList<'_>, open: impl FnOnce() -> Result<Destinat
     } else {
         show(readings.map(|(it, content)| list.reading(it, content, |events| events)).collect(), &mut writer)
     };
-    // What was written is whole, an array above all.
+    // The output is completed even after an error; an array, above all, is closed.
     let ended = writer.end();
     if let (Ok(_), Some(symbols)) = (&outcome, symbols.first()) {
         list.lines.warn_if_missing(symbols.counts());
@@ -132,7 +134,7 @@ pub(crate) fn write(list: &EventList<'_>, open: impl FnOnce() -> Result<Destinat
     Ok(exit)
 }
 
-/// Shows all events, and returns the exit code for what is not whole.
+/// Shows all events, and returns the exit code for missing or damaged parts.
 fn show<O: Ordered + Send>(mut readings: Vec<Reading<'_, O>>, writer: &mut Writer<'_>) -> Outcome {
     let reading = if readings.len() > 1 {
         shared::read(readings, writer)?
@@ -145,7 +147,7 @@ fn show<O: Ordered + Send>(mut readings: Vec<Reading<'_, O>>, writer: &mut Write
     reading.finish()
 }
 
-/// Reads all of a recording for the names in it. Warnings about damage come from the second reading.
+/// Reads a whole recording for the names in it. Warnings about damage come from the second reading.
 fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failure> {
     if !file.is_file() && file.exists() || file.as_os_str() == "-" {
         let what = format!("symbols: {}: it has to be read twice, which only a file can be", file.display());
@@ -158,10 +160,10 @@ fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failu
     Ok(code.symbolizer())
 }
 
-/// The longest delay of an event whose place among those of other threads is not certain yet.
+/// The longest delay of an event whose position among those of other threads is not yet certain.
 const MOST_DELAY: Duration = Duration::from_millis(500);
 
-/// A list of events that is written while they arrive, in time order as far as that needs no wait.
+/// A list of events that is written while they arrive, in time order as far as possible without waiting.
 pub(crate) struct LiveList<'o> {
     reader: LiveReader,
     filter: Filter,
@@ -174,7 +176,8 @@ pub(crate) struct LiveList<'o> {
 }
 
 impl<'o> LiveList<'o> {
-    /// Creates the list of the stream's events that `list` asks for, without names for the addresses of stacks.
+    /// Creates the list of the stream's events that `list` selects, without names for the addresses of
+    /// stacks.
     pub(crate) fn new(list: EventList<'_>, out: &'o mut Destination) -> Result<Self, Failure> {
         Ok(Self {
             reader: LiveReader::new(MOST_DELAY),
@@ -187,7 +190,8 @@ impl<'o> LiveList<'o> {
         })
     }
 
-    /// Takes the next bytes of the stream, and writes what can be written. `each` is called with every event.
+    /// Takes the next bytes of the stream, and writes the events that are ready. `each` is called with every
+    /// event.
     pub(crate) fn feed(&mut self, bytes: &[u8], each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
         self.reader.feed(bytes);
         self.show(each)
@@ -230,7 +234,7 @@ impl<'o> LiveList<'o> {
         self.shown
     }
 
-    /// Whether no other event will be written.
+    /// Whether no more events will be written.
     pub(crate) const fn is_complete(&self) -> bool {
         self.left == 0
     }

@@ -1,4 +1,4 @@
-//! Exports of recordings: files that other programs open.
+//! Exports of recordings to files that other programs open.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -19,11 +19,11 @@ use crate::render::{messages, output, units};
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExportFormat {
-    /// Weighed stacks.
+    /// Weighted stacks.
     Profile(Format),
     /// A page that shows the recording over time.
     Page,
-    /// The events themselves, a JSON object a line.
+    /// The events themselves, one JSON object per line.
     Events,
 }
 
@@ -47,13 +47,13 @@ pub(crate) struct Export<'a> {
     /// The recording; `-` is standard input.
     pub(crate) file: &'a Path,
     pub(crate) format: ExportFormat,
-    /// `-` is standard output; if there is none, a file beside the recording.
+    /// The path of the result: `-` is standard output, `None` a file beside the recording.
     pub(crate) output: Option<&'a Path>,
     pub(crate) metric: Option<Metric>,
     pub(crate) profile: ProfileOptions,
-    /// Threads apart in formats that show no time.
+    /// Whether to separate threads in formats that show no time.
     pub(crate) by_thread: bool,
-    /// Cells that spreadsheets would take for formulas begin with an apostrophe.
+    /// Whether cells that spreadsheets would take for formulas begin with an apostrophe.
     pub(crate) for_spreadsheets: bool,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Export<'a> {
         Ok(read.exit)
     }
 
-    /// Opens the result, and has it written.
+    /// Opens the destination, and writes the result to it.
     fn write_to(
         &self,
         path: Option<&Path>,
@@ -147,7 +147,7 @@ impl<'a> Export<'a> {
             in_time_order: true,
             criteria: self.profile.criteria(),
             head: None,
-            // Names take a second reading, which a pipe cannot give.
+            // Names require a second reading, which a pipe does not allow.
             symbols: self.file.as_os_str() != "-",
             lines: self.profile.lines.clone(),
             stacks: true,
@@ -160,11 +160,11 @@ impl<'a> Export<'a> {
         if self.output.is_some() { NameOrigin::User } else { NameOrigin::Chosen }
     }
 
-    /// Returns the path of the result, which is not the recording; `None` is standard output.
+    /// Returns the path of the result, which must not be the recording; `None` is standard output.
     fn output_path(&self) -> Result<Option<PathBuf>, Failure> {
         let path = match self.output {
             Some(path) if path.as_os_str() == "-" => return Ok(None),
-            // A device or a pipe has the name that it has.
+            // The name of a device or a pipe is used as it is.
             Some(path) if output_file::is_device(path) => path.to_owned(),
             Some(path) => with_extension(path, self.format.extension()),
             None if self.file.as_os_str() == "-" => return Ok(None),
@@ -185,7 +185,7 @@ pub(crate) fn sibling_path(recording: &Path, format: ExportFormat) -> Result<Pat
     Ok(path)
 }
 
-/// Adds the ending that the format's files have, unless the name ends so already.
+/// Adds the extension of the format, unless the name already has it.
 fn with_extension(path: &Path, extension: &str) -> PathBuf {
     let last = extension.rsplit('.').next().unwrap_or(extension);
     if path.extension().is_some_and(|has| has.eq_ignore_ascii_case(last)) {

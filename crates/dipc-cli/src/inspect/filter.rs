@@ -10,7 +10,7 @@ use crate::render::messages;
 use glob::Glob;
 use inventory::Inventory;
 
-/// The values of filters. Those that are empty admit everything.
+/// The values of filters. Empty ones admit everything.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Criteria {
     pub(crate) providers: Vec<Glob>,
@@ -32,10 +32,10 @@ pub(crate) enum EventMatch {
 #[derive(Debug)]
 pub(crate) struct Filter {
     tracked: TrackedCriteria,
-    /// By the index of the metadata: whether provider and name are admitted, once that is known.
+    /// By metadata index: whether provider and name are admitted, once known.
     kinds: Vec<Option<bool>>,
     admitted: u64,
-    /// The events that were seen although all from there on are rejected.
+    /// The events that were read although all from there on are rejected.
     beyond: Inventory,
 }
 
@@ -49,7 +49,7 @@ impl Filter {
         }
     }
 
-    /// Whether the event is shown. Within one filter any of its values will do; all filters have to agree.
+    /// Whether the event is shown. One matching value per filter suffices; all filters have to match.
     #[inline]
     pub(crate) fn admits(&mut self, event: &Event<'_>) -> bool {
         self.admits_all() || self.admits_by_criteria(event)
@@ -67,7 +67,7 @@ impl Filter {
         is_admitted
     }
 
-    /// Whether the event is of one of the processes that are wanted.
+    /// Whether the event belongs to one of the requested processes.
     pub(crate) fn admits_process(&self, event: &Event<'_>) -> bool {
         self.tracked.criteria.admits_process(event)
     }
@@ -97,7 +97,8 @@ impl Filter {
         is_over
     }
 
-    /// Adds what another filter of the same criteria has seen of the events before the one at which this one is over.
+    /// Adds the events that another filter with the same criteria has seen before the point where this one
+    /// ended.
     pub(crate) fn append(&mut self, other: Self) {
         if let (Some(inventory), Some(others)) = (&mut self.tracked.inventory, other.tracked.inventory) {
             inventory.append(others);
@@ -105,7 +106,7 @@ impl Filter {
         self.admitted += other.admitted;
     }
 
-    /// Warns of criteria that matched nothing, once all events were read that could be shown.
+    /// Warns of criteria that matched nothing. Called after all events that could be shown were read.
     pub(crate) fn warn_of_misses<S: Source>(&mut self, events: &Events<S>) {
         if let Some(inventory) = &mut self.tracked.inventory {
             inventory.append(std::mem::take(&mut self.beyond));
@@ -119,7 +120,7 @@ impl Filter {
     }
 }
 
-/// Criteria, with an inventory of the events that they were applied to.
+/// Criteria, with an inventory of the events to which they were applied.
 #[derive(Debug)]
 pub(crate) struct TrackedCriteria {
     criteria: Criteria,
@@ -133,7 +134,7 @@ impl TrackedCriteria {
         Self { criteria, inventory }
     }
 
-    /// Has the blocks left out that have nothing of the time that is asked for.
+    /// Skips the blocks that lie outside the requested time.
     pub(crate) fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
         self.criteria.skip_blocks(events);
     }
@@ -145,7 +146,7 @@ impl TrackedCriteria {
         }
     }
 
-    /// Adds the times of blocks that were left out.
+    /// Adds the times of skipped blocks.
     pub(crate) fn add_skipped<S: Source>(&mut self, events: &Events<S>) {
         if let (Some(inventory), Some(info), Some((first, last))) =
             (&mut self.inventory, events.info(), events.skipped_times())
@@ -154,7 +155,7 @@ impl TrackedCriteria {
         }
     }
 
-    /// Warns of the values that matched no event that was added. Returns the number of them.
+    /// Warns of the values that matched none of the added events. Returns the number of such values.
     pub(crate) fn warn_of_misses(&self, metadata: &[Metadata]) -> usize {
         let Some(inventory) = &self.inventory else { return 0 };
         let misses = inventory.misses(&self.criteria, metadata);
@@ -164,7 +165,7 @@ impl TrackedCriteria {
 }
 
 impl Criteria {
-    /// Criteria of providers and of events: names, patterns, or numbers of events.
+    /// Criteria for providers and events: names, patterns, or event numbers.
     pub(crate) fn of_names(providers: &[String], events: &[String]) -> Self {
         Self {
             providers: providers.iter().map(|text| Glob::new(text)).collect(),
@@ -173,8 +174,8 @@ impl Criteria {
         }
     }
 
-    /// Has the blocks left out that have no event of the time, if nothing else is asked for. Otherwise all events are looked at, to say which
-    /// of the criteria match none.
+    /// Skips the blocks without events in the requested time, if there are no other criteria. Otherwise all
+    /// events are read, to report criteria that match none.
     pub(crate) fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
         let is_time_alone = self.providers.is_empty()
             && self.events.is_empty()
@@ -197,13 +198,13 @@ impl Criteria {
             || self.to.is_some()
     }
 
-    /// The providers whose whole names are given.
+    /// The providers given by their full names.
     pub(crate) fn named_providers(&self) -> impl Iterator<Item = &str> {
         self.providers.iter().filter(|glob| !glob.is_pattern()).map(Glob::text)
     }
 
-    /// The keywords and levels of the runtime's own events whose whole names or numbers are given: of each event those of its newest
-    /// version.
+    /// The keywords and levels of the runtime's own events given by full name or number: for each event,
+    /// those of its newest version.
     pub(crate) fn named_runtime_events(&self) -> impl Iterator<Item = (u64, u8)> {
         let is_newest = |schema: &Schema| {
             let versions = Schema::versions(schema.provider, schema.id.into());
@@ -239,12 +240,12 @@ impl Criteria {
 
 impl EventMatch {
     fn new(text: &str) -> Self {
-        // The existing tools' name for an event without a name.
+        // The name that existing tools give to an event without a name.
         let number = text.strip_prefix("EventID(").and_then(|text| text.strip_suffix(')')).unwrap_or(text);
         number.parse().map_or_else(|_| Self::Name(Glob::new(text)), Self::Id)
     }
 
-    /// Whether it is the number or the whole name of a runtime's event.
+    /// Whether it is the number or the full name of an event of the runtime.
     fn names(&self, schema: &Schema) -> bool {
         match self {
             Self::Id(id) => *id == u32::from(schema.id),
@@ -261,7 +262,7 @@ impl EventMatch {
     }
 }
 
-/// Whether it is the name, divided or not: `Request/Start` or `RequestStart`.
+/// Whether the pattern matches the name, with or without its slash: `Request/Start` or `RequestStart`.
 fn is_name(glob: &Glob, name: &str) -> bool {
     glob.matches(name) || glob.matches(&name.replacen('/', "", 1))
 }

@@ -1,4 +1,4 @@
-//! Heaps: out of recordings and `.gcdump` files, and what is missing in them.
+//! Heaps from recordings and `.gcdump` files, and what is missing from them.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,19 +10,20 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;
 use crate::render::{messages, units};
 
-/// The name of the first object of a `.gcdump` file, which stands in its first bytes.
+/// The name of the first object of a `.gcdump` file, found in its first bytes.
 const FIRST_OBJECT: &[u8] = b"GCHeapDump";
-/// The bytes in which it stands.
+/// The number of bytes in which that name is searched.
 const BEGINNING: u64 = 64;
 
-/// A heap, and the exit code for what is missing in it.
+/// A heap, and the exit code for what is missing from it.
 pub(crate) struct Heap {
     pub(crate) graph: HeapGraph,
     pub(crate) exit: Exit,
 }
 
 impl Heap {
-    /// Reads a `.gcdump` file, or the heap dump of a recording, of this process if one is given; `-` is a recording from standard input.
+    /// Reads a `.gcdump` file, or the heap dump of a recording, for process `pid` if given; `-` is a
+    /// recording from standard input.
     pub(crate) fn open(path: &Path, pid: Option<u64>) -> Result<Self, Failure> {
         if path.as_os_str() == "-" || !is_gcdump(path) {
             return Self::from_recording(path, pid);
@@ -74,19 +75,19 @@ impl Heap {
     }
 }
 
-/// Numbers of processes, in words.
+/// Formats a list of process ids.
 fn pids(pids: impl Iterator<Item = u64>) -> String {
     pids.map(|pid| pid.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a file says that it is a `.gcdump`.
+/// Whether a file identifies itself as a `.gcdump`.
 pub(crate) fn is_gcdump(path: &Path) -> bool {
     let mut beginning = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
     read.is_ok() && beginning.windows(FIRST_OBJECT.len()).any(|bytes| bytes == FIRST_OBJECT)
 }
 
-/// Says what is missing in a graph. Returns the exit code for it.
+/// Reports what is missing from a graph. Returns the exit code for it.
 pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
     let say = |count: u64, what: &str| {
         if count > 0 {
@@ -140,7 +141,7 @@ pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
     if of.is_complete() { Exit::Done } else { Exit::Incomplete }
 }
 
-/// Returns what is missing in a graph, in sentences.
+/// Returns sentences about what is missing from a graph.
 pub(crate) fn missing_in_words(of: &Completeness) -> Vec<String> {
     let mut notes = Vec::new();
     if of.is_cut {

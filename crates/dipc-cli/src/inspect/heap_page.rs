@@ -1,4 +1,5 @@
-//! A page that shows a heap: treemap, dominator tree, types, and paths from roots, in one file that loads nothing.
+//! A page that shows a heap: treemap, dominator tree, types, and paths from roots, in one file that loads
+//! nothing.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -17,26 +18,26 @@ use crate::inspect::heap::missing_in_words;
 use crate::render::escape::escape_controls;
 use crate::render::width;
 
-/// The page in pieces: between them stand style, data and script.
+/// The pieces of the page, between which style, data and script are inserted.
 const HEAD: &str = include_str!("heap_page/assets/page.html");
 const BODY: &str = include_str!("heap_page/assets/body.html");
 const OWN_STYLE: &str = include_str!("heap_page/assets/page.css");
 const SCRIPT: &str = include_str!("heap_page/assets/page.js");
 
-/// Bytes of a page.
+/// The most bytes of a page.
 pub(crate) const BUDGET: usize = 5_000_000;
-/// Nodes of the dominator tree by types that are made, and the most of them that a page has.
+/// The most nodes built of the dominator tree by types, and the most nodes of a page.
 pub(crate) const MOST_MADE: usize = 1 << 20;
 const MOST_NODES: usize = 20_000;
-/// The most types that a page has, and for how many of them paths.
+/// The most types of a page, and the number of types with paths.
 const MOST_TYPES: usize = 5_000;
 const MOST_WITH_PATHS: usize = 200;
-/// Objects that are looked at for paths: all of them for each type.
+/// The most objects visited for paths: each type visits all objects.
 const MOST_LOOKS: u64 = 200_000_000;
-/// Paths of a type, and steps of a path.
+/// The most paths of a type, and the most steps of a path.
 const PATHS: usize = 3;
 const STEPS: usize = 50;
-/// The columns of a name that are kept.
+/// The largest number of columns kept of a name.
 const WIDEST: usize = 500;
 
 /// The data of a page.
@@ -48,7 +49,7 @@ struct PageData {
     bytes: u64,
     references: u64,
     names: Vec<String>,
-    /// Of each node the holder's index, the name's, objects, own bytes and retained bytes.
+    /// For each node: the index of its holder, that of its name, objects, own bytes and retained bytes.
     nodes: Vec<u64>,
     types: Vec<TypeRow>,
     #[serde(rename = "typesLeftOut")]
@@ -70,11 +71,11 @@ struct PathRow {
     objects: u64,
     bytes: u64,
     retained: u64,
-    /// Indexes of names, from the root on.
+    /// Indexes of names, starting at the root.
     steps: Vec<usize>,
 }
 
-/// A heap with what a page shows of it.
+/// A heap, with the data that a page shows of it.
 pub(crate) struct HeapPage<'g> {
     graph: &'g HeapGraph,
     names: NameForm,
@@ -99,13 +100,13 @@ impl<'g> HeapPage<'g> {
         }
     }
 
-    /// Writes the page. What is small is left out until it fits the budget.
+    /// Writes the page. Small items are left out until it fits the budget.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let own = HEAD.len() + BODY.len() + STYLE.len() + OWN_STYLE.len() + SCRIPT.len() + 1000;
         let mut parts = 1;
         let data = loop {
             let data = self.data(parts)?;
-            // With a thousandth of it there are some numbers and names left, whose length is limited.
+            // A thousandth leaves only a few numbers and names, whose length is limited.
             if own + data.len() <= BUDGET || parts >= 1000 {
                 break data;
             }
@@ -116,7 +117,8 @@ impl<'g> HeapPage<'g> {
         write!(out, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n")
     }
 
-    /// Returns the data as JSON that no markup can be in; with a part of the most nodes and types.
+    /// Returns the data as JSON that cannot contain markup, with one part in `parts` of the most nodes and
+    /// types.
     fn data(&self, parts: usize) -> io::Result<String> {
         let mut names = IndexSet::new();
         let (nodes, smaller) = self.nodes(MOST_NODES / parts, &mut names);
@@ -143,11 +145,11 @@ impl<'g> HeapPage<'g> {
         Ok(json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
     }
 
-    /// The nodes that retain most, each behind the one that holds it, and the number of the others.
+    /// The nodes that retain the most, each after the node that holds it, and the number of other nodes.
     fn nodes(&self, most: usize, names: &mut IndexSet<String>) -> (Vec<u64>, usize) {
         let all = self.tree.nodes();
         let mut order: Vec<usize> = (0..all.len()).filter(|index| all[*index].retained_bytes > 0).collect();
-        // What holds a node retains at least as much, and comes before it.
+        // The holder of a node retains at least as much and comes first.
         order.sort_by_key(|index| (Reverse(all[*index].retained_bytes), *index));
         let left_out = order.len().saturating_sub(most.max(1));
         order.truncate(most.max(1));
@@ -187,7 +189,7 @@ impl<'g> HeapPage<'g> {
 
     fn path_row(&self, path: &gcdump::Path, names: &mut IndexSet<String>) -> PathRow {
         let (first, left, last) = path.ends(STEPS / 2);
-        // The root of all roots says nothing.
+        // The root of all roots carries no information.
         let first = first.iter().skip(1);
         let mut steps: Vec<usize> =
             first.map(|step| intern(names, &step_name(self.graph, *step, self.names))).collect();
@@ -242,7 +244,7 @@ fn intern(names: &mut IndexSet<String>, name: &str) -> usize {
     names.insert_full(text(name)).0
 }
 
-/// A text that turns nothing around it.
+/// A text whose bidirectional controls do not affect the text around it.
 fn text(name: &str) -> String {
     escape_controls(width::prefix(name, WIDEST)).into_owned()
 }

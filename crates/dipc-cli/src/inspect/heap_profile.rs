@@ -1,11 +1,12 @@
-//! A heap as a profile: bytes and objects by type, below what alone holds them.
+//! A heap as a profile: bytes and objects by type, below their dominators.
 
 use gcdump::{Dominators, HeapGraph, Step, TypeTree};
 use nettrace_export::{Metric, NameForm, Profile, ProfileSum, StackTotal};
 
 use crate::inspect::heap_page::{MOST_MADE, step_name};
 
-/// Makes the profile. Its stacks are paths of the dominator tree, from the roots on; its names are those of Go's heap profiles, which tools for pprof know.
+/// Builds the profile. Its stacks are paths of the dominator tree, starting at the roots; its sample types
+/// have the names of Go's heap profiles, which pprof tools know.
 pub(crate) fn heap_profile(graph: &HeapGraph, names: NameForm) -> Profile {
     let tree = TypeTree::new(graph, &Dominators::new(graph), MOST_MADE);
     let most = u32::try_from(tree.nodes().len()).unwrap_or(u32::MAX);
@@ -30,7 +31,7 @@ pub(crate) fn heap_profile(graph: &HeapGraph, names: NameForm) -> Profile {
             profile.stack_totals.push(StackTotal::new(0, Some(stack), node.bytes, node.objects));
         }
     }
-    // Each object takes some bytes of a dump: that bounds what is written.
+    // Each object takes some bytes of a dump, which bounds the output.
     profile.recorded_bytes = u64::from(graph.object_count()).saturating_mul(8);
     profile
 }

@@ -1,4 +1,4 @@
-//! Source lines of methods, out of portable PDBs.
+//! Source lines of methods, from portable PDBs.
 
 mod search;
 
@@ -16,9 +16,9 @@ use search::Search;
 /// The search for source lines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LineOptions {
-    /// Whether frames have source lines.
+    /// Whether to add source lines to frames.
     pub(crate) are_wanted: bool,
-    /// Folders with PDBs, or with modules that have theirs in them, searched first.
+    /// Folders with PDBs, or with modules that embed theirs, searched first.
     pub(crate) folders: Vec<PathBuf>,
 }
 
@@ -34,9 +34,9 @@ impl LineOptions {
         })
     }
 
-    /// Warns, with the remedy, if no frame at all has a line.
+    /// Warns, with the remedy, if not a single frame has a line.
     pub(crate) fn warn_if_missing(&self, counts: LineCounts) {
-        // Where there are no frames, no line is missing.
+        // Without frames, no line is missing.
         if !self.are_wanted || counts.found > 0 || counts == LineCounts::default() {
             return;
         }
@@ -59,19 +59,20 @@ impl LineOptions {
 #[derive(Debug)]
 pub(crate) struct PdbLines {
     search: Search,
-    /// By PDB and path, which module it is.
+    /// The index of the module, by PDB and path.
     places: HashMap<Uuid, HashMap<Box<str>, usize>>,
     modules: Vec<Option<Symbols>>,
     files: Vec<String>,
     left: Budget,
 }
 
-/// Bytes of all PDBs that may still be decoded: many methods may share their sequence points, and documents the parts of their names.
+/// The bytes of all PDBs that may still be decoded. Bounded because many methods may share sequence points,
+/// and documents the parts of their names.
 #[derive(Debug, Clone, Copy)]
 struct Budget {
-    /// Of sequence points; those of all methods of a large program have some ten million.
+    /// For sequence points; those of all methods of a large program take some ten million.
     points: usize,
-    /// Of names of source files.
+    /// For names of source files.
     names: usize,
 }
 
@@ -82,7 +83,7 @@ const BUDGET: Budget = Budget { points: 64 << 20, names: 64 << 20 };
 struct Symbols {
     pdb: Vec<u8>,
     methods: HashMap<u32, MethodLines>,
-    /// By document: the index of its name, if it has one.
+    /// The index of the name of each document, if it has one.
     files: HashMap<DocumentId, Option<usize>>,
 }
 
@@ -92,7 +93,7 @@ impl PdbLines {
         if let Some(place) = self.places.get(&guid).and_then(|places| places.get(module.path())) {
             return *place;
         }
-        // One path can be written in any number of ways.
+        // The same path can be written in many ways.
         let path = normalized(module.path());
         let known = self.places.get(&guid).and_then(|places| places.get(&*path)).copied();
         let place = known.unwrap_or_else(|| {
@@ -126,8 +127,8 @@ impl PdbLines {
     }
 }
 
-/// Returns the path without the parts that lead nowhere else: `.`, `..` with the folder before it, further slashes. Links may make it another
-/// one; the PDB's id decides then.
+/// Returns the path without redundant parts: `.`, `..` with the folder before it, repeated slashes. With
+/// links, that may be a different path; then the PDB's id decides.
 fn normalized(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/') {

@@ -1,41 +1,43 @@
-//! The reading of a stream while it arrives.
+//! Reading a stream while it arrives.
 
 use std::time::Duration;
 
 use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder, TraceInfo};
 
-/// The events of a stream while it arrives, in time order as far as that needs no wait. An error ends them, and is kept.
+/// The events of a stream while it arrives, in time order as far as possible without waiting. An error ends
+/// them, and is kept.
 pub(crate) struct LiveReader {
     events: TimeOrder<PushSource>,
-    /// Whether events wait for older ones however long.
+    /// Whether events wait for older ones without a time limit.
     is_whole_order: bool,
     unreadable: Option<Error>,
 }
 
 impl LiveReader {
-    /// Creates the reader of a stream of which nothing has arrived. An event waits for older ones of other threads, for `max_delay` at
-    /// most.
+    /// Creates the reader of a stream from its first byte. An event is held back for older ones of other
+    /// threads for `max_delay` at most.
     pub(crate) fn new(max_delay: Duration) -> Self {
         let events = Decoder::new().in_time_order().with_max_delay(max_delay);
         Self { events, is_whole_order: false, unreadable: None }
     }
 
-    /// Creates the reader of a stream whose events may wait for older ones however long, to its end.
+    /// Creates the reader of a stream whose events may wait for older ones until the stream ends.
     pub(crate) fn in_whole_order() -> Self {
         Self { events: Decoder::new().in_time_order(), is_whole_order: true, unreadable: None }
     }
 
-    /// Takes the next bytes of the stream. Behind an error they are dropped: nothing would ever read them.
+    /// Takes the next bytes of the stream. After an error they are dropped, because nothing would read them.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         if self.unreadable.is_some() {
             return;
         }
         self.events.feed(bytes);
-        // What is wrong with the header, the next event says.
+        // The next event reports an error in the header.
         let _ = self.events.read_header();
     }
 
-    /// Has all events given that have arrived, unless they are to be in whole order: the stream is silent.
+    /// Releases all events that have arrived, because the stream is silent; not if they must be in complete
+    /// order.
     pub(crate) fn release(&mut self) {
         if !self.is_whole_order {
             self.events.release();
@@ -47,7 +49,7 @@ impl LiveReader {
         self.events.end_of_input();
     }
 
-    /// Returns the next event; `None` until more bytes come, and behind an error.
+    /// Returns the next event; `None` until more bytes arrive, and after an error.
     pub(crate) fn next(&mut self) -> Option<Event<'_>> {
         if self.unreadable.is_some() {
             return None;
@@ -61,7 +63,7 @@ impl LiveReader {
         }
     }
 
-    /// The stream's header, once it has arrived: before the first event is given.
+    /// The stream's header, once it has arrived, which is before the first event.
     pub(crate) fn info(&self) -> Option<&TraceInfo> {
         self.events.info()
     }
@@ -71,12 +73,12 @@ impl LiveReader {
         self.events.events()
     }
 
-    /// The error that ended the reading of the stream.
+    /// The error that made the stream unreadable.
     pub(crate) const fn unreadable(&self) -> Option<&Error> {
         self.unreadable.as_ref()
     }
 
-    /// Whether the stream, which has ended, ended as a runtime ends it.
+    /// Whether the ended stream has the end that a runtime writes.
     pub(crate) fn is_whole(&self) -> bool {
         self.unreadable.is_none() && self.events().truncated_at().is_none()
     }

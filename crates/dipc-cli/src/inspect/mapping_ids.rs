@@ -1,19 +1,20 @@
-//! Numbers of mapped files in recordings of whole machines (`Universal.System`), which are unique in a recording and not in many.
+//! Numbers of mapped files in recordings of whole machines (`Universal.System`), which are unique only within
+//! one recording.
 
 use clr_events::Provider;
 use nettrace::raw::{Cursor, ReadResult};
 use nettrace::{Event, Metadata};
 
-/// The numbers of mapped files of many recordings: each recording has every n-th.
+/// The numbers of mapped files of many recordings: each recording gets every n-th number.
 #[derive(Debug)]
 pub(crate) struct MappingIds {
     recordings: u64,
-    /// By file, then by the index of its metadata: parts of one recording have indexes of their own.
+    /// By file, then by metadata index: parts of one recording have indexes of their own.
     fields: Vec<Vec<Option<NumberFields>>>,
     payload: Vec<u8>,
 }
 
-/// The fields of a kind of event that are numbers of mapped files or of what is known of one.
+/// The fields of a kind of event that hold numbers of mapped files or of data about one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NumberFields {
     None,
@@ -41,8 +42,8 @@ impl MappingIds {
         Self { recordings: recordings as u64, fields: vec![Vec::new(); recordings], payload: Vec::new() }
     }
 
-    /// Returns the payload of an event of a file that is a part of a recording, with numbers that no other recording has. A payload that is
-    /// cut stays as it is.
+    /// Returns the payload of an event, with numbers that no other recording has. `file` is a part of
+    /// `recording`. A truncated payload is returned unchanged.
     pub(crate) fn payload<'a>(&'a mut self, file: usize, recording: usize, event: &Event<'a>) -> &'a [u8] {
         let index = event.metadata_index();
         let Some(fields) = self.fields.get_mut(file) else { return event.payload() };

@@ -1,4 +1,4 @@
-//! The events of many recordings, written into one of V6.
+//! The events of many recordings, written into one V6 recording.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::rewrite::{BUFFER, cannot_write};
 use crate::render::destination::Destination;
 
-/// Recordings that become one.
+/// Recordings to be merged.
 pub(crate) struct Merging {
     pub(crate) merger: Merger,
     pub(crate) order: MergeOrder<ReadSource<Input>>,
-    /// The header and the place of each recording.
+    /// The header of each recording, and its place in the merged one.
     pub(crate) infos: Vec<TraceInfo>,
     pub(crate) origins: Vec<Origin>,
 }
@@ -56,7 +56,7 @@ impl Merging {
     }
 }
 
-/// Writes the bytes at hand if there are more than `most`.
+/// Writes the pending bytes if there are more than `most`.
 fn drain(merger: &mut Merger, out: &mut Destination, most: usize) -> Result<(), Error> {
     if merger.bytes().len() <= most {
         return Ok(());

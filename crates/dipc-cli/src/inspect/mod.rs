@@ -1,4 +1,4 @@
-//! Recordings that are read: their events, filters, names, lines and profiles.
+//! Reading recordings: their events, filters, names, lines and profiles.
 //!
 //! # Modules
 //!
@@ -6,12 +6,12 @@
 //!   (`names::path_beside`). `time_range`: dates as times from the start.
 //! - `event_list`: lists of events, by readers that take turns. `filter`, `stat`, `symbols`, `lines` (which
 //!   finds PDBs).
-//! - `profile`, with `diagnostics` for recordings that lack its events; `needs`: which events those are.
+//! - `profile`, with `diagnostics` for recordings that lack its events. `needs`: those events.
 //!   `thread_stacks`: the first samples of each thread. `export`, `page`: files for other programs, and the
 //!   page.
-//! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps of files.
-//! - `rewrite`, `slice`, `redact`: recordings that are written again, which events of them, and replaced
-//!   texts. `merging`, `mapping_ids`: many recordings in one.
+//! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
+//! - `rewrite`, `slice`, `redact`: rewriting recordings, selecting their events, and replacing texts.
+//!   `merging`, `mapping_ids`: many recordings merged into one.
 //! - `live_reader`: a stream while it arrives.
 
 pub(crate) mod counters;

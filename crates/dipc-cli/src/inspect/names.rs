@@ -1,4 +1,4 @@
-//! Names of methods beside a recording: what `dipc trace` leaves of one that ended without a rundown.
+//! Names of methods beside a recording, which `dipc trace` keeps if the recording ended without a rundown.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,15 @@ use crate::exit::Failure;
 use crate::inspect::recording::Recording;
 use crate::render::{messages, shell};
 
-/// Seconds between the beginnings of a recording and of its names, at most. Beyond it the files are of different runs.
+/// The most seconds between the beginnings of a recording and of its names. Beyond it, the files belong to
+/// different runs.
 const MOST_APART: u64 = 60;
 
-/// The kinds of recordings that lie beside others.
+/// The kinds of companion recordings beside others.
 const KINDS: [&str; 2] = ["names", "threads"];
 
-/// Returns the path of the recording of a kind beside another one: `app.names.nettrace` for `app.nettrace`, and `app.1.names.nettrace` for
-/// `app.1`, which is not that of `app.2`.
+/// Returns the path of the companion recording of this kind: `app.names.nettrace` for `app.nettrace`, and
+/// `app.1.names.nettrace` for `app.1`, distinct from that of `app.2`.
 pub(crate) fn path_beside(recording: &Path, kind: &str) -> PathBuf {
     let is_usual = recording.extension().is_some_and(|extension| extension == "nettrace");
     let name = if is_usual { recording.file_stem() } else { recording.file_name() };
@@ -30,7 +31,7 @@ pub(crate) fn names_path(recording: &Path) -> PathBuf {
     path_beside(recording, "names")
 }
 
-/// Refuses a name for a recording by which it would be taken for what lies beside another one.
+/// Refuses a name that would make a recording look like the companion of another one.
 pub(crate) fn refuse_beside(output: &Path) -> Result<(), Failure> {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
     for kind in KINDS {
@@ -46,7 +47,8 @@ pub(crate) fn refuse_beside(output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the names at a path are of another recording than `recording` that may have them there: `app` and `app.nettrace` may both.
+/// Whether the names at a path belong to a recording other than `recording` that has the same path for its
+/// names: `app` and `app.nettrace` share one.
 pub(crate) fn are_of_another(names: &Path, recording: &Path) -> bool {
     let Some(name) = names.file_name().and_then(|name| name.to_str()) else { return false };
     let Some(stem) = name.strip_suffix(".names.nettrace") else { return false };
@@ -61,13 +63,14 @@ fn header(recording: &Path) -> Option<TraceInfo> {
     Recording::open(recording).ok()?.events.info().cloned()
 }
 
-/// The names beside a recording: a recording of its own, in which the runtime lists the methods that were there soon after the
-/// other began.
+/// The names beside a recording: a recording of its own, in which the runtime lists the methods that were
+/// there soon after the other began.
 #[derive(Debug)]
 pub(crate) struct Names(PathBuf);
 
 impl Names {
-    /// Returns the names of a recording, and notes that they are used; `None` where there are none, or those of another process.
+    /// Returns the names of a recording, and prints a note that they are used; `None` if there are none, or
+    /// they are of another process.
     pub(crate) fn find(recording: &Path) -> Option<Self> {
         let names = Self::of(recording)?;
         messages::note(format_args!(
@@ -98,7 +101,7 @@ impl Names {
         &self.0
     }
 
-    /// Warns that the names of a recording do not go into one that is made of it.
+    /// Warns that the names of a recording are not copied into one made from it.
     pub(crate) fn warn_if_left_behind(recording: &Path) {
         if let Some(Self(path)) = Self::of(recording) {
             messages::warning(format_args!(
@@ -114,19 +117,20 @@ impl Names {
         }
     }
 
-    /// Adds what is known of code, before anything that the recording says.
+    /// Adds the known code, before any events of the recording.
     pub(crate) fn add_to(&self, code: &mut CodeMap) -> Result<(), Failure> {
         add_code(&self.0, code)
     }
 }
 
-/// Adds all that a recording says of code.
+/// Adds all code events of a recording.
 pub(crate) fn add_code(recording: &Path, code: &mut CodeMap) -> Result<(), Failure> {
     let (mut events, origin) = Recording::open(recording)?.into_parts();
     events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))
 }
 
-/// Returns what adds the code that is known beside a recording, if there is any, and warns where that cannot be read.
+/// Returns a function that adds the code known from beside a recording, if any. It warns if that cannot be
+/// read.
 pub(crate) fn code_beside(recording: &Path) -> impl FnMut(&mut CodeMap) + use<> {
     let names = Names::find(recording);
     move |code| {
@@ -136,7 +140,7 @@ pub(crate) fn code_beside(recording: &Path) -> impl FnMut(&mut CodeMap) + use<> 
     }
 }
 
-/// Whether names are of the recorded process, by their headers.
+/// Whether names belong to the recorded process, judged by the headers.
 fn is_of(names: &TraceInfo, recorded: &TraceInfo) -> bool {
     let apart = names.start_ticks.0.abs_diff(recorded.start_ticks.0);
     (names.process_id, names.pointer_size, names.frequency)

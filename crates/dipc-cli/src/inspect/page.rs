@@ -18,26 +18,27 @@ use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::{messages, units};
 
-/// The contents of a page, and the exit code that the recording deserves.
+/// The contents of a page, and the exit code for the state of the recording.
 pub(crate) struct PageContents {
     pub(crate) profile: Profile,
     pub(crate) reports: PageReports,
-    /// Sentences about what the page lacks.
+    /// Sentences about what is missing from the page.
     pub(crate) notes: Vec<String>,
     pub(crate) exit: Exit,
 }
 
-/// The metrics of a page, unless the user names one, of a recording without samples of threads: the first of which there are events.
+/// The metrics of a page for a recording without thread samples, unless the user names one: the first one
+/// that has events.
 const OTHER_METRICS: [Metric; 4] = [Metric::Alloc, Metric::Contention, Metric::Wait, Metric::Exception];
 
-/// Reads a recording in the order of time.
+/// Reads a recording in time order.
 pub(crate) fn read(
     file: &Path,
     options: &ProfileOptions,
     metric: Option<Metric>,
 ) -> Result<PageContents, Failure> {
     let mut reading = Reading::new(file, options, metric)?;
-    // What is no file can be read but once.
+    // Anything but a regular file can be read only once.
     let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
     if metric.is_none() && is_file {
         for other in OTHER_METRICS {
@@ -94,7 +95,7 @@ impl Reading {
         self.read.profile.samples() > 0
     }
 
-    /// Says what the recording lacks. A metric that was asked for has to be there.
+    /// Reports what the recording lacks. A requested metric must be present.
     fn finish(
         self,
         file: &Path,

@@ -27,13 +27,13 @@ use diagnostics::{
 pub(crate) struct ProfileOptions {
     pub(crate) selection: Selection,
     pub(crate) filter: StackFilter,
-    /// With the time in which threads waited for work.
+    /// Whether to include the time in which threads waited for work.
     pub(crate) idle: bool,
-    /// Without the time in which threads were blocked in the midst of work.
+    /// Whether to leave out the time in which threads were blocked in the middle of work.
     pub(crate) leaves_out_blocked: bool,
-    /// Without the frame of GC pauses: they are charged to the methods that they interrupted.
+    /// Whether to charge GC pauses to the methods that they interrupted, without a frame of their own.
     pub(crate) charges_gc_pauses: bool,
-    /// Methods that wait for work, beside those that are known.
+    /// Methods that wait for work, besides the known ones.
     pub(crate) waits_for_work: Vec<Pattern>,
     pub(crate) grouping: CausalGrouping,
     pub(crate) names: NameForm,
@@ -41,7 +41,7 @@ pub(crate) struct ProfileOptions {
 }
 
 impl ProfileOptions {
-    /// Whether stacks do not stay as they are.
+    /// Whether any option changes the stacks.
     pub(crate) fn changes_stacks(&self) -> bool {
         let StackFilter { roots, hidden, fold_recursion, .. } = &self.filter;
         !roots.is_empty() || !hidden.is_empty() || *fold_recursion || self.grouping.any()
@@ -66,7 +66,7 @@ impl ProfileOptions {
         options
     }
 
-    /// The filters of events, which are looked for in all of a recording.
+    /// The event filters, which apply to the whole recording.
     pub(crate) fn criteria(&self) -> Criteria {
         Criteria {
             threads: self.selection.threads.clone(),
@@ -83,39 +83,41 @@ impl ProfileOptions {
 pub(crate) struct ProfileRequest {
     /// The metric; by default thread time, or CPU samples if a recording has these instead.
     pub(crate) metric: Option<Metric>,
-    /// Tracks: the times of what happened.
+    /// Whether to keep tracks, which hold the times of what happened.
     pub(crate) tracks: bool,
-    /// Which time was managed code's.
+    /// Whether to record which time was spent in managed code.
     pub(crate) kinds: bool,
-    /// With the stacks of idle threads, which only their state tells apart.
+    /// Whether to include the stacks of idle threads, distinguished only by their state.
     pub(crate) idle_stacks: bool,
 }
 
-/// A profile, and the exit code that its recording deserves.
+/// A profile, and the exit code for the state of its recording.
 pub(crate) struct RecordingProfile {
     pub(crate) profile: Profile,
-    /// The part of the weight of working threads in which they may as well have waited.
+    /// The part of the weight of working threads in which they may actually have been waiting.
     pub(crate) unverified: u64,
-    /// The part of blocked time in which threads could run and had no processor.
+    /// The part of blocked time in which threads were runnable but had no processor.
     pub(crate) without_processor: u64,
-    /// The weight of blocked threads; `None` where it is not told apart or left out: in other metrics than thread time, and with idle
-    /// time.
+    /// The weight of blocked threads; `None` if it is not distinguished or is left out: in metrics other than
+    /// thread time, and with idle time.
     pub(crate) blocked: Option<u64>,
     pub(crate) exit: Exit,
 }
 
-/// From this share on, in percent, time that may be work or a wait is worth a word.
+/// The share, in percent, from which time that may be work or a wait is mentioned.
 const LEAST_UNVERIFIED: f64 = 1.0;
 
-/// Whether so much time that may be work or a wait is worth a word.
+/// Whether this much time that may be work or a wait is mentioned.
 pub(crate) fn is_worth_saying(unverified: u64, total: u64) -> bool {
     units::share(unverified, total) >= LEAST_UNVERIFIED
 }
 
-/// Describes time of which only samples are known that do not tell: of .NET 9 and early 10.0, and of native code.
+/// Describes time known only from samples that do not tell running from waiting: those of .NET 9 and early
+/// 10.0, and of native code.
 pub(crate) const RUNNING_OR_WAITING: &str = "of it running or waiting, which these samples do not tell apart";
 
-/// Returns which part of a profile is waiting, and what it leaves out of it; `None` where that was not asked, or there is none.
+/// Returns the waiting part of a profile in words, and what the profile leaves out of it; `None` if that was
+/// not requested, or there is none.
 pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
     let profile = &read.profile;
     let parts = [
@@ -136,15 +138,15 @@ pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Returns the profile of a stream that has ended, whose header is `info`, and the part of it in which working threads may have waited; says
-/// what it leaves out.
+/// Returns the profile of an ended stream with the header `info`, and the part of it in which working threads
+/// may have been waiting. Reports what it leaves out.
 pub(crate) fn finish(builder: ProfileBuilder, info: Option<&TraceInfo>) -> Result<(Profile, u64), Failure> {
     let (profile, omissions) = builder.finish(info).map_err(|error| Failure::new(Exit::Failed, error))?;
     warn_of_omissions(&omissions);
     Ok((profile, omissions.unverified))
 }
 
-/// Reads a recording, of which a profile is made.
+/// Reads a recording into a profile.
 pub(crate) fn read(
     file: &Path,
     options: &ProfileOptions,
@@ -164,7 +166,7 @@ pub(crate) fn read(
         origin = Some(from);
         Ok(events)
     };
-    // What is no file can be read but once.
+    // Anything but a regular file can be read only once.
     let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
     let read = if is_file {
         reader.read_file(open, |event| criteria.add(event))
@@ -180,7 +182,7 @@ pub(crate) fn read(
         return Err(failure);
     }
     let (metric, share) = (profile.metric, Share::of(omissions.samples));
-    // The part of a pause has time and no sample.
+    // A profile of part of a pause has time but no samples.
     if profile.samples() == 0
         && profile.total() == 0
         && profile.idle() == 0
@@ -215,7 +217,7 @@ pub(crate) fn read(
     })
 }
 
-/// A recording could not be opened or read.
+/// The failure to open or read a recording.
 enum ReadError {
     Open(Failure),
     Read(nettrace::Error),

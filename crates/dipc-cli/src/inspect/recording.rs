@@ -1,4 +1,4 @@
-//! A recording that is read: from a file or from standard input.
+//! Reading a recording from a file or from standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,16 +20,16 @@ pub(crate) struct Input {
 
 enum InputSource {
     File(FileReader),
-    /// One that cannot be read again, nor moved on.
+    /// A stream that can neither be read again nor be skipped forward.
     Stream(Box<dyn Read + Send>),
 }
 
-/// Reads a file, also beside others that read the same one.
+/// A reader of a file that others may read at the same time.
 struct FileReader {
     file: Arc<File>,
     /// Offset of the next byte.
     at: u64,
-    /// Offset of the end: the file's, or before that.
+    /// Offset of the end, which may lie before that of the file.
     end: u64,
 }
 
@@ -54,7 +54,7 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
 }
 
 impl Input {
-    /// Moves on without reading.
+    /// Skips bytes without reading them.
     fn skip(&mut self, count: u64) -> io::Result<()> {
         match &mut self.source {
             InputSource::File(file) => {
@@ -80,7 +80,7 @@ impl Read for Input {
     }
 }
 
-/// A recording whose header was read.
+/// A recording whose header has been read.
 pub(crate) struct Recording {
     pub(crate) events: Reader<Input>,
     count: Arc<AtomicU64>,
@@ -94,7 +94,7 @@ impl Recording {
     /// Opens a recording; `-` is standard input.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let (source, name) = if path.as_os_str() == "-" {
-            // What another recording has taken is gone.
+            // Input that another recording has consumed is gone.
             if STDIN_IS_TAKEN.swap(true, Ordering::Relaxed) {
                 return Err(Failure::usage("-: standard input is read already, and can be read once"));
             }
@@ -116,12 +116,14 @@ impl Recording {
 
     fn read_header(source: InputSource, name: String) -> Result<Self, Failure> {
         let count = Arc::new(AtomicU64::new(0));
-        // Several readers of a file must agree wherever their bytes end. A pipe may be of a live session.
+        // Several readers of a file must agree, wherever their bytes end. A pipe may belong to a live
+        // session.
         let is_file = matches!(source, InputSource::File(_));
         let events =
             Reader::with_skip(Input { source, count: Arc::clone(&count) }, Input::skip).map_err(|error| {
                 match error {
-                    // What ends where its header should go on was cut, as when its process died at once.
+                    // An input that ends within its header was cut, for example because its process died at
+                    // once.
                     nettrace::Error::BadHeader { offset, .. } if offset == count.load(Ordering::Relaxed) => {
                         Failure::new(
                             Exit::Incomplete,
@@ -138,14 +140,15 @@ impl Recording {
         Ok(Self { events, count, name })
     }
 
-    /// Returns the file, of the length that it has now, to be read by several readers; `None` for what is no file.
+    /// Returns the file, with its current length, to be read by several readers; `None` if the input is not a
+    /// file.
     pub(crate) fn file(&self) -> Option<RecordingFile> {
         let InputSource::File(reader) = &self.events.input().source else { return None };
         let length = reader.file.metadata().ok()?.len();
         Some(RecordingFile { file: Arc::clone(&reader.file), length, name: self.name.clone() })
     }
 
-    /// The reader, and what remains to be known about the recording.
+    /// Splits the recording into its reader and its origin.
     pub(crate) fn into_parts(self) -> (Reader<Input>, Origin) {
         (self.events, Origin { count: self.count, name: self.name })
     }
@@ -189,12 +192,12 @@ impl Origin {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns the failure for an error that ends the reading.
+    /// Returns the failure for an error that ended the reading.
     pub(crate) fn failed(&self, error: &nettrace::Error) -> Failure {
         cannot_read(&self.name, error)
     }
 
-    /// Warns of the parts that a recording lacks which was read to its end. Returns the exit code for them.
+    /// Warns of the parts missing from a recording that was read to its end. Returns the exit code for them.
     pub(crate) fn report_damage<S: Source>(&self, events: &Events<S>) -> Exit {
         let mut exit = Exit::Done;
         if let Some(offset) = events.truncated_at() {
@@ -216,7 +219,7 @@ impl Origin {
     }
 }
 
-/// Damages that are reported one by one.
+/// The number of damaged parts that are reported individually.
 const SHOWN: usize = 5;
 
 fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
@@ -238,7 +241,7 @@ fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
     }
 }
 
-/// Whether a file that begins so is one of gzip, xz or zstd.
+/// Whether a file with this beginning is compressed with gzip, xz or zstd.
 fn is_compressed(begins: &[u8]) -> bool {
     const MAGIC: [&[u8]; 3] = [b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd"];
     MAGIC.iter().any(|magic| begins.starts_with(magic))

@@ -1,4 +1,4 @@
-//! Texts of events that are replaced: command lines, paths and the like.
+//! Replacement of texts in events: command lines, paths and the like.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -10,7 +10,7 @@ use nettrace::{Event, Fields, TypeCode, Value};
 use crate::inspect::filter::glob::Glob;
 use crate::render::messages;
 
-/// A class of texts, by the names of fields.
+/// A class of texts, identified by the names of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RedactionClass {
     CommandLines,
@@ -21,7 +21,7 @@ pub(crate) enum RedactionClass {
     Urls,
 }
 
-/// The texts that are replaced: a class, or fields by the pattern `Provider/Event.field`.
+/// The texts to replace: a class, or the fields that match the pattern `Provider/Event.field`.
 #[derive(Debug, Clone)]
 pub(crate) enum Redaction {
     Class(RedactionClass),
@@ -29,7 +29,7 @@ pub(crate) enum Redaction {
 }
 
 impl Redaction {
-    /// Reads `paths`, or `Provider/Event.field` with `*` for any text.
+    /// Parses a class such as `paths`, or `Provider/Event.field` with `*` for any text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if let Ok(class) = RedactionClass::from_str(text, true) {
             return Ok(Self::Class(class));
@@ -50,7 +50,7 @@ impl Redaction {
 }
 
 impl RedactionClass {
-    /// Whether a field is of the class; `field` is in lower case.
+    /// Whether a field belongs to the class; `field` is in lower case.
     fn has(self, event: &str, field: &str) -> bool {
         let has_any = |parts: &[&str]| parts.iter().any(|part| field.contains(part));
         match self {
@@ -69,12 +69,13 @@ impl RedactionClass {
     }
 }
 
-/// The letters that replace texts, as many as a text has code units.
+/// The letters that replace texts, one for each code unit.
 #[derive(Debug, Clone)]
 pub(crate) enum Letters {
-    /// A keyed hash of the text: equal texts are equal letters, others with another key, which nobody outside of this run has.
+    /// A keyed hash of the text: equal texts become equal letters. The key exists only in this run, and
+    /// another key gives other letters.
     ByText(RandomState),
-    /// The same letter, in all runs: nothing is left of a text but its length.
+    /// The same letter in all runs: only the length of a text is left.
     Same,
 }
 
@@ -85,22 +86,22 @@ impl Letters {
     }
 }
 
-/// Replaces texts by letters, as many as they have code units.
+/// A redactor, which replaces texts by letters, one for each code unit.
 #[derive(Debug)]
 pub(crate) struct Redactor {
     redactions: Vec<Redaction>,
-    /// `None` for letters that are all the same.
+    /// The key of the hash; `None` if all letters are the same.
     hasher: Option<RandomState>,
     payload: Vec<u8>,
-    /// By field: the number of texts.
+    /// The number of replaced texts, by field.
     replaced: BTreeMap<String, u64>,
-    /// By event: the number of payloads that are not described, and are as they were.
+    /// The number of payloads, by event, that are undescribed and therefore unchanged.
     unread: BTreeMap<String, u64>,
 }
 
-/// Fields and events that are counted one by one.
+/// The most fields and events that are counted individually.
 const MOST_COUNTED: usize = 10_000;
-/// Objects in one another that are looked into.
+/// The largest depth of nested objects.
 const MOST_NESTED: usize = 8;
 
 impl Redactor {
@@ -125,7 +126,7 @@ impl Redactor {
         }
     }
 
-    /// Leaves the payload of an event in `self.payload`, its texts replaced.
+    /// Stores the payload of an event with its texts replaced in `self.payload`.
     fn redact(&mut self, event: &Event<'_>) -> Redacted {
         if event.payload().is_empty() {
             return Redacted::Kept;
@@ -146,7 +147,7 @@ impl Redactor {
         if is_changed { Redacted::Replaced } else { Redacted::Kept }
     }
 
-    /// Adds what another one has counted.
+    /// Adds the counts of another redactor.
     #[cfg(feature = "export")]
     pub(crate) fn add_counts(&mut self, other: Self) {
         for (all, more) in [(&mut self.replaced, other.replaced), (&mut self.unread, other.unread)] {
@@ -156,7 +157,7 @@ impl Redactor {
         }
     }
 
-    /// Replaces texts of fields. Returns whether all of them could be read.
+    /// Replaces the texts of fields. Returns whether all fields could be read.
     fn redact_fields(
         &mut self,
         event: &str,
@@ -165,7 +166,7 @@ impl Redactor {
         depth: usize,
         is_changed: &mut bool,
     ) -> bool {
-        // A pair of an object {Key, Value} is a field of that name.
+        // An object {Key, Value} counts as a field with the name of the key.
         let mut key = None;
         let mut is_read = true;
         for field in fields {
@@ -222,7 +223,7 @@ impl Redactor {
         if bytes.is_empty() || !self.redactions.iter().any(|redaction| redaction.admits(event, field)) {
             return true;
         }
-        // The text lies in the payload.
+        // The text is a slice of the payload.
         let start = bytes.as_ptr().addr().wrapping_sub(payload.as_ptr().addr());
         let Some(place) = self.payload.get_mut(start..start.saturating_add(bytes.len())) else {
             return false;
@@ -233,17 +234,17 @@ impl Redactor {
         true
     }
 
-    /// The fields with the number of texts in them that were replaced.
+    /// The fields, with the number of texts replaced in each.
     pub(crate) const fn replaced(&self) -> &BTreeMap<String, u64> {
         &self.replaced
     }
 
-    /// The events with the number of payloads that are not described, and are as they were.
+    /// The events, with the number of payloads that are undescribed and therefore unchanged.
     pub(crate) const fn unread(&self) -> &BTreeMap<String, u64> {
         &self.unread
     }
 
-    /// Says what was replaced, and what could not be looked at; `unread` is what became of the latter.
+    /// Reports what was replaced and what could not be read; `unread` says what happened to the latter.
     pub(crate) fn report(&self, unread: &str) {
         for (field, count) in &self.replaced {
             messages::note(format_args!("Redacted       : {field}, {count} texts"));
@@ -268,7 +269,7 @@ enum Redacted {
     /// Nothing had to be replaced.
     Kept,
     Replaced,
-    /// Not all fields could be looked at. Texts of the others are replaced.
+    /// Some fields could not be read. Texts of the others are replaced.
     InPart,
 }
 

@@ -1,4 +1,4 @@
-//! Recordings that are written again: which records, and where to.
+//! Rewriting recordings: the choice of records, and the output.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::render::destination::Destination;
 use crate::render::output_file::{NameOrigin, is_same_file};
 use crate::render::{messages, output};
 
-/// Bytes that are collected before they are written.
+/// The bytes collected before they are written.
 pub(crate) const BUFFER: usize = 256 * 1024;
 
 /// The decision about a record.
@@ -22,11 +22,11 @@ pub(crate) const BUFFER: usize = 256 * 1024;
 pub(crate) enum Choice {
     /// It is written.
     Keep,
-    /// It is written, and the losses before it are left out: it lies beyond the time that is kept.
+    /// It is written, but the losses before it are left out: it lies outside the time kept.
     KeepBeyond,
-    /// It is left out, and is no loss.
+    /// It is left out, and does not count as a loss.
     Remove,
-    /// It is left out, and the losses before it with it.
+    /// It is left out, together with the losses before it.
     Skip,
 }
 
@@ -35,10 +35,10 @@ pub(crate) trait Chooser {
     /// Decides about an event.
     fn event(&mut self, event: &Event<'_>) -> Choice;
 
-    /// Whether losses that a sequence point reports are kept.
+    /// Whether to keep the losses that a sequence point reports.
     fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool;
 
-    /// Has the reader leave out blocks in which nothing is wanted. Returns whether there may be some.
+    /// Makes the reader skip blocks in which nothing is wanted. Returns whether there may be such blocks.
     fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {
         let _ = events;
         false
@@ -49,7 +49,7 @@ pub(crate) trait Chooser {
         false
     }
 
-    /// The payload that is written of an event.
+    /// Returns the payload to write for an event.
     fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
         event.payload()
     }
@@ -77,7 +77,7 @@ impl Chooser for All {
     }
 }
 
-/// A recording of which events are added to another one of the same process.
+/// A recording whose events are added to another one of the same process.
 pub(crate) struct AddedRecording<'a> {
     pub(crate) path: &'a Path,
     /// The name for messages.
@@ -85,20 +85,21 @@ pub(crate) struct AddedRecording<'a> {
     pub(crate) recording: &'a Recording,
 }
 
-/// A recording that is being written again.
+/// A recording that is being rewritten.
 pub(crate) struct Rewrite {
     pub(crate) events: Reader<Input>,
     pub(crate) origin: Origin,
     transcoder: Transcoder,
     out: Behind,
-    /// The number of events that were read, and of those that were written.
+    /// The number of events read, and of events written.
     pub(crate) read: u64,
     pub(crate) written: u64,
 }
 
 impl Rewrite {
-    /// Opens the recording, and creates the file that is written, which must be none of the files that are read. Events of `added` are to follow, which
-    /// must be of the same process. Without a version, that of the recording.
+    /// Opens the recording, and creates the output, which must not be one of the inputs. Events of `added`,
+    /// which must be of the same process, can be appended later. The version defaults to that of the
+    /// recording.
     pub(crate) fn open(
         file: &Path,
         added: Option<&AddedRecording<'_>>,
@@ -167,7 +168,7 @@ impl Rewrite {
         Ok(self)
     }
 
-    /// Writes a recording without sequence points, which get their places here.
+    /// Writes a recording that has no sequence points, and inserts them.
     fn copy_in_time_order(self, chooser: &mut impl Chooser) -> Result<Self, Failure> {
         let Self { events, origin, mut transcoder, mut out, mut read, mut written } = self;
         let mut events = events.in_time_order();
@@ -186,7 +187,7 @@ impl Rewrite {
         Ok(Self { events: events.into_events(), origin, transcoder, out, read, written })
     }
 
-    /// Adds events of the recording at the end that [`open`](Self::open) was given. Returns their number.
+    /// Appends events of the recording `added` that was given to [`open`](Self::open). Returns their number.
     pub(crate) fn append(
         &mut self,
         recording: Recording,
@@ -209,7 +210,7 @@ impl Rewrite {
         Ok(count)
     }
 
-    /// Ends the new recording. Returns its size in bytes, and the reader.
+    /// Completes the new recording. Returns its size in bytes, and the reader.
     pub(crate) fn finish(self) -> Result<(u64, Events<impl Source>, Origin), Failure> {
         let Self { events, origin, mut transcoder, mut out, .. } = self;
         transcoder.finish(events.threads()).map_err(|error| cannot_encode(&error, &out))?;
@@ -222,7 +223,7 @@ impl Rewrite {
     }
 }
 
-/// The end of a copy before that of the recording.
+/// The reason that a copy ended before the recording did.
 enum Interrupted {
     Read(nettrace::Error),
     Failed(Failure),
@@ -261,7 +262,7 @@ fn write_event(
     }
 }
 
-/// Has the bytes at hand written if there are more than `most`.
+/// Queues the pending bytes for writing if there are more than `most`.
 fn drain(transcoder: &mut Transcoder, out: &mut Behind, most: usize) -> Result<(), Failure> {
     if transcoder.bytes().len() <= most {
         return Ok(());
@@ -270,7 +271,7 @@ fn drain(transcoder: &mut Transcoder, out: &mut Behind, most: usize) -> Result<(
     out.write(bytes)
 }
 
-/// Refuses a recording of another process, whose addresses have other names.
+/// Refuses a recording of another process: its addresses have other names.
 fn check_process(added: &AddedRecording<'_>, own: &TraceInfo) -> Result<(), Failure> {
     let Some(info) = added.recording.events.info() else { return Ok(()) };
     if (info.process_id, info.pointer_size) == (own.process_id, own.pointer_size) {
@@ -281,7 +282,7 @@ fn check_process(added: &AddedRecording<'_>, own: &TraceInfo) -> Result<(), Fail
     Err(Failure::new(Exit::Failed, what).with_help("addresses have other names in another process"))
 }
 
-/// Returns the version to write. Older ones than the recording's cannot say what it has.
+/// Returns the version to write. Versions older than the recording's cannot represent its content.
 fn version_of(info: &TraceInfo, wanted: Option<Version>) -> Result<Version, Failure> {
     let own = Version::of(info);
     match wanted {
@@ -293,7 +294,7 @@ fn version_of(info: &TraceInfo, wanted: Option<Version>) -> Result<Version, Fail
     }
 }
 
-/// Creates the file that is written, which must be none of those that are read.
+/// Creates the output, which must not be one of the inputs.
 pub(crate) fn create_output(
     files: &[impl AsRef<Path>],
     output: &Path,
@@ -308,7 +309,7 @@ pub(crate) fn create_output(
     Destination::create(Some(output), origin)
 }
 
-/// Refuses an output that is one of the files that are read.
+/// Refuses an output that is one of the inputs.
 pub(crate) fn refuse_input(files: &[impl AsRef<Path>], output: &Path) -> Result<(), Failure> {
     if files.iter().any(|file| is_same_file(file.as_ref(), output)) {
         return Err(Failure::usage(format_args!("{}: it would be overwritten", output.display()))
@@ -328,7 +329,7 @@ pub(crate) fn cannot_write(error: &Error, out: &Destination) -> Failure {
     }
 }
 
-/// Warns of the things that the new version cannot say.
+/// Warns of content that the new version cannot represent.
 pub(crate) fn warn_of_omissions(omissions: &Omissions) {
     for (count, what) in [
         (omissions.field_lists, "kinds of events have fields that the new version cannot describe"),

@@ -1,4 +1,4 @@
-//! Parts of recordings: the events that are wanted, and those that the rest needs.
+//! Parts of recordings: the requested events, and the events that these need.
 
 use std::collections::BinaryHeap;
 use std::path::Path;
@@ -16,15 +16,15 @@ use crate::inspect::recording::Recording;
 use crate::inspect::redact::{Letters, Redaction, Redactor};
 use crate::inspect::rewrite::{Choice, Chooser};
 
-/// The time around a part in which samples and waits are kept that may reach into it. The sampler takes a stack of each thread every
-/// millisecond, or every ten where threads are many.
+/// The time around a part in which samples and waits that may reach into it are kept. The sampler takes a
+/// stack of each thread every millisecond, or every ten if there are many threads.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// A part of a recording.
 #[derive(Debug)]
 pub(crate) struct Slice {
     filter: Filter,
-    /// What belongs to the activities and requests that are wanted.
+    /// The events of the requested activities and requests.
     activities: Option<Rc<ActivityEvents>>,
     from: RelativeTime,
     to: RelativeTime,
@@ -32,38 +32,38 @@ pub(crate) struct Slice {
     first: Option<Position>,
     last: Option<Position>,
     drop_stacks: bool,
-    /// The filter without its threads, if it has any. A thread that is absent from a round of the sampler had no managed frames, which
-    /// the samples of the other threads tell.
+    /// The filter without its threads, if it has any. The samples of other threads show when a round of the
+    /// sampler took place: a thread absent from a round had no managed frames.
     of_any_thread: Option<Filter>,
-    /// Whether the event at hand is a sample of another thread, of which its time alone is kept.
+    /// Whether the current event is a sample of another thread, of which only the time is kept.
     is_mark: bool,
-    /// Whether names outside the time are taken from lists alone.
+    /// Whether names outside the time are taken only from lists.
     lists_only: bool,
     redactor: Option<Redactor>,
-    /// The use of each kind of event, by the index of its metadata.
+    /// The use of each kind of event, by metadata index.
     uses: Vec<Option<Use>>,
-    /// The number of events that the filters admit, so far.
+    /// The number of events admitted by the filters so far.
     count: u64,
 }
 
 /// The payload of a sample of which only the time is kept: the type `Error`, which no runtime writes.
 const SAMPLE_MARK: [u8; 4] = [0; 4];
 
-/// The place of an event in time order: its time, and its number in file order.
+/// The position of an event in time order: its time, and its number in file order.
 type Position = (RelativeTime, u64);
 
-/// The use of a kind of event for the others.
+/// The use of a kind of event for other events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// It names code, types, processes or threads: always kept.
     Names,
-    /// It reaches from one time to another.
+    /// It spans a time.
     Lasts,
     None,
 }
 
 impl Slice {
-    /// The events of criteria, which may have a time.
+    /// Creates a slice of the events that match the criteria, which may include a time.
     pub(crate) fn new(criteria: Criteria, drop_stacks: bool) -> Self {
         let from = criteria.from.unwrap_or(RelativeTime::MIN);
         let to = criteria.to.unwrap_or(RelativeTime::MAX);
@@ -87,7 +87,7 @@ impl Slice {
         }
     }
 
-    /// With texts replaced by these letters.
+    /// Adds redactions, with texts replaced by these letters.
     pub(crate) fn with_redactions(mut self, redactions: &[Redaction], letters: Letters) -> Self {
         self.redactor = (!redactions.is_empty()).then(|| Redactor::new(redactions.to_vec(), letters));
         self
@@ -98,24 +98,24 @@ impl Slice {
         self.redactor.as_ref()
     }
 
-    /// Says which texts were replaced.
+    /// Reports which texts were replaced.
     pub(crate) fn report_redactions(&self) {
         if let Some(redactor) = &self.redactor {
             redactor.report("they are as they were");
         }
     }
 
-    /// With the events of activities and requests alone.
+    /// Restricts the slice to the events of activities and requests.
     pub(crate) fn with_activities(self, activities: Option<Rc<ActivityEvents>>) -> Self {
         Self { activities, ..self }
     }
 
-    /// With the names of code outside the time from lists (rundown) alone.
+    /// Takes the names of code outside the time only from lists (rundown).
     pub(crate) fn with_lists_only(self, lists_only: bool) -> Self {
         Self { lists_only, ..self }
     }
 
-    /// Reads a recording for the first or the last events of the slice in time order.
+    /// Reads a recording to find the first or last events of the slice in time order.
     pub(crate) fn limit(
         &mut self,
         file: &Path,
@@ -159,13 +159,13 @@ impl Slice {
         self.filter.warn_of_misses(events);
     }
 
-    /// Whether the filters admit an event, whenever it happened.
+    /// Whether the filters admit an event, regardless of its time.
     fn admits(&mut self, event: &Event<'_>) -> bool {
         self.filter.admits(event)
             && self.activities.as_ref().is_none_or(|activities| activities.contains(event))
     }
 
-    /// Whether an event is a sample of a thread that is not wanted, of a process that is.
+    /// Whether an event is a sample of an unwanted thread of a wanted process.
     fn is_sample_of_other(&mut self, event: &Event<'_>) -> bool {
         sets::THREAD_SAMPLES.contains(event.metadata())
             && self.activities.is_none()
@@ -177,7 +177,7 @@ impl Slice {
         self.from <= time && time < self.to
     }
 
-    /// Whether a time is near the slice, but not in it.
+    /// Whether a time is near the slice but not in it.
     fn is_near(&self, time: RelativeTime) -> bool {
         let distance = if time < self.from { self.from.abs_diff(time) } else { time.abs_diff(self.to) };
         distance <= MARGIN
@@ -208,7 +208,7 @@ impl Slice {
     }
 }
 
-/// Reads a recording for what belongs to activities and requests.
+/// Reads a recording to find the events of activities and requests.
 pub(crate) fn find_activities(file: &Path, mut finder: ActivityFinder) -> Result<ActivityEvents, Failure> {
     let (events, origin) = Recording::open(file)?.into_parts();
     nettrace_export::report::read(events, |event| finder.add(event))
@@ -240,12 +240,12 @@ impl Use {
     }
 }
 
-/// Whether events of the kind name others, whenever they happened.
+/// Whether events of the kind name others, regardless of their time.
 fn is_name(metadata: &Metadata) -> bool {
     Use::of(metadata) == Use::Names
 }
 
-/// The same, of lists at the end of a recording (rundown) and of recordings of machines alone.
+/// The same, but only for lists at the end of a recording (rundown) and for recordings of whole machines.
 fn is_listed_name(metadata: &Metadata) -> bool {
     is_name(metadata) && !matches!(Provider::of(metadata), Some(Provider::Runtime))
 }
@@ -279,7 +279,7 @@ impl Chooser for Slice {
 
     fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {
         let Some(info) = events.info() else { return false };
-        // What a slice of the first or last events has is known once all of them are counted.
+        // A slice of the first or last events is known only after all of them are counted.
         if (self.from, self.to) == (RelativeTime::MIN, RelativeTime::MAX) || self.is_limited() {
             return false;
         }

@@ -27,9 +27,9 @@ pub(crate) struct Stat {
     pointer_size: u8,
     process_id: Option<u64>,
     processors: Option<u32>,
-    /// RFC 3339; `None` if the recording's header names no calendar time.
+    /// The start in RFC 3339; `None` if the recording's header has no calendar time.
     start: Option<String>,
-    /// From the start to the last event.
+    /// The time from the start to the last event.
     duration_ns: i64,
     events: u64,
     /// Events that the runtime dropped.
@@ -84,18 +84,19 @@ impl Count {
     }
 }
 
-/// Names that events have instead of their kinds' which are counted apart: payloads choose some of them.
+/// The most event names, other than those of their kinds, that are counted separately: payloads choose some
+/// of them.
 const MOST_RENAMED: usize = 4096;
 
-/// The most threads that count at the same time: one of them also looks for the blocks of all.
+/// The most threads that count at the same time: one of them also searches the blocks for all.
 const MOST_THREADS: usize = 8;
 
-/// The counts made while a recording is read; names are looked up at its end.
+/// The counts taken while a recording is read; names are looked up at its end.
 #[derive(Debug, Default)]
 struct Counts {
-    /// By the index of the metadata.
+    /// The counts by metadata index.
     kinds: Vec<Count>,
-    /// Events whose name or version is not the one of their kind: index of the metadata, version, name.
+    /// Events whose name or version differs from that of their kind, by metadata index, version and name.
     renamed: BTreeMap<(usize, u32, String), Count>,
     last: Option<i64>,
 }
@@ -111,7 +112,8 @@ impl Counts {
         let one = Count { events: 1, payload_bytes: event.payload().len() as u64 };
         match self.kinds.get_mut(event.metadata_index()) {
             Some(count) if is_named_by_kind(event) => count.add(one),
-            // A copy: whatever a function is handed must be in memory, and all other events need not be.
+            // A copy, because an argument of a function call must be in memory, which all other events need
+            // not be.
             _ => self.add_unusual(*event, one),
         }
     }
@@ -128,7 +130,7 @@ impl Counts {
         self.renamed.entry((index, event.version(), name.to_string())).or_default().add(one);
     }
 
-    /// Whether names were left out: which ones depends on the order of the events.
+    /// Whether names were left out, which ones depending on the order of the events.
     fn is_limited(&self) -> bool {
         self.renamed.len() >= MOST_RENAMED
     }
@@ -148,7 +150,7 @@ impl Counts {
         self
     }
 
-    /// Counts the events of a file on so many threads.
+    /// Counts the events of a file on `threads` threads.
     fn of_file(file: &RecordingFile, threads: usize) -> Result<(Reader<FileInput<'_>>, Self), Error> {
         Reader::par_fold(file, threads, Self::default, |counts, event| counts.add(&event), Self::join)
     }
@@ -233,7 +235,7 @@ impl Stat {
 
     /// The form for people.
     ///
-    /// Where it is narrow the names of providers and events are cut, and numbers left out that matter less than these.
+    /// In a narrow width, the names of providers and events are cut, and less important numbers left out.
     pub(crate) fn table(&self, width: Option<usize>) -> String {
         let mut text = self.summary();
         let longest = |length: fn(&TypeRow) -> usize| self.types.iter().map(length).max().unwrap_or(0);

@@ -10,12 +10,12 @@ use nettrace_export::{LineCounts, push_name};
 
 use crate::inspect::lines::PdbLines;
 
-/// Names, each put into words once.
+/// A cache of names, each of which is formatted once.
 #[derive(Debug)]
 pub(crate) struct Symbols<'m> {
     names: Symbolizer<'m>,
     frames: CodeFrames<'m>,
-    /// By frame: the name, then the name as a JSON string.
+    /// The formatted names by frame: as text, and as a JSON string.
     written: Vec<[Box<[u8]>; 2]>,
     lines: Option<PdbLines>,
     counts: LineCounts,
@@ -23,7 +23,7 @@ pub(crate) struct Symbols<'m> {
 }
 
 impl<'m> Symbols<'m> {
-    /// Creates symbols; with lines if there is a source of them.
+    /// Creates symbols, with lines if a source of them is given.
     pub(crate) fn new(names: Symbolizer<'m>, lines: Option<PdbLines>) -> Self {
         Self {
             names,
@@ -44,11 +44,11 @@ impl<'m> Symbols<'m> {
         let frame = self.frames.resolve(event.process_id(), address, event.time());
         for code in &self.frames.frames()[self.written.len()..] {
             self.text.clear();
-            // Names that are cut say so.
+            // Truncated names are marked as such.
             push_name(&mut self.text, code);
             let mut string = Vec::with_capacity(self.text.len() + 2);
             push_json_str(&mut string, &self.text);
-            // People are told at least which file it is.
+            // Text output shows at least the file.
             if !code.is_named() && !code.module().is_empty() {
                 let address = std::mem::take(&mut self.text);
                 push_name(&mut self.text, format_args!("{}!{address}", code.module()));
@@ -58,7 +58,7 @@ impl<'m> Symbols<'m> {
         frame
     }
 
-    /// Formats the line for an address. False if it is not wanted or not known.
+    /// Formats the line for an address. Returns false if it is not wanted or not known.
     fn format_line(&mut self, event: &Event<'_>, address: u64) -> bool {
         let Some(lines) = &mut self.lines else { return false };
         let code = self.names.resolve(event.process_id(), address, event.time());
@@ -81,7 +81,7 @@ impl StackSymbols for Symbols<'_> {
         let frame = self.frame(event, address);
         out.extend_from_slice(&self.written[frame.index()][1]);
         if self.format_line(event, address) {
-            // Both strings become one.
+            // Joins both strings into one.
             out.pop();
             let quote = out.len();
             push_json_str(out, &self.text);

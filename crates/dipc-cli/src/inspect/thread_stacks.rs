@@ -20,9 +20,9 @@ use crate::record::thread_times::LiveThreadTimes;
 pub(crate) struct ThreadStacks {
     profile: Profile,
     threads: Vec<ThreadSamples>,
-    /// Waits for locks that had not ended, and the threads that wait for one another.
+    /// Unfinished lock waits, and the threads that wait for one another.
     locks: ContentionReport,
-    /// Whether threads that work by their stacks may as well have waited.
+    /// Whether threads that are at work by their stacks may actually have been waiting.
     is_unverified: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct ThreadSamples {
     /// An index of [`Profile::threads`].
     thread: usize,
     pub(crate) samples: u64,
-    /// The different stacks, in the order in which they were met.
+    /// The distinct stacks, in the order of their first samples.
     pub(crate) stacks: Vec<SampledStack>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct ThreadSamples {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SampledStack {
     pub(crate) state: ThreadState,
-    /// Whether the thread was in managed code, by the runtime.
+    /// Whether the thread was in managed code, according to the runtime.
     pub(crate) is_managed: bool,
     /// The managed frames, leaf first.
     pub(crate) frames: Vec<FrameId>,
@@ -48,8 +48,8 @@ pub(crate) struct SampledStack {
 }
 
 impl ThreadStacks {
-    /// Takes `most` samples of each thread of a profile that has tracks, kinds and idle stacks: the first ones behind those to leave out, or
-    /// the last ones of a thread that has too few.
+    /// Takes `most` samples of each thread of a profile that has tracks, kinds and idle stacks: the first
+    /// ones after those to leave out, or the last ones if a thread has too few.
     fn new(profile: Profile, unverified: u64, locks: ContentionReport, most: u64) -> Self {
         let threads = profile.threads.iter().enumerate();
         let threads = threads.map(|(index, thread)| samples(&profile, index, thread, UNRELIABLE, most));
@@ -70,7 +70,7 @@ impl ThreadStacks {
         &self.threads
     }
 
-    /// The operating system's number for a thread.
+    /// The operating system's id of a thread.
     pub(crate) fn id(&self, thread: &ThreadSamples) -> u64 {
         self.profile.threads.get(thread.thread).map_or(0, |thread| thread.id)
     }
@@ -81,19 +81,19 @@ impl ThreadStacks {
         frame.split_once(") (")?.1.strip_suffix(')')
     }
 
-    /// The process of a thread, where the recording has several.
+    /// The process of a thread, if the recording has several.
     pub(crate) fn process(&self, thread: &ThreadSamples) -> Option<u64> {
         let thread = self.profile.threads.get(thread.thread)?;
         let has_many = self.profile.processes.len() > 1;
         self.profile.process_of(thread).filter(|_| has_many).map(|process| process.id)
     }
 
-    /// Waits for locks that had not ended, as far as events tell them, and the dead locks among them.
+    /// Unfinished lock waits, as far as events show them, and the deadlocks among them.
     pub(crate) const fn locks(&self) -> &ContentionReport {
         &self.locks
     }
 
-    /// Whether threads that work by their stacks may as well have waited.
+    /// Whether threads that are at work by their stacks may actually have been waiting.
     pub(crate) const fn is_unverified(&self) -> bool {
         self.is_unverified
     }
@@ -104,7 +104,7 @@ impl ThreadStacks {
     }
 }
 
-/// Reads the waits for locks of a recording, which may have been read before: only files can be.
+/// Reads the lock waits of a recording in a second pass, which only files allow.
 fn locks(file: &Path) -> Result<ContentionReport, Failure> {
     let mut contention = Contention::default();
     if file.is_file() {
@@ -146,7 +146,7 @@ fn samples(profile: &Profile, index: usize, thread: &Thread, leave_out: u64, mos
         }
         Some(((total.state, is_managed.unwrap_or(false), frames), samples))
     };
-    // Totals that differ by what the work was done for can have one stack.
+    // Totals for different causes of the work can share a stack.
     let mut merged: IndexMap<_, u64> = IndexMap::new();
     for (key, samples) in counts.into_iter().filter_map(stack) {
         *merged.entry(key).or_default() += samples;
@@ -156,11 +156,12 @@ fn samples(profile: &Profile, index: usize, thread: &Thread, leave_out: u64, mos
     ThreadSamples { thread: index, samples: stacks.iter().map(|stack| stack.samples).sum(), stacks }
 }
 
-/// The first sample of a thread says of its state what was true when the runtime stopped the thread before, if it ever did: on 3.1 and 9,
-/// threads that sleep are in managed code by it. Seen with the first session of a process.
+/// The number of unreliable first samples of a thread. The first sample has the state in which the runtime
+/// last stopped the thread, if it ever did: on 3.1 and 9, sleeping threads appear to be in managed code. Seen
+/// in the first session of a process.
 pub(crate) const UNRELIABLE: u64 = 1;
 
-/// The samples of threads, out of the events of a stream while it arrives.
+/// The samples of threads, collected from a stream while it arrives.
 pub(crate) struct LiveThreadStacks {
     builder: ProfileBuilder,
     contention: Contention,
@@ -171,7 +172,8 @@ pub(crate) struct LiveThreadStacks {
 }
 
 impl LiveThreadStacks {
-    /// Those of a process; `account` is the kernel's of its threads, of which some were `runnable` when they were sampled.
+    /// Creates the collection for a process; `account` is the kernel's accounting of its threads, and
+    /// `runnable` are the threads that were runnable when they were sampled.
     pub(crate) fn new(
         names: NameForm,
         grouping: CausalGrouping,
@@ -192,7 +194,7 @@ impl LiveThreadStacks {
         Self { builder, contention: Contention::default(), account, runnable, last: None }
     }
 
-    /// Takes an event.
+    /// Adds an event.
     pub(crate) fn add(&mut self, event: &Event<'_>) {
         self.builder.add(event);
         self.contention.add(event);
@@ -204,7 +206,7 @@ impl LiveThreadStacks {
         }
     }
 
-    /// Returns the first samples of each thread, once the stream has ended whose header is `info`.
+    /// Returns the first samples of each thread, after the stream with the header `info` has ended.
     pub(crate) fn finish(mut self, info: Option<&TraceInfo>, most: u64) -> Result<ThreadStacks, Failure> {
         if let (Some(account), Some(times)) = (&self.account, self.builder.kernel_times_mut()) {
             account.add_until(self.last, &self.runnable, times);

@@ -1,4 +1,4 @@
-//! Stretches of time of a recording, as users give them.
+//! Time ranges of a recording, as users give them.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;
 use crate::time_point::TimePoint;
 
-/// A stretch of time before the recording is known, with a beginning, an end or both.
+/// A time range, not yet relative to a recording, with a beginning, an end or both.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TimeRange {
     pub(crate) from: Option<TimePoint>,
@@ -18,14 +18,16 @@ pub(crate) struct TimeRange {
 }
 
 impl TimeRange {
-    /// Whether it has a time of the calendar, for which the recording's start has to be known.
+    /// Whether it has a calendar time, for which the recording's start must be known.
     pub(crate) fn has_dates(self) -> bool {
         [self.from, self.to].iter().any(|point| matches!(point, Some(TimePoint::At(_))))
     }
 
-    /// Returns beginning and end relative to the start of a recording, whose header is read if there are times of the calendar.
+    /// Returns beginning and end relative to the start of a recording, whose header is read if there are
+    /// calendar times.
     ///
-    /// Fails if it is no file then, because it can be read but once, or if its header has no time of day.
+    /// In that case, fails if the recording is not a file, because it could be read only once, or if its
+    /// header has no calendar time.
     pub(crate) fn resolve(
         self,
         file: &Path,
@@ -36,7 +38,7 @@ impl TimeRange {
             (TimePoint::At(time), start) => {
                 let nanoseconds =
                     time.as_nanosecond() - start.unwrap_or(Timestamp::UNIX_EPOCH).as_nanosecond();
-                // 292 years are longer than any recording.
+                // The limit of 292 years is longer than any recording.
                 let limit = if nanoseconds < 0 { i64::MIN } else { i64::MAX };
                 RelativeTime::from_nanos(i64::try_from(nanoseconds).unwrap_or(limit))
             }
@@ -45,9 +47,9 @@ impl TimeRange {
     }
 }
 
-/// Returns the start of a recording, which its header has in milliseconds.
+/// Returns the start of a recording, which its header gives in milliseconds.
 fn start_of(file: &Path) -> Result<Timestamp, Failure> {
-    // A device or a pipe would give its header to this reader alone.
+    // A device or a pipe would give its header only to this reader.
     if file.as_os_str() == "-" || std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Failure::usage(
             "--from and --to with a date need the start of the recording first, which only a file can tell",

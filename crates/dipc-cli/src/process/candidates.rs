@@ -6,12 +6,13 @@ use crate::render::command_line::shortened;
 use crate::render::escape::escape_controls;
 use crate::render::width;
 
-/// The limit of processes that are listed.
+/// The most processes that are listed.
 const MOST: usize = 10;
-/// The width of a line where standard error is no terminal.
+/// The width of a line if standard error is not a terminal.
 const WIDTH: usize = 120;
 
-/// Returns the name of the program that a process runs: of `dotnet`, which is every other process on a machine, that of its assembly.
+/// Returns the name of the program that a process runs. For `dotnet`, the name of many processes on a
+/// machine, it is that of the assembly.
 pub(crate) fn application_name(pid: u32, name: &str) -> String {
     let assembly = (name == "dotnet").then(|| dipc_doctor::entry_assembly(pid)).flatten();
     assembly.unwrap_or_else(|| name.to_owned())
@@ -27,7 +28,7 @@ pub(crate) fn lines(endpoints: &[Endpoint]) -> Vec<String> {
         .map(|(endpoint, name)| {
             let line =
                 format!("  {:>7}  {name:widest$}  {}", endpoint.pid, shortened(&command_line(endpoint.pid)));
-            // A list to choose from has numbers before the lines.
+            // A list to choose from has a number before each line.
             let width = width::of_errors().map_or(WIDTH, |width| width.saturating_sub(3));
             width::cut(escape_controls(line.trim_end()).as_ref(), width)
         })
@@ -39,7 +40,7 @@ pub(crate) fn lines(endpoints: &[Endpoint]) -> Vec<String> {
     lines
 }
 
-/// Returns the command line from the system, in the form that runtimes report: the words with spaces between.
+/// Returns the command line from the system, in the form that runtimes report: the words separated by spaces.
 pub(crate) fn command_line(pid: u32) -> String {
     let words = dipc_transport::command_line(pid).unwrap_or_default();
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -54,7 +55,7 @@ mod tests {
     fn only_dotnet_has_the_name_of_its_assembly() {
         let own = std::process::id();
         assert_eq!(application_name(own, "web"), "web");
-        // The command line of this test is not that of dotnet.
+        // This test's command line is not that of dotnet.
         assert_eq!(application_name(own, "dotnet"), "dotnet");
     }
 }

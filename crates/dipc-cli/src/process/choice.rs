@@ -7,13 +7,13 @@ use dipc_transport::Endpoint;
 use crate::process::candidates;
 use crate::render::{messages, width};
 
-/// The number of answers that are not understood before the error is printed instead.
+/// The number of invalid answers after which the error is printed instead.
 const ATTEMPTS: usize = 3;
-/// The limit of a line of input, in bytes.
+/// The longest line of input, in bytes.
 const LONGEST: u64 = 1000;
 
-/// Lists the processes that can be reached, and reads which one is meant. `None` where a program reads or writes, where there is no
-/// process, or without an answer.
+/// Lists the reachable processes, and reads which one is meant. `None` if input or output is not a terminal,
+/// if there is no process, or without an answer.
 pub(crate) fn choose() -> Option<u32> {
     if !io::stdin().is_terminal() || width::of_output().is_none() || width::of_errors().is_none() {
         return None;
@@ -45,7 +45,8 @@ fn read_line() -> Option<String> {
     (length > 0).then(|| String::from_utf8_lossy(&line).into_owned())
 }
 
-/// Returns the process of a number in the list, or of a pid. A pid wins: scripts of users have them.
+/// Returns the process with a number in the list, or with a pid. A pid takes precedence, because users'
+/// scripts give pids.
 fn chosen(answer: &str, endpoints: &[Endpoint]) -> Option<u32> {
     let number: u32 = answer.trim().parse().ok()?;
     let of_pid = endpoints.iter().find(|endpoint| endpoint.pid == number);

@@ -1,4 +1,4 @@
-//! Programs that work with this one, where they are installed.
+//! Programs that work with this one, if they are installed.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,8 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     beside.into_iter().chain(in_path).map(|folder| folder.join(&file)).find(|path| path.is_file())
 }
 
-/// Runs a program with these arguments, and this program's input and output. Returns its exit code; `None` if it is not installed.
+/// Runs a program with these arguments and with this program's input and output. Returns its exit code;
+/// `None` if it is not installed.
 pub(crate) fn run(
     name: &str,
     arguments: impl IntoIterator<Item = impl Into<OsString> + AsRef<OsStr>>,
@@ -30,7 +31,7 @@ pub(crate) fn run(
     )
 }
 
-/// Returns the exit code of a program; that of a shell for one that a signal ended.
+/// Returns the exit code of a program; for one ended by a signal, the code that a shell would give it.
 fn code(status: ExitStatus) -> Exit {
     match status.code() {
         Some(0) => Exit::Done,

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::process::candidates::command_line;
 
-/// The known facts of a process. The JSON form is the struct: an unknown fact is null, and `error` gives the reason.
+/// The known facts of a process. The JSON form is the struct: an unknown fact is null, and `error` gives the
+/// reason.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Process {
     pub(crate) pid: Option<u32>,
@@ -24,7 +25,7 @@ pub(crate) struct Process {
     pub(crate) endpoint: String,
     pub(crate) uid: Option<u32>,
     pub(crate) error: Option<String>,
-    /// Whether the runtime answered; that it does not know the command is an answer.
+    /// Whether the runtime answered; "unknown command" counts as an answer.
     #[serde(skip)]
     pub(crate) reached: bool,
 }
@@ -49,7 +50,7 @@ impl Process {
                 process.error = Some(error.to_string());
             }
         }
-        // .NET Core 3.1 reports neither, .NET 5 no version, and a runtime that hangs nothing.
+        // .NET Core 3.1 reports neither, .NET 5 reports no version, and a hung runtime reports nothing.
         process.clr_version = process.clr_version.or_else(|| dipc_doctor::runtime_version(endpoint.pid));
         process.entry_assembly = process.entry_assembly.or_else(|| dipc_doctor::entry_assembly(endpoint.pid));
         process
@@ -62,7 +63,7 @@ impl Process {
         Ok(process)
     }
 
-    /// Takes over the facts that the runtime reports.
+    /// Fills in the facts that the runtime reports.
     fn fill(&mut self, info: ProcessInfo) {
         // Runtimes send an empty text for an unknown fact.
         let known = |text: String| Some(text).filter(|text| !text.is_empty());

@@ -1,8 +1,8 @@
-//! .NET processes: the one that a command is about, and the known facts of each.
+//! .NET processes: the target of a command, and the known facts of each process.
 //!
 //! # Modules
 //!
-//! - `target`, `socket`: the process of a command, by pid, name, socket or port.
+//! - `target`, `socket`: the target of a command, by pid, name, socket or port.
 //! - `candidates`, `choice`: processes that the user may have meant, as text and at a terminal.
 //! - `query`, `info`, `table`: requests to many runtimes at the same time, their facts, and the table of
 //!   `ps`.

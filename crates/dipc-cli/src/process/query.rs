@@ -10,12 +10,14 @@ use dipc_transport::Endpoint;
 
 use crate::process::info::Process;
 
-/// The limit of runtimes queried at the same time. Each takes a thread and a few descriptors; most processes may have 1,024 of these.
+/// The most runtimes queried at the same time. Each takes a thread and a few descriptors, of which most
+/// processes may have 1,024.
 const AT_ONCE: usize = 128;
 /// The least time for a runtime's answer, even if hung ones before it took all the time.
 const LEAST: Duration = Duration::from_millis(250);
 
-/// Asks every runtime at the same time, in `timeout` altogether. The answers are in the order of the endpoints.
+/// Queries all runtimes at the same time, within `timeout` altogether. The answers are in the order of the
+/// endpoints.
 pub(crate) fn ask_all(endpoints: &[Endpoint], timeout: Duration) -> Vec<Process> {
     let deadline = Deadline::after(timeout);
     run_concurrently(endpoints, AT_ONCE, |endpoint| {
@@ -24,7 +26,7 @@ pub(crate) fn ask_all(endpoints: &[Endpoint], timeout: Duration) -> Vec<Process>
     })
 }
 
-/// Does the work for all items, `limit` at a time; the results are in the order of the items.
+/// Runs `work` on all items, `limit` at a time; the results are in the order of the items.
 pub(crate) fn run_concurrently<T: Sync, R: Send>(
     items: &[T],
     limit: usize,
@@ -42,7 +44,7 @@ pub(crate) fn run_concurrently<T: Sync, R: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..items.len().min(limit) {
-            // Where the system gives no more threads, those there are do the work.
+            // If the system allows no more threads, the existing ones do the work.
             if thread::Builder::new().spawn_scoped(scope, run).is_err() {
                 break;
             }
@@ -66,7 +68,7 @@ mod tests {
 
     use super::*;
 
-    /// Items that end when all have begun, or, where that does not happen, at the deadline.
+    /// Items that end when all have begun, or else at the deadline.
     #[test]
     fn one_that_hangs_delays_no_other() {
         let items: Vec<usize> = (0..100).collect();

@@ -1,4 +1,5 @@
-//! A socket that is named by its folder, or by a pattern: images without a shell have nothing that would expand it.
+//! A socket given by its folder or by a pattern, because images without a shell have nothing to expand
+//! patterns.
 
 use std::fs;
 use std::io;
@@ -10,17 +11,18 @@ use dipc_transport::{Address, Connection, Deadline, Error, PeerCheck};
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::glob::Glob;
 
-/// The names of the sockets that runtimes make.
+/// The pattern of the names of runtimes' sockets.
 const RUNTIMES: &str = "dotnet-diagnostic-*-socket";
 
-/// The most sockets that are asked whether somebody listens, and that a message names.
+/// The most sockets that are probed for a listener, and that a message names.
 const MOST: usize = 16;
 
-/// The time for the listener of one of several sockets.
+/// The time limit for probing one of several sockets.
 const ANSWER: Duration = Duration::from_millis(500);
 
-/// Returns the one socket that `path` stands for: itself, the runtime's in a folder, or the one whose file name matches the pattern in
-/// the last part. Of several, those without a listener do not count: a program that was killed leaves its socket.
+/// Returns the one socket that `path` stands for: the path itself, the runtime's socket in a folder, or the
+/// one whose file name matches the pattern in the last part. If there are several, those without a listener
+/// do not count: a killed program leaves its socket behind.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, Failure> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let (folder, glob) = if path.is_dir() {
@@ -109,7 +111,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("dotnet-diagnostic-1-123-socket");
         let _runtime = UnixListener::bind(&socket).unwrap();
-        // Neither of these is a runtime's.
+        // Neither of these belongs to a runtime.
         let _port = UnixListener::bind(folder.path().join("dipc.sock")).unwrap();
         fs::write(folder.path().join("dotnet-diagnostic-2-123-socket"), "no socket").unwrap();
         for named in [folder.path().to_owned(), folder.path().join("dotnet-*-socket"), socket.clone()] {

@@ -4,10 +4,10 @@ use crate::process::info::Process;
 use crate::render::command_line;
 use crate::render::table::{Align, Columns};
 
-/// The columns to do without on a narrow terminal.
+/// The columns that are dropped first on a narrow terminal.
 const SPARE: &[&str] = &["UID", "ARCH", "RUNTIME", "NAME"];
 
-/// The table in the width of the terminal.
+/// Returns the table, fitted to the width of the terminal.
 pub(crate) fn fitted(processes: &[Process]) -> String {
     let mut columns = Columns::new([
         ("PID", Align::Right),

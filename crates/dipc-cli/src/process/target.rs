@@ -1,4 +1,4 @@
-//! The process that a command is about.
+//! The target process of a command.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::process::info::{Process, timeouts};
 use crate::process::{candidates, query, socket};
 
-/// The process that the user names.
+/// The process that the user named.
 #[derive(Debug, Clone)]
 pub(crate) enum TargetSelector {
     Pid(u32),
@@ -44,12 +44,13 @@ impl FoundTarget {
     }
 }
 
-/// An address as the user wrote it.
+/// Parses an address that the user wrote.
 pub(crate) fn parse_address(text: &str, reach: TcpReach) -> Result<Address, Failure> {
     Address::parse(text, reach).map_err(|error| Failure::usage(error).with_help("--any-host allows it"))
 }
 
-/// The address of a runtime as the user wrote it; of a socket also its folder, or a pattern of its name.
+/// Parses the address of a runtime that the user wrote; a socket may also be given by its folder, or by a
+/// pattern of its name.
 pub(crate) fn parse_endpoint(text: &str, reach: TcpReach) -> Result<Address, Failure> {
     let address = parse_address(text, reach)?;
     match address.path() {
@@ -65,8 +66,8 @@ fn found(endpoint: Endpoint) -> (Target, Option<Endpoint>) {
 /// The time limit for the names of the runtimes' entry assemblies.
 const LOOKUP: Duration = Duration::from_secs(2);
 
-/// The endpoints of the processes of that name, or else of those with an entry assembly of that name. `lookup` is the time for asking
-/// the runtimes where their command lines do not show it.
+/// The endpoints of the processes with that name, or else of those with an entry assembly of that name.
+/// `lookup` is the time limit for querying runtimes whose command lines do not show it.
 pub(crate) fn endpoints_of_name(name: &str, lookup: Option<Duration>) -> Vec<Endpoint> {
     let endpoints = dipc_transport::discover().endpoints;
     let select = |is_it: &dyn Fn(&Endpoint) -> bool| -> Vec<_> {
@@ -88,7 +89,7 @@ pub(crate) fn endpoints_of_name(name: &str, lookup: Option<Duration>) -> Vec<End
     matching
 }
 
-/// The one process of that name.
+/// The only process with that name.
 pub(crate) fn endpoint_of_name(name: &str, lookup: Option<Duration>) -> Result<Endpoint, Failure> {
     let mut matching = endpoints_of_name(name, lookup);
     match (matching.pop(), matching.len()) {

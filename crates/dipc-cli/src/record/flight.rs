@@ -1,4 +1,5 @@
-//! The flight recorder: a ring of the last events in memory, and snapshots of it as files; and recording that goes on in a new file.
+//! The flight recorder: a ring of the last events in memory, with snapshots of it as files. Also recording
+//! with file rotation.
 
 mod condition_watch;
 mod crash;

@@ -1,4 +1,4 @@
-//! The dump of a heap, out of a session that makes the runtime collect.
+//! A heap dump, from a session that makes the runtime collect.
 
 use std::time::Duration;
 
@@ -23,13 +23,14 @@ use crate::render::{messages, units};
 pub(crate) struct HeapRequest {
     /// The size of the runtime's buffer, into which the whole dump has to fit.
     pub(crate) buffer_mb: u32,
-    /// The limit for the runtime's answer, which comes when the collection is over, and for its silence afterwards.
+    /// The limit for the runtime's answer, which comes when the collection is over, and for its silence
+    /// afterwards.
     pub(crate) timeout: Duration,
     pub(crate) interrupts: Interrupts,
 }
 
 impl HeapRequest {
-    /// Has the runtime collect, and reads its heap.
+    /// Makes the runtime collect, and reads its heap.
     pub(crate) fn dump(&self, source: &Source) -> Result<Heap, Failure> {
         let request = gcdump::request();
         let provider = ProviderConfig {
@@ -90,7 +91,8 @@ impl HeapRequest {
             .with_help("collect again; the process may have been about to end, or its runtime may be Mono, which has no such dumps")
     }
 
-    /// Lets a process go that was started to be dumped. One that waits at its start for another tool has no heap yet.
+    /// Resumes a process that was started for the dump. A process that waits at its start for another tool
+    /// has no heap yet.
     pub(crate) fn resume(source: &Source) -> Result<(), Failure> {
         if source.port.is_some() {
             resume(&source.target);
@@ -119,8 +121,8 @@ impl HeapRequest {
 /// A heap whose events arrive.
 struct LiveHeap {
     builder: HeapGraphBuilder,
-    /// Whether the session is stopped as soon as it runs: the runtime has collected before it answered, or does so before it heeds the stop.
-    /// .NET 3.1 sends nothing until then.
+    /// Whether the session is stopped as soon as it runs: the runtime collects before it answers, or before
+    /// it handles the stop. .NET 3.1 sends nothing until then.
     stops_at_once: bool,
 }
 

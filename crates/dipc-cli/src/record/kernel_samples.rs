@@ -1,4 +1,4 @@
-//! The kernel's samples of a process, beside its own recording and then in it.
+//! The kernel's samples of a process, first kept beside its recording and then merged into it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ mod elsewhere;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(crate) use elsewhere::{KernelSampler, merge_into};
 
-/// The samples that are asked for.
+/// The requested samples.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SampleSettings {
-    /// Samples of a running thread in a second; 0 for none.
+    /// Samples per second of a running thread; 0 for none.
     pub(crate) frequency: u32,
-    /// Whether threads that leave a processor are recorded.
+    /// Whether to record threads leaving a processor.
     pub(crate) off_cpu: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct KernelRecording {
     summary: SampleSummary,
 }
 
-/// What was sampled, and what is missing.
+/// The numbers of samples taken and missing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SampleSummary {
     samples: u64,
@@ -51,7 +51,7 @@ impl KernelRecording {
         self.file.path()
     }
 
-    /// Gives the file a name: `path`, or one like it unless the user chose that.
+    /// Names the file `path`, or a similar name if that is taken and the user did not choose it.
     pub(crate) fn save(self, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
         messages::note(format_args!("CPU samples    : {}", self.summary));
         let origin = if is_chosen { NameOrigin::User } else { NameOrigin::Chosen };
@@ -66,7 +66,7 @@ impl KernelRecording {
         Ok(out.path().to_owned())
     }
 
-    /// Keeps the file under a name of its own, for the case that it cannot become part of the recording.
+    /// Keeps the file under a name of its own, in case it cannot be merged into the recording.
     fn keep(self, recording: &Path) -> Result<PathBuf, Failure> {
         let path = recording.with_extension("kernel.nettrace");
         match self.file.persist_noclobber(&path) {

@@ -1,4 +1,4 @@
-//! The events of a session while they arrive, for whoever takes them.
+//! The events of a session while they arrive, passed to a consumer.
 
 use nettrace::Event;
 use nettrace_export::ProfileBuilder;
@@ -13,7 +13,7 @@ pub(crate) trait EventConsumer {
     /// Takes the next event.
     fn add(&mut self, event: &Event<'_>);
 
-    /// Whether it has what it wanted: the session is stopped.
+    /// Whether it has what it wanted, so that the session is stopped.
     fn is_satisfied(&self) -> bool {
         false
     }
@@ -65,7 +65,7 @@ impl<C: EventConsumer> Consumer for LiveStream<C> {
     }
 
     fn is_satisfied(&self) -> bool {
-        // Of a stream that cannot be read nothing more is to be had.
+        // An unreadable stream yields no more events.
         self.consumer.is_satisfied() || self.reader.unreadable().is_some()
     }
 

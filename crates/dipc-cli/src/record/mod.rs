@@ -1,4 +1,4 @@
-//! Recordings that are made: the source of the events, the selected providers, and the destination.
+//! Making recordings: the source of the events, the selected providers, and the destination.
 //!
 //! # Modules
 //!

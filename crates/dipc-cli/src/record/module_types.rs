@@ -1,4 +1,4 @@
-//! The types that the modules of a process define, out of their files.
+//! The types that the modules of a process define, read from their files.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -6,29 +6,29 @@ use std::path::Path;
 use dipc_client::ProcessView;
 use gcdump::DefinedType;
 
-/// Bytes of a file that is read.
+/// The largest file that is read, in bytes.
 const LARGEST: u64 = 256 << 20;
-/// Bytes of all files together. A program of a thousand modules has a few hundred megabytes.
+/// The most bytes of all files together. A program of a thousand modules has a few hundred megabytes.
 const MOST: u64 = 2 << 30;
 
-/// Reads the files of modules as a process sees them.
+/// A reader of module files as a process sees them.
 pub(crate) struct ModuleTypes {
     view: Option<ProcessView>,
     left: u64,
 }
 
 impl ModuleTypes {
-    /// Reads the files of a process; none of one whose number is unknown.
+    /// Creates a reader of the files of a process. If the pid is unknown, it reads none.
     pub(crate) fn of(pid: Option<u32>) -> Self {
         Self { view: pid.map(ProcessView::of), left: MOST }
     }
 
-    /// Returns the types of the module with this path, in the order of their tokens. `None` if it has no file that can be read, as modules
-    /// that programs make, or too much was read already.
+    /// Returns the types of the module with this path, in the order of their tokens. `None` if it has no
+    /// readable file, like a module generated at run time, or if too much was already read.
     pub(crate) fn read(&mut self, path: &str) -> Option<Vec<DefinedType>> {
         let path = Path::new(path);
         let view = self.view.as_ref().filter(|_| path.is_absolute() && self.left > 0)?;
-        // Links were resolved as in the process, and what is no regular file is not opened.
+        // Links were resolved as in the process, and only a regular file is opened.
         let file = dipc_transport::open_regular(&view.locate(path).ok()?).ok()?;
         let mut bytes = Vec::new();
         file.take(LARGEST.min(self.left)).read_to_end(&mut bytes).ok()?;

@@ -1,10 +1,11 @@
 //! Names of methods for a recording that may end before the runtime lists them.
 //!
-//! Runtimes list their methods at the end of a session alone, so that a process that is killed takes the names with it. A short session
-//! beside the recording has them listed once, into a file that stays only where the recording ends without such a list. Another one,
-//! whose stream is thrown away, makes the runtime tell of each method that it compiles from then on: it does so only while some session
-//! asks for the verbose level, and then tells every session that asked for the keyword, at any level. The recording is asked for what the
-//! user asked for, and is what the runtime sent.
+//! Runtimes list their methods only at the end of a session, so a process that is killed takes the names with
+//! it. A short session beside the recording makes the runtime list them once, into a file that is kept only
+//! if the recording ends without such a list. Another session, whose stream is discarded, makes the runtime
+//! report each method that it compiles from then on: the runtime does so only while some session requests the
+//! verbose level, and then reports to every session that requested the keyword, at any level. The recording
+//! itself requests only what the user asked for, and contains exactly what the runtime sent.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -29,11 +30,11 @@ use crate::render::output_file::OutputFile;
 pub(crate) const ANSWER: Duration = Duration::from_secs(5);
 /// The time limit for the list of methods.
 const LIST: Duration = Duration::from_secs(30);
-/// The time from the start of a program to its list: most of what it needs was loaded by then.
+/// The time from the start of a program to its list: by then, most of what it needs has been loaded.
 const AFTER_START: Duration = Duration::from_secs(3);
-/// The longest wait between checks whether the recording is over.
+/// The longest wait between checks for the end of the recording.
 const TICK: Duration = Duration::from_millis(100);
-/// The longest wait for the sessions to end once the recording has.
+/// The longest wait for the sessions to end after the recording has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The outcome of the list.
@@ -43,7 +44,7 @@ enum List {
     Done,
     /// The process has no methods to list.
     Nothing,
-    /// The recording was over before.
+    /// The recording ended before the list was complete.
     Late,
     Failed(Error),
 }
@@ -64,7 +65,8 @@ struct NamesFiles {
 }
 
 impl NamesFiles {
-    /// Removes what is at the path: names of an earlier recording of that name, or a link that somebody has put in the way.
+    /// Removes the file at the path: the names of an earlier recording with that name, or a link that
+    /// somebody has put in the way.
     fn remove(&self) -> io::Result<()> {
         if are_of_another(&self.names, &self.recording) {
             return Err(io::Error::other("it is of another recording"));
@@ -77,11 +79,13 @@ impl NamesFiles {
 }
 
 impl NamesRecorder {
-    /// Starts the sessions for a recording, whose names shall be beside it. Of a program that `is_starting` nothing can be listed yet: the
-    /// list is taken later, and the session that tells of methods runs when this returns.
+    /// Starts the sessions for a recording whose names are to be kept beside it. A program that `is_starting`
+    /// has nothing to list yet: the list is taken later, but the session that reports methods runs when this
+    /// returns.
     pub(crate) fn start(target: &Target, selection: &Selection, recording: &Path, is_starting: bool) -> Self {
         let files = NamesFiles { recording: recording.to_owned(), names: names_path(recording) };
-        // A verbose recording needs no help, and one without the keyword gets no such events whatever others ask for.
+        // A verbose recording needs no help, and one without the keyword gets no such events, whatever other
+        // sessions request.
         let needs_help = selection.level_of_methods() == Some(INFORMATIONAL);
         let target = target.clone().with_timeouts(timeouts(ANSWER));
         let over = Arc::new(AtomicBool::new(false));
@@ -111,7 +115,7 @@ impl NamesRecorder {
         let list = if self.thread.is_finished() { self.thread.join().ok() } else { None };
         match list {
             Some(List::Done) | None if !is_needed => {
-                // One that stays is no harm.
+                // A leftover file does no harm.
                 let _ = self.files.remove();
             }
             _ if !is_needed => {}
@@ -132,7 +136,7 @@ impl NamesRecorder {
     }
 }
 
-/// Starts the sessions of names for a stream that is read while it arrives.
+/// Starts the sessions for names of a stream that is read while it arrives.
 pub(crate) fn live_names(target: &Target, needs_help: bool, is_starting: bool) -> LiveNames {
     let target = target.clone().with_timeouts(timeouts(ANSWER));
     LiveNames::start(&target, needs_help, is_starting, messages::detail)
@@ -169,7 +173,7 @@ fn beside(
     list.unwrap_or(List::Late)
 }
 
-/// Has the methods of a process listed, into a temporary file, which is a recording.
+/// Makes a process list its methods into a temporary file, which is a recording.
 pub(crate) fn record_list(target: &Target) -> Result<NamedTempFile, Failure> {
     let failed = |error: io::Error| {
         Failure::new(Exit::Failed, format_args!("list of methods: temporary file: {error}"))
@@ -188,7 +192,7 @@ pub(crate) fn record_list(target: &Target) -> Result<NamedTempFile, Failure> {
     Ok(file)
 }
 
-/// Has the methods listed, into a file that stays only if the list is whole.
+/// Makes the runtime list its methods into a file that is kept only if the list is whole.
 fn list_methods(target: &Target, files: &NamesFiles, over: &AtomicBool) -> Result<List, Error> {
     let list = target.list_methods()?;
     if over.load(Ordering::Acquire) {
@@ -223,7 +227,7 @@ fn list_methods(target: &Target, files: &NamesFiles, over: &AtomicBool) -> Resul
     }
 }
 
-/// Makes the file anew.
+/// Creates the file anew.
 fn new_file(files: &NamesFiles) -> Result<OutputFile, Failure> {
     let path = &*files.names;
     let in_the_way =

@@ -1,4 +1,5 @@
-//! The recorder: it passes a session's stream to its consumer, a file above all, until the user, a limit or the runtime ends it.
+//! The recorder: it passes a session's stream to its consumer, a file above all, until the user, a limit or
+//! the runtime ends it.
 
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
@@ -14,13 +15,13 @@ use crate::record::stream_stats::{self, StreamStats};
 use crate::render::live_line::LiveLine;
 use crate::render::messages;
 
-/// Bytes that are read at once: more than a socket holds, so that one read empties it.
+/// The bytes read at once: more than a socket holds, so that one read empties it.
 const CHUNK: usize = 256 << 10;
 /// The longest read between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
-/// The silence after which what has arrived is taken for all that the runtime has sent at once.
+/// The silence after which the runtime's current batch counts as complete.
 const PAUSE: Duration = Duration::from_millis(20);
-/// However much a stopped session still sends, this is the end of it.
+/// The time limit for a stopped session, however much it still sends.
 const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
 
 /// The limits of a session, one of which ends it.
@@ -48,10 +49,10 @@ pub(crate) trait Consumer {
     /// Called at the end of the stream, whatever ended it.
     fn end(&mut self) -> Result<(), Failure>;
 
-    /// Whether it has what it wanted: the session is stopped.
+    /// Whether it has what it wanted, so that the session is stopped.
     fn is_satisfied(&self) -> bool;
 
-    /// Whether the stream, which has ended, ended as a runtime ends it.
+    /// Whether the ended stream has the end that a runtime writes.
     fn is_whole(&self) -> bool;
 
     /// Shows the progress after `elapsed`.
@@ -73,7 +74,7 @@ pub(crate) struct StreamEnd {
 enum Ending {
     /// The runtime sent everything, including the end of the stream.
     Whole { asked: bool },
-    /// The stream ended in the middle.
+    /// The stream ended early.
     Cut(Option<Failure>),
     /// The user would not wait for the rest.
     Abandoned,
@@ -81,8 +82,8 @@ enum Ending {
     Silent { last_byte: Instant, stop_failed: Option<Error> },
 }
 
-/// Passes the stream to `consumer` until it ends, the time is over, or the user or the consumer ends it. An error means that the
-/// consumer failed; every other ending is a result.
+/// Passes the stream to `consumer` until it ends, the time is over, or the user or the consumer ends it. An
+/// error means that the consumer failed; every other ending is a result.
 pub(crate) fn run(
     mut session: Session,
     consumer: &mut impl Consumer,
@@ -93,7 +94,7 @@ pub(crate) fn run(
     let mut stop: Option<Stop> = None;
     let mut wait = TICK;
     let ending = loop {
-        // A session of a few milliseconds ends after these, and not with the next check.
+        // A session of a few milliseconds ends on time, not at the next check.
         let left = limits
             .duration
             .filter(|_| stop.is_none())
@@ -145,7 +146,8 @@ pub(crate) struct RecordingResult {
     bytes: u64,
 }
 
-/// Writes the stream to the sink, byte for byte. Bytes are in the sink before anything else is done with them.
+/// Writes the stream to the sink, byte for byte. Bytes are in the sink before anything else is done with
+/// them.
 pub(crate) fn record(
     session: Session,
     sink: &mut Sink,
@@ -198,7 +200,8 @@ impl Consumer for Recording<'_> {
 
 /// A stop requested on another connection, while the stream is still read.
 struct Stop {
-    /// 1 if an interrupt requested the stop, 0 if a limit did. Further interrupts abandon the rest of the stream.
+    /// 1 if an interrupt requested the stop, 0 if a limit did. Further interrupts abandon the rest of the
+    /// stream.
     interrupts: usize,
     since: Instant,
     last_byte: Instant,
@@ -210,7 +213,7 @@ impl Stop {
         let stopper = session.stopper();
         let (sender, answer) = mpsc::channel();
         thread::spawn(move || {
-            // Nobody listens any more if the stream ended first.
+            // There is no receiver if the stream ended first.
             let _ = sender.send(stopper.stop());
         });
         let now = Instant::now();
@@ -244,7 +247,7 @@ impl RecordingResult {
         )
     }
 
-    /// Whether the runtime sent everything, with what it sends at the end.
+    /// Whether the runtime sent everything, including the end of the stream.
     pub(crate) const fn is_whole(&self) -> bool {
         self.end.is_whole()
     }
@@ -262,12 +265,12 @@ impl RecordingResult {
 }
 
 impl StreamEnd {
-    /// Whether the runtime sent everything, with what it sends at the end.
+    /// Whether the runtime sent everything, including the end of the stream.
     pub(crate) const fn is_whole(&self) -> bool {
         matches!(self.ending, Ending::Whole { .. })
     }
 
-    /// Whether the stream ended by itself: with its process, most likely.
+    /// Whether the stream ended by itself, most likely with its process.
     pub(crate) fn is_unasked(&self) -> bool {
         match &self.ending {
             Ending::Whole { asked } => !asked,
@@ -276,8 +279,8 @@ impl StreamEnd {
         }
     }
 
-    /// Prints why the stream ended, unless it was asked to, and returns the exit code. `what` is the amount that came before, such
-    /// as "9 bytes were kept", and `done` what became of it, such as "kept".
+    /// Prints why the stream ended, unless it was asked to, and returns the exit code. `what` is the amount
+    /// received before, such as "9 bytes were kept", and `done` what happened to it, such as "kept".
     pub(crate) fn report(self, what: &str, done: &str) -> Outcome {
         match self.ending {
             Ending::Whole { asked: true } => Ok(Exit::Done),
@@ -300,7 +303,7 @@ impl StreamEnd {
                 Ok(Exit::Incomplete)
             }
             Ending::Silent { last_byte, stop_failed } => {
-                // With the time that the last attempt to stop the session took.
+                // Includes the time that the last attempt to stop the session took.
                 let after = last_byte.elapsed();
                 Err(timed_out(&self.address, what, after, stop_failed))
             }
@@ -322,7 +325,7 @@ fn timed_out(address: &Address, what: &str, after: Duration, stop_failed: Option
 
 #[cfg(test)]
 impl StreamEnd {
-    /// The end of a stream for whose rest the user would not wait.
+    /// The end of a stream that the user abandoned.
     pub(crate) fn abandoned(address: Address) -> Self {
         Self { address, ending: Ending::Abandoned, elapsed: Duration::ZERO }
     }

@@ -12,18 +12,19 @@ use crate::exit::Failure;
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, width};
 
-/// Level of `--clrevents` where none is given.
+/// The default level of `--clrevents`.
 pub(crate) const INFORMATIONAL: u32 = 4;
-/// Keywords of methods that are compiled, and of precompiled ones.
+/// The keywords of compiled and of precompiled methods.
 pub(crate) const METHOD_KEYWORDS: u64 = 0x30;
 
-/// The start of arguments that leave out log messages: without arguments the logging library sends those of all loggers.
+/// The start of arguments that filter log messages: without arguments, the logging library sends those of all
+/// loggers.
 const LOG_FILTER: &str = "FilterSpecs=";
 
-/// Keywords of the sampler, as dotnet-stack and dotnet-trace send them.
+/// The keywords of the sampler, as dotnet-stack and dotnet-trace send them.
 const SAMPLER_KEYWORDS: u64 = 0xF000_0000_0000;
 
-/// The sampler of threads' stacks.
+/// The provider that samples the stacks of threads.
 pub(crate) fn sampler() -> ProviderConfig {
     ProviderConfig {
         name: SAMPLE_PROFILER.to_owned(),
@@ -33,7 +34,7 @@ pub(crate) fn sampler() -> ProviderConfig {
     }
 }
 
-/// The events that the user asks for.
+/// The events that the user requested.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SelectionRequest {
     pub(crate) providers: Vec<Providers>,
@@ -45,7 +46,7 @@ pub(crate) struct SelectionRequest {
 }
 
 impl SelectionRequest {
-    /// Whether anything is asked for.
+    /// Whether anything was requested.
     pub(crate) fn is_some(&self) -> bool {
         !self.providers.is_empty()
             || !self.profiles.is_empty()
@@ -54,11 +55,11 @@ impl SelectionRequest {
     }
 }
 
-/// The providers of a session, each with its flag.
+/// The providers of a session, each with the flag that selected it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
     providers: Vec<(ProviderConfig, &'static str)>,
-    /// Neither providers nor profiles were named.
+    /// Whether neither providers nor profiles were given.
     is_default: bool,
     /// The rundown keyword of the profiles, if all of them together need less than the default.
     rundown_keyword: Option<u64>,
@@ -67,7 +68,7 @@ pub(crate) struct Selection {
 impl Selection {
     /// Returns the selection of the flags, or the default profiles if there are none.
     ///
-    /// Profiles are joined with one another. A provider that `--providers` names is configured by it alone.
+    /// Profiles are combined. A provider that `--providers` names is configured only by that flag.
     pub(crate) fn new(request: &SelectionRequest) -> Result<Self, Failure> {
         let defaults: Vec<_> = DEFAULT_PROFILES.iter().filter_map(|name| Profile::find(name)).collect();
         let mut profiles = &request.profiles;
@@ -122,19 +123,19 @@ impl Selection {
         Ok(selection)
     }
 
-    /// A selection of these providers, each with the flag that it comes from.
+    /// A selection of these providers, each with the flag that selected it.
     pub(crate) fn of_providers(providers: Vec<(ProviderConfig, &'static str)>) -> Self {
         Self { providers, ..Self::default() }
     }
 
-    /// The same without the runtime's sampler.
+    /// Returns the selection without the runtime's sampler.
     pub(crate) fn without_sampler(&self) -> Self {
         let mut selection = self.clone();
         selection.retain(|name| !name.eq_ignore_ascii_case(SAMPLE_PROFILER));
         selection
     }
 
-    /// Leaves out the providers that `is_wanted` does not name. Returns whether any is left.
+    /// Removes the providers that `is_wanted` rejects. Returns whether any are left.
     pub(crate) fn retain(&mut self, is_wanted: impl Fn(&str) -> bool) -> bool {
         self.providers.retain(|(config, _)| is_wanted(&config.name));
         !self.providers.is_empty()
@@ -152,8 +153,9 @@ impl Selection {
         self.providers.push((config, "--clrevents"));
     }
 
-    /// Adds what something else needs, as `flag` says: to the keywords and the level of a provider that is there already. Arguments that a
-    /// provider has stay, and one without them, which sends everything, gets no filter.
+    /// Adds the requests of the feature named by `flag`. For a provider already selected, they extend its
+    /// keywords and level. Existing arguments of a provider stay, and one without arguments, which sends
+    /// everything, gets no filter.
     pub(crate) fn include(&mut self, requests: Vec<ProviderRequest>, flag: &'static str) {
         for request in requests {
             let ProviderRequest { name, keywords, level, arguments, .. } = request;
@@ -176,7 +178,7 @@ impl Selection {
         }
     }
 
-    /// The rundown to request, given the value of `--rundown`.
+    /// Returns the rundown to request, given the value of `--rundown`.
     pub(crate) fn rundown(&self, flag: Option<bool>) -> Rundown {
         match (flag, self.rundown_keyword) {
             (Some(false), _) => Rundown::Off,
@@ -185,22 +187,22 @@ impl Selection {
         }
     }
 
-    /// The providers, as a request takes them.
+    /// Returns the providers in the form of a request.
     pub(crate) fn configs(&self) -> Vec<ProviderConfig> {
         self.providers.iter().map(|(config, _)| config.clone()).collect()
     }
 
-    /// Whether the provider is among those that are recorded.
+    /// Whether the provider is recorded.
     pub(crate) fn has_provider(&self, name: &str) -> bool {
         self.providers.iter().any(|(config, _)| config.name.eq_ignore_ascii_case(name))
     }
 
-    /// Whether there will be samples of what threads do.
+    /// Whether threads will be sampled.
     pub(crate) fn samples_threads(&self) -> bool {
         self.has_provider(SAMPLE_PROFILER)
     }
 
-    /// The level at which events of compiled methods are asked for.
+    /// The level at which events of compiled methods are requested.
     pub(crate) fn level_of_methods(&self) -> Option<u32> {
         let is_it = |config: &ProviderConfig| {
             config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER) && config.keywords & METHOD_KEYWORDS != 0
@@ -211,7 +213,7 @@ impl Selection {
     /// Prints the providers, with the text and the table of dotnet-trace.
     pub(crate) fn announce(&self) {
         if self.is_default {
-            // The kernel's samples take the sampler's place: see `without_sampler`.
+            // The kernel's samples replace the sampler: see `without_sampler`.
             let has_sampler = self.samples_threads();
             let profiles = DEFAULT_PROFILES.iter().filter(|name| has_sampler || !name.contains("sampled"));
             let names: Vec<_> = profiles.map(|name| format!("'{name}'")).collect();
@@ -223,7 +225,7 @@ impl Selection {
         messages::lines(format_args!("\n{}\n", self.fitted(width::of_errors())));
     }
 
-    /// The table where it has room, or else what of its columns has.
+    /// Returns the table if it fits, or else the columns that fit.
     fn fitted(&self, width: Option<usize>) -> String {
         let table = self.table();
         let Some(width) = width.filter(|width| table.lines().any(|line| line.chars().count() > *width))
@@ -244,7 +246,7 @@ impl Selection {
     }
 
     fn table(&self) -> String {
-        // The widths are dotnet-trace's, whose longest names touch the next column.
+        // The widths are those of dotnet-trace, where the longest names touch the next column.
         let longest = self.providers.iter().map(|(config, _)| config.name.chars().count()).max();
         let width = longest.map_or(0, |longest| longest + 1).max(40);
         let mut text = format!("{:<width$}{:<20}{:<20}Enabled By\n", "Provider Name", "Keywords", "Level");
@@ -264,7 +266,7 @@ fn level(level: u32) -> String {
     format!("{name}({level})")
 }
 
-/// One list out of several.
+/// Joins several lists into one.
 fn joined(configs: impl Iterator<Item = ProviderConfig>, flag: &str) -> Result<Providers, Failure> {
     let mut list = Providers::new();
     for config in configs {

@@ -14,13 +14,13 @@ use crate::render::messages;
 
 /// The longest wait between checks for an interrupt.
 const TICK: Duration = Duration::from_millis(50);
-/// The time limit for an interrupted request for a session.
+/// The time limit for the answer to an interrupted session request.
 const ABANDON: Duration = Duration::from_millis(500);
 
-/// The time limit for the question whether there is a sampler. A recording does not depend on the answer.
+/// The time limit for asking whether there is a sampler. A recording does not depend on the answer.
 const SAMPLER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Warns if samples are asked for of a runtime that has no sampler.
+/// Warns if samples are requested from a runtime without a sampler.
 pub(crate) fn warn_without_sampler(target: &Target, selection: &Selection) {
     if !selection.samples_threads() {
         return;
@@ -41,7 +41,7 @@ pub(crate) fn warn_without_sampler(target: &Target, selection: &Selection) {
     }
 }
 
-/// Starts the session, unless the user interrupts it, also while the runtime does not answer.
+/// Starts the session, unless the user interrupts it, even while the runtime does not answer.
 pub(crate) fn start_unless_interrupted(
     target: &Target,
     collect: &SessionConfig,
@@ -50,7 +50,8 @@ pub(crate) fn start_unless_interrupted(
     start_unless(target, collect, || interrupts.count() > 0)
 }
 
-/// Starts the session, unless `is_over` says that it is not wanted any more, also while the runtime does not answer.
+/// Starts the session, unless `is_over` says that it is no longer wanted, even while the runtime does not
+/// answer.
 pub(crate) fn start_unless(
     target: &Target,
     collect: &SessionConfig,
@@ -58,7 +59,7 @@ pub(crate) fn start_unless(
 ) -> Result<Session, Failure> {
     let (sender, answer) = mpsc::channel();
     let (target, collect) = (target.clone(), collect.clone());
-    // A session that is not taken any more is stopped when it is dropped there.
+    // A session that is no longer received is dropped there, which stops it.
     thread::spawn(move || drop(sender.send(start(&target, collect))));
     loop {
         match answer.recv_timeout(TICK) {
@@ -67,13 +68,13 @@ pub(crate) fn start_unless(
             Err(_) => break,
         }
     }
-    // A runtime that answers at all does so at once: its session must not outlive this program.
+    // A runtime that answers at all does so at once, and its session must not outlive this program.
     drop(answer.recv_timeout(ABANDON));
     Err(Failure::new(Exit::Failed, "interrupted before the session began; nothing was recorded"))
 }
 
-/// Starts the session. A runtime that cannot choose the keywords of its rundown sends none: a profile that needs only
-/// few of them does not need all.
+/// Starts the session. If the runtime cannot choose the keywords of its rundown, none is requested for a
+/// profile that needs only a few of them.
 fn start(target: &Target, collect: SessionConfig) -> Result<Session, Error> {
     match target.start_session(&collect) {
         Err(Error::UnsupportedOption { feature: OptionalFeature::RundownKeyword, .. }) => {
@@ -96,8 +97,8 @@ fn refused(error: Error) -> Failure {
     failure
 }
 
-/// Resumes a runtime that waits at its start for a tool to attach. The stream must be read meanwhile, and one that runs
-/// already, or is too old to wait, loses nothing if this fails.
+/// Resumes a runtime that waits at its start for a tool to attach. The stream must be read meanwhile. If this
+/// fails, a runtime that already runs, or is too old to wait, loses nothing.
 pub(crate) fn resume(target: &Target) {
     let target = target.clone();
     thread::spawn(move || {

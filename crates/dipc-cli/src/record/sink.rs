@@ -18,8 +18,8 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// Opens the output that the user named, `-` being standard output, before a session exists that would have to be stopped
-    /// again. A file that is there keeps what it holds until [`Sink::begin`].
+    /// Opens the output that the user named, `-` being standard output. This happens before a session exists
+    /// that would have to be stopped on failure. An existing file keeps its content until [`Sink::begin`].
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == "-" {
             output::refuse_terminal("a recording")?;
@@ -29,7 +29,7 @@ impl Sink {
         Ok(Self { destination: Destination::File(OutputFile::open(path)?), written: 0 })
     }
 
-    /// Makes a file that is not there yet, with this name or a similar one.
+    /// Creates a new file, with this name or a similar one.
     pub(crate) fn create_new(path: &Path) -> Result<Self, Failure> {
         Ok(Self { destination: Destination::File(OutputFile::create_new(path)?), written: 0 })
     }
@@ -46,7 +46,7 @@ impl Sink {
         }
     }
 
-    /// Has the system store what was written, and closes the file.
+    /// Flushes the data to disk, and closes the file.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         match &mut self.destination {
             Destination::File(file) => file.store(),
@@ -54,7 +54,7 @@ impl Sink {
         }
     }
 
-    /// The file; none for standard output.
+    /// The path of the file; `None` for standard output.
     pub(crate) fn path(&self) -> Option<&Path> {
         match &self.destination {
             Destination::File(file) => Some(file.path()),

@@ -1,4 +1,4 @@
-//! Sources of a recording: a running process, one that connects to a port, or one that is started.
+//! Sources of a recording: a running process, one that connects to a port, or one that dipc starts.
 
 mod child;
 mod finder;
@@ -24,7 +24,7 @@ pub(crate) use port_watcher::PortWatcher;
 /// The longest wait between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The source that the user names.
+/// The source that the user named.
 #[derive(Debug, Clone)]
 pub(crate) enum SourceSelector {
     /// A process that runs.
@@ -37,16 +37,16 @@ pub(crate) enum SourceSelector {
     Program { command: Vec<OsString>, show_io: bool },
 }
 
-/// A runtime that is to be recorded.
+/// A runtime to record.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) target: Target,
-    /// The name of the process or, of `dotnet`, of its assembly, where it is known.
+    /// The name of the process, or for `dotnet` that of its assembly, if known.
     pub(crate) name: Option<String>,
     pub(crate) pid: Option<u32>,
     /// The port to which other runtimes may still connect.
     pub(crate) port: Option<PortServer>,
-    /// The program that we started for it.
+    /// The program that dipc started for it.
     pub(crate) child: Option<Child>,
 }
 
@@ -133,7 +133,7 @@ impl Source {
         Self { name: Some(name), pid: Some(endpoint.pid), ..Self::at(target) }
     }
 
-    /// Prints the name of the process, where it is known.
+    /// Prints the name of the process, if known.
     pub(crate) fn announce(&self) {
         if let (Some(name), Some(pid)) = (&self.name, self.pid) {
             messages::note(format_args!("Process        : {name} ({pid})"));

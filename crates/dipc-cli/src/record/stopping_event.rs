@@ -9,7 +9,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoppingEvent {
     pub(crate) provider: String,
-    /// `None` is any event of the provider.
+    /// The name of the event; `None` for any event of the provider.
     pub(crate) name: Option<String>,
     /// Fields and their values, all of which the event must have.
     pub(crate) payload: Vec<PayloadField>,
@@ -23,7 +23,8 @@ pub(crate) struct PayloadField {
 }
 
 impl StoppingEvent {
-    /// Whether the event ends the recording. Names match in any case, fields and values exactly, except `True` and `true`.
+    /// Whether the event ends the recording. Names match in any case, fields and values exactly, except
+    /// `True` and `true`.
     fn matches(&self, event: &Event<'_>) -> bool {
         self.provider.eq_ignore_ascii_case(event.provider())
             && self.name.as_ref().is_none_or(|name| event_name(event).matches(name))

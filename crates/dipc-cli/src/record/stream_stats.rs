@@ -14,7 +14,7 @@ pub(crate) struct StreamStats {
     stopping_event: Option<StoppingEvent>,
     /// The first event that is the stopping event.
     stopped_by: Option<String>,
-    /// The error that ended the reading of the stream.
+    /// The error that made the stream unreadable.
     unreadable: Option<nettrace::Error>,
 }
 
@@ -74,7 +74,7 @@ impl StreamStats {
         lost_in_words(self.decoder.loss())
     }
 
-    /// Whether the stream, which has ended, ended as a runtime ends it.
+    /// Whether the ended stream has the end that a runtime writes.
     pub(crate) fn is_whole(&self) -> bool {
         self.unreadable.is_none() && self.decoder.truncated_at().is_none()
     }
@@ -91,7 +91,7 @@ pub(crate) fn lost_in_words(loss: &Loss) -> String {
     format!("{at_least}{}", loss.total())
 }
 
-/// Warns that so many events were lost.
+/// Warns that events were lost; `lost` is their number in words.
 pub(crate) fn warn_of_loss(lost: &str) {
     messages::warning(format_args!("the runtime lost {lost} events"));
     messages::help("a larger --buffersize, or fewer providers and keywords, lose less");

@@ -9,13 +9,13 @@ use crate::exit::{Exit, Failure};
 use crate::processors;
 use crate::render::destination::Destination;
 
-/// A destination that is written to while what follows is made: the system may take longer to take bytes than it takes to make them. With
-/// one processor no thread is started.
+/// A destination written on another thread while the next data is produced: the system may take longer to
+/// accept bytes than it takes to produce them. On a single processor, no thread is started.
 #[derive(Debug)]
 pub(crate) struct Behind {
     /// The name of the destination.
     name: String,
-    /// The destination, where there is no thread.
+    /// The destination, if there is no thread.
     direct: Option<Destination>,
     thread: Option<WritingThread>,
     /// An empty buffer.
@@ -25,12 +25,12 @@ pub(crate) struct Behind {
 #[derive(Debug)]
 struct WritingThread {
     buffers: SyncSender<Vec<u8>>,
-    /// Buffers that were written.
+    /// Returned buffers, which have been written.
     written: Receiver<Vec<u8>>,
     thread: JoinHandle<(Destination, io::Result<()>)>,
 }
 
-/// The buffers that wait to be written at most.
+/// The most buffers that may wait to be written.
 const WAITING: usize = 3;
 
 impl Behind {
@@ -56,7 +56,7 @@ impl Behind {
         written.unwrap_or_else(|| std::mem::take(&mut self.spare))
     }
 
-    /// Has bytes written. The failure may be that of bytes before.
+    /// Queues bytes for writing. The failure may be that of earlier bytes.
     pub(crate) fn write(&mut self, bytes: Vec<u8>) -> Result<(), Failure> {
         if let Some(out) = &mut self.direct {
             out.write_all(&bytes).map_err(|error| out.failed(&error))?;
@@ -92,7 +92,7 @@ impl Behind {
     }
 }
 
-/// What was handed over is written also where an error ends the work on the rest.
+/// Writes what was queued even if an error ends the work on the rest.
 impl Drop for Behind {
     fn drop(&mut self) {
         let _ = self.stop();
@@ -106,7 +106,7 @@ impl fmt::Display for Behind {
     }
 }
 
-/// Writes the buffers that come, until there are no more or one cannot be written.
+/// Writes incoming buffers until there are no more or one cannot be written.
 fn write_all(
     mut out: Destination,
     buffers: &Receiver<Vec<u8>>,
@@ -117,7 +117,7 @@ fn write_all(
             return (out, Err(error));
         }
         buffer.clear();
-        // Once the last one is written, nobody takes it back.
+        // The last buffer has no receiver.
         let _ = back.send(buffer);
     }
     (out, Ok(()))

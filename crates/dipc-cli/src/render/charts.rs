@@ -7,7 +7,7 @@ use nettrace_export::report::{Bucket, Distribution, Timeline};
 use crate::render::{units, width};
 
 const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The width of charts without a terminal, the least one, and the greatest.
+/// The widths of charts: without a terminal, the least, and the greatest.
 const WIDTH: (usize, usize, usize) = (80, 40, 120);
 /// The width of the columns before a bar.
 const BEFORE_BAR: usize = 26;
@@ -17,7 +17,7 @@ fn width() -> usize {
     width::of_output().unwrap_or(usual).clamp(least, most)
 }
 
-/// A line of small columns: how much there was over time.
+/// Returns a line of small columns that shows amounts over time.
 fn sparkline(timeline: &Timeline, width: usize) -> String {
     let each = timeline.sums.len().div_ceil(width).max(1);
     let sums: Vec<u64> =
@@ -25,7 +25,7 @@ fn sparkline(timeline: &Timeline, width: usize) -> String {
     let most = sums.iter().copied().max().unwrap_or(0);
     sums.iter()
         .map(|sum| {
-            // What is there at all is seen.
+            // Any nonzero amount is visible.
             let level = if most == 0 { 0 } else { (u128::from(*sum) * 8).div_ceil(u128::from(most)) };
             LEVELS[usize::try_from(level).unwrap_or(8).min(8)]
         })
@@ -44,7 +44,7 @@ pub(crate) fn over_time(title: &str, timeline: &Timeline) -> String {
     )
 }
 
-/// Bars: how many there were of which length.
+/// Returns bars that show the number of durations by length.
 pub(crate) fn histogram(title: &str, distribution: &Distribution) -> String {
     bars(title, distribution, width() - BEFORE_BAR - 1)
 }
@@ -70,7 +70,7 @@ fn bars(title: &str, distribution: &Distribution, width: usize) -> String {
 
 const LEVELS_ACROSS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// A line that sums durations up.
+/// Returns a line that summarizes durations.
 pub(crate) fn summary(distribution: &Distribution) -> String {
     let Distribution { count, total, median, p90, p99, max, .. } = distribution;
     let [total, median, p90, p99, max] = [total, median, p90, p99, max].map(|time| units::time(*time));

@@ -8,10 +8,10 @@ use crate::render::width;
 
 /// The width up to which a word stays whole: paths are shorter, encoded scripts and tokens are longer.
 const WORD: usize = 160;
-/// The width of what is left of a longer word.
+/// The width to which a longer word is cut.
 const START: usize = 40;
 
-/// Returns a command line with the first characters of each long word: a script in base64 has kilobytes.
+/// Returns a command line with long words cut: a base64 script may have kilobytes.
 pub(crate) fn shortened(line: &str) -> Cow<'_, str> {
     if line.split(' ').all(|word| word.width() <= WORD) {
         return Cow::Borrowed(line);

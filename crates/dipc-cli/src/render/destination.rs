@@ -16,14 +16,16 @@ pub(crate) enum Destination {
 }
 
 impl Destination {
-    /// Opens a file that the user named, and empties it: a stream is written to it. Without a path standard output.
+    /// Opens and empties a file that the user named, for writing a stream. Without a path, opens standard
+    /// output.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self, Failure> {
         let mut out = path.map(OutputFile::open).transpose()?.map_or(Self::StandardOutput, Self::File);
         out.begin()?;
         Ok(out)
     }
 
-    /// Creates the file of a result, which gets its name when it is [closed](Self::close). Without a path standard output.
+    /// Creates the file of a result, which gets its name when it is [closed](Self::close). Without a path,
+    /// uses standard output.
     pub(crate) fn create(path: Option<&Path>, origin: NameOrigin) -> Result<Self, Failure> {
         let mut out = Self::prepare(path, origin)?;
         out.begin()?;
@@ -36,7 +38,7 @@ impl Destination {
         Ok(file.map_or(Self::StandardOutput, Self::File))
     }
 
-    /// Empties the file, or notes that it is replaced: there is something to write.
+    /// Empties the file, or prints a note that it is replaced, because there is something to write.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
         match self {
             Self::File(file) => file.begin(),
@@ -51,7 +53,7 @@ impl Destination {
         }
     }
 
-    /// Closes the file, which has its name then, and notes its path.
+    /// Closes the file, which then has its name, and prints a note with its path.
     pub(crate) fn close(self) -> Result<(), Failure> {
         if let Self::File(mut file) = self {
             file.close()?;
@@ -60,7 +62,7 @@ impl Destination {
         Ok(())
     }
 
-    /// The failure for an error of a write.
+    /// Returns the failure for a write error.
     pub(crate) fn failed(&self, error: &io::Error) -> Failure {
         match self {
             Self::StandardOutput => output::failed(error),

@@ -1,25 +1,28 @@
-//! Text from outside, shown so that it cannot steer a terminal.
+//! Escaping of untrusted text, so that it cannot control a terminal.
 //!
-//! Names, paths, command lines, environments, fields and messages are chosen by traced processes, or by the maker of a recording.
-//! Two steps keep them from moving the cursor, renaming the window or showing text backwards:
+//! Names, paths, command lines, environments, fields and messages are chosen by traced processes, or by the
+//! maker of a recording. Two steps keep them from moving the cursor, renaming the window or showing text
+//! backwards:
 //!
-//! - [`escape_controls`] is for a piece of text within a line. Tables, labelled messages, notes and lines of events call it, so
-//!   that its width is known and it breaks no line.
-//! - [`escape_output`] is for all output, and lets pass only line ends, tabs and the colours that this program uses.
-//!   `output::print` and `messages` call it, and clippy forbids other ways to standard output and error (`clippy.toml`): code
-//!   without the first step can at worst let a name break or colour a line.
+//! - [`escape_controls`] is for a piece of text within a line. Tables, labelled messages, notes and lines of
+//!   events call it, so that its width is known and it breaks no line.
+//! - [`escape_output`] is for all output, and lets pass only line ends, tabs and the colours that this
+//!   program uses. `output::print` and `messages` call it, and clippy forbids other ways to standard output
+//!   and error (`clippy.toml`): code that omits the first step can at worst let a name break or colour a
+//!   line.
 //!
-//! What is written piece by piece, `output::stream`, is made of JSON strings, numbers and escaped lines; `nettrace_export` does
-//! the same for profiles.
+//! Output written piece by piece, through `output::stream`, consists of JSON strings, numbers and escaped
+//! lines; `nettrace_export` does the same for profiles.
 //!
-//! Both write what JSON writes, `\u001b`: so JSON that leaves stays exact, and a character looks the same in tables and in JSON.
+//! Both write the escapes of JSON, `\u001b`, so that JSON output stays exact, and a character looks the same
+//! in tables and in JSON.
 
 use std::borrow::Cow;
 
 pub(crate) use nettrace_export::escape_controls;
 use nettrace_export::{is_control, push_escaped};
 
-/// Text as it leaves: several lines, tabs, and styles of this program.
+/// Escapes text for output; line ends, tabs and the styles of this program stay.
 pub(crate) fn escape_output(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| is_control(c) && c != '\n') {
         return Cow::Borrowed(text);
@@ -39,7 +42,8 @@ pub(crate) fn escape_output(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// The length of the style that the text begins with: reset, bold, underlined, or a colour. None of them hides anything.
+/// Returns the length of the style at the beginning of the text: reset, bold, underlined, or a colour. None
+/// of them hides text.
 fn style_length(text: &str) -> Option<usize> {
     let (parameters, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
     let is_ours = |parameter: &str| {

@@ -1,4 +1,4 @@
-//! Names of frames in tables, shortened to the room there is.
+//! Names of frames in tables, shortened to the available width.
 
 use nettrace_export::{FrameId, Frames, NameForm};
 use unicode_width::UnicodeWidthStr as _;
@@ -11,13 +11,13 @@ use crate::render::width;
 pub(crate) struct FrameName {
     /// Type, method and parameters.
     method: String,
-    /// The source line, with the blank before it.
+    /// The source line, with a leading blank.
     line: String,
     is_csharp: bool,
 }
 
 impl FrameName {
-    /// The name of a frame of a profile; of what is none, `name`.
+    /// The name of a frame of a profile; without a frame, `name`.
     pub(crate) fn new(frames: &Frames, frame: Option<FrameId>, name: &str) -> Self {
         let with_line = frame.and_then(|id| Some((frames.name(id), frames.method(id), frames.line(id)?)));
         let line = with_line.and_then(|(name, method, _)| name.strip_prefix(method)).unwrap_or_default();
@@ -38,8 +38,9 @@ impl FrameName {
         end.and_then(|end| self.method.get(..end)).unwrap_or(&self.method)
     }
 
-    /// Returns as much of the name as has room in so many columns. Names in C# lose their parameters first, then type arguments,
-    /// then their end; others their end, but are left to the caller if they have no line: a line stays in any case.
+    /// Returns the name shortened to `room` columns. Names in C# lose their parameters first, then type
+    /// arguments, then their end. Others lose their end, but are left to the caller if they have no source
+    /// line. The line always stays.
     pub(crate) fn fit(&self, room: usize) -> String {
         let room = room.saturating_sub(self.line.width());
         let method = if self.is_csharp {
@@ -73,12 +74,12 @@ fn fit_csharp(method: &str, room: usize) -> String {
         return shortest;
     }
     let cut = width::prefix(&shortest, room.saturating_sub(1));
-    // Not amid type arguments.
+    // Do not cut within type arguments.
     let whole = cut.rfind('<').filter(|open| !cut.get(*open..).unwrap_or_default().contains('>'));
     cut.get(..whole.unwrap_or(cut.len())).unwrap_or(cut).to_owned() + "…"
 }
 
-/// The offset of a method's parameters, if it has any.
+/// Returns the offset of a method's parameters, if it has any.
 fn parameters_start(method: &str) -> Option<usize> {
     let inner = method.strip_suffix(')')?;
     let mut depth = 1_u32;
@@ -92,7 +93,7 @@ fn parameters_start(method: &str) -> Option<usize> {
     })
 }
 
-/// Replaces type arguments. Names that compilers begin with `<` stay.
+/// Replaces type arguments. Compiler-generated names that begin with `<` stay.
 fn fold_type_arguments(method: &str) -> String {
     let mut folded = String::with_capacity(method.len());
     let (mut depth, mut before) = (0_u32, ' ');
@@ -113,9 +114,9 @@ fn fold_type_arguments(method: &str) -> String {
     folded
 }
 
-/// Returns type, method and parameters of a name as the runtime writes it: the last two parts of the path before the last
-/// parentheses, as dotnet-trace shows them. Dots in type arguments do not count: dotnet-trace shows
-/// ``List`1[System.__Canon].Add(!0)`` as `__Canon].Add(!0)`.
+/// Returns type, method and parameters of a name written by the runtime: the last two parts of the path
+/// before the last parentheses, as dotnet-trace shows them. Dots in type arguments do not count: dotnet-trace
+/// shows ``List`1[System.__Canon].Add(!0)`` as `__Canon].Add(!0)`.
 fn dotnet_traces(name: &str) -> String {
     if name == "?!?" {
         return "Missing Symbol".to_owned();
@@ -150,7 +151,7 @@ fn last_dots(path: &str) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
 
-    /// A name for tests of tables.
+    /// Creates a name for tests of tables.
     impl FrameName {
         pub(crate) fn of_test(method: &str, line: &str, is_csharp: bool) -> Self {
             let method = if is_csharp { method.to_owned() } else { dotnet_traces(method) };

@@ -10,7 +10,7 @@ use crate::render::width;
 /// The least time between two updates of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// The line. Where standard error is no terminal nothing is shown.
+/// The line. If standard error is not a terminal, nothing is shown.
 pub(crate) struct LiveLine {
     bar: ProgressBar,
     /// The requested length of the recording.
@@ -36,7 +36,7 @@ impl LiveLine {
         Self { bar, duration, last: Update { time: Instant::now(), events: 0 }, shown: false }
     }
 
-    /// Updates the line, unless that was done less than [`INTERVAL`] ago.
+    /// Updates the line, unless the last update was less than [`INTERVAL`] ago.
     pub(crate) fn show(&mut self, elapsed: Duration, bytes: u64, events: u64, lost: u64, stopping: bool) {
         let since = self.last.time.elapsed();
         if self.bar.is_hidden() || (self.shown && since < INTERVAL) {
@@ -51,7 +51,7 @@ impl LiveLine {
             indicatif::HumanBytes(bytes),
         );
         let hint = if stopping { "  (stopping, Ctrl-C to wait no longer)" } else { "  (Ctrl-C to stop)" };
-        // A narrow terminal shows the numbers only.
+        // A narrow terminal shows only the numbers.
         if width::of_errors().is_none_or(|width| text.chars().count() + hint.len() < width) {
             text += hint;
         }
@@ -73,7 +73,7 @@ fn clock(elapsed: Duration) -> String {
     format!("{:02}:{:02}:{:02}:{:02}", seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
 }
 
-/// `1:05 left  `, in hours where there are any. A second that has begun counts.
+/// `1:05 left  `, with hours if there are any. A started second counts in full.
 fn left(time: Duration) -> String {
     let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -7,12 +7,12 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use super::{table, width};
 
-/// Columns by which code is indented.
+/// The indentation of code.
 const CODE: &str = "    ";
 /// Blanks between the columns of a table.
 const GAP: u16 = 2;
 
-/// Returns the text of a chapter, in lines of this width. Code is not broken.
+/// Returns the text of a chapter, in lines of this width. Code is not wrapped.
 pub(crate) fn text(markdown: &str, width: usize) -> String {
     let mut page = Page { width, ..Page::default() };
     for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
@@ -25,9 +25,9 @@ pub(crate) fn text(markdown: &str, width: usize) -> String {
 struct Page {
     width: usize,
     text: String,
-    /// The words of the paragraph, heading, item or cell that is being read.
+    /// The words of the current paragraph, heading, item or cell.
     words: String,
-    /// The target of the link that is being read.
+    /// The target of the current link.
     link: Option<String>,
     is_code: bool,
     is_item: bool,
@@ -77,7 +77,7 @@ impl Page {
         }
     }
 
-    /// Says where a link leads that does not say so itself.
+    /// Adds the target of a link whose text does not show it.
     fn end_link(&mut self) {
         let Some(target) = self.link.take() else { return };
         let chapter = target.split('#').next().unwrap_or_default();

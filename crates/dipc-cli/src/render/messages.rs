@@ -23,7 +23,7 @@ pub(crate) enum Verbosity {
     Verbose,
 }
 
-/// One value for the whole program: it is set once, before the first message.
+/// The verbosity of the whole program, set once, before the first message.
 static VERBOSITY: AtomicU8 = AtomicU8::new(Verbosity::Usual as u8);
 
 /// Sets the amount of messages.
@@ -36,7 +36,7 @@ pub(crate) fn is_quiet() -> bool {
     VERBOSITY.load(Ordering::Relaxed) == Verbosity::Quiet as u8
 }
 
-/// Prints the error of a command that failed, and its help.
+/// Prints the error of a failed command, and its help.
 pub(crate) fn failure(failure: &Failure) {
     labelled(ERROR, "error", failure);
     for candidate in &failure.candidates {
@@ -47,14 +47,14 @@ pub(crate) fn failure(failure: &Failure) {
     }
 }
 
-/// Prints a warning; the command goes on.
+/// Prints a warning; the command continues.
 pub(crate) fn warning(text: impl fmt::Display) {
     if !is_quiet() {
         labelled(WARNING, "warning", text);
     }
 }
 
-/// Prints the remedy for the error or warning before.
+/// Prints the remedy for the preceding error or warning.
 pub(crate) fn help(text: impl fmt::Display) {
     labelled(HELP, "help", text);
 }
@@ -66,7 +66,7 @@ pub(crate) fn note(text: impl fmt::Display) {
     }
 }
 
-/// Prints a question, whose answer is typed after it.
+/// Prints a question, after which the user types the answer.
 pub(crate) fn prompt(text: &str) {
     write(text);
 }
@@ -99,10 +99,10 @@ fn line(text: &dyn fmt::Display) {
     write(&format!("{}\n", escape_controls(&text.to_string())));
 }
 
-/// Messages that wait, while the terminal shows something else.
+/// Messages held back while the terminal shows a screen.
 static HELD: Mutex<Option<HeldMessages>> = Mutex::new(None);
 
-/// The largest number of messages that wait; further ones are counted.
+/// The largest number of messages held back; further ones are only counted.
 const MOST_HELD: usize = 100;
 
 #[derive(Debug, Default)]
@@ -111,17 +111,17 @@ struct HeldMessages {
     left_out: usize,
 }
 
-/// The guard of messages that wait: they are printed when it is dropped.
+/// The guard of held-back messages, which are printed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Hold(());
 
-/// Has messages wait until the guard is dropped: the terminal is drawn on.
+/// Holds messages back until the guard is dropped, while a screen is drawn on the terminal.
 pub(crate) fn hold() -> Hold {
     *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(HeldMessages::default());
     Hold(())
 }
 
-/// Returns the number of the messages that wait, and the last of them, without style.
+/// Returns the number of held-back messages, and the last of them, without style.
 pub(crate) fn last_held() -> (usize, String) {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(held) = &*held else { return (0, String::new()) };
@@ -140,7 +140,7 @@ impl Drop for Hold {
     }
 }
 
-/// The only way to standard error. That it is closed cannot be reported anywhere.
+/// The only function that writes to standard error. If it is closed, there is nowhere to report that.
 fn write(text: &str) {
     if let Some(held) = &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
         if held.texts.len() < MOST_HELD {

@@ -1,11 +1,11 @@
-//! Output: standard output and error, files of results, tables, charts, JSON and units.
+//! Output: standard output and error, result files, tables, charts, JSON and units.
 //!
 //! # Modules
 //!
-//! - `output`, `messages`: standard output and error, the only ways to them; `escape`: text from outside.
-//! - `destination`, `output_file`, `staged_file`: files of results, which get their names when they are
-//!   complete. `behind`: writing on a thread of its own.
-//! - `table`, `charts`, `markdown`, `screen`, `live_line`, `units`, `width`: what people read. `frame_name`,
+//! - `output`, `messages`: the only access to standard output and error. `escape`: untrusted text.
+//! - `destination`, `output_file`, `staged_file`: result files, which get their names when they are complete.
+//!   `behind`: writing on a thread of its own.
+//! - `table`, `charts`, `markdown`, `screen`, `live_line`, `units`, `width`: output for people. `frame_name`,
 //!   `command_line`, `shell`: names, command lines, and printed commands.
 
 pub(crate) mod behind;

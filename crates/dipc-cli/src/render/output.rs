@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::exit::{Exit, Failure};
 use crate::render::escape::escape_output;
 
-/// Writes text to standard output; colours only where they can be shown, and nothing that steers a terminal.
+/// Writes text to standard output, with colours only if they can be shown, and nothing that controls a
+/// terminal.
 pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failure> {
     let text = text.to_string();
     #[allow(clippy::disallowed_methods, reason = "escaped on this line")]
@@ -16,13 +17,15 @@ pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failure> {
     write!(out, "{}", escape_output(&text)).and_then(|()| out.flush()).map_err(|error| failed(&error))
 }
 
-/// Standard output for bytes that are written piece by piece, and that their writers have made safe: lines of events, profiles.
+/// Returns standard output for bytes written piece by piece, which their writers have escaped: lines of
+/// events, profiles.
 #[allow(clippy::disallowed_methods, reason = "the one place")]
 pub(crate) fn stream() -> io::StdoutLock<'static> {
     io::stdout().lock()
 }
 
-/// Whether whoever read standard output is gone, which a program that has nothing to write would not notice.
+/// Whether the reader of standard output has closed it, which a program with nothing to write would not
+/// notice.
 #[cfg(unix)]
 pub(crate) fn is_closed() -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -40,7 +43,7 @@ pub(crate) const fn is_closed() -> bool {
     false
 }
 
-/// Refuses to write to a terminal what only programs read.
+/// Refuses to write machine-readable output to a terminal.
 pub(crate) fn refuse_terminal(what: &str) -> Result<(), Failure> {
     if stream().is_terminal() {
         return Err(Failure::usage(format_args!(
@@ -58,8 +61,8 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(format_args!("{text}\n"))
 }
 
-/// Converts an error of writing to standard output: a reader that has seen enough (`| head`) is no failure, and ends
-/// the program without a message.
+/// Converts an error of writing to standard output. A reader that has seen enough (`| head`) is not a
+/// failure, and ends the program without a message.
 pub(crate) fn failed(error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Failure::closed_output();

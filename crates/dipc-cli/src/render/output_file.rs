@@ -1,4 +1,4 @@
-//! Files that results go to: opened before the work, locked against a second writer, and closed with their errors.
+//! Result files: opened before the work, locked against a second writer, and closed with error checks.
 
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -11,53 +11,55 @@ use crate::exit::{Exit, Failure};
 use crate::render::messages;
 use crate::render::staged_file::{StagedFile, folder_of, follow, take_over};
 
-/// More names than this are not tried for a file that gets a new name.
+/// The most names tried for a file that gets a new name.
 const MOST_NAMES: u32 = 1000;
-/// The number of attempts to open a path whose file is removed at the same time.
+/// The number of attempts to open a path whose file is concurrently removed.
 const ATTEMPTS: usize = 8;
 
-/// A file that something is written to. A device or a pipe is written to as it is.
+/// An output file. A device or a pipe is written directly.
 ///
-/// A stream is written where its file stays: [`open`](Self::open), [`create_new`](Self::create_new). A result is
-/// [written beside](Self::beside) its place, and gets its name once it is whole.
+/// A stream is written to its final place: [`open`](Self::open), [`create_new`](Self::create_new). A result
+/// is [written beside](Self::beside) its final place, and gets its name once it is whole.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
-    /// None once it was closed.
+    /// The open file; `None` after it was closed.
     file: Option<File>,
     path: PathBuf,
-    /// Whether it was made here.
+    /// Whether opening created the file.
     created: bool,
-    /// Its name, which it gets when it is closed.
+    /// The name that it gets when it is closed.
     pending: Option<PendingName>,
 }
 
-/// The origin of a name, which decides about a file or link that has it already.
+/// The origin of a name, which decides what happens to an existing file or link with that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NameOrigin {
-    /// The user gave it: it is replaced, links are followed, and a device or a pipe is written to.
+    /// The user gave the name: an existing file is replaced, links are followed, and a device or a pipe is
+    /// written to.
     User,
-    /// Made of a name that the user gave: it is replaced, and links are not followed.
+    /// Derived from a name that the user gave: an existing file is replaced, and links are not followed.
     Derived,
-    /// Chosen by this program: it stays, and another name is taken.
+    /// Chosen by this program: an existing file stays, and another name is used.
     Chosen,
 }
 
-/// The name that a file gets.
+/// The name that a file gets later.
 #[derive(Debug)]
 struct PendingName {
     staged: StagedFile,
-    /// The place that links lead to.
+    /// The destination of links.
     to: PathBuf,
     origin: NameOrigin,
-    /// The file that is replaced; open, it keeps its lock.
+    /// The file to be replaced; while open, it keeps its lock.
     replaced: Option<File>,
 }
 
 impl OutputFile {
-    /// Opens the file that the user named, to be written where it is. One that is there keeps what it holds until [`OutputFile::begin`].
+    /// Opens the file that the user named, to be written in place. An existing file keeps its content until
+    /// [`OutputFile::begin`].
     ///
     /// # Errors
-    /// Where it cannot be written, or another program is writing to it.
+    /// If it cannot be written, or another program is writing to it.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         for _ in 0..ATTEMPTS {
             let (file, created) = match options().create_new(true).open(path) {
@@ -69,7 +71,7 @@ impl OutputFile {
                 Err(error) => return Err(cannot_open(path, &error)),
             };
             lock(&file, path)?;
-            // Another program may have removed it before it was locked.
+            // Another program may have removed it before the lock.
             if created || is_at(&file, path) {
                 return Ok(Self::in_place(file, path.to_owned(), created));
             }
@@ -81,8 +83,9 @@ impl OutputFile {
         Self { file: Some(file), path, created, pending: None }
     }
 
-    /// Creates a file beside `path`, which it gets as its name when it is [closed](Self::close). Without that nothing is left of it, and
-    /// what had the name stays. A file with several names, or of an owner that the new one cannot have, is written where it is.
+    /// Creates a file beside `path`, which is renamed to `path` when it is [closed](Self::close). Otherwise
+    /// nothing is left of it, and an existing file with that name stays. An existing file with several names,
+    /// or with an owner that the new file cannot have, is written in place.
     ///
     /// # Errors
     /// If the file could not be given that name, or another program is writing to it.
@@ -103,7 +106,7 @@ impl OutputFile {
         };
         let (file, staged) = match (StagedFile::create(folder_of(&to)), &replaced) {
             (Ok(created), _) => created,
-            // Nothing can be added to the folder, and what is in it can still be written.
+            // The folder does not allow new files, but its existing files may still be writable.
             (Err(error), Some(_)) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Self::open(path);
             }
@@ -117,7 +120,7 @@ impl OutputFile {
         Ok(Self { file: Some(file), path: path.to_owned(), created: false, pending })
     }
 
-    /// Makes a file that is not there yet: with this name, or with `_2`, `_3` and so on before its extension.
+    /// Creates a new file, with this name, or with `_2`, `_3` and so on before its extension.
     pub(crate) fn create_new(path: &Path) -> Result<Self, Failure> {
         for candidate in unused_names(path) {
             match options().create_new(true).open(&candidate) {
@@ -132,7 +135,7 @@ impl OutputFile {
         Err(cannot_open(path, &io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Empties the file, with a note that its content is overwritten.
+    /// Empties the file, and prints a note that its content is overwritten.
     pub(crate) fn begin(&mut self) -> Result<(), Failure> {
         if let Some(PendingName { replaced, .. }) = &self.pending {
             if let Some(metadata) = replaced.as_ref().and_then(|file| file.metadata().ok()) {
@@ -141,7 +144,7 @@ impl OutputFile {
             return Ok(());
         }
         let Some(file) = &self.file else { return Ok(()) };
-        // A pipe or a device has nothing to be emptied of.
+        // A pipe or a device has no content to empty.
         let Some(metadata) = file.metadata().ok().filter(Metadata::is_file) else { return Ok(()) };
         note_overwritten(&self.path, &metadata);
         file.set_len(0).map_err(|error| {
@@ -149,15 +152,16 @@ impl OutputFile {
         })
     }
 
-    /// Removes the file if opening it created it: there is nothing to write.
+    /// Removes the file if opening it created it, because there is nothing to write.
     pub(crate) fn discard(self) {
         if self.created {
-            // An empty file that stays is no harm.
+            // A leftover empty file does no harm.
             let _ = fs::remove_file(&self.path);
         }
     }
 
-    /// Closes it, and gives it its name. A file system may tell only now that it could not store what was written.
+    /// Closes the file, and gives it its name. A file system may report only now that it could not store the
+    /// data.
     pub(crate) fn close(&mut self) -> Result<(), Failure> {
         let Some(file) = self.file.take() else { return Ok(()) };
         close(file).map_err(|error| self.failed("close", &error))?;
@@ -169,7 +173,7 @@ impl OutputFile {
 
     fn name(&mut self, pending: PendingName) -> Result<(), Failure> {
         let PendingName { mut staged, to, origin, replaced } = pending;
-        // Windows renames nothing over an open file.
+        // Windows cannot rename over an open file.
         drop(replaced);
         if origin != NameOrigin::Chosen {
             return staged.name_over(&to).map_err(|error| self.failed("name", &error));
@@ -190,7 +194,7 @@ impl OutputFile {
         Err(self.failed("name", &io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Has the system store what was written, and closes it.
+    /// Flushes the data to disk, and closes the file.
     pub(crate) fn store(&mut self) -> Result<(), Failure> {
         if let Some(file) = self.file.as_ref().filter(|file| file.metadata().is_ok_and(|it| it.is_file())) {
             file.sync_data().map_err(|error| self.failed("store", &error))?;
@@ -198,7 +202,7 @@ impl OutputFile {
         self.close()
     }
 
-    /// The failure of a step, with what can be done about it.
+    /// Returns the failure of a step, with its remedy.
     pub(crate) fn failed(&self, step: &str, error: &io::Error) -> Failure {
         with_help(Failure::new(Exit::Failed, format_args!("{step}: {self}: {error}")), error)
     }
@@ -228,12 +232,13 @@ impl fmt::Display for OutputFile {
     }
 }
 
-/// Whether the path leads to something that can be written to and has no name to be replaced: a device, a pipe, standard output.
+/// Whether the path leads to something writable that cannot be replaced by name: a device, a pipe, standard
+/// output.
 pub(crate) fn is_device(path: &Path) -> bool {
     follow(path).is_none() && fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir())
 }
 
-/// The path, and others like it for where it is taken.
+/// The path, followed by similar ones to use if it is taken.
 pub(crate) fn unused_names(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
     let numbered = move |number: u32| {
         let mut name = path.file_stem().unwrap_or_default().to_owned();
@@ -247,7 +252,7 @@ pub(crate) fn unused_names(path: &Path) -> impl Iterator<Item = PathBuf> + '_ {
     std::iter::once(path.to_owned()).chain((2..=MOST_NAMES).map(numbered))
 }
 
-/// Notes that a file with content is overwritten.
+/// Prints a note that a file with content is overwritten.
 pub(crate) fn note_overwritten(path: &Path, metadata: &Metadata) {
     if !metadata.is_file() || metadata.len() == 0 {
         return;
@@ -263,7 +268,7 @@ pub(crate) fn note_overwritten(path: &Path, metadata: &Metadata) {
     ));
 }
 
-/// Adds the help for a system error about a file that is written.
+/// Adds the help for a system error in writing a file.
 pub(crate) fn with_help(failure: Failure, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -283,7 +288,7 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Others may read the file meanwhile, and not write it.
+/// Others may read but not write the file meanwhile.
 #[cfg(windows)]
 fn options() -> OpenOptions {
     use std::os::windows::fs::OpenOptionsExt as _;
@@ -293,28 +298,29 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Keeps other programs that lock what they write from writing to the file until it is closed.
+/// Keeps other programs that lock their output from writing to the file until it is closed.
 #[cfg(not(windows))]
 fn lock(file: &File, path: &Path) -> Result<(), Failure> {
     use std::fs::TryLockError;
-    // Many may write to one device or pipe.
+    // Several programs may write to one device or pipe.
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Ok(());
     }
     match file.try_lock() {
-        // Not every file system has locks.
+        // Not every file system supports locks.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(in_use(path)),
     }
 }
 
-/// [`options`] locks it already; a lock here would also keep readers out.
+/// [`options`] already locks it; a lock here would also keep readers out.
 #[cfg(windows)]
 fn lock(_: &File, _: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether an input and an output are one file, whatever its names; the input `-` is standard input.
+/// Whether an input and an output are the same file, even under different names; the input `-` is standard
+/// input.
 pub(crate) fn is_same_file(input: &Path, output: &Path) -> bool {
     input == output || is_same_regular_file(input, output)
 }
@@ -331,7 +337,7 @@ fn is_same_regular_file(input: &Path, output: &Path) -> bool {
     metadata.as_ref().is_ok_and(Metadata::is_file) && identity(metadata) == identity(fs::metadata(output))
 }
 
-/// Hard links, and the file that is standard input, cannot be told here.
+/// Hard links, and a file as standard input, cannot be detected here.
 #[cfg(not(unix))]
 fn is_same_regular_file(input: &Path, output: &Path) -> bool {
     input.canonicalize().is_ok_and(|input| output.canonicalize().is_ok_and(|output| input == output))
@@ -343,14 +349,14 @@ fn is_at(file: &File, path: &Path) -> bool {
     identity(file.metadata()) == identity(fs::metadata(path))
 }
 
-/// The numbers of a file's device and of the file on it.
+/// Returns the numbers of the file's device and of the file on it.
 #[cfg(unix)]
 fn identity(metadata: io::Result<Metadata>) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     metadata.ok().map(|it| (it.dev(), it.ino()))
 }
 
-/// A file that is open cannot be removed.
+/// An open file cannot be removed.
 #[cfg(not(unix))]
 fn is_at(_: &File, _: &Path) -> bool {
     true
@@ -388,7 +394,7 @@ fn cannot_open(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::NotFound => {
             let folder = folder_of(path);
             if folder.is_dir() {
-                // A folder of the kernel's, such as /proc, or one behind a link that leads nowhere.
+                // A folder of the kernel, such as /proc, or one reached through a dangling link.
                 return failure
                     .with_help("no file can be made there: name one in another folder; nothing was written");
             }

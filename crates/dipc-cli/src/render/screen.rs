@@ -1,4 +1,4 @@
-//! Screens: the terminal that is drawn on, its keys, and the parts that several screens have.
+//! Screens: the terminal that is drawn on, its keys, and parts shared by several screens.
 
 use std::borrow::Cow;
 use std::io;
@@ -18,11 +18,11 @@ use crate::render::escape::escape_controls;
 use crate::render::messages::{self, Hold};
 use crate::render::output;
 
-/// The terminal while it is drawn on. It is as before once this is dropped.
+/// The terminal while it is drawn on. Dropping this restores it.
 pub(crate) struct Screen {
     terminal: DefaultTerminal,
     input: Receiver<io::Result<Event>>,
-    /// Messages wait while the screen is drawn on.
+    /// Holds messages back while the screen is shown.
     _hold: Hold,
 }
 
@@ -33,10 +33,10 @@ impl Screen {
         Ok(Self { terminal, input: read_input(), _hold: hold })
     }
 
-    /// Takes the keys and sizes that have come since the last call.
+    /// Takes the keys and sizes received since the last call.
     ///
     /// # Errors
-    /// Where the terminal is gone.
+    /// If the terminal is gone.
     pub(crate) fn take_input(&self) -> Result<Vec<Event>, Failure> {
         if output::is_closed() {
             return Err(Failure::closed_output());
@@ -55,7 +55,7 @@ impl Drop for Screen {
     }
 }
 
-/// The last message that was held back while a screen is shown.
+/// The last message held back while a screen is shown.
 #[derive(Debug, Default)]
 pub(crate) struct LastMessage {
     /// The number of messages up to this one.
@@ -64,7 +64,7 @@ pub(crate) struct LastMessage {
 }
 
 impl LastMessage {
-    /// Takes the last of `count` messages if it is a new one. Returns whether it is.
+    /// Stores the last of `count` messages if it is new. Returns whether it is.
     pub(crate) fn set(&mut self, (count, message): (usize, String)) -> bool {
         let is_new = count > self.count;
         if is_new {
@@ -85,8 +85,8 @@ impl LastMessage {
     }
 }
 
-/// Reads keys and sizes on a thread of its own: once the terminal is gone, the reading never returns, not even as a question whether there is
-/// anything to read.
+/// Reads keys and sizes on a thread of its own: once the terminal is gone, the read never returns, and
+/// neither does a poll for input.
 fn read_input() -> Receiver<io::Result<Event>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
@@ -106,14 +106,14 @@ fn cannot_draw(error: &io::Error) -> Failure {
         .with_help("--plain prints lines instead")
 }
 
-/// Returns the first of the rows that are shown, of which so many have room: the chosen one is among them, and no line is free that a row
-/// could have. `before` was the first one.
+/// Returns the index of the first row to show. `room` rows fit, the `selected` row is among them, and no line
+/// stays empty that a row could fill. `before` is the previous first row.
 pub(crate) fn first_row(before: usize, selected: usize, rows: usize, room: usize) -> usize {
     let first = before.min(selected).min(rows.saturating_sub(room));
     first.max((selected + 1).saturating_sub(room))
 }
 
-/// Draws a text of lines in the middle, over what is there; what has no room is cut.
+/// Draws a multi-line text in the middle, over the present content; what does not fit is cut.
 pub(crate) fn draw_box(frame: &mut Frame<'_>, text: &str, width: u16) {
     let area = frame.area();
     let lines = u16::try_from(text.lines().count()).unwrap_or(u16::MAX);
@@ -129,7 +129,7 @@ pub(crate) fn draw_box(frame: &mut Frame<'_>, text: &str, width: u16) {
     frame.render_widget(Paragraph::new(Text::from(text)).style(style), place);
 }
 
-/// The end of a text in so many columns: names share their beginnings.
+/// Returns the end of a text that fits in `width` columns: names share their beginnings.
 pub(crate) fn end_of(text: &str, width: usize) -> Cow<'_, str> {
     if text.width() <= width {
         return Cow::Borrowed(text);

@@ -1,4 +1,4 @@
-//! Words of printed commands, as a shell takes them.
+//! Quoting of words in printed commands for a shell.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use nettrace_export::is_control;
 
-/// Returns a text as one word that means nothing but itself: quoted where it has to be. Control characters are written by numbers, which bash,
-/// zsh and ksh know: they do not come to the terminal.
+/// Returns a text as one literal shell word, quoted if necessary. Control characters are written as numeric
+/// escapes, which bash, zsh and ksh understand, so that none reaches the terminal.
 pub(crate) fn word(text: &str) -> Cow<'_, str> {
     let is_plain =
         |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ':' | ',' | '@' | '%');
@@ -23,7 +23,7 @@ pub(crate) fn word(text: &str) -> Cow<'_, str> {
             '\'' | '\\' => quoted.extend(['\\', c]),
             c if is_control(c) => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                    // Three digits, so that no digit after them is taken for one of these.
+                    // Three digits, so that a following digit is not taken for part of the escape.
                     let _ = write!(quoted, "\\{byte:03o}");
                 }
             }
@@ -34,7 +34,7 @@ pub(crate) fn word(text: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
-/// Returns a path as one word, which no command takes for a flag.
+/// Returns a path as one word that no command mistakes for a flag.
 pub(crate) fn path(path: &Path) -> String {
     let text = path.to_string_lossy();
     let prefix = if text.starts_with('-') && text != "-" { "./" } else { "" };

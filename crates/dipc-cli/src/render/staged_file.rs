@@ -1,4 +1,4 @@
-//! Files that get their names once they are whole.
+//! Files that get their names only when they are whole.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-/// The most links of a path that are followed, as on Linux.
+/// The most links followed in a path, as on Linux.
 const MOST_LINKS: usize = 40;
 
 /// A file without its final name. Dropping it removes what was written.
@@ -15,15 +15,15 @@ pub(crate) struct StagedFile(Stage);
 
 #[derive(Debug)]
 enum Stage {
-    /// It has no name at all, so that it is gone however the program ends.
+    /// It has no name at all, so that it disappears however the program ends.
     #[cfg(target_os = "linux")]
     Unnamed(File),
-    /// It has a name that no other file has. The file is open elsewhere.
+    /// It has a unique name. The open file is held elsewhere.
     Named(TempPath),
 }
 
 impl StagedFile {
-    /// Creates a file in `folder`, which the umask's permissions apply to.
+    /// Creates a file in `folder`, with the permissions of the umask.
     pub(crate) fn create(folder: &Path) -> io::Result<(File, Self)> {
         #[cfg(target_os = "linux")]
         if let Ok(file) = create_unnamed(folder) {
@@ -34,7 +34,7 @@ impl StagedFile {
         Ok((file, Self(Stage::Named(path))))
     }
 
-    /// Names it `path`, if nothing has that name, not even a link that leads nowhere.
+    /// Names it `path`, if nothing has that name, not even a dangling link.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if the name is taken; the file is still staged then.
@@ -50,7 +50,7 @@ impl StagedFile {
         }
     }
 
-    /// Names it `path`, in place of the file or link that has that name.
+    /// Names it `path`, replacing a file or link with that name.
     pub(crate) fn name_over(self, path: &Path) -> io::Result<()> {
         match self.0 {
             #[cfg(target_os = "linux")]
@@ -64,10 +64,11 @@ impl StagedFile {
     }
 }
 
-/// Renames a file to a name that nothing has.
+/// Renames a file to an unused name.
 ///
 /// # Errors
-/// [`io::ErrorKind::AlreadyExists`] if the name is taken, and those of renaming. The file keeps its name then.
+/// [`io::ErrorKind::AlreadyExists`] if the name is taken, and those of renaming. The file keeps its name
+/// then.
 pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -75,19 +76,20 @@ pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
         match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE).map_err(io::Error::from) {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
-            // The file system may lack the flag.
+            // The file system may not support the flag.
             Err(_) => {}
         }
     }
-    // An empty file of our own keeps the name until then.
+    // Reserve the name with an empty file until the rename.
     drop(File::create_new(to)?);
     fs::rename(from, to).inspect_err(|_| {
         let _ = fs::remove_file(to);
     })
 }
 
-/// Returns the path of the regular file that `path` leads to, with the links of its last part followed; it need not be there. `None` if it
-/// leads elsewhere: to a device, a pipe, a folder, or by `/proc` to a file that is open.
+/// Returns the path of the regular file that `path` leads to, following links in its last part; the file need
+/// not exist. `None` if the path leads elsewhere: to a device, a pipe, a folder, or through `/proc` to an
+/// open file.
 pub(crate) fn follow(path: &Path) -> Option<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -104,8 +106,8 @@ pub(crate) fn follow(path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Gives a file the permissions and the owner of the one that it is to replace. Returns whether it could, and whether that one has no other
-/// names, which would keep the old content.
+/// Gives a file the permissions and the owner of the file that it replaces. Returns true if that succeeded
+/// and the replaced file has no other names, which would keep the old content.
 #[cfg(unix)]
 pub(crate) fn take_over(file: &File, replaced: &File) -> bool {
     use std::os::unix::fs::{MetadataExt as _, fchown};
@@ -126,7 +128,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Names that are random, and short however long the final name is.
+/// Returns a builder of random names, which are short even if the final name is long.
 fn builder() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".dipc-").suffix(".partial");
@@ -140,12 +142,12 @@ fn create_unnamed(folder: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, open};
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let file: File = open(folder, flags, Mode::from_raw_mode(0o666))?.into();
-    // Without /proc it could not be named later.
+    // Without /proc, it could not be named later.
     descriptor_path(&file).symlink_metadata()?;
     Ok(file)
 }
 
-/// Gives an unnamed file a name that nothing has.
+/// Gives an unnamed file an unused name.
 #[cfg(target_os = "linux")]
 fn link(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};

@@ -8,17 +8,17 @@ use comfy_table::{CellAlignment, ColumnConstraint, Table, presets};
 use crate::render::escape::escape_controls;
 use crate::render::width;
 
-/// A line of headings.
+/// Formats a line of headings.
 pub(crate) fn heading(text: &str) -> String {
     let bold = Style::new().bold();
     format!("{bold}{text}{bold:#}\n")
 }
 
-/// A table without lines: columns that people can read and `awk` can split.
+/// A table without rules: columns that people can read and `awk` can split.
 pub(crate) struct Columns {
     table: Table,
     headings: Vec<String>,
-    /// The last column is text, of which a part is better than nothing.
+    /// Whether the last column is text, of which a part is better than nothing.
     ends_in_text: bool,
 }
 
@@ -58,13 +58,13 @@ impl Columns {
 }
 
 impl Columns {
-    /// The table in the width of the terminal: columns that have no room are left out, `spare` ones first, and named below. All of
-    /// it where there is no terminal.
+    /// Returns the table in the width of the terminal. Columns that do not fit are left out, `spare` ones
+    /// first, and named below. Without a terminal, returns all of it.
     pub(crate) fn fitted(self, spare: &[&str]) -> String {
         self.fitted_to(width::of_output(), spare)
     }
 
-    /// The same in so many characters.
+    /// The same in `width` characters.
     pub(crate) fn fitted_to(mut self, width: Option<usize>, spare: &[&str]) -> String {
         let Some(width) = width else { return self.to_string() };
         let hidden = self.without_room(width, spare);
@@ -85,7 +85,8 @@ impl Columns {
         text
     }
 
-    /// The columns to leave out, from left to right. The first stays, and the text at the end if there is one.
+    /// Returns the columns to leave out, from left to right. The first one stays, and so does a text column
+    /// at the end.
     fn without_room(&self, width: usize, spare: &[&str]) -> Vec<usize> {
         let last = self.headings.len() - 1;
         let mut takes: Vec<_> = self.table.column_max_content_widths().into_iter().map(usize::from).collect();

@@ -1,8 +1,8 @@
-//! Numbers for people.
+//! Formatting of numbers for people.
 
 use std::time::Duration;
 
-/// A duration in the unit that suits it, with three digits. Saturates after 584 years.
+/// Formats a duration in a suitable unit, with three digits. Saturates after 584 years.
 pub(crate) fn time(duration: Duration) -> String {
     scaled(nanoseconds(duration), &[(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"), (1, "ns")])
 }
@@ -12,13 +12,13 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Milliseconds with three digits behind the point.
+/// Formats milliseconds with three decimals.
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
 pub(crate) fn milliseconds(duration: Duration) -> String {
     format!("{:.3}", duration.as_nanos() as f64 / 1e6)
 }
 
-/// Bytes in the unit that suits them, with three digits: 1 MB is 1,000,000 bytes.
+/// Formats bytes in a suitable unit, with three digits: 1 MB is 1,000,000 bytes.
 pub(crate) fn bytes(bytes: u64) -> String {
     scaled(
         bytes,
@@ -39,7 +39,7 @@ fn scaled(number: u64, units: &[(u64, &str)]) -> String {
     format!("{value:.digits$} {unit}")
 }
 
-/// A whole number with its thousands apart.
+/// Formats an integer with separated thousands.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -52,13 +52,13 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A number of things with the word for them: `1 wait`, `2,000 waits`.
+/// Formats a number with its noun: `1 wait`, `2,000 waits`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// A number with its thousands apart, and at most three digits behind the point, of large numbers fewer; tiny and huge ones with
-/// an exponent.
+/// Formats a number with separated thousands and at most three decimals, fewer for large numbers; tiny and
+/// huge ones with an exponent.
 pub(crate) fn number(number: f64) -> String {
     let size = number.abs();
     if !number.is_finite() {
@@ -79,7 +79,8 @@ pub(crate) fn number(number: f64) -> String {
     format!("{sign}{}{rest}", digits.parse().map_or_else(|_| digits.to_owned(), count))
 }
 
-/// A number with its unit as people write it: `62.5 MB`, `4.20 ms`, `12.6 %`, `80 order/s`. Seconds a second are a share of time.
+/// Formats a number with its unit: `62.5 MB`, `4.20 ms`, `12.6 %`, `80 order/s`. Seconds per second are a
+/// share of time.
 pub(crate) fn quantity(value: f64, unit: &str) -> String {
     let (of, per_second) = match unit.strip_suffix("/s") {
         Some(of) => (of, "/s"),
@@ -92,12 +93,13 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
         "s" => scaled_by(value, 1e9, |nanoseconds| time(Duration::from_nanos(nanoseconds)), per_second),
         "ms" => scaled_by(value, 1e6, |nanoseconds| time(Duration::from_nanos(nanoseconds)), per_second),
         "" => format!("{}{}{per_second}", number(value), if per_second.is_empty() { "" } else { " " }),
-        // What is counted stands in braces.
+        // The counted thing is in braces.
         of => format!("{} {}{per_second}", number(value), of.trim_matches(['{', '}'])),
     }
 }
 
-/// A value in units of which whole ones are written by `write`; as a number where it is no whole one.
+/// Formats a value with `write`, which takes a whole number of units of `1 / scale`; if that is too large or
+/// NaN, as a plain number.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
 fn scaled_by(value: f64, scale: f64, write: impl Fn(u64) -> String, per_second: &str) -> String {
     let size = (value * scale).abs().round();
@@ -114,12 +116,12 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// A percentage with two digits behind the point.
+/// Formats a percentage with two decimals.
 pub(crate) fn percent(percent: f64) -> String {
     format!("{percent:.2}%")
 }
 
-/// The same without zeros at its end.
+/// The same without trailing zeros.
 pub(crate) fn short_percent(share: f64) -> String {
     let text = percent(share);
     let digits = text.trim_end_matches('%').trim_end_matches('0').trim_end_matches('.');

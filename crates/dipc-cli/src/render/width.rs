@@ -1,11 +1,12 @@
-//! Lines as long as the terminal is wide.
+//! Fitting lines to the width of the terminal.
 
 use std::io;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Returns the width of standard output in characters. `None` if it is no terminal: lines are then not cut.
+/// Returns the width of standard output in characters. `None` if it is not a terminal: lines are then not
+/// cut.
 pub(crate) fn of_output() -> Option<usize> {
     // Tests compare whole lines, wherever they run.
     if cfg!(test) {
@@ -15,7 +16,7 @@ pub(crate) fn of_output() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
 }
 
-/// The same of standard error.
+/// The same for standard error.
 pub(crate) fn of_errors() -> Option<usize> {
     if cfg!(test) {
         return None;
@@ -24,7 +25,7 @@ pub(crate) fn of_errors() -> Option<usize> {
     terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0))
 }
 
-/// A line, or what fits of it.
+/// Returns a line, cut if it does not fit.
 pub(crate) fn cut(line: &str, width: usize) -> String {
     if line.width() <= width {
         return line.to_owned();
@@ -32,7 +33,8 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
     prefix(line, width.saturating_sub(1)).to_owned() + "…"
 }
 
-/// As much of a text as has room in so many columns. What is seen as one character, such as a letter and its accents, is not cut.
+/// Returns the longest prefix of a text that fits in `width` columns. Grapheme clusters, such as a letter and
+/// its accents, are not split.
 pub(crate) fn prefix(text: &str, width: usize) -> &str {
     let mut room = width;
     let mut end = 0;
@@ -44,7 +46,8 @@ pub(crate) fn prefix(text: &str, width: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Breaks long lines between words; continuation lines are indented. Headings stay whole: they are as long as their table.
+/// Breaks long lines between words; continuation lines are indented. Headings stay whole: they are as wide as
+/// their table.
 pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut wrapped = String::new();
@@ -73,7 +76,7 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>) -> String {
     wrapped
 }
 
-/// The words of a text in lines of this width. A word that is longer has a line of its own.
+/// Returns the words of a text in lines of this width. A longer word has a line of its own.
 pub(crate) fn filled(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -99,7 +102,7 @@ mod tests {
         assert_eq!(cut("日本語", 6), "日本語");
         assert_eq!(cut("日本語", 5), "日本…");
         assert_eq!(cut("日本語", 4), "日…");
-        // Two characters that are seen as one.
+        // Two characters that are displayed as one.
         assert_eq!(cut("ae\u{301}bc", 3), "ae\u{301}…");
         assert_eq!(cut("ae\u{301}bc", 2), "a…");
     }
@@ -109,7 +112,7 @@ mod tests {
         assert_eq!(wrapped("one two three\n", Some(7)), "one two\n  three\n");
         assert_eq!(wrapped("one two three\n", Some(8)), "one two\n  three\n");
         assert_eq!(wrapped("one two three\nx\n", None), "one two three\nx\n");
-        // A word that is too long stays whole.
+        // A word that is too long is not broken.
         assert_eq!(wrapped("µµµµµµµµµ 1\n", Some(4)), "µµµµµµµµµ\n  1\n");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct CollectArgs {
 pub(crate) fn run(args: &CollectArgs) -> Outcome {
     let path = path(args.output.as_deref().unwrap_or(Path::new("counter")), args.format);
     let is_standard_output = path.as_os_str() == "-";
-    // Only lines name their process.
+    // Only the jsonl format names the process.
     let is_one_each = args.live.may_be_many() && args.format != CounterFormat::Jsonl;
     if is_one_each && is_standard_output {
         return Err(Failure::usage(
@@ -82,7 +82,7 @@ fn path_of(path: &Path, process: &Process) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The files that samples go to: one for all processes, or one each.
+/// The files that samples are written to: one for all processes, or one per process.
 struct CounterFiles {
     path: PathBuf,
     is_one_each: bool,
@@ -90,13 +90,13 @@ struct CounterFiles {
     interval: Duration,
     /// The destination of the one file, until a session runs.
     out: Option<Destination>,
-    /// The files by the numbers of their processes; the file of all has the number 0.
+    /// The files by process number; a file shared by all processes has the number 0.
     files: BTreeMap<usize, CounterFile<BufWriter<Destination>>>,
-    /// The last process of each number.
+    /// The last process with each number.
     origins: BTreeMap<usize, Origin>,
-    /// The number of values in files that were completed.
+    /// The number of values in completed files.
     count: u64,
-    /// Whether processes start again.
+    /// Whether restarted processes are followed.
     reconnects: bool,
 }
 
@@ -110,7 +110,7 @@ struct Origin {
 impl CounterFiles {
     /// Completes the files.
     fn close(mut self) -> Result<(), Failure> {
-        // There was no session: a file that was not there before is none afterwards.
+        // There was no session: remove the file if it did not exist before.
         self.out.take().into_iter().for_each(Destination::discard);
         if self.files.is_empty() {
             return Ok(());
@@ -130,7 +130,8 @@ impl CounterFiles {
         out.close()
     }
 
-    /// Whether a process goes on in the file of the one before of its number: it is the same, or has started again.
+    /// Whether a process continues the file of the previous one with its number: it is the same process, or
+    /// its restart.
     fn goes_on(&self, process: &Process, before: &Origin) -> bool {
         let Origin { of_file, has_ended } = before;
         let is_same = of_file.pid.is_some() && of_file.pid == process.pid;
@@ -145,7 +146,7 @@ impl CounterFiles {
     ) -> Result<CounterFile<BufWriter<Destination>>, Failure> {
         let out = match self.out.take() {
             Some(out) => out,
-            // Pids are used again.
+            // Pids are reused.
             None => Destination::File(OutputFile::create_new(&path_of(&self.path, process))?),
         };
         messages::note(format_args!("Output File    : {out}"));
@@ -162,7 +163,7 @@ impl SampleConsumer for CounterFiles {
             interval: self.interval,
         };
         let number = if self.is_one_each { process.number } else { 0 };
-        // A process that has started again goes on in the file of the one before; another one of its number does not.
+        // A restarted process continues the previous file; a different process with the same number does not.
         if let Some(before) = self.origins.get(&process.number).filter(|_| self.is_one_each)
             && !self.goes_on(process, before)
             && let Some(file) = self.files.remove(&number)
@@ -205,7 +206,7 @@ impl SampleConsumer for CounterFiles {
 mod tests {
     use super::*;
 
-    /// Collects from processes one after another, which get the same number; the names of the files.
+    /// Collects from successive processes with the same number. Returns the names of the files.
     fn collect(reconnects: bool, processes: &[(&str, u32)]) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let mut files = CounterFiles {
@@ -221,7 +222,7 @@ mod tests {
         };
         for (name, pid) in processes {
             let process = Process { number: 0, name: Some((*name).to_owned()), pid: Some(*pid) };
-            // The second session is that with the settings of the Meters' shared one.
+            // The second session has the settings of the Meters' shared session.
             files.begin(&process, None).unwrap();
             files.begin(&process, None).unwrap();
             assert_eq!(files.files.len(), 1);
@@ -248,7 +249,7 @@ mod tests {
     fn a_process_that_starts_again_goes_on_in_its_file() {
         assert_eq!(collect(true, &[("web", 7), ("web", 8)]), ["c_7.csv"]);
         assert_eq!(collect(false, &[("web", 7), ("web", 7)]), ["c_7.csv"]);
-        // The number is that of another one, as there are too many.
+        // The number belonged to a different process: there are too many.
         assert_eq!(collect(true, &[("web", 7), ("shop", 8)]), ["c_7.csv", "c_8.csv"]);
     }
 }

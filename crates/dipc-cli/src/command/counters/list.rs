@@ -21,8 +21,8 @@ use crate::render::table::{Align, Columns, heading};
 pub(crate) struct ListArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// EventSources of the program's own: 'NAME,NAME'; Meters are all listed, EventCounters those of .NET and of EventSources that are
-    /// named here
+    /// EventSources of the program's own: 'NAME,NAME'; Meters are all listed, EventCounters those of .NET and
+    /// of EventSources that are named here
     #[arg(long, value_name = "LIST", value_parser = super::parse_selection, requires = "source")]
     counters: Option<Selection>,
     /// Time limit for each of the runtime's answers
@@ -72,10 +72,10 @@ fn table(providers: &[KnownProvider]) -> String {
 struct ListedProvider<'a, C> {
     provider: &'a str,
     is_meter: bool,
-    /// Of a provider of .NET the version that has it first, empty for all.
+    /// For a provider of .NET, the first version that has it; empty if all do.
     #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<&'a str>,
-    /// Of a process's the Meter's version.
+    /// For a provider of a process, the Meter's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
     counters: Vec<C>,

@@ -1,4 +1,4 @@
-//! Counters of processes as they come.
+//! Counters of processes as they arrive.
 
 mod processes;
 pub(super) mod session;
@@ -17,7 +17,7 @@ use crate::render::escape::escape_controls;
 
 pub(super) use processes::run;
 
-/// Which counters of which processes, and for how long.
+/// The counters and processes to watch, and for how long.
 #[derive(Debug, Args)]
 pub(super) struct LiveArgs {
     #[command(flatten)]
@@ -40,11 +40,12 @@ pub(super) struct LiveArgs {
     duration: Option<Duration>,
     /// Stop when a counter is as said: 'dotnet.gc.pause.time > 0.5'; exit with 5 if it has not been by then
     ///
-    /// 'PROVIDER/COUNTER:NUMBER > BOUND', where PROVIDER/ may be left out and NUMBER is value, rate (a second), count, sum or p95. Without
-    /// it, it is the one that the table shows first.
+    /// 'PROVIDER/COUNTER:NUMBER > BOUND', where PROVIDER/ may be left out and NUMBER is value, rate (a
+    /// second), count, sum or p95. Without it, it is the one that the table shows first.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
     until: Option<Condition>,
-    /// Wait so long for a process to start again after the last one has ended: of the same name, at the same endpoint or port
+    /// Wait so long for a process to start again after the last one has ended: of the same name, at the same
+    /// endpoint or port
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["process_ids", "command"])]
     reconnect: Option<Duration>,
     /// Time limit for each of the runtime's answers, and for its silence after the stop
@@ -61,7 +62,7 @@ impl LiveArgs {
         self.sources.may_be_many()
     }
 
-    /// Whether processes are watched on that start again.
+    /// Whether restarted processes are watched again.
     pub(super) const fn reconnects(&self) -> bool {
         self.reconnect.is_some()
     }
@@ -74,14 +75,15 @@ fn parse_condition(text: &str) -> Result<Condition, String> {
 /// A process whose counters are watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Process {
-    /// Its number among those that are watched, from 0. A process that starts again keeps that of the one before.
+    /// Its number among the watched processes, from 0. A restarted process keeps the number of its
+    /// predecessor.
     pub(super) number: usize,
     pub(super) name: Option<String>,
     pub(super) pid: Option<u32>,
 }
 
 impl Process {
-    /// The process id, which the stream says where nothing else does.
+    /// The process id, taken from the stream if nothing else gives it.
     pub(super) fn pid(&self, info: Option<&TraceInfo>) -> Option<u32> {
         let said = info.and_then(|info| u32::try_from(info.process_id?).ok());
         self.pid.or(said).filter(|pid| *pid != 0)
@@ -102,25 +104,26 @@ impl Process {
     }
 }
 
-/// The consumer of the samples of any number of processes. Calls come from the threads of the sessions, one at a time; between two of
-/// them nothing else waits for long, so that a consumer that blocks holds up all sessions.
+/// The consumer of the samples of any number of processes. Calls come from the threads of the sessions, one
+/// at a time, so a consumer that blocks holds up all sessions.
 pub(super) trait SampleConsumer: Send {
-    /// Called before the first sample of a process; again if its session had to be asked for again, or the process has started again.
-    /// The numbers of series begin anew: they are those of one session.
+    /// Called before the first sample of a process, and again if its session had to be requested again or the
+    /// process was restarted. Series numbers start over: they belong to one session.
     fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure>;
 
     fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure>;
 
-    /// Called after the last sample of a session, with the process or without.
+    /// Called after the last sample of a session, whether or not the process has ended.
     fn end(&mut self, process: &Process) -> Result<(), Failure> {
         let _ = process;
         Ok(())
     }
 
-    /// Called when what has arrived was handed over, and ten times a second where nothing arrives; always from the same thread.
+    /// Called after a batch of samples was delivered, and ten times a second while nothing arrives; always
+    /// from the same thread.
     fn flush(&mut self) -> Result<(), Failure>;
 
-    /// Called once after the last session, also where one failed. A program that was started may go on.
+    /// Called once after the last session, even if one failed. A program that dipc started may still run.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -130,7 +133,7 @@ pub(super) trait SampleConsumer: Send {
         false
     }
 
-    /// Whether histograms are to come with buckets of exponential width, from runtimes that have them.
+    /// Whether to request histograms with exponential buckets, from runtimes that have them.
     fn wants_exponential_histograms(&self) -> bool {
         false
     }

@@ -52,9 +52,9 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     live::run(&args.live, &mut counters)
 }
 
-/// Samples as lines: time, process where there are several, provider, counter and value.
+/// Samples as lines: time, process if there are several, provider, counter and value.
 struct Lines {
-    /// The clock of each process, by its number.
+    /// The clock of each process, by process number.
     clocks: BTreeMap<usize, Clock>,
     names_processes: bool,
     wants_exponential: bool,
@@ -93,9 +93,10 @@ impl SampleConsumer for Lines {
     }
 }
 
-/// Samples on a screen that is drawn again as they come, and as keys are pressed.
+/// Samples on a screen that is redrawn as they arrive, and as keys are pressed.
 struct CountersScreen {
-    /// `None` until the session runs, so that its failure is read where the user typed the command.
+    /// `None` until the session runs, so that a failure to start it is printed where the user typed the
+    /// command.
     screen: Option<Screen>,
     model: Model,
     wants_exponential: bool,
@@ -142,7 +143,7 @@ impl SampleConsumer for CountersScreen {
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        // The terminal is the user's again, and the program's that was started.
+        // Returns the terminal to the user, and to the program that was started.
         self.screen = None;
         Ok(())
     }

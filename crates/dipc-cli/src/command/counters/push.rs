@@ -47,7 +47,7 @@ pub(crate) struct PushArgs {
     max_series: u32,
 }
 
-/// Over which time sums and histograms count.
+/// The period over which sums and histograms accumulate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Temporality {
     /// Since the start
@@ -103,9 +103,9 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
 struct Pushed {
     exporter: Exporter,
     sender: Sender,
-    /// The attributes that the user gives.
+    /// The attributes that the user gave.
     resource: Vec<(String, String)>,
-    /// The processes that have ended, whose last state is still to be sent.
+    /// The ended processes whose last state has yet to be sent.
     ended: Vec<ProcessId>,
     start: Instant,
     interval: Duration,
@@ -115,7 +115,7 @@ struct Pushed {
 }
 
 impl Pushed {
-    /// Has the present state sent.
+    /// Queues the current state for sending.
     fn push(&mut self) {
         for request in self.exporter.encode(self.start.elapsed(), unix_time()) {
             self.sender.send(request);
@@ -130,7 +130,7 @@ impl Pushed {
         let name = process.name.clone().unwrap_or_else(|| "unknown_service:dotnet".to_owned());
         let ours = [
             ("service.name", Some(name)),
-            // Without it metrics of two processes of one service cannot be told apart.
+            // Without it, the metrics of two processes of one service cannot be distinguished.
             ("service.instance.id", Some(Uuid::new_v4().to_string())),
             ("host.name", Some(host_name()).filter(|name| !name.is_empty())),
             ("process.executable.name", process.name.clone()),
@@ -172,7 +172,7 @@ impl SampleConsumer for Pushed {
         let now = Instant::now();
         if now >= self.due {
             self.push();
-            // Intervals that were missed, as when the machine slept, are not made up for.
+            // Missed intervals are not made up for, for example after the machine slept.
             self.due = (self.due + self.interval).max(now);
         }
         Ok(())
@@ -188,7 +188,7 @@ impl SampleConsumer for Pushed {
     }
 }
 
-/// The present, in nanoseconds since 1970.
+/// The current time, in nanoseconds since 1970.
 fn unix_time() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)

@@ -18,7 +18,7 @@ use crate::render::destination::Destination;
 use crate::render::output;
 use crate::render::output_file::NameOrigin;
 
-/// The number of bytes that are gathered for a write.
+/// The number of bytes collected for one write.
 const BUFFER: usize = 1 << 16;
 
 #[derive(Debug, Args)]
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &ReadArgs) -> Outcome {
 /// The samples of a recording, on their way to the output.
 enum Values<W: Write> {
     Table(Summary),
-    /// `written` is the fault of the output, after which nothing is written.
+    /// `written` is the output's error, after which nothing more is written.
     File {
         file: CounterFile<W>,
         origin: CounterOrigin,

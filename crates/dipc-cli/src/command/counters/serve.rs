@@ -81,7 +81,7 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
     outcome
 }
 
-/// Samples on their way to scrapers.
+/// Samples to serve to scrapers.
 struct Served {
     exporter: Arc<Mutex<Exporter>>,
     start: Instant,

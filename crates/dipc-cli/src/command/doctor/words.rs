@@ -18,7 +18,7 @@ pub(super) struct Words {
     pub(super) seen: String,
     /// Their cause or their consequence.
     pub(super) cause: Option<String>,
-    /// The action that mends it.
+    /// The action that fixes it.
     pub(super) fix: Option<String>,
 }
 

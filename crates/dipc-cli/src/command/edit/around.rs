@@ -1,4 +1,4 @@
-//! The time around what met a condition.
+//! The time around a match of a condition.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,10 +17,12 @@ use crate::render::{messages, units};
 /// The event around which a part lies.
 #[derive(Debug, Args)]
 pub(super) struct AroundArgs {
-    /// Only the time around what met this condition, as dipc trace --snapshot-on takes it; reads the file twice
+    /// Only the time around what met this condition, as dipc trace --snapshot-on takes it; reads the file
+    /// twice
     ///
-    /// 'event PROVIDER/EVENT FIELD > VALUE', 'exception TYPE', 'gc pause > 200ms', 'request status >= 500', 'crash' and others, joined with and
-    /// and or. dipc rules test FILE --snapshot-on CONDITION lists when it was met.
+    /// 'event PROVIDER/EVENT FIELD > VALUE', 'exception TYPE', 'gc pause > 200ms', 'request status >= 500',
+    /// 'crash' and others, joined with and and or. dipc rules test FILE --snapshot-on CONDITION lists when it
+    /// was met.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, conflicts_with_all = ["from", "to"])]
     around: Option<Condition>,
     /// The Nth time that the condition of --around was met
@@ -35,7 +37,7 @@ pub(super) struct AroundArgs {
 }
 
 impl AroundArgs {
-    /// Returns the stretch of time in the recording; `None` if no condition is given. Says what met it.
+    /// Returns the time range in the recording; `None` if no condition is given. Reports what met it.
     ///
     /// Fails if the condition was met less often.
     pub(super) fn find(&self, file: &Path) -> Result<Option<(RelativeTime, RelativeTime)>, Failure> {
@@ -52,13 +54,14 @@ impl AroundArgs {
         ));
         let nanoseconds = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         let from = time.saturating_sub(nanoseconds(self.before));
-        // What lies at the end belongs to it, so that --after 0s keeps the event itself.
+        // The end is inclusive, so that --after 0s keeps the event itself.
         let to = time.saturating_add(nanoseconds(self.after)).saturating_add(1);
         Ok(Some((RelativeTime::from_nanos(from), RelativeTime::from_nanos(to))))
     }
 }
 
-/// Returns what met the condition for this time, in time order, as recorders and `dipc rules test` have it.
+/// Returns the `occurrence`-th match of the condition in time order, as recorders and `dipc rules test` count
+/// them.
 fn find(file: &Path, condition: &Condition, occurrence: u64) -> Result<Match, Failure> {
     let (events, origin) = Recording::open(file)?.into_parts();
     let mut events = events.in_time_order();
@@ -92,7 +95,7 @@ fn find(file: &Path, condition: &Condition, occurrence: u64) -> Result<Match, Fa
         .with_help("dipc rules test FILE --snapshot-on CONDITION lists when"))
 }
 
-/// The matches of a condition, of which one is wanted.
+/// The search for one of the matches of a condition.
 struct Matches {
     occurrence: u64,
     count: u64,

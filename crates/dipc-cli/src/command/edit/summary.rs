@@ -9,15 +9,15 @@ use serde::Serialize;
 
 use crate::inspect::redact::Redactor;
 
-/// The recordings that were written, and what became of the one that was read.
+/// The recordings that were written, and the state of the one that was read.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Summary {
     parts: Vec<Part>,
     /// The requests that were cut out; `None` without `--request`.
     pub(super) requests: Option<usize>,
-    /// The fields of which texts were replaced, in all parts.
+    /// The fields whose texts were replaced, in all parts.
     redacted: Vec<RedactedField>,
-    /// Events that may have such texts in fields that are not described: these are as they were.
+    /// Events that may have such texts in undescribed fields, which are kept unchanged.
     not_described: Vec<NotDescribed>,
     /// The offset at which the recording was cut.
     truncated_at: Option<u64>,
@@ -28,19 +28,19 @@ pub(super) struct Summary {
 #[derive(Debug, Serialize)]
 struct Part {
     file: String,
-    /// Of the format.
+    /// The version of the format.
     version: u32,
-    /// Beginning and end in the time of the recording that was read.
+    /// Beginning and end, in the time of the recording that was read.
     from_ns: Option<i64>,
     to_ns: Option<i64>,
-    /// Events that were read.
+    /// The number of events read.
     read: u64,
-    /// Those that were written.
+    /// The number of events written.
     kept: u64,
-    /// Those that were not.
+    /// The number of events left out.
     cut: u64,
     bytes: u64,
-    /// Blocks that were left out by their headers, whose events are not in `read`.
+    /// Blocks skipped by their headers. Their events do not count in `read`.
     skipped_blocks: u64,
     skipped_bytes: u64,
 }
@@ -67,7 +67,7 @@ pub(super) struct Written {
 }
 
 impl Summary {
-    /// Adds a recording that was written of `events`.
+    /// Adds a recording that was written from `events`.
     pub(super) fn add<S: Source>(
         &mut self,
         file: &Path,

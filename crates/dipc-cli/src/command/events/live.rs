@@ -47,7 +47,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let stopping_event = live.stopping.event_among(&selection);
     let timeout = live.timeout.unwrap_or(TIMEOUT);
     let selector = args.process.selector(live.show_child_io)?;
-    // Who waits at a port wants to know what for; elsewhere what can fail at once comes first.
+    // At a port, print the selection before waiting; elsewhere, steps that can fail at once come first.
     let waits_at_port = matches!(selector, SourceSelector::Port(_));
     if waits_at_port {
         selection.announce();
@@ -57,7 +57,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
         selection.announce();
     }
     let mut child = source.child.take();
-    // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
+    // Kept to the end: no runtime may wait forever, and commands for this one go through the port.
     let _watcher = source.port.take().map(PortWatcher::resuming);
     warn_without_sampler(&source.target, &selection);
     let collect = SessionConfig::new(selection.configs())
@@ -68,7 +68,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let session = match start_unless_interrupted(&source.target, &collect, &interrupts) {
         Ok(session) => session,
         Err(failure) => {
-            // It waits to be resumed, and will not be.
+            // It waits to be resumed, which will not happen.
             child.iter_mut().for_each(Child::kill);
             return Err(failure);
         }
@@ -84,7 +84,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     };
     let limits = Limits {
         address: source.target.address().clone(),
-        // As with trace: a time of nothing is no limit.
+        // As with trace, a duration of zero means no limit.
         duration: live.duration.filter(|duration| !duration.is_zero()),
         silence: timeout,
         interrupts: interrupts.clone(),
@@ -98,14 +98,14 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
 struct LiveEvents<'o> {
     list: LiveList<'o>,
     stopping_event: Option<StoppingEvent>,
-    /// The name of the stopping event, once it came.
+    /// The name of the stopping event, once it has occurred.
     stopped_by: Option<String>,
-    /// Whether the time was said from which the times of events count.
+    /// Whether the start time, which the times of events are relative to, was printed.
     is_start_said: bool,
 }
 
 impl LiveEvents<'_> {
-    /// Has the list take something, and looks for the stopping event in it.
+    /// Passes input to the list, and looks for the stopping event in it.
     fn with(
         &mut self,
         take: impl FnOnce(&mut LiveList<'_>, &mut dyn FnMut(&Event<'_>)) -> Result<(), Failure>,
@@ -120,7 +120,7 @@ impl LiveEvents<'_> {
         })
     }
 
-    /// Prints what the session was, and returns the exit code.
+    /// Prints a summary of the session, and returns the exit code.
     fn report(&mut self, end: StreamEnd) -> Outcome {
         if let Some(event) = &self.stopped_by {
             messages::note(format_args!("Stopping event : {event}"));
@@ -171,7 +171,7 @@ impl Consumer for LiveEvents<'_> {
     }
 
     fn is_satisfied(&self) -> bool {
-        // Of a stream that cannot be read nothing more is to be had.
+        // An unreadable stream yields no more events.
         let is_over = self.list.is_complete() || self.list.reader().unreadable().is_some();
         self.stopped_by.is_some() || is_over
     }

@@ -1,4 +1,4 @@
-//! The providers that a process is asked for, so that it sends little that is not shown.
+//! The providers to request from a process, so that it sends little that is not shown.
 
 use dipc_client::{RUNTIME_PROVIDER, clr_keyword};
 use dipc_wire::ProviderConfig;
@@ -7,14 +7,16 @@ use crate::exit::Failure;
 use crate::inspect::filter::Criteria;
 use crate::record::selection::{Selection, SelectionRequest};
 
-/// The runtime's own events that are worth a line each: events of compilation and of type loads come by the thousand.
+/// The runtime's own events that are each worth a line. Compilations and type loads come by the thousand and
+/// are not.
 const DEFAULT_KEYWORDS: [&str; 5] = ["gc", "loader", "contention", "exception", "threading"];
 const INFORMATIONAL: u32 = 4;
 const VERBOSE: u32 = 5;
-/// These keywords make the runtime collect or walk its heap, which no filter of events asks for.
+/// Keywords that make the runtime collect or walk its heap, which a filter of events does not ask for.
 const COSTLY_KEYWORDS: [&str; 2] = ["gcheapcollect", "gcheapdump"];
 
-/// Returns the selection: what is asked for as far as the filters admit it, or else what the filters name, or else the default.
+/// Returns the selection: the requested events as far as the filters admit them, or else those that the
+/// filters name, or else the default.
 pub(super) fn selection(request: &SelectionRequest, criteria: &Criteria) -> Result<Selection, Failure> {
     let mut selection = if request.is_some() {
         Selection::new(request)?
@@ -46,14 +48,14 @@ fn defaults(criteria: &Criteria) -> Vec<(ProviderConfig, &'static str)> {
     providers
 }
 
-/// The runtime's own provider: for those of its events that are named, or else for the default.
+/// The runtime's own provider, for the events of it that are named, or else for the default.
 fn runtime(criteria: &Criteria) -> ProviderConfig {
     let bits =
         |names: &[&str]| names.iter().filter_map(|name| clr_keyword(name)).fold(0, |all, bit| all | bit);
     let (default, costly) = (bits(&DEFAULT_KEYWORDS), bits(&COSTLY_KEYWORDS));
     let mut named: Option<(u64, u32)> = None;
     for (keywords, level) in criteria.named_runtime_events() {
-        // One keyword of an event is enough.
+        // Enabling one keyword of an event suffices.
         let keywords = if keywords & default == 0 { keywords & !costly } else { keywords & default };
         let (all, highest) = named.unwrap_or_default();
         named = Some((all | keywords, highest.max(u32::from(level))));

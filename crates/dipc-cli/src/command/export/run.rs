@@ -22,13 +22,13 @@ use crate::render::{messages, output};
 /// The summary of an export.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
-    /// Recordings that were exported now.
+    /// Recordings exported by this run.
     recordings: u64,
-    /// Recordings that the data set had already.
+    /// Recordings that the data set already had.
     already: u64,
     /// Recordings that were listed more than once.
     duplicates: u64,
-    /// Of those exported now, how many are cut or damaged.
+    /// Recordings exported by this run that are cut or damaged.
     incomplete: u64,
     bytes: u64,
     events: u64,
@@ -169,7 +169,7 @@ fn listed(list: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files.into_iter().filter(|file| !file.as_os_str().is_empty()).collect())
 }
 
-/// Opens a recording, with the labels of the file beside it. A label of the command line counts more.
+/// Opens a recording, with the labels of the file beside it. Labels of the command line take precedence.
 fn open(file: &Path, labels: &Labels) -> Result<Input, Error> {
     let mut labels = labels.clone();
     let mut beside = file.as_os_str().to_owned();
@@ -191,7 +191,8 @@ fn open(file: &Path, labels: &Labels) -> Result<Input, Error> {
     Input::open(file, labels)
 }
 
-/// Reads the file with labels. Whoever wrote the recording may have written it: no pipe is waited for, and no file is larger than it may be.
+/// Reads the file with labels. It is as untrusted as the recording: pipes are not waited for, and the size is
+/// limited.
 fn read_labels(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let count = dipc_transport::open_regular(path)?.take(MOST_LABELS + 1).read_to_string(&mut text)?;
@@ -202,7 +203,7 @@ fn read_labels(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Returns what `work` makes of each item, in their order, made by so many threads.
+/// Returns the results of `work` for all items, in their order, computed by `threads` threads.
 fn in_parallel<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(BTreeMap::new());
@@ -228,7 +229,7 @@ const fn exit_of(error: &Error) -> Exit {
     }
 }
 
-/// Returns the exit code of two: a failure counts more than something that is not whole.
+/// Combines two exit codes: a failure outranks an incomplete input.
 fn worse(one: Exit, other: Exit) -> Exit {
     if other == Exit::Done || one == Exit::Failed { one } else { other }
 }

@@ -1,4 +1,5 @@
-//! Data sets in object stores: Amazon S3, Google Cloud Storage, Azure Blob Storage, and what speaks their protocols.
+//! Data sets in object stores: Amazon S3, Google Cloud Storage, Azure Blob Storage, and others with their
+//! protocols.
 
 use std::fmt;
 use std::fs::File;
@@ -22,22 +23,23 @@ use tokio::runtime::Runtime;
 
 use crate::exit::{Exit, Failure};
 
-/// Files up to this size are sent by one request, and others in parts of it. A part is in memory while it is sent.
+/// Files up to this size are sent in one request, larger ones in parts of this size. A part is held in memory
+/// while it is sent.
 const PART: usize = 8 << 20;
 
-/// The largest object that is read into memory: a list of what was exported.
+/// The largest object that is read into memory: a list of exported recordings.
 const MOST_READ: u64 = 64 << 20;
 
-/// Tries for a request that fails for now.
+/// The number of retries of a request that fails temporarily.
 const RETRIES: usize = 5;
-/// The time in which a request is tried again.
+/// The time during which a request is retried.
 const RETRY_TIME: Duration = Duration::from_secs(60);
 
-/// A folder of a bucket. An object appears when its upload is finished, and whole.
+/// A folder of a bucket. An object appears, complete, when its upload is finished.
 pub(super) struct Bucket {
     /// The address without a slash at its end, for messages.
     address: String,
-    /// The names of its objects begin with it.
+    /// The prefix of the names of its objects.
     prefix: Name,
     store: Arc<dyn ObjectStore>,
     kind: Kind,
@@ -57,7 +59,7 @@ impl Kind {
     const ALL: [(&'static str, Self); 4] =
         [("s3://", Self::S3), ("gs://", Self::Google), ("az://", Self::Azure), ("azure://", Self::Azure)];
 
-    /// The variables by which the store is told who asks.
+    /// The environment variables with the credentials for the store.
     const fn keys(self) -> &'static str {
         match self {
             Self::S3 => {
@@ -78,8 +80,8 @@ impl fmt::Debug for Bucket {
 }
 
 impl Bucket {
-    /// The folder at `s3://BUCKET/PREFIX`, `gs://…` or `az://CONTAINER/PREFIX`. Keys and the like come from the variables that the stores' own
-    /// programs read. Nothing is asked of the store yet.
+    /// The folder at `s3://BUCKET/PREFIX`, `gs://…` or `az://CONTAINER/PREFIX`. Keys and the like come from
+    /// the environment variables that the stores' own programs read. Sends no request to the store yet.
     pub(super) fn open(address: &str) -> Result<Self, Failure> {
         let wrong =
             |reason: &dyn fmt::Display| Failure::new(Exit::Failed, format_args!("--to: {address}: {reason}"));
@@ -94,7 +96,7 @@ impl Bucket {
             return Err(wrong(&"the name of the bucket is missing").with_help("s3://BUCKET/FOLDER is one"));
         }
         let prefix = Name::parse(prefix).map_err(|error| wrong(&error))?;
-        // Of the provider of ciphers there is one in a process.
+        // A process has one cipher provider, so this may already be set.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let store = build(kind, bucket).map_err(|error| {
             wrong(&reason(&error)).with_help(format!("the environment says who asks: {}", kind.keys()))
@@ -112,10 +114,10 @@ impl Bucket {
         Name::parse(whole).map_err(|error| self.error("name", name, &error.into()))
     }
 
-    /// Says which request for which object failed, why, and what helps.
+    /// Returns an error that names the request, the object, the reason and the remedy.
     fn error(&self, request: &str, name: &str, error: &object_store::Error) -> Error {
         let reason = reason(error);
-        // Of lists that are refused there is no kind of error.
+        // Refused lists have no error kind of their own.
         let help = if reason.contains(" 403 ") || reason.contains(" 401 ") {
             format!("the store does not let these keys do it: check {}", self.kind.keys())
         } else if reason.contains(" 404 ") {
@@ -146,7 +148,7 @@ impl Bucket {
         }
         .await;
         if outcome.is_err() {
-            // What was sent takes room until the store is told. The first error counts.
+            // The parts sent take up space until the upload is aborted. The first error counts.
             let _ = upload.abort().await;
         }
         outcome
@@ -172,10 +174,11 @@ fn build(kind: Kind, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>>
     })
 }
 
-/// Clients that send the query of a request as it is signed.
+/// A client that sends the query of a request exactly as it was signed.
 ///
-/// `object_store` signs a space as `%20`, and sends it as `+`. Amazon reads both as a space; some other servers check the signature of
-/// what they were sent, and refuse each list of a folder whose name has one.
+/// `object_store` signs a space as `%20`, and sends it as `+`. Amazon reads both as a space; some other
+/// servers check the signature against what they received, and refuse to list any folder whose name contains
+/// a space.
 #[derive(Debug)]
 struct SignedQueries;
 
@@ -197,7 +200,7 @@ impl HttpService for SignedQueryClient {
         'client: 'call,
         Self: 'call,
     {
-        // A plus that is one is `%2B` in a query.
+        // A literal plus is `%2B` in a query.
         let text = request.uri().to_string();
         if let Some((address, query)) = text.split_once('?')
             && query.contains('+')
@@ -209,7 +212,7 @@ impl HttpService for SignedQueryClient {
     }
 }
 
-/// Reads the next part of a file; nothing at its end.
+/// Reads the next part of a file; empty at its end.
 fn read_part(file: &mut File) -> object_store::Result<Vec<u8>> {
     let mut part = Vec::new();
     let read = file.take(PART as u64).read_to_end(&mut part);
@@ -217,7 +220,7 @@ fn read_part(file: &mut File) -> object_store::Result<Vec<u8>> {
         .map_err(|error| object_store::Error::Generic { store: "file", source: Box::new(error) })
 }
 
-/// The reasons of an error that are not in one another's text, in a line.
+/// The chain of an error's causes on one line, without causes already contained in another's text.
 fn reason(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -232,7 +235,7 @@ fn reason(error: &dyn std::error::Error) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let element = |name: &str| Some(text.split_once(&format!("<{name}>"))?.1.split_once("</")?.0);
     match (text.split_once("<?xml"), element("Code"), element("Message")) {
-        // Servers say it in XML, with numbers of their own.
+        // Servers explain it in XML, with codes of their own.
         (Some((before, _)), Some(code), Some(message)) => {
             format!("{before}{code}: {}", message.trim_end_matches('.'))
         }
@@ -255,7 +258,7 @@ impl Storage for Bucket {
         let path = self.name(name)?;
         let object = self.runtime.block_on(self.store.get(&path));
         let object = object.map_err(|error| self.error("read", name, &error))?;
-        // The size is that of the answer's head, beyond which nothing is read.
+        // The size is stated in the header of the answer, and no more than that is read.
         if object.meta.size > MOST_READ {
             return Err(Error::Store {
                 place: format!("{}/{name}", self.address),

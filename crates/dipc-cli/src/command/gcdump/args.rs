@@ -16,9 +16,9 @@ use crate::record::heap::HeapRequest;
 use crate::record::source::{Child, PortWatcher, Source};
 use crate::render::destination::Destination;
 
-/// The number of bytes that are gathered for a write.
+/// The number of bytes collected for one write.
 const BUFFER: usize = 1 << 18;
-/// The time for which a program that was just started runs before its heap is dumped.
+/// The time that a program just started runs before its heap is dumped.
 const AFTER_START: Duration = Duration::from_secs(1);
 
 /// The process whose heap is dumped, and the settings of the dump.
@@ -29,10 +29,12 @@ pub(super) struct DumpArgs {
     /// Dump the heap after this time [default: at once; of a program that is started here after 1s]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     after: Option<Duration>,
-    /// Size of the buffer in the process, in megabytes, into which the whole dump has to fit: 48 bytes an object
+    /// Size of the buffer in the process, in megabytes, into which the whole dump has to fit: 48 bytes an
+    /// object
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     buffersize: u32,
-    /// Time limit for the collection, and for the runtime's silence afterwards; however long a dump takes that goes on, it is read
+    /// Time limit for the collection, and for the runtime's silence afterwards; however long a dump takes
+    /// that goes on, it is read
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, default_value = "30s")]
     pub(super) timeout: Duration,
     /// Let the program that is started use this terminal
@@ -45,18 +47,18 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     text.parse().map(Duration::from_secs).or_else(|_| duration::parse(text))
 }
 
-/// A process whose heap is dumped, once or more often.
+/// A process whose heap is dumped once or repeatedly.
 pub(super) struct DumpedProcess {
     pub(super) source: Source,
     pub(super) interrupts: Interrupts,
     child: Option<Child>,
-    /// Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
+    /// Kept to the end: no runtime may wait forever, and commands for this one go through the port.
     _watcher: Option<PortWatcher>,
     request: HeapRequest,
 }
 
 impl DumpedProcess {
-    /// Finds or starts the process, and waits until its heap is to be dumped.
+    /// Finds or starts the process, and waits until it is time to dump its heap.
     pub(super) fn open(args: &DumpArgs) -> Result<Self, Failure> {
         let interrupts = Interrupts::watch()?;
         let mut source = Source::open(&args.source.selector(args.show_child_io)?, args.timeout, &interrupts)?;
@@ -71,19 +73,19 @@ impl DumpedProcess {
         Ok(Self { source, interrupts, child, _watcher: watcher, request })
     }
 
-    /// Dumps the heap. A program that was started for the dump is killed where it fails.
+    /// Dumps the heap. If that fails, a program that was started for the dump is killed.
     pub(super) fn dump(&mut self) -> Result<Heap, Failure> {
         let dumped = self.request.dump(&self.source);
         self.kill_without(dumped)
     }
 
-    /// Waits, unless the user interrupts it: a program that was started for the dump is killed then.
+    /// Waits. If the user interrupts the wait, a program that was started for the dump is killed.
     pub(super) fn wait(&mut self, time: Duration) -> Result<(), Failure> {
         let waited = self.request.wait(time);
         self.kill_without(waited)
     }
 
-    /// Kills the program where there is no result. Its exit code tells nothing then.
+    /// Kills the program if there is no result. Its exit code means nothing then.
     fn kill_without<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
         if result.is_err() {
             self.child = None;
@@ -112,7 +114,7 @@ pub(super) struct HeapArgs {
 }
 
 impl HeapArgs {
-    /// Reads the file, or dumps the heap of the process. Hands it over, and returns the exit code.
+    /// Reads the file, or dumps the heap of the process, passes the heap on, and returns the exit code.
     pub(super) fn with_heap(
         &self,
         show: impl FnOnce(&HeapGraph) -> Result<(), Failure>,
@@ -129,7 +131,7 @@ impl HeapArgs {
     }
 }
 
-/// The property that objects are grouped by.
+/// The property by which objects are grouped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum GroupingArg {
     /// Their type
@@ -142,7 +144,7 @@ pub(super) enum GroupingArg {
 }
 
 impl GroupingArg {
-    /// The same as a value.
+    /// Returns the grouping that the argument stands for.
     pub(super) const fn grouping(self) -> Grouping {
         match self {
             Self::Type => Grouping::Type,
@@ -170,7 +172,7 @@ impl GroupingArg {
     }
 }
 
-/// The format of what is shown.
+/// The output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum HeapFormat {
     /// For people
@@ -182,7 +184,7 @@ pub(super) enum HeapFormat {
     Csv,
 }
 
-/// The name of a group of objects where there is none.
+/// Returns the name of a group of objects, or a placeholder if it has none.
 pub(super) fn or_none(name: &str) -> &str {
     if name.is_empty() { "(none)" } else { name }
 }
@@ -202,7 +204,7 @@ pub(super) fn with_extension(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes a graph as a file, in place of what that held.
+/// Writes a graph to a file, replacing its content.
 pub(super) fn write(graph: &HeapGraph, mut out: Destination) -> Result<(), Failure> {
     let writer = match file::Writer::new(graph) {
         Ok(writer) => writer,

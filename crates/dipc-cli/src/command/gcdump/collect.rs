@@ -17,7 +17,8 @@ use crate::render::{messages, units};
 pub(crate) struct CollectArgs {
     #[command(flatten)]
     dump: DumpArgs,
-    /// Path of the file, to which .gcdump is added if it does not end so; '-' is standard output [default: yyyyMMdd_HHmmss_PID.gcdump]
+    /// Path of the file, to which .gcdump is added if it does not end so; '-' is standard output [default:
+    /// yyyyMMdd_HHmmss_PID.gcdump]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &CollectArgs) -> Outcome {
     process.end(heap.exit)
 }
 
-/// The file that the user names, which keeps what it holds until there is a heap, or one with a new name.
+/// The file that the user named, which keeps its content until there is a heap, or else one with a new name.
 fn destination(args: &CollectArgs, pid: Option<u32>) -> Result<Destination, Failure> {
     match &args.output {
         Some(path) if path.as_os_str() == "-" => {

@@ -1,4 +1,4 @@
-//! `dipc gcdump diff`: what grew between two heaps.
+//! `dipc gcdump diff`: growth between two heaps.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,8 @@ pub(crate) struct DiffArgs {
     /// Property that objects are grouped by
     #[arg(long, value_enum, default_value_t)]
     by: GroupingArg,
-    /// Show so many groups, those that grew the most and, in a table, those that shrank the most [default: 30 in a table, else all]
+    /// Show so many groups, those that grew the most and, in a table, those that shrank the most [default: 30
+    /// in a table, else all]
     #[arg(long, value_name = "N")]
     head: Option<usize>,
     /// Do without retained sizes

@@ -13,7 +13,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, output, units};
 
-/// The steps in which a group has to grow, where there are as many: the first session makes the runtime itself allocate.
+/// The number of steps in which a group has to grow, if there are that many: the first session makes the
+/// runtime itself allocate.
 const LEAST_STEPS: usize = 2;
 
 pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count: u32) -> Outcome {
@@ -28,7 +29,7 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
         match outcome.and_then(|()| process.dump()) {
             Ok(heap) => {
                 let compute = || args.report(&heap.graph);
-                // An interrupt shows what grew, once there are two dumps.
+                // After two dumps, an interrupt shows the growth so far.
                 let report = match reports.len() {
                     0 => process.interrupts.while_computing(compute),
                     _ => compute(),
@@ -42,7 +43,7 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
                 exit = heap.exit.or(exit);
                 reports.push(report);
             }
-            // The user has seen enough, or the process has ended: two dumps can be compared.
+            // The user interrupted, or the process has ended: two dumps suffice for a comparison.
             Err(failure) if reports.len() >= 2 => {
                 messages::warning(format_args!("ended after {} of {count} dumps: {failure}", reports.len()));
                 exit = if process.interrupts.count() > 0 { exit } else { Exit::Incomplete };
@@ -79,7 +80,7 @@ fn grown(numbers: &[u64]) -> u64 {
     last.unwrap_or_default().saturating_sub(first.unwrap_or_default())
 }
 
-/// The groups that only grow, those that grew the most first.
+/// The groups that only grow, by growth, largest first.
 fn growing(reports: &[Report]) -> Vec<History<'_>> {
     let mut histories: BTreeMap<(&str, &str), History<'_>> = BTreeMap::new();
     for (number, report) in reports.iter().enumerate() {
@@ -101,7 +102,7 @@ fn growing(reports: &[Report]) -> Vec<History<'_>> {
     growing
 }
 
-/// Whether sizes never shrink, and grow more often than once where there are more than two.
+/// Whether sizes never shrink, and, if there are more than two, grow more than once.
 fn only_grows(bytes: &[u64]) -> bool {
     let steps = || bytes.iter().zip(bytes.iter().skip(1));
     let grown = steps().filter(|(before, after)| before < after).count();

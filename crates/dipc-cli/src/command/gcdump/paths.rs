@@ -1,4 +1,4 @@
-//! `dipc gcdump paths`: what holds the objects of a type.
+//! `dipc gcdump paths`: the references that keep the objects of a type alive.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -18,13 +18,13 @@ use crate::inspect::heap_page::step_name;
 use crate::render::escape::escape_controls;
 use crate::render::{messages, output, units};
 
-/// The paths that are shown unless the user wants others.
+/// The default number of paths shown.
 const PATHS: usize = 5;
-/// The steps of a path that a text shows at each of its ends.
+/// The number of steps that text output shows at each end of a path.
 const STEPS: usize = 20;
-/// The most paths, whatever the user wants.
+/// The largest number of paths that the user can ask for.
 const MOST_PATHS: usize = 10_000;
-/// The most bytes of names, of which a few bytes of a recording can make many steps.
+/// The most bytes of names: a few bytes of a recording can produce many steps.
 const MOST_NAMES: usize = 32 << 20;
 
 #[derive(Debug, Args)]
@@ -32,7 +32,8 @@ const MOST_NAMES: usize = 32 << 20;
 pub(crate) struct PathsArgs {
     #[command(flatten)]
     heap: HeapArgs,
-    /// The type, by its name in either form; or else all types whose names have this text, where '*' stands for any text
+    /// The type, by its name in either form; or else all types whose names have this text, where '*' stands
+    /// for any text
     #[arg(long = "type", value_name = "TYPE")]
     of: String,
     /// Show so many paths, those to the most bytes first
@@ -100,7 +101,7 @@ impl PathsArgs {
                     let _ = writeln!(text, "    {}", escape_controls(&name));
                 }
             };
-            // The root of all roots says nothing.
+            // The root of all roots carries no information.
             names(&mut text, first.get(1..).unwrap_or_default());
             if left > 0 {
                 let _ = writeln!(text, "    … {} more", units::count(left as u64));
@@ -118,7 +119,7 @@ impl PathsArgs {
     }
 }
 
-/// Keeps the first path, and those after it whose names are not too long together.
+/// Keeps the first path, and the following ones while their names fit into the limit together.
 fn keep_affordable(graph: &HeapGraph, paths: &mut Paths) {
     let length = |step: &Step| {
         [NameForm::Full, NameForm::CSharp]
@@ -164,7 +165,7 @@ struct JsonPath<'a> {
     example: String,
     steps: Vec<Cow<'a, str>>,
     csharp: Vec<Cow<'a, str>>,
-    /// Between the first and the last hundred.
+    /// The number of steps between the first and the last hundred.
     steps_left_out: usize,
 }
 

@@ -1,4 +1,4 @@
-//! `dipc gcdump report`: what a heap consists of.
+//! `dipc gcdump report`: the contents of a heap.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, output, units};
 
-/// The rows of a table unless the user wants others.
+/// The default number of rows of a table.
 pub(super) const ROWS: usize = 30;
 
 #[derive(Debug, Args)]
@@ -110,7 +110,7 @@ impl ReportArgs {
         }
     }
 
-    /// Sums up a heap as the user wants it.
+    /// Summarizes a heap with the options of the user.
     pub(super) fn report(&self, graph: &HeapGraph) -> Report {
         let dominators = (!self.no_retained).then(|| Dominators::new(graph));
         let report = Report::new(graph, self.by.grouping(), dominators.as_ref());
@@ -186,7 +186,7 @@ impl ReportArgs {
     }
 }
 
-/// Warns of retained sizes that are less than what would be free.
+/// Warns of retained sizes that are smaller than the memory that would be freed.
 pub(super) fn warn_of_inexact(report: &Report) {
     let count = report.rows.iter().filter(|row| row.retains_more).count();
     if count > 0 {
@@ -198,7 +198,7 @@ pub(super) fn warn_of_inexact(report: &Report) {
     }
 }
 
-/// The name of a group in the form that the user wants.
+/// Returns the name of a group in the form that the user chose.
 pub(super) fn name(row: &Row, form: NameForm) -> &str {
     or_none(match form {
         NameForm::Full => &row.name,

@@ -1,7 +1,8 @@
-//! The request with which Parca takes profiles over HTTP.
+//! The request by which Parca receives profiles over HTTP.
 //!
 //! # Source
-//! `parca/profilestore/v1alpha1/profilestore.proto` of parca-dev/parca: `WriteRaw`, as its gateway maps it to JSON.
+//! `parca/profilestore/v1alpha1/profilestore.proto` of parca-dev/parca: `WriteRaw`, as its gateway maps it to
+//! JSON.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,7 +1,8 @@
-//! The request with which Pyroscope takes profiles.
+//! The request by which Pyroscope receives profiles.
 //!
 //! # Source
-//! `push/v1/push.proto` and `types/v1/types.proto` of grafana/pyroscope. Requests of the Connect protocol are plain POSTs.
+//! `push/v1/push.proto` and `types/v1/types.proto` of grafana/pyroscope. Requests of the Connect protocol are
+//! plain POSTs.
 
 use prost::Message;
 

@@ -1,4 +1,4 @@
-//! Stacks of a process now, by a session of the sampler alone.
+//! Current stacks of a process, from a session with only the sampler.
 
 use std::time::Duration;
 
@@ -17,15 +17,18 @@ use crate::record::session::start_unless_interrupted;
 use crate::record::stream_stats;
 use crate::record::thread_times::LiveThreadTimes;
 
-/// The time that the sampler has beside the samples that are wanted. Two rounds are needed: a sample counts once the next one is there.
+/// The extra time for the sampler, beyond that for the requested samples. It needs two rounds: a sample
+/// counts once the next one has arrived.
 const BEFORE_FIRST: Duration = Duration::from_millis(10);
-/// The time between two rounds of the sampler, and a little more.
+/// The time between two rounds of the sampler, with a margin.
 const ROUND: Duration = Duration::from_micros(1_200);
-/// The time between two rounds of the kernel's account of threads.
+/// The time between two rounds of the kernel's thread accounting.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(10);
-/// The number of sessions, each ten times as long as the one before, until one has samples: a starved process has few.
+/// The largest number of sessions, each ten times as long as the one before, until one has samples: a starved
+/// process yields few.
 const MOST_SESSIONS: u32 = 3;
-/// Samples are in the order of time; events of other threads are few.
+/// The longest time that an event is held back. Samples come in time order, and events of other threads are
+/// few.
 const MOST_DELAY: Duration = Duration::from_millis(100);
 
 /// The profile that asks for events of tasks.

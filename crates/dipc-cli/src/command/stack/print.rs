@@ -17,10 +17,10 @@ use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::{output, units, width};
 
-/// The frame that stands for code which is not managed, as dotnet-stack writes it.
+/// The frame that stands for native code, as dotnet-stack writes it.
 const NATIVE: &str = "[Native Frames]";
 
-/// Prints the stacks. `kernel_threads` are those of a live process, as the kernel shows them.
+/// Prints the stacks. `kernel_threads` are the threads of a live process, as the kernel reports them.
 pub(super) fn print(
     args: &StackArgs,
     stacks: &ThreadStacks,
@@ -51,7 +51,7 @@ fn dotnet_stack(stacks: &ThreadStacks) -> String {
 const WORKING: &str = "working";
 const BLOCKED: &str = "blocked";
 const IDLE: &str = "idle";
-/// Neither the kernel nor the sample tells.
+/// The state of a thread if neither the kernel nor the sample reveals it.
 const UNKNOWN: &str = "working or waiting";
 
 /// The state of a thread with a stack, in words.
@@ -66,12 +66,12 @@ fn state(stacks: &ThreadStacks, stack: &SampledStack, kernel: Option<&KernelThre
     }
 }
 
-/// Whether the kernel's letter is that of a thread that waits.
+/// Whether the kernel's state letter is that of a waiting thread.
 const fn sleeps(state: char) -> bool {
     matches!(state, 'S' | 'I' | 'D')
 }
 
-/// Returns the thread as the kernel shows it.
+/// Returns the thread as the kernel reports it.
 fn kernel_thread<'k>(
     stacks: &ThreadStacks,
     thread: &ThreadSamples,
@@ -81,8 +81,8 @@ fn kernel_thread<'k>(
     kernel_threads.iter().find(|kernel| kernel.id == id)
 }
 
-/// Whether a stack is that of a thread that waits for a lock of `Monitor` or `Lock`, by the method that asks for it. On .NET 8 and 9
-/// that of `Monitor` has no frame.
+/// Whether a stack is that of a thread that waits for a `Monitor` or `Lock`, judged by the method that
+/// acquires it. On .NET 8 and 9, that method of `Monitor` has no frame.
 fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
     let leaf = stack.first().map_or("", |leaf| frames.full_name(*leaf));
     let entered = stack.iter().take(MOST_LOCK_FRAMES).any(|frame| {
@@ -100,10 +100,10 @@ const CANNOT_TELL: &str = "Whether threads outside managed code run or wait is n
 /// The line between the work of a task and the stack that created it.
 const CREATED_BY: &str = "[created by]";
 
-/// The number of waits for locks that are shown with their owners.
+/// The largest number of lock waits shown with their owners.
 const MOST_WAITS: usize = 20;
 
-/// The frames from the leaf on among which the method is that asks for a lock.
+/// The number of frames, from the leaf, among which the method that acquires a lock is searched.
 const MOST_LOCK_FRAMES: usize = 4;
 
 /// The kernel's state of a thread, in words.
@@ -126,10 +126,10 @@ fn label(stacks: &ThreadStacks, thread: &ThreadSamples, kernel_threads: &[Kernel
     name.map_or_else(|| id.to_string(), |name| format!("{id} {name}"))
 }
 
-/// Equal stacks of several threads.
+/// The key by which equal stacks of several threads are grouped.
 type StackKey<'s> = (&'static str, bool, &'s [FrameId]);
 
-/// Each stack once, with the threads that have it: in the order of threads, or of samples where there are many.
+/// Each stack once, with the threads that have it, in the order of threads, or by samples if there are many.
 fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], width: Option<usize>) -> String {
     let mut groups: IndexMap<StackKey<'_>, (Vec<&ThreadSamples>, u64)> = IndexMap::new();
     for thread in stacks.threads() {
@@ -146,7 +146,7 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
         groups.sort_by(|_, (_, some), _, (_, others)| others.cmp(some));
     }
     let mut text = String::new();
-    // A thread that has several stacks is one.
+    // A thread with several stacks counts once.
     let mut waiting_for_locks = BTreeSet::new();
     for ((thread_state, is_managed, frames), (threads, samples)) in &groups {
         let labels: Vec<_> = threads
@@ -216,7 +216,7 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
     text
 }
 
-/// The name of a frame, as much of it as has room.
+/// The name of a frame, shortened to the width.
 fn frame_name(frames: &Frames, frame: FrameId, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
     let name = match frames.name(frame) {
@@ -233,7 +233,7 @@ fn frame_name(frames: &Frames, frame: FrameId, width: Option<usize>) -> String {
 #[derive(Debug, Serialize)]
 struct Report<'s> {
     threads: Vec<ThreadReport<'s>>,
-    /// Waits that had not ended, where contention events tell them.
+    /// Unfinished lock waits, if contention events show them.
     lock_waits: &'s [LockWait],
     dead_locks: &'s [DeadLock],
 }
@@ -241,12 +241,12 @@ struct Report<'s> {
 #[derive(Debug, Serialize)]
 struct ThreadReport<'s> {
     tid: u64,
-    /// Of recordings of several processes.
+    /// The process, in recordings of several processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u64>,
-    /// The kernel's name for it, or what the recording says that it is for.
+    /// The kernel's name for the thread, or its role according to the recording.
     name: Option<&'s str>,
-    /// The kernel's state of it: running also where it ran while it was sampled, and sleeps again.
+    /// The kernel's state of the thread: also running if it ran while it was sampled and sleeps again now.
     kernel_state: Option<&'static str>,
     samples: u64,
     stacks: Vec<StackReport<'s>>,
@@ -257,7 +257,7 @@ struct StackReport<'s> {
     samples: u64,
     state: &'static str,
     managed: bool,
-    /// Leaf first.
+    /// The frames, leaf first.
     frames: Vec<FrameReport<'s>>,
 }
 

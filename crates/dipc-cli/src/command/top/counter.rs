@@ -17,8 +17,8 @@ pub(super) enum Counter {
     LockContentions,
 }
 
-/// A counter with the name that the runtime gives it, that of a line for people, that of JSON, the unit, and the number by which the
-/// runtime's value is multiplied.
+/// The counters: each with the runtime's name, the label in text lines, the JSON name, the unit, and the
+/// factor by which the runtime's value is multiplied.
 const COUNTERS: [(Counter, &str, &str, &str, &str, f64); 8] = [
     (Counter::Cpu, "cpu-usage", "cpu", "cpu_percent", "%", 1.0),
     (Counter::Heap, "gc-heap-size", "heap", "heap_bytes", "B", 1e6),
@@ -31,7 +31,7 @@ const COUNTERS: [(Counter, &str, &str, &str, &str, f64); 8] = [
 ];
 
 impl Counter {
-    /// The counter of a series; `None` of all others.
+    /// The counter of a series; `None` for any other series.
     pub(super) fn of(series: &Series) -> Option<Self> {
         if series.provider != "System.Runtime" {
             return None;

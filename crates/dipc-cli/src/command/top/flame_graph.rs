@@ -10,8 +10,8 @@ use crate::exit::Failure;
 use crate::render::destination::Destination;
 use crate::render::output_file::NameOrigin;
 
-/// Writes all samples since the session of the process began. Without a path it is a file of the current folder, which is named for the
-/// process.
+/// Writes all samples since the session of the process began. Without a path, the file is created in the
+/// current folder and named after the process.
 pub(super) fn write(history: &History, path: Option<&Path>, is_one_of_many: bool) -> Result<(), Failure> {
     let number =
         history.process.pid.map_or_else(|| history.process.number.to_string(), |pid| pid.to_string());

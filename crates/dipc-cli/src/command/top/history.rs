@@ -10,24 +10,24 @@ use crate::command::top::Process;
 use crate::command::top::interval::{Interval, Omissions, ThreadRow};
 use crate::command::top::session::Features;
 
-/// Stacks that the sum of all intervals tells apart.
+/// The largest number of distinct stacks in the sum of all intervals.
 const MOST_STACKS: u32 = 1 << 18;
-/// Threads, types and exceptions that are told apart in sums: those beyond it are counted together.
+/// The largest number of distinct threads, types and exceptions in sums: further ones are counted together.
 const MOST_ROWS: usize = 4096;
-/// Collections that are kept, the last ones.
+/// The number of most recent collections kept.
 const MOST_COLLECTIONS: usize = 500;
-/// The name of all that is beyond the limits.
+/// The name of the row for everything beyond the limits.
 const OTHERS: &str = "(others)";
 
-/// A process, and what is known of it.
+/// A process, and the data known about it.
 pub(super) struct History {
     pub(super) process: Process,
     pub(super) features: Features,
     pub(super) has_ended: bool,
-    /// The interval that is shown.
+    /// The interval shown.
     pub(super) latest: Option<Interval>,
     sum: ProfileSum,
-    /// The time of all intervals.
+    /// The total time of all intervals.
     pub(super) length: Duration,
     pub(super) threads: BTreeMap<u64, ThreadRow>,
     pub(super) types: BTreeMap<String, TypeSum>,
@@ -116,14 +116,14 @@ impl History {
         self.sum.profile()
     }
 
-    /// Returns the counts of what is missing in what is shown.
+    /// Returns the counts of what is missing from the data shown.
     pub(super) fn omissions(&self) -> Omissions {
         let frames = self.omissions.frames.saturating_add(self.sum.left_out());
         Omissions { frames, ..self.omissions }
     }
 }
 
-/// The key of a row: its name, or that of the others where there is no room.
+/// The key of a row: its name, or [`OTHERS`] if there is no room.
 fn key<R>(rows: &BTreeMap<String, R>, name: &str) -> String {
     let has_room = rows.len() < MOST_ROWS || rows.contains_key(name);
     if has_room { name } else { OTHERS }.to_owned()

@@ -1,4 +1,4 @@
-//! The events of an interval, summed up.
+//! A summary of the events of an interval.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ use crate::command::top::counter::Counter;
 use crate::inspect::counters::Clock;
 use crate::record::thread_times::LiveThreadTimes;
 
-/// Bytes of the stream that an interval is made of. Samples that come on top are left out.
+/// The most bytes of the stream that one interval uses. Further samples are left out.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
-/// Bytes of all that is known of code.
+/// The most bytes of data about code.
 const MOST_CODE: usize = 128 << 20;
-/// The longest wait for events that belong to an interval that is over by the clock.
+/// The longest wait for further events of an interval that is over by the clock.
 const SILENCE: Duration = Duration::from_millis(500);
-/// The threads that an interval tells apart.
+/// The largest number of distinct threads in an interval.
 const MOST_THREADS: usize = 4096;
 
 /// The activity of a process in an interval.
@@ -31,7 +31,7 @@ const MOST_THREADS: usize = 4096;
 pub(super) struct Interval {
     /// The local time of day of its end.
     pub(super) time: String,
-    /// Its end, from the session's start on.
+    /// Its end, since the session's start.
     pub(super) end: RelativeTime,
     pub(super) length: Duration,
     /// The samples of threads.
@@ -42,12 +42,12 @@ pub(super) struct Interval {
     pub(super) exceptions: ExceptionsReport,
     pub(super) counters: Vec<(Counter, f64)>,
     pub(super) omissions: Omissions,
-    /// The time of working threads in which they may as well have waited.
+    /// The part of the time of working threads in which they may actually have been waiting.
     pub(super) unverified: u64,
 }
 
 impl Interval {
-    /// Whether a hundredth of the time was spent in stacks with frames that have no name.
+    /// Whether at least a hundredth of the time was spent in stacks with unnamed frames.
     pub(super) fn lacks_names(&self) -> bool {
         let (profile, mut weight) = (&self.profile, 0u64);
         let Some(unnamed) = profile.frames.find("?!?") else { return false };
@@ -60,21 +60,22 @@ impl Interval {
     }
 }
 
-/// Counts of what an interval lacks.
+/// Counts of the data missing from an interval.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Omissions {
     /// Events that the runtime dropped, since the session began.
     pub(super) lost: u64,
-    /// Samples that were too many for an interval.
+    /// Samples beyond the limit of an interval.
     pub(super) samples: u64,
-    /// Frames of stacks, and events about code, that were too many to be kept.
+    /// Stack frames, and events about code, beyond the limits.
     pub(super) frames: u64,
     /// Frames without a name.
     pub(super) unnamed: u64,
 }
 
 impl Omissions {
-    /// Whether nothing was lost or left out. Helpers of the runtime have no names: they are no lack.
+    /// Whether nothing was lost or left out. Unnamed frames do not count: helpers of the runtime have no
+    /// names.
     pub(super) const fn is_none(&self) -> bool {
         self.lost == 0 && self.samples == 0 && self.frames == 0
     }
@@ -84,21 +85,21 @@ impl Omissions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ThreadRow {
     pub(super) id: u64,
-    /// Its role in the runtime; empty where nothing says so.
+    /// Its role in the runtime; empty if unknown.
     pub(super) role: String,
     pub(super) working: u64,
     pub(super) blocked: u64,
     pub(super) idle: u64,
-    /// The leaf of most of its time, as an index of the profile's frames.
+    /// The leaf frame in which it spent most of its time, as an index of the profile's frames.
     pub(super) leaf: Option<FrameId>,
 }
 
-/// The counters that the runtime itself has.
+/// The selection of the runtime's own counters.
 fn selection() -> Selection {
     Selection::parse(r"EventCounters\System.Runtime").unwrap_or_default()
 }
 
-/// Sums up the events of a session, an interval after the other.
+/// A builder that sums up the events of a session, one interval after the other.
 pub(super) struct IntervalBuilder {
     length: Duration,
     account: Option<LiveThreadTimes>,
@@ -120,7 +121,8 @@ pub(super) struct IntervalBuilder {
 }
 
 impl IntervalBuilder {
-    /// Begins with the first event; `account` is the kernel's of the process's threads.
+    /// Creates a builder whose first interval begins with the first event; `account` is the kernel's
+    /// accounting of the process's threads.
     pub(super) fn new(length: Duration, names: NameForm, account: Option<LiveThreadTimes>) -> Self {
         let options = Options::new(Metric::Wall)
             .with_tracks(false)
@@ -151,12 +153,12 @@ impl IntervalBuilder {
         }
     }
 
-    /// Adds an event that is about code of the process, from another session of its.
+    /// Adds an event about code of the process, from another session of the same process.
     pub(super) fn add_code(&mut self, event: &Event<'_>) {
         self.profile.code_mut().add(event);
     }
 
-    /// Sets what the stream's header says, once it has come.
+    /// Sets the information of the stream's header, once it has arrived.
     pub(super) fn set_info(&mut self, info: &TraceInfo) {
         self.info.get_or_insert_with(|| info.clone());
     }
@@ -166,12 +168,12 @@ impl IntervalBuilder {
         self.bytes = self.bytes.saturating_add(count as u64);
     }
 
-    /// Whether an event is of a later interval, so that the one at hand has ended.
+    /// Whether an event belongs to a later interval, so that the current one has ended.
     pub(super) fn is_over(&self, event: &Event<'_>) -> bool {
         self.start.is_some_and(|start| event.relative_time() >= after(start, self.length))
     }
 
-    /// Whether the interval has ended by the clock, and events of it are no longer to be expected.
+    /// Whether the interval has ended by the clock, and no more of its events are expected.
     pub(super) fn is_overdue(&self) -> bool {
         self.begun.elapsed() > self.length + SILENCE
     }
@@ -180,7 +182,7 @@ impl IntervalBuilder {
     pub(super) fn add(&mut self, event: &Event<'_>) {
         let time = event.relative_time().max(RelativeTime::START);
         let start = *self.start.get_or_insert(time);
-        // A gap is no interval.
+        // A gap is not an interval.
         if !self.has_events && time > after(start, self.length) {
             self.start = Some(time);
         }
@@ -212,8 +214,8 @@ impl IntervalBuilder {
         self.has_events
     }
 
-    /// Ends the interval, and begins the next one. An interval is longer than others where it waited for names, and where it `is_last` it ends
-    /// with its last event. Events that the runtime dropped are for the caller to count.
+    /// Ends the interval, and begins the next one. An interval that waited for names is longer than others,
+    /// and one that `is_last` ends with its last event. The caller counts events that the runtime dropped.
     pub(super) fn take(&mut self, is_last: bool) -> Interval {
         let start = self.start.unwrap_or(self.last);
         let end = if is_last { self.last } else { self.last.max(after(start, self.length)) };
@@ -223,10 +225,10 @@ impl IntervalBuilder {
         self.bytes = 0;
         self.has_events = false;
         if let (Some(account), Some(times)) = (&self.account, self.profile.kernel_times_mut()) {
-            // A machine with more to do than it can reads late.
+            // An overloaded machine reads late.
             account.add_until(self.info.as_ref().map(|info| info.ticks(end)), &[], times);
         }
-        // Events come in time order: then nothing stays open.
+        // This cannot fail: events come in time order, so nothing stays open.
         let taken = self.profile.take(self.info.as_ref()).ok();
         if let (Some(info), Some(times)) = (&self.info, self.profile.kernel_times_mut()) {
             times.forget_before(info.ticks(end));
@@ -261,7 +263,7 @@ fn after(start: RelativeTime, length: Duration) -> RelativeTime {
     RelativeTime::from_nanos(start.as_nanos().saturating_add(nanoseconds))
 }
 
-/// Sums up the time of each thread, those that worked most first.
+/// Sums up the time of each thread, in descending order of work.
 fn threads(profile: &Profile) -> Vec<ThreadRow> {
     let row = |thread: &Thread| ThreadRow {
         id: thread.id,

@@ -14,12 +14,12 @@ use crate::command::top::{Display, Process, TopArgs, TopFormat, flame_graph};
 use crate::exit::Failure;
 use crate::render::{output, units};
 
-/// Rows for people, and for programs.
+/// The default numbers of rows for people and for programs.
 const ROWS: usize = 10;
 const JSON_ROWS: usize = 100;
 /// The width of a column of numbers.
 const NUMBER: usize = 9;
-/// The columns of a name where output is no terminal.
+/// The columns for a name if the output is not a terminal.
 const NAME: usize = 120;
 
 /// Intervals as lines.
@@ -83,7 +83,7 @@ fn text(args: &TopArgs, history: &History) -> String {
     let rows = args.rows.unwrap_or(ROWS);
     for view in View::ALL {
         let choice = Choice { order: args.sort, filter: "", since_start: false };
-        // Single collections are many lines: their sum stands above.
+        // Individual collections would be many lines; their sum is printed above.
         if view != View::Collections {
             add_table(&mut text, &view::table(history, view, &[], choice), rows);
         }
@@ -113,24 +113,26 @@ fn add_table(text: &mut String, table: &ViewTable, rows: usize) {
 struct IntervalLine<'i> {
     pid: Option<u32>,
     name: Option<&'i str>,
-    /// From the session's start to the interval's end.
+    /// The time from the session's start to the interval's end.
     time_ns: i64,
     duration_ns: u64,
     samples: u64,
-    /// The time of threads that worked or were blocked, which the percentages of methods are of, and of those that waited for work.
+    /// The time of threads that worked or were blocked, to which the percentages of methods refer, and that
+    /// of threads that waited for work.
     total_ns: u64,
     blocked_ns: u64,
     idle_ns: u64,
-    /// The time of working threads in which they may as well have waited: the kernel's account of it is not to be had.
+    /// The part of the time of working threads in which they may actually have been waiting: the kernel's
+    /// accounting is not available for it.
     unverified_ns: u64,
     methods: Vec<MethodRow<'i>>,
     threads: Vec<ThreadRow<'i>>,
-    /// `null` where they were not asked for.
+    /// `null` if they were not requested.
     allocations: Option<Vec<TypeRow<'i>>>,
     collections: Collections,
     exceptions: Vec<ExceptionRow<'i>>,
     counters: BTreeMap<&'static str, f64>,
-    /// Since the session's start.
+    /// The events lost since the session's start.
     lost: u64,
     samples_left_out: u64,
     frames_left_out: u64,
@@ -155,7 +157,7 @@ struct ThreadRow<'i> {
     working_ns: u64,
     blocked_ns: u64,
     idle_ns: u64,
-    /// The method in which it was most of the time.
+    /// The method in which the thread was most of the time.
     frame: Option<&'i str>,
 }
 
@@ -170,7 +172,7 @@ struct TypeRow<'i> {
 #[derive(Debug, Serialize)]
 struct Collections {
     count: u64,
-    /// By generation.
+    /// The counts by generation.
     generations: [u64; 3],
     pause_ns: u64,
     longest_pause_ns: u64,
@@ -215,7 +217,7 @@ fn json(args: &TopArgs, history: &History) -> String {
         frames_left_out: omissions.frames,
         frames_without_name: omissions.unnamed,
     };
-    // Names and numbers are JSON in any case.
+    // Names and numbers always serialize.
     serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 

@@ -12,16 +12,16 @@ use crate::command::top::view::{self, Choice, View, ViewTable};
 use crate::command::top::{MethodOrder, Process};
 use crate::render::screen::LastMessage;
 
-/// The longest text that rows are filtered by.
+/// The longest filter text.
 const LONGEST_FILTER: usize = 200;
-/// The callers that are followed above each other.
+/// The largest depth of callers that are followed.
 const DEEPEST: usize = 256;
 
 /// The state of the screen.
 pub(super) struct Model {
     length: Duration,
     processes: Vec<History>,
-    /// The process that is shown, among these.
+    /// The index of the process shown.
     chosen: usize,
     pub(super) view: View,
     order: MethodOrder,
@@ -30,18 +30,18 @@ pub(super) struct Model {
     is_typing: bool,
     is_paused: bool,
     pub(super) shows_help: bool,
-    /// The method whose callers are shown, its caller whose callers are, and so on.
+    /// The method whose callers were opened first, then its caller whose callers were opened, and so on.
     path: Vec<PathMethod>,
-    /// The view that is shown.
+    /// The table shown.
     pub(super) table: ViewTable,
     pub(super) selected: usize,
     /// The first row that is shown.
     pub(super) first_row: usize,
-    /// The number of rows that the screen has for the table.
+    /// The number of table rows that fit on the screen.
     pub(super) page: usize,
     /// The last message, until a key is pressed.
     message: LastMessage,
-    /// Whether a flame graph is asked for.
+    /// Whether a flame graph was requested.
     wants_flame_graph: bool,
     has_changed: bool,
     is_done: bool,
@@ -54,7 +54,7 @@ struct PathMethod {
     method: String,
     /// The name as the table shows it.
     title: String,
-    /// The row that was chosen before.
+    /// The row that was chosen before the callers were shown.
     selected: usize,
 }
 
@@ -83,17 +83,17 @@ impl Model {
         }
     }
 
-    /// The session of a process runs.
+    /// Called when the session of a process runs.
     pub(super) fn begin(&mut self, process: &Process, features: Features) {
         self.processes.push(History::new(process, features));
-        // A program without samples has no methods.
+        // Without samples, there are no methods to show.
         if self.processes.len() == 1 && !features.samples {
             self.view = View::Collections;
         }
         self.has_changed = true;
     }
 
-    /// Takes in an interval; while the screen is paused it is only added to the sums.
+    /// Adds an interval; while the screen is paused, it is only added to the sums.
     pub(super) fn add(&mut self, number: usize, interval: Interval) {
         let Some(history) = self.processes.iter_mut().find(|history| history.process.number == number) else {
             return;
@@ -105,7 +105,7 @@ impl Model {
         }
     }
 
-    /// The session of a process has ended: what it showed stays.
+    /// Called when the session of a process has ended: its data stays on the screen.
     pub(super) fn end(&mut self, number: usize) {
         let ended = self.processes.iter_mut().filter(|history| history.process.number == number);
         ended.for_each(|history| history.has_ended = true);
@@ -122,7 +122,7 @@ impl Model {
         &self.processes
     }
 
-    /// Makes the table anew.
+    /// Rebuilds the table.
     fn refresh(&mut self) {
         let filter = self.filter.to_lowercase();
         let choice = Choice { order: self.order, filter: &filter, since_start: self.since_start };
@@ -158,7 +158,7 @@ impl Model {
         self.shown().map(view::summary).unwrap_or_default()
     }
 
-    /// The subject of the table: the views, or the method whose callers it has.
+    /// The subject of the table: the views, or the method whose callers it shows.
     pub(super) fn heading(&self) -> String {
         if self.view == View::Methods && !self.path.is_empty() {
             let names: Vec<_> = self.path.iter().rev().map(|it| it.title.as_str()).collect();
@@ -170,7 +170,7 @@ impl Model {
         format!(" {}", names.join(" "))
     }
 
-    /// The reason for an empty table.
+    /// The explanation of an empty table.
     pub(super) fn reason_for_nothing(&self) -> &'static str {
         match (self.shown(), self.view) {
             (Some(history), View::Methods | View::Threads) if !history.features.samples => {
@@ -205,7 +205,7 @@ impl Model {
         format!(" tab view  s sort  / filter  enter callers  w write  q quit  ? help   by {order}{filter}")
     }
 
-    /// Does what a key asks for.
+    /// Handles a key.
     pub(super) fn press(&mut self, key: KeyEvent) {
         if key.kind == KeyEventKind::Release {
             return;
@@ -293,28 +293,28 @@ impl Model {
         let method = chosen.and_then(|row| Some((row.method.clone()?, row.title())));
         if let Some((method, title)) = method.filter(|_| self.path.len() < DEEPEST) {
             self.path.push(PathMethod { method, title, selected: self.selected });
-            // The filter was for methods.
+            // The filter applied to the list of methods.
             self.filter.clear();
             self.selected = 0;
         }
     }
 
-    /// Shows the last of so many messages if it is a new one.
+    /// Shows the last message, given with the count of messages so far, if it is new.
     pub(super) fn set_message(&mut self, last: (usize, String)) {
         self.has_changed |= self.message.set(last);
     }
 
-    /// Whether a flame graph was asked for since this was last asked.
+    /// Whether a flame graph was requested since the last call.
     pub(super) const fn take_flame_graph_request(&mut self) -> bool {
         std::mem::replace(&mut self.wants_flame_graph, false)
     }
 
-    /// The screen's size has changed.
+    /// Requests a redraw: the screen's size has changed.
     pub(super) const fn redraw(&mut self) {
         self.has_changed = true;
     }
 
-    /// Whether something changed since this was last asked.
+    /// Whether something changed since the last call.
     pub(super) const fn take_changed(&mut self) -> bool {
         std::mem::replace(&mut self.has_changed, false)
     }

@@ -1,4 +1,4 @@
-//! The processes that are watched at once: a session and a thread each.
+//! The processes watched at once, with a session and a thread for each.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -13,11 +13,11 @@ use crate::interrupt::Interrupts;
 use crate::record::source::{Child, Source, SourceFinder};
 use crate::render::messages;
 
-/// The longest wait between two looks at keys, and at the other reasons to end.
+/// The longest wait between checks for keys and for the other reasons to end.
 const TICK: Duration = Duration::from_millis(50);
-/// Intervals that may wait to be shown; sessions wait beyond it.
+/// The number of intervals that may wait to be shown; beyond it, sessions wait.
 const WAITING: usize = 16;
-/// The largest number of processes that are watched at once.
+/// The largest number of processes watched at once.
 const MOST_PROCESSES: usize = 100;
 
 /// Shows the processes until the user, a limit or the end of the last process ends it.
@@ -31,7 +31,8 @@ pub(super) fn run(args: &TopArgs, display: &mut impl Display) -> Outcome {
     let mut watch =
         Watch { shared: &shared, processes: Vec::new(), running: 0, exit: Exit::Done, failure: None };
     let result = thread::scope(|scope| {
-        // Dropped before the scope waits for the sessions: one that waits to be heard ends then.
+        // The receiver is dropped before the scope waits for the sessions, which ends a session blocked in a
+        // send.
         let (sender, events) = mpsc::sync_channel(WAITING);
         let result = watch.run(scope, &mut finder, sources, display, &sender, &events);
         shared.end();
@@ -50,7 +51,7 @@ struct Watch<'w, 's> {
     shared: &'w Shared<'s>,
     processes: Vec<Process>,
     running: usize,
-    /// The first exit code that is not simply done.
+    /// The first exit code other than [`Exit::Done`].
     exit: Exit,
     /// The first session that failed.
     failure: Option<Failure>,
@@ -117,7 +118,7 @@ impl<'w> Watch<'w, '_> {
         let (shared, events) = (self.shared, events.clone());
         let session = move || {
             let result = session::watch(shared, &source, &process, &events);
-            // Nobody listens any more when the command has failed.
+            // After a failure of the command there is no receiver.
             let _ = events.send(SessionEvent::Ended(process.number, result));
         };
         match thread::Builder::new().spawn_scoped(scope, session) {
@@ -126,7 +127,7 @@ impl<'w> Watch<'w, '_> {
         }
     }
 
-    /// Takes note of the end of a session.
+    /// Records the end of a session.
     fn end(&mut self, number: usize, result: Result<session::SessionEnd, Failure>) -> Result<(), Failure> {
         self.running -= 1;
         let title = self.processes.get(number).map(Process::title).unwrap_or_default();

@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::render::messages;
 use crate::render::screen::{Screen, draw_box, first_row};
 
-/// Keys, and what they do.
+/// The keys and their actions.
 const HELP: &str = "\
  tab, 1 to 5  methods, threads, allocations, collections, exceptions
  up, down     choose a row          page up, page down, home, end too
@@ -39,9 +39,10 @@ const NUMBER: u16 = 9;
 /// The least width of names: columns of numbers give way, the last one first.
 const NARROWEST_NAME: u16 = 24;
 
-/// The activity of processes on a screen that is drawn again as intervals come, and as keys are pressed.
+/// The activity of processes on a screen that is redrawn as intervals arrive, and as keys are pressed.
 pub(super) struct TopScreen {
-    /// `None` until the session runs, so that its failure is read where the user typed the command.
+    /// `None` until the session runs, so that a failure to start it is printed where the user typed the
+    /// command.
     screen: Option<Screen>,
     model: Model,
     output: Option<PathBuf>,
@@ -96,7 +97,7 @@ impl Display for TopScreen {
         if self.model.take_flame_graph_request()
             && let Err(failure) = self.write_flame_graph()
         {
-            // What is watched is watched on.
+            // A failure here does not stop the watching.
             messages::warning(failure);
         }
         Ok(())
@@ -118,7 +119,7 @@ impl Display for TopScreen {
     }
 }
 
-/// Draws all of it.
+/// Draws the whole screen.
 fn draw(frame: &mut Frame<'_>, model: &mut Model) {
     let line = Constraint::Length(1);
     let [title, counters, sums, heading, table, keys] =
@@ -140,7 +141,7 @@ fn draw(frame: &mut Frame<'_>, model: &mut Model) {
 }
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
-    // One line is the head.
+    // One line is the heading.
     let page = usize::from(area.height.saturating_sub(1)).max(1);
     if model.table.rows.is_empty() {
         let reason = format!("\n {}", model.reason_for_nothing());
@@ -156,7 +157,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
         let numbers = numbers.take(columns).map(|number| Line::from(number).right_aligned());
         Row::new(numbers.chain([Line::from(name)]).collect::<Vec<_>>())
     };
-    // Only rows that are seen are made.
+    // Only visible rows are built.
     let rows = model.table.rows.iter().skip(first).take(page);
     let rows: Vec<_> = rows.map(|row| cells(&mut row.cells.iter().cloned(), row.name(name))).collect();
     let mut widths = vec![Constraint::Length(NUMBER); columns];

@@ -19,11 +19,12 @@ use crate::record::stream_stats;
 use crate::record::thread_times::LiveThreadTimes;
 use crate::render::messages;
 
-/// The longest time for which an event waits for older ones of other threads.
+/// The longest time that an event is held back for older ones of other threads.
 const MOST_DELAY: Duration = Duration::from_millis(200);
-/// The time between two rounds of the kernel's account of threads: shorter than events are delayed, so that an interval has all of its own.
+/// The time between two rounds of the kernel's thread accounting: shorter than the delay of events, so that
+/// an interval gets all of its own rounds.
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
-/// The longest time for which the first interval waits for the names of methods.
+/// The longest time that the first interval waits for the names of methods.
 const MOST_WAIT: Duration = Duration::from_secs(30);
 
 /// Keywords of the runtime: collections, modules, compiled and precompiled methods, exceptions.
@@ -46,7 +47,7 @@ pub(super) enum SessionEvent {
 /// The features of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
-    /// Samples of threads: NativeAOT has none.
+    /// Whether there are samples of threads: NativeAOT has none.
     pub(super) samples: bool,
     pub(super) allocations: bool,
 }
@@ -82,7 +83,7 @@ pub(super) fn watch(
         source.pid.filter(|_| has_sampler).and_then(|pid| LiveThreadTimes::start(Some(pid), ACCOUNT_PERIOD));
     let session = start_unless(&source.target, &config(args, has_sampler), || shared.is_over())?;
     let features = Features { samples: has_sampler, allocations: args.alloc };
-    // Nobody listens any more when the command has failed.
+    // After a failure of the command there is no receiver.
     let _ = events.send(SessionEvent::Begun(process.clone(), features));
     let names = has_sampler.then(|| live_names(&source.target, !args.alloc, is_starting));
     resume(&source.target);
@@ -131,7 +132,7 @@ fn config(args: &TopArgs, has_sampler: bool) -> SessionConfig {
 struct Stream<'s> {
     reader: LiveReader,
     builder: IntervalBuilder,
-    /// The names of methods that were there before; they go on to make the runtime tell of others.
+    /// The source of names of earlier methods, which also keeps the runtime reporting new ones.
     names: Option<LiveNames>,
     waits_for_names: bool,
     begun: Instant,
@@ -156,7 +157,7 @@ impl Stream<'_> {
         let mut ended = Vec::new();
         while let Some(event) = self.reader.next() {
             if !self.waits_for_names && self.builder.is_over(&event) {
-                // The reader is borrowed by its event: what it says of loss follows.
+                // The event borrows the reader, so the lost events are counted below.
                 ended.push(self.builder.take(false));
             }
             self.builder.add(&event);
@@ -186,7 +187,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Says what the session lacked.
+    /// Reports what the session lacked.
     fn report(self, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
         let events = self.reader.events();
         if events.loss().total() > 0 {
@@ -195,7 +196,7 @@ impl Stream<'_> {
         let inside =
             stream_stats::report_damage(events, self.reader.unreadable(), "what could be read was used");
         let is_unasked = end.is_unasked();
-        // The end of the process is no surprise here.
+        // Here, the end of the process is expected.
         let exit = if is_unasked { inside } else { end.report("the process was watched", "shown")? };
         Ok(SessionEnd { exit: exit.or(inside), is_unasked })
     }
@@ -227,7 +228,7 @@ impl Consumer for Stream<'_> {
 
     fn is_satisfied(&self) -> bool {
         let is_full = self.shared.args.count.is_some_and(|count| self.count >= count);
-        // Of a stream that cannot be read nothing more is to be had.
+        // An unreadable stream yields no more events.
         self.shared.is_over() || is_full || self.reader.unreadable().is_some()
     }
 

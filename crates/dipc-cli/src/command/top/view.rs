@@ -1,4 +1,4 @@
-//! The tables that are shown: methods and their callers, threads, allocated types, collections and exceptions.
+//! The tables on the screen: methods and their callers, threads, allocated types, collections and exceptions.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::{units, width};
 
-/// Rows that a table has: more than anybody scrolls through. Filters look at all.
+/// The most rows of a table: more than anybody scrolls through. Filters search all rows.
 const MOST_ROWS: usize = 1000;
-/// The columns of a text that are kept: wider than screens are.
+/// The largest number of columns kept of a text: more than any screen has.
 const WIDEST: usize = 500;
 
 /// The subject of a table.
@@ -41,7 +41,7 @@ impl View {
         }
     }
 
-    /// The one behind it, and behind the last the first.
+    /// Returns the next view; after the last, the first.
     pub(super) fn next(self) -> Self {
         let place = Self::ALL.iter().position(|view| *view == self).unwrap_or_default();
         Self::ALL.get(place + 1).copied().unwrap_or(Self::Methods)
@@ -63,7 +63,7 @@ pub(super) struct ViewTable {
 pub(super) struct ViewRow {
     pub(super) cells: Vec<String>,
     name: RowName,
-    /// The method, of methods and callers: its name as the runtime writes it.
+    /// The method, in rows of methods and callers: its name as the runtime writes it.
     pub(super) method: Option<String>,
 }
 
@@ -93,7 +93,7 @@ impl ViewRow {
         }
     }
 
-    /// The name in so many columns.
+    /// The name shortened to `room` columns.
     pub(super) fn name(&self, room: usize) -> String {
         match &self.name {
             RowName::Frame(name) => width::cut(&name.fit(room), room),
@@ -106,9 +106,9 @@ impl ViewRow {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choice<'c> {
     pub(super) order: MethodOrder,
-    /// In lower case.
+    /// The filter in lower case.
     pub(super) filter: &'c str,
-    /// Whether sums since the session began are shown, and not the last interval.
+    /// Whether to show sums since the session began instead of the last interval.
     pub(super) since_start: bool,
 }
 
@@ -118,7 +118,7 @@ impl Choice<'_> {
     }
 }
 
-/// Makes the table of a view. `path` are the methods whose callers are shown, by the runtime's names.
+/// Builds the table of a view. `path` holds the methods whose callers are shown, by the runtime's names.
 pub(super) fn table(history: &History, view: View, path: &[String], choice: Choice<'_>) -> ViewTable {
     let (profile, length) = match &history.latest {
         Some(interval) if !choice.since_start => (&interval.profile, interval.length),
@@ -134,7 +134,7 @@ pub(super) fn table(history: &History, view: View, path: &[String], choice: Choi
     }
 }
 
-/// The methods of a profile in order, without what stands for no code.
+/// The methods of a profile in order, without pseudo-frames that stand for no code.
 pub(super) fn methods(profile: &Profile, order: MethodOrder) -> Vec<TopRow> {
     let mut rows = top(profile);
     rows.retain(|row| !row.is_root && row.inclusive > 0);
@@ -242,7 +242,7 @@ fn collection_table(history: &History, choice: Choice<'_>) -> ViewTable {
         ];
         choice.matches(&name).then(|| ViewRow::of_text(cells, &name))
     };
-    // A list of single collections has no sum: the last ones are shown in any case.
+    // A list of individual collections has no sums, so the most recent ones are always shown.
     let rows = history.collections.iter().filter_map(row).collect();
     ViewTable {
         head: vec!["NUMBER", "GEN", "PAUSED", "BEFORE", "AFTER", "PROMOTED"],
@@ -275,7 +275,7 @@ fn time(nanoseconds: u64) -> String {
     units::time(Duration::from_nanos(nanoseconds))
 }
 
-/// A number a second.
+/// Formats a number per second.
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
 fn rate(number: u64, length: Duration, unit: &str) -> String {
     let seconds = length.as_secs_f64();

@@ -24,7 +24,8 @@ use crate::record::source::SourceSelector;
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
-    /// Path of the recording; '-' is standard output [default: APPNAME_PID_yyyyMMdd_HHmmss.nettrace, with _2 and so on where that exists]
+    /// Path of the recording; '-' is standard output [default: APPNAME_PID_yyyyMMdd_HHmmss.nettrace, with _2
+    /// and so on where that exists]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
@@ -43,37 +44,44 @@ pub(crate) struct TraceArgs {
     pub(crate) rundown: Option<bool>,
     /// Do without the names of methods for the case that the process dies
     ///
-    /// Runtimes list their methods at the end of a recording. So that one that ends with its process (kill -9, a crash) has names all
-    /// the same, a second session has them listed as soon as the first one runs, into NAME.names.nettrace beside NAME.nettrace. The
-    /// file is removed when the recording ends as it should; else it stays, and the commands that read the recording use it. For a
-    /// recording with the keyword jit, as the default one, a third session makes the runtime tell of each method that it compiles from
-    /// then on; other recordings lack the names of those. Precompiled methods that first run later have none. Nothing is added to what
-    /// the recording asks for.
+    /// Runtimes list their methods at the end of a recording. So that one that ends with its process (kill
+    /// -9, a crash) has names all the same, a second session has them listed as soon as the first one runs,
+    /// into NAME.names.nettrace beside NAME.nettrace. The file is removed when the recording ends as it
+    /// should; else it stays, and the commands that read the recording use it. For a recording with the
+    /// keyword jit, as the default one, a third session makes the runtime tell of each method that it
+    /// compiles from then on; other recordings lack the names of those. Precompiled methods that first run
+    /// later have none. Nothing is added to what the recording asks for.
     ///
-    /// The list cost a small program of .NET 9 20 ms of processor time and 0.3 MB, and a server of .NET 10 with 10,000 methods 140 ms and
-    /// 4.6 MB. There is none with -o -, with --rundown false, with profiles that need no names and for NativeAOT. Of a program that
-    /// is started suspended it is taken after 3 seconds.
+    /// The list cost a small program of .NET 9 20 ms of processor time and 0.3 MB, and a server of .NET 10
+    /// with 10,000 methods 140 ms and 4.6 MB. There is none with -o -, with --rundown false, with profiles
+    /// that need no names and for NativeAOT. Of a program that is started suspended it is taken after 3
+    /// seconds.
     #[arg(long)]
     pub(crate) no_names: bool,
-    /// Do without the kernel's account of threads beside the recording (OUTPUT.threads.nettrace), by which commands tell running threads from waiting ones
+    /// Do without the kernel's account of threads beside the recording (OUTPUT.threads.nettrace), by which
+    /// commands tell running threads from waiting ones
     ///
-    /// Samples do not tell whether a thread ran. On Linux the processor time of each thread is read at the start, at the end and once a
-    /// second, and kept in a recording of its own: OUTPUT.nettrace is what the runtime sent. Without it lock waits on .NET 8 and 9, and waits
-    /// that were compiled into their callers, may count as work. There is none with -o -, with --keep and --rotate, without samples of
-    /// threads, and of processes whose threads this one may not see.
+    /// Samples do not tell whether a thread ran. On Linux the processor time of each thread is read at the
+    /// start, at the end and once a second, and kept in a recording of its own: OUTPUT.nettrace is what the
+    /// runtime sent. Without it lock waits on .NET 8 and 9, and waits that were compiled into their callers,
+    /// may count as work. There is none with -o -, with --keep and --rotate, without samples of threads, and
+    /// of processes whose threads this one may not see.
     #[arg(long)]
     pub(crate) no_thread_times: bool,
     /// Whether a runtime that waits at its start is let go once the session runs
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) resume_runtime: bool,
-    /// Have the kernel sample running threads, too, with native and kernel frames, instead of the runtime's sampler [Linux]
+    /// Have the kernel sample running threads, too, with native and kernel frames, instead of the runtime's
+    /// sampler [Linux]
     ///
-    /// Samples say where a thread ran, not where it waited, and stop nobody: 1000 for each second that a thread runs cost it 2 %, 100 next
-    /// to nothing. They become part of the recording, which is one of V6 then; dipc report FILE topN --by cpu and PerfView show them. Programs
-    /// without .NET are sampled as well.
+    /// Samples say where a thread ran, not where it waited, and stop nobody: 1000 for each second that a
+    /// thread runs cost it 2 %, 100 next to nothing. They become part of the recording, which is one of V6
+    /// then; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as
+    /// well.
     #[arg(long, conflicts_with = "files")]
     pub(crate) cpu: bool,
-    /// Have the kernel record the times that threads are off the processors, with the stack that they left with [Linux]
+    /// Have the kernel record the times that threads are off the processors, with the stack that they left
+    /// with [Linux]
     #[arg(long, conflicts_with = "files")]
     pub(crate) off_cpu: bool,
     /// Samples of a thread for each second that it runs
@@ -83,7 +91,8 @@ pub(crate) struct TraceArgs {
     pub(crate) stopping: StoppingArgs,
     #[command(flatten)]
     pub(crate) flight: FlightArgs,
-    /// Record every other .NET process, too, that connects to the port or that the program starts, a file each
+    /// Record every other .NET process, too, that connects to the port or that the program starts, a file
+    /// each
     #[arg(long)]
     pub(crate) follow: bool,
     /// Let the program that is started use this terminal; Ctrl-C then reaches it too
@@ -103,7 +112,7 @@ pub(crate) struct TraceArgs {
 }
 
 impl TraceArgs {
-    /// The samples that the kernel is asked for.
+    /// The samples to request from the kernel.
     pub(crate) fn kernel_samples(&self) -> Option<SampleSettings> {
         let frequency = if self.cpu { self.frequency } else { 0 };
         (self.cpu || self.off_cpu).then_some(SampleSettings { frequency, off_cpu: self.off_cpu })
@@ -115,7 +124,7 @@ impl TraceArgs {
     }
 }
 
-/// The policy when the runtime's buffer is full.
+/// The policy for a full buffer of the runtime.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Buffering {
     /// Events are dropped, and counted

@@ -1,4 +1,4 @@
-//! Times of samples, in the forms that files have.
+//! Times of samples, in the forms used in files.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
@@ -8,13 +8,13 @@ use nettrace_export::events::system_time;
 /// The calendar times of a recording.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
-    /// The Unix epoch where the recording's header names no calendar time.
+    /// The start; the Unix epoch if the recording's header has no calendar time.
     start: Timestamp,
     zone: TimeZone,
 }
 
 impl Clock {
-    /// The clock of a recording, which shows the local time.
+    /// The clock of a recording, which shows local time.
     pub(crate) fn of(info: Option<&TraceInfo>) -> Self {
         let start = info.and_then(|info| system_time(info.start));
         Self { start: start.unwrap_or_default(), zone: TimeZone::system() }
@@ -29,17 +29,17 @@ impl Clock {
         self.at(time).to_zoned(self.zone.clone())
     }
 
-    /// The local time as dotnet-counters' CSV files have it: `11/21/2026 09:18:46`.
+    /// The local time as in dotnet-counters' CSV files: `11/21/2026 09:18:46`.
     pub(crate) fn csv(&self, time: RelativeTime) -> String {
         self.zoned(time).strftime("%m/%d/%Y %H:%M:%S").to_string()
     }
 
-    /// The local time as dotnet-counters' JSON files have it: `2026-11-21T09:19:38.0563735+00:00`.
+    /// The local time as in dotnet-counters' JSON files: `2026-11-21T09:19:38.0563735+00:00`.
     pub(crate) fn json(&self, time: RelativeTime) -> String {
         self.zoned(time).strftime("%Y-%m-%dT%H:%M:%S.%7f%:z").to_string()
     }
 
-    /// RFC 3339, UTC.
+    /// The time in RFC 3339, UTC.
     pub(crate) fn rfc3339(&self, time: RelativeTime) -> String {
         self.at(time).to_string()
     }

@@ -40,10 +40,10 @@ impl CounterFormat {
 #[derive(Debug, Clone)]
 pub(crate) struct CounterOrigin {
     pub(crate) clock: Clock,
-    /// The name of the process, where it is known.
+    /// The name of the process, if it is known.
     pub(crate) process: Option<String>,
     pub(crate) pid: Option<u32>,
-    /// The interval that was asked for.
+    /// The requested interval.
     pub(crate) interval: Duration,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct CounterFile<W: Write> {
 }
 
 impl<W: Write> CounterFile<W> {
-    /// Writes what the file begins with.
+    /// Writes the beginning of the file.
     pub(crate) fn begin(mut out: W, format: CounterFormat, origin: &CounterOrigin) -> io::Result<Self> {
         match format {
             CounterFormat::Csv => out.write_all(CSV_HEAD.as_bytes())?,
@@ -71,7 +71,7 @@ impl<W: Write> CounterFile<W> {
         Ok(Self { out, format, count: 0 })
     }
 
-    /// Writes a sample: a row, of a histogram one for each quantile, or of a missing value none.
+    /// Writes a sample: one row, one for each quantile of a histogram, or none for a missing value.
     pub(crate) fn write(&mut self, sample: &Sample<'_>, origin: &CounterOrigin) -> io::Result<()> {
         if self.format == CounterFormat::Jsonl {
             let line = serde_json::to_string(&Line::new(sample, origin))?;
@@ -90,12 +90,12 @@ impl<W: Write> CounterFile<W> {
         Ok(())
     }
 
-    /// Hands what was written on to whoever reads it.
+    /// Flushes what was written, for its readers.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 
-    /// Writes what the file ends with.
+    /// Writes the end of the file.
     pub(crate) fn end(mut self) -> io::Result<W> {
         if self.format == CounterFormat::Json {
             write_json_end(&mut self.out)?;

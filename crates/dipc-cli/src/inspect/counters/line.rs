@@ -12,7 +12,7 @@ use crate::render::units;
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'s> {
     time: String,
-    /// Since the recording's start.
+    /// The time since the recording's start.
     time_ns: i64,
     pid: Option<u64>,
     process: Option<&'s str>,
@@ -28,11 +28,11 @@ pub(super) struct Line<'s> {
     instrument_id: Option<i32>,
     /// The time that the value covers.
     interval_ns: Option<u64>,
-    /// Of means the mean, of gauges and up-down counters the value, of counters the total.
+    /// The mean of means, the value of gauges and up-down counters, and the total of counters.
     value: Option<f64>,
-    /// By how much it grew in the interval.
+    /// The increase in the interval.
     increment: Option<f64>,
-    /// The same a second.
+    /// The increase per second.
     rate: Option<f64>,
     count: Option<i64>,
     sum: Option<f64>,
@@ -42,7 +42,7 @@ pub(super) struct Line<'s> {
     p50: Option<f64>,
     p95: Option<f64>,
     p99: Option<f64>,
-    /// Of histograms with buckets of exponential width.
+    /// The scale, for histograms with exponential buckets.
     scale: Option<i32>,
     zero_count: Option<i64>,
     offset: Option<i64>,

@@ -18,12 +18,12 @@ struct SeriesSummary {
     shown: Vec<Shown>,
 }
 
-/// One number of a series that is shown, over time.
+/// The values over time of one number of a series.
 #[derive(Debug)]
 struct Shown {
     aspect: Aspect,
     count: u64,
-    /// The number of those that are numbers: the runtime has NaN where it measured nothing.
+    /// The count of values that are numbers: the runtime sends NaN if it measured nothing.
     measured: u64,
     sum: f64,
     min: f64,
@@ -34,7 +34,8 @@ struct Shown {
 impl Summary {
     pub(crate) fn add(&mut self, sample: &Sample<'_>) {
         let index = sample.id.0 as usize;
-        // Series come in the order of their numbers; one whose first value waited may come later.
+        // Series arrive in the order of their numbers, except that one whose first value was held back may
+        // arrive later.
         while self.rows.len() <= index {
             self.rows.push(SeriesSummary { series: sample.series.clone(), shown: Vec::new() });
         }
@@ -50,7 +51,7 @@ impl Summary {
         }
     }
 
-    /// The table, a group for each provider.
+    /// The table, with a group for each provider.
     pub(crate) fn table(mut self) -> String {
         use Align::{Left, Right};
         self.rows.retain(|row| !row.shown.is_empty());
@@ -110,12 +111,12 @@ impl Shown {
             self.measured += 1;
             self.sum += number;
         }
-        // The other one of a number and NaN.
+        // Of a number and NaN, `min` and `max` return the number.
         self.min = self.min.min(number);
         self.max = self.max.max(number);
     }
 
-    /// The mean of what was measured; NaN where nothing was.
+    /// The mean of the measured values; NaN if there are none.
     #[allow(clippy::cast_precision_loss, reason = "a mean for people")]
     fn mean(&self) -> f64 {
         self.sum / self.measured as f64

@@ -1,4 +1,4 @@
-//! Lines of events on their way out.
+//! Lines of events, and their output.
 
 use std::io::Write as _;
 
@@ -11,11 +11,11 @@ use crate::exit::{Exit, Failure};
 use crate::render::destination::Destination;
 use crate::render::{output, table};
 
-/// Makes lines of events.
+/// A formatter of events into lines.
 pub(super) enum Formatter<'s> {
     Table(TableLines<'s>),
     Jsonl(JsonLines<'s>),
-    /// An array: each object behind a comma.
+    /// An array: each object follows a comma.
     Json(JsonLines<'s>),
 }
 
@@ -23,23 +23,23 @@ pub(super) enum Formatter<'s> {
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     text: Vec<u8>,
-    /// Bytes that the events take in the recording, at least: they bound what is written.
+    /// The least number of bytes that the events take in the recording, which bounds the output.
     recorded: u64,
 }
 
-/// Writes lines, within the bounds.
+/// A writer of lines, within the bounds.
 pub(super) struct Writer<'o> {
     out: &'o mut Destination,
     format: ListFormat,
-    /// Whether there is a line.
+    /// Whether any line was written.
     any: bool,
     written: u64,
     recorded: u64,
 }
 
-/// Bytes that an event takes besides its payload, at least.
+/// The least bytes that an event takes besides its payload.
 const SHORTEST_HEADER: u64 = 8;
-/// Bytes that are collected before they are written.
+/// The bytes collected before they are written.
 const BUFFER: usize = 256 << 10;
 
 impl<'s> Formatter<'s> {
@@ -74,7 +74,7 @@ impl<'s> Formatter<'s> {
 }
 
 impl Lines {
-    /// Whether they should be written before others are added.
+    /// Whether the lines should be written before more are added.
     pub(super) const fn is_full(&self) -> bool {
         self.text.len() >= BUFFER
     }
@@ -102,7 +102,8 @@ impl<'o> Writer<'o> {
         self.out.write_all(text).map_err(|error| self.out.failed(&error))
     }
 
-    /// Writes lines, and clears them: a stack, or a name, is written once in a recording and may be meant by every event.
+    /// Writes lines, and clears them. Bounds the output: a recording contains a stack or a name once, but
+    /// every event may refer to it.
     pub(super) fn write(&mut self, lines: &mut Lines) -> Result<(), Failure> {
         if lines.text.is_empty() {
             return Ok(());
@@ -117,7 +118,7 @@ impl<'o> Writer<'o> {
         if self.written > limit { Err(too_large(limit)) } else { Ok(()) }
     }
 
-    /// Has everything written, for readers that wait for it.
+    /// Flushes the output, for readers that wait for it.
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
         self.out.flush().map_err(|error| self.out.failed(&error))
     }

@@ -1,4 +1,4 @@
-//! The reading of a recording for a list of its events.
+//! Reading a recording for a list of its events.
 
 use nettrace::{Error, Event, Events, Source, TimeOrder};
 
@@ -7,20 +7,20 @@ use crate::exit::{Failure, Outcome};
 use crate::inspect::filter::Filter;
 use crate::inspect::recording::Origin;
 
-/// The events of a part of a recording in time order, about.
+/// The approximate number of events in a part of a recording in time order.
 const PART: usize = 1024;
 
 /// A source of events in time or file order.
 pub(super) trait Ordered {
     type Source: Source;
-    /// Whether no event is older than the one before.
+    /// Whether no event is older than its predecessor.
     const IN_TIME_ORDER: bool;
 
     /// Calls `each` with the events of the next part. Returns their number; `None` at the end.
     fn read_part(&mut self, each: impl FnMut(Event<'_>)) -> Result<Option<u64>, Error>;
-    /// Passes the next part.
+    /// Skips the next part.
     fn pass_part(&mut self) -> Result<Option<u64>, Error>;
-    /// The memory that events take which are held, in bytes.
+    /// The memory of held-back events, in bytes.
     fn held_bytes(&self) -> u64;
     fn reader(&self) -> &Events<Self::Source>;
 }
@@ -67,7 +67,7 @@ impl<S: Source> Ordered for TimeOrder<S> {
     }
 }
 
-/// A reader of a recording that makes lines of its events.
+/// A reader of a recording that formats its events as lines.
 pub(super) struct Reading<'s, O> {
     pub(super) events: O,
     pub(super) origin: Origin,
@@ -82,22 +82,22 @@ pub(super) struct Reading<'s, O> {
 #[derive(Debug)]
 pub(super) enum State {
     Reading,
-    /// No other event will be shown.
+    /// No more events will be shown.
     Over,
-    /// No other event is wanted, or can be written.
+    /// No more events are wanted, or can be written.
     Stopped,
     /// The bytes that follow cannot be read.
     Failed(Error),
 }
 
 impl<O: Ordered> Reading<'_, O> {
-    /// Whether there may be further events.
+    /// Whether there may be more events.
     pub(super) const fn goes_on(&self) -> bool {
         matches!(self.state, State::Reading)
     }
 
-    /// Makes lines of the events of a part; `write` is called with those that are full, and returns whether others are wanted. Returns the
-    /// number of events in the part.
+    /// Formats the events of a part as lines. `write` is called with full batches, and returns whether more
+    /// are wanted. Returns the number of events in the part.
     pub(super) fn read_part(&mut self, lines: &mut Lines, mut write: impl FnMut(&mut Lines) -> bool) -> u64 {
         let Self { events, filter, formatter, left, state, .. } = self;
         let outcome = events.read_part(|event| {
@@ -120,7 +120,7 @@ impl<O: Ordered> Reading<'_, O> {
         self.note(outcome)
     }
 
-    /// Passes a part without lines of its events. Returns their number.
+    /// Skips a part without formatting its events. Returns their number.
     pub(super) fn pass_part(&mut self) -> u64 {
         let outcome = self.events.pass_part();
         self.note(outcome)
@@ -152,13 +152,13 @@ impl<O: Ordered> Reading<'_, O> {
         writer.write(&mut lines)
     }
 
-    /// Warns of what is not as it should be. Returns the exit code for it.
+    /// Warns of losses and damage. Returns the exit code for them.
     pub(super) fn finish(mut self) -> Outcome {
         let reader = self.events.reader();
         match &self.state {
             State::Failed(error) => return Err(self.origin.failed(error)),
             State::Over => self.filter.warn_of_misses(reader),
-            // What was not read cannot be judged, but what is known to be damaged so far is.
+            // The part not read cannot be judged, but damage found so far is reported.
             State::Reading | State::Stopped => {}
         }
         Ok(self.origin.report_damage(reader))

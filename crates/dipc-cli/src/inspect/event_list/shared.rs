@@ -1,7 +1,8 @@
-//! The events of one recording, shared by several readers that take turns.
+//! Formatting of one recording by several readers that take turns.
 //!
-//! Each reads all of the recording on a thread of its own and brings its events into order, which costs a tenth of making lines of them. It
-//! makes lines of the events of its own turns, and passes the others. The lines are written turn by turn, by the readers themselves.
+//! Each reads the whole recording on a thread of its own and brings its events into order, which costs a
+//! tenth of formatting them. It formats the events of its own turns, and skips the others. The readers
+//! themselves write the lines, turn by turn.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -13,46 +14,49 @@ use super::reading::{Ordered, Reading};
 use crate::exit::Failure;
 use crate::processors::no_thread;
 
-/// The most readers: with each of them more is done several times.
+/// The most readers: each one adds work that is done several times.
 pub(super) const MOST_READERS: usize = 8;
-/// The events of a turn, at least: enough that turns cost nothing, few enough that the lines of a turn can wait for those before.
+/// The least number of events in a turn: enough that turns cost little, few enough that the lines of a turn
+/// can be held until those before are written.
 const TURN: u64 = 1024;
-/// Messages of a reader that wait to be written.
+/// The number of a reader's messages that may wait to be written.
 const WAITING: usize = 32;
-/// The memory in bytes that a reader may hold beside others: more than recordings of runtimes take. A recording in which nothing says which
-/// events are the oldest is held as a whole, and by one reader.
+/// The memory in bytes that a reader may hold while others run: more than recordings of runtimes take. A
+/// recording that does not reveal which events are the oldest is held as a whole, and by a single reader.
 const MOST_HELD: u64 = 32 << 20;
 
-/// A piece of what a reader has made.
+/// A piece of a reader's output.
 enum Message {
     /// Lines of the current turn.
     Lines(Lines),
-    /// The next turn is another reader's, or all that follow are the first one's.
+    /// The next turn is another reader's, or, if `is_last`, all further turns are the first reader's.
     EndOfTurn { is_last: bool },
-    /// No other event follows.
+    /// No more events follow.
     End,
 }
 
-/// The one place where readers leave what they have made. Whoever leaves something that is to be written next writes it, and what waits
-/// behind it, while the others go on: a thread that only writes would take a processor from them.
+/// The place where readers deposit their output. The reader that deposits the piece due next writes it, and
+/// the pieces that wait after it, while the others continue: a thread only for writing would take a processor
+/// from them.
 struct Desk<'w, 'o> {
     state: Mutex<State<'w, 'o>>,
-    /// Notified when a reader may go on that waits.
+    /// Notified when a waiting reader may continue.
     has_room: Condvar,
 }
 
 struct State<'w, 'o> {
     /// The writer; `None` while a reader writes.
     writer: Option<&'w mut Writer<'o>>,
-    /// The messages of each reader that wait to be written.
+    /// The pending messages of each reader.
     waiting: Vec<VecDeque<Message>>,
-    /// Empty lines.
+    /// Empty buffers of lines, for reuse.
     spare: Vec<Lines>,
-    /// The number of the turn that is written.
+    /// The number of the turn being written.
     turn: usize,
-    /// The number of readers that take turns.
+    /// The number of readers taking turns.
     count: usize,
-    /// The number of the reader that came to the end of the events first, or why no more is written.
+    /// The number of the reader that reached the end of the events first, or the failure that stopped the
+    /// writing.
     outcome: Option<Result<usize, Failure>>,
 }
 
@@ -64,11 +68,11 @@ impl<'w, 'o> Desk<'w, 'o> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<'w, 'o>> {
-        // Only a write can panic, and that is outside of the lock.
+        // Only a write can panic, and writes happen outside the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a message of a reader, and writes what can be written. Returns whether others are wanted.
+    /// Deposits a message of a reader, and writes the messages that are due. Returns whether more are wanted.
     fn leave(&self, number: usize, message: Message) -> bool {
         let mut state = self.state();
         while state.outcome.is_none() && state.waiting[number].len() >= WAITING {
@@ -81,25 +85,25 @@ impl<'w, 'o> Desk<'w, 'o> {
         self.write(state).outcome.is_none()
     }
 
-    /// Leaves lines, and takes empty ones. Returns whether others are wanted.
+    /// Deposits lines, and takes an empty buffer. Returns whether more are wanted.
     fn leave_lines(&self, number: usize, lines: &mut Lines) -> bool {
         let empty = self.state().spare.pop().unwrap_or_default();
         self.leave(number, Message::Lines(std::mem::replace(lines, empty)))
     }
 
-    /// Has nothing else written.
+    /// Stops all writing.
     fn stop(&self, outcome: Result<usize, Failure>) {
         self.state().outcome.get_or_insert(outcome);
         self.has_room.notify_all();
     }
 
-    /// Returns the number of the reader that came to the end first.
+    /// Returns the number of the reader that reached the end first.
     fn outcome(self) -> Result<usize, Failure> {
-        // The first one makes all turns that the others leave.
+        // The default is the first reader, which takes all turns that the others leave.
         self.state.into_inner().unwrap_or_else(PoisonError::into_inner).outcome.unwrap_or(Ok(0))
     }
 
-    /// Writes what waits, turn by turn, unless another reader does.
+    /// Writes the pending messages, turn by turn, unless another reader is doing so.
     fn write<'s>(&'s self, mut state: MutexGuard<'s, State<'w, 'o>>) -> MutexGuard<'s, State<'w, 'o>> {
         let Some(writer) = state.writer.take() else {
             return state;
@@ -116,7 +120,7 @@ impl<'w, 'o> Desk<'w, 'o> {
                     state = self.state();
                     state.spare.push(lines);
                     if let Err(failure) = written {
-                        // Another reader may have stopped all while this one wrote.
+                        // Another reader may have stopped the writing meanwhile.
                         state.outcome.get_or_insert(Err(failure));
                     }
                 }
@@ -135,7 +139,7 @@ impl<'w, 'o> Desk<'w, 'o> {
     }
 }
 
-/// Stops the others where a reader panics: they would wait for its turn.
+/// A guard that stops the other readers if one panics: they would wait for its turn.
 struct StopOnPanic<'a, 'w, 'o> {
     desk: &'a Desk<'w, 'o>,
     number: usize,
@@ -149,7 +153,8 @@ impl Drop for StopOnPanic<'_, '_, '_> {
     }
 }
 
-/// Writes the lines of all events. Returns the reader that came to the end of them first, with what the others have seen.
+/// Writes the lines of all events. Returns the reader that reached the end first, merged with what the others
+/// have seen.
 pub(super) fn read<'s, O: Ordered + Send>(
     readings: Vec<Reading<'s, O>>,
     writer: &mut Writer<'_>,
@@ -199,11 +204,11 @@ impl<O: Ordered> Reading<'_, O> {
                 return;
             }
             if !self.goes_on() {
-                // Of those to come nobody asks.
+                // No reader needs the remaining turns.
                 let _ = desk.leave(number, Message::End);
                 return;
             }
-            // All readers find the same, at the same place.
+            // All readers reach the same decision at the same event.
             is_shared &= self.events.held_bytes() <= MOST_HELD;
             if is_own && !desk.leave(number, Message::EndOfTurn { is_last: !is_shared })
                 || !is_shared && number != 0

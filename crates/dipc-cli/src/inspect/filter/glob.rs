@@ -1,6 +1,6 @@
-//! Names as filters take them: whole, or with `*` for any text.
+//! Names in filters: complete, or with `*` for any text.
 
-/// A name, or a pattern of names, in any case.
+/// A name, or a pattern of names; case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
     text: String,
@@ -22,14 +22,14 @@ impl Glob {
         self.text.contains('*')
     }
 
-    /// Whether it matches all of the name. The time it takes is bounded by the product of both lengths.
+    /// Whether it matches the whole name. Takes at most time proportional to the product of both lengths.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let Some((start, rest)) = self.lower.split_once('*') else { return name == self.lower };
         let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));
         let inner = name.strip_prefix(start).and_then(|name| name.strip_suffix(end));
         let Some(mut inner) = inner else { return false };
-        // Each part at its first place leaves most for the others.
+        // Matching each part at its first occurrence leaves the most for the others.
         for part in middle.split('*') {
             let Some((_, after)) = inner.split_once(part) else { return false };
             inner = after;

@@ -1,4 +1,5 @@
-//! The events of a recording by everything that filters go by, for filters that match nothing.
+//! An inventory of a recording's events by all the properties that filters use, to explain filters that match
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -10,27 +11,27 @@ use super::{Criteria, EventMatch, is_name};
 use crate::duration;
 use crate::render::{messages, units};
 
-/// Different threads, processes and names that are counted.
+/// The most distinct threads, processes and names that are counted.
 const MOST_COUNTED: usize = 100_000;
-/// Names that are proposed.
+/// The most names that are suggested.
 const PROPOSED: usize = 5;
-/// The least similarity, of 1, at which one name is suggested for another.
+/// The least similarity, out of 1, at which one name is suggested for another.
 const ALIKE: f64 = 0.8;
 
 /// The providers and events read in a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Inventory {
-    /// Events by the index of their metadata.
+    /// The number of events, by metadata index.
     kinds: Vec<u64>,
     threads: BTreeMap<u64, u64>,
     processes: BTreeMap<u64, u64>,
     /// The times of the first and of the last event.
     span: Option<(RelativeTime, RelativeTime)>,
-    /// Events with names of their own: by the index of their metadata and the name.
+    /// The number of events with names of their own, by metadata index and name.
     own_names: BTreeMap<(usize, String), u64>,
 }
 
-/// A value of a filter that nothing matches.
+/// A filter value that nothing matches.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Miss {
     pub(crate) warning: String,
@@ -81,7 +82,7 @@ impl Inventory {
         }
     }
 
-    /// Adds the times of events that were left out unread.
+    /// Adds the times of events that were skipped unread.
     pub(crate) fn add_times(&mut self, from: RelativeTime, to: RelativeTime) {
         let (first, last) = self.span.unwrap_or((from, to));
         self.span = Some((first.min(from), last.max(to)));
@@ -197,7 +198,7 @@ fn add_all<K: Ord>(counts: &mut BTreeMap<K, u64>, others: BTreeMap<K, u64>) {
     }
 }
 
-/// The names that are most similar to the requested one, or else the most frequent.
+/// The names most similar to the requested one, or else the most frequent.
 fn proposal(wanted: &str, names: &BTreeMap<String, u64>) -> Option<String> {
     let wanted = wanted.replace('*', "").to_lowercase();
     let likeness = |name: &str| {

@@ -9,15 +9,16 @@ use uuid::Uuid;
 
 use crate::render::messages;
 
-/// Bytes of a file that is looked at. Large programs have PDBs of some ten megabytes.
+/// The largest file that is read, in bytes. Large programs have PDBs of some ten megabytes.
 const LARGEST: usize = 256 << 20;
-/// Bytes of all PDBs together that are kept.
+/// The most bytes kept of all PDBs together.
 const MOST: usize = 1 << 30;
-/// Files that are looked for, found or not, and bytes that are read of those found: a recording may name any number of modules.
-/// A program of a thousand modules has some seven thousand places where PDBs might be, and a few hundred megabytes there.
+/// The files searched for, found or not, and the bytes read of those found: a recording may name any number
+/// of modules. A program of a thousand modules has some seven thousand places where PDBs might be, and a few
+/// hundred megabytes of them.
 const BUDGET: Budget = Budget { files: 50_000, bytes: 8 << 30, unpacked: MOST as u64 };
 
-/// Looks for PDBs.
+/// A search for PDBs.
 #[derive(Debug)]
 pub(super) struct Search {
     folders: Vec<PathBuf>,
@@ -31,11 +32,11 @@ pub(super) struct Search {
 struct Budget {
     files: u32,
     bytes: u64,
-    /// Bytes of PDBs that are unpacked from modules.
+    /// The bytes of PDBs that may be unpacked from modules.
     unpacked: u64,
 }
 
-/// A file that may be, or have in it, the PDB of a module.
+/// A file that may be, or embed, the PDB of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Candidate {
     path: PathBuf,
@@ -43,12 +44,12 @@ struct Candidate {
     origin: Origin,
 }
 
-/// The source that named a path.
+/// The origin of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// The user named the folder.
     User,
-    /// The recording named all of it, and may name anything.
+    /// The recording named the whole path, and may name anything.
     Recording,
 }
 
@@ -67,7 +68,7 @@ impl Search {
         Self { folders: folders.to_vec(), left: MOST, budget: BUDGET }
     }
 
-    /// The PDB of a module, unpacked; `None`, with a message, if there is none of the same build.
+    /// Returns the PDB of a module, unpacked; `None`, with a message, if there is none of the same build.
     pub(super) fn find(&mut self, module: &Module<'_>) -> Option<Vec<u8>> {
         if self.budget.is_spent() {
             return None;
@@ -116,14 +117,15 @@ impl Search {
         None
     }
 
-    /// The candidate files, the likeliest first: in the user's folders, beside the module, in it, at the path of its build.
+    /// The candidate files, likeliest first: in the user's folders, beside the module, embedded in it, at the
+    /// path of its build.
     fn candidates(&self, module: &Module<'_>, guid: Uuid) -> Vec<Candidate> {
         let built = last_part(module.pdb_path());
         let name = if built.is_empty() { format!("{}.pdb", module.name()) } else { built.to_owned() };
         let mut candidates = Vec::new();
         for folder in &self.folders {
             candidates.push(Candidate::pdb(folder.join(&name), Origin::User));
-            // As symbol servers have them.
+            // The folder layout of symbol servers.
             let key = format!("{}ffffffff", guid.simple());
             candidates.push(Candidate::pdb(folder.join(&name).join(key).join(&name), Origin::User));
             let module = Some(last_part(module.path())).filter(|name| !name.is_empty());
@@ -157,7 +159,7 @@ impl Search {
         })
     }
 
-    /// The PDB in a module; `None` if there is no such file, or none in it.
+    /// Returns the PDB embedded in a module; `None` if the file does not exist or has none.
     fn embedded(&mut self, module: &Candidate) -> Result<Option<Vec<u8>>, String> {
         let Some(image) = self.read(module)? else { return Ok(None) };
         let image = Image::parse(&image).map_err(|error| error.to_string())?;
@@ -165,12 +167,12 @@ impl Search {
         if size > most {
             return Err(format!("its PDB has {size} bytes, more than the {most} that may still be unpacked"));
         }
-        // What does not unpack has taken the time.
+        // A failed unpacking has cost the time, too.
         self.budget.unpacked -= size;
         image.embedded_pdb(LARGEST).map_err(|error| error.to_string())
     }
 
-    /// A whole file; `None` if there is none.
+    /// Reads a whole file; `None` if it does not exist.
     fn read(&mut self, candidate: &Candidate) -> Result<Option<Vec<u8>>, String> {
         if self.budget.is_spent() {
             return Err("it was not looked at: too much was before".to_owned());
@@ -204,13 +206,13 @@ impl Budget {
     }
 }
 
-/// The last part of a path of any system; nothing that leads elsewhere.
+/// The last part of a path of any system; empty if it leads elsewhere.
 fn last_part(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     if name == ".." || name == "." { "" } else { name }
 }
 
-/// A path that a recording names, if it is one of this machine: anybody can have written it.
+/// A path that a recording names, if it is on this machine: the recording is untrusted.
 fn local(path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let is_local = match path.components().next() {
@@ -258,7 +260,7 @@ mod tests {
             assert!(
                 search.budget.is_spent() && read(&mut search, origin).unwrap_err().contains("not looked at")
             );
-            // Files that are not there count, too.
+            // Missing files count, too.
             let mut search =
                 Search { budget: Budget { files: 2, bytes: 2500, unpacked: 0 }, ..Search::new(&[]) };
             let none = Candidate::module(folder.path().join("none"), origin);

@@ -51,11 +51,12 @@ pub(in crate::inspect) const fn needs(metric: Metric) -> Needs {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Share {
     Some,
-    /// Fewer than a program has that is at work, or none.
+    /// Fewer than a working program has, or none.
     Few(Samples),
 }
 
-/// In one of so many samples a program that does anything is seen in managed code. Runtimes that mark none may mark the first one of a thread.
+/// A program that does any work is in managed code in at least one of this many samples. Runtimes that mark
+/// no samples as managed may still mark the first one of a thread.
 const SEEN_IN_ONE_OF: u64 = 100;
 
 const FAULT: &str = ".NET 9 and early 10.0 mark none (a fault of theirs: dotnet/runtime#123996)";
@@ -68,7 +69,7 @@ impl Share {
         }
     }
 
-    /// Says how to see managed code alone, where the samples tell it from waits.
+    /// Suggests how to see only managed code, if the samples distinguish it from waits.
     pub(super) fn propose_cpu(self) {
         if matches!(self, Self::Some) {
             messages::note("The samples tell managed code from all else: --by cpu shows it alone.");
@@ -117,7 +118,7 @@ pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exi
     )))
 }
 
-/// Warns of methods that are said to wait for work and in which no thread was.
+/// Warns of methods given as waiting for work in which no thread was seen.
 pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: &Omissions, metric: Metric) {
     if !matches!(metric, Metric::Wall | Metric::Cpu) && !waits.is_empty() {
         messages::warning(format_args!("--wait has no effect on {}", metric.measure().name));

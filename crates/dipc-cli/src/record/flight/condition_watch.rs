@@ -1,4 +1,4 @@
-//! The condition of a flight recorder over a stream while it arrives.
+//! The evaluation of a flight recorder's condition over a stream while it arrives.
 
 use std::time::Duration;
 
@@ -7,11 +7,12 @@ use nettrace::RelativeTime;
 
 use crate::inspect::live_reader::LiveReader;
 
-/// The longest time for which an event waits for older ones of other threads. Runtimes send what they have every 100 ms.
+/// The longest time that an event is held back for older ones of other threads. Runtimes send their events
+/// every 100 ms.
 const MOST_DELAY: Duration = Duration::from_millis(500);
 
-/// A condition, and a reader of its own: the ring keeps events in the order of the stream, and reports, with which the condition has to
-/// agree, read them in time order.
+/// A condition with a reader of its own: the ring keeps events in stream order, but the condition has to
+/// agree with reports, which read events in time order.
 pub(super) struct ConditionWatch {
     reader: LiveReader,
     evaluator: Evaluator,
@@ -27,7 +28,7 @@ impl ConditionWatch {
         self.reader.feed(bytes);
     }
 
-    /// Has all events judged that have arrived: the stream is silent.
+    /// Releases all events that have arrived for evaluation: the stream is silent.
     pub(super) fn release(&mut self) {
         self.reader.release();
     }
@@ -37,14 +38,14 @@ impl ConditionWatch {
         self.reader.end_of_input();
     }
 
-    /// Judges the events that need not wait, and passes what met the condition to `each`.
+    /// Evaluates the events that need not wait, and passes matches of the condition to `each`.
     pub(super) fn judge(&mut self, mut each: impl FnMut(Match)) {
         while let Some(event) = self.reader.next() {
             self.evaluator.event(&event, &mut each);
         }
     }
 
-    /// Takes the reason for the end of the stream.
+    /// Evaluates the reason for the end of the stream.
     pub(super) fn end(&mut self, end: StreamEnd, time: RelativeTime) -> Option<Match> {
         let mut last = None;
         self.evaluator.finish(|found| last = Some(found));

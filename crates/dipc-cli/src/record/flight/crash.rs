@@ -1,4 +1,4 @@
-//! Facts about a crash that the stream of the process does not have.
+//! Facts about a crash that the stream of the process does not contain.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -13,18 +13,18 @@ use crate::record::source::ChildEnd;
 use crate::render::escape::escape_controls;
 use crate::render::output_file::OutputFile;
 
-/// What a snapshot of a crash lacks.
+/// The data missing from a snapshot of a crash.
 pub(super) const MISSING: &str = "the events of its last 100 ms or so, and with them the exception that ended it: the runtime had not sent them";
 
-/// The longest wait for a process to answer for its environment.
+/// The longest wait for a process to report its environment.
 const ANSWER: Duration = Duration::from_secs(1);
 /// The longest wait for the end of a program whose stream has ended: it may write a core dump.
 const END: Duration = Duration::from_secs(10);
-/// The bytes of an environment that are read.
+/// The most bytes read of an environment.
 #[cfg(target_os = "linux")]
 const LONGEST_ENVIRONMENT: u64 = 1 << 20;
 
-/// Where to look for facts about a crash, known before it.
+/// The sources of facts about a crash, determined before it happens.
 #[derive(Debug)]
 pub(super) struct CrashSources {
     pid: Option<u32>,
@@ -33,7 +33,7 @@ pub(super) struct CrashSources {
     dumps: Option<DumpFiles>,
 }
 
-/// The files that the runtime writes when it crashes, as its environment says.
+/// The files that the runtime writes when it crashes, according to its environment.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct DumpFiles {
     core: Option<PathBuf>,
@@ -49,7 +49,7 @@ impl CrashSources {
         Self { pid, child, dumps }
     }
 
-    /// Writes what is known of the crash beside the snapshot. Returns the file's path.
+    /// Writes the known facts about the crash to a file beside the snapshot. Returns the file's path.
     pub(super) fn write(&self, snapshot: &Path, reason: &str) -> Result<PathBuf, Failure> {
         let mut name = snapshot.file_name().unwrap_or_default().to_owned();
         name.push(".crash.txt");
@@ -109,7 +109,8 @@ impl CrashSources {
 
 impl DumpFiles {
     /// # Source
-    /// `clrconfignative.h` and `PROCCreateCrashDumpIfEnabled` of dotnet/runtime; "Collect dumps on crash" of dotnet/docs.
+    /// `clrconfignative.h` and `PROCCreateCrashDumpIfEnabled` of dotnet/runtime; "Collect dumps on crash" of
+    /// dotnet/docs.
     fn of(variables: &[String], pid: Option<u32>, folder: Option<&Path>) -> Self {
         let get = |name: &str| {
             let value = |variable: &str| {

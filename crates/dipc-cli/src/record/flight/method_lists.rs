@@ -1,4 +1,4 @@
-//! The runtime's lists of its methods, whole.
+//! Complete lists of the runtime's methods.
 
 use dipc_client::{ListPiece, LiveNames, Target};
 
@@ -8,11 +8,11 @@ use crate::record::names::live_names;
 /// The most bytes of a list of methods.
 const MOST: u64 = 64 << 20;
 
-/// Lists of methods as they come.
+/// Lists of methods, received while the recording runs.
 #[derive(Debug)]
 pub(super) struct MethodLists {
     live: LiveNames,
-    /// The last whole one.
+    /// The last complete list.
     pub(super) last: Option<Segment>,
     arriving: Segment,
     /// The number of lists that have ended.
@@ -20,23 +20,24 @@ pub(super) struct MethodLists {
 }
 
 impl MethodLists {
-    /// Has the runtime list its methods. With `needs_help` it is made to tell of each method that it compiles.
+    /// Makes the runtime list its methods. With `needs_help`, it is also made to report each method that it
+    /// compiles.
     pub(super) fn start(target: &Target, needs_help: bool, is_starting: bool) -> Self {
         let live = live_names(target, needs_help, is_starting);
         Self { live, last: None, arriving: Segment::default(), count: 0 }
     }
 
-    /// Asks for another list, if that is not too early.
+    /// Requests another list, unless it is too early.
     pub(super) fn request_again(&mut self) {
         self.live.request_again();
     }
 
-    /// Asks for another list. Whether one is to be expected.
+    /// Requests another list. Returns whether one can be expected.
     pub(super) fn request_now(&mut self) -> bool {
         self.live.request_now() || self.last.is_none()
     }
 
-    /// Takes what has arrived of a list.
+    /// Takes the part of a list that has arrived.
     pub(super) fn read(&mut self) {
         while let Some(piece) = self.live.next_piece() {
             match piece {
@@ -54,7 +55,8 @@ impl MethodLists {
     }
 }
 
-/// Replaces the last list, but no list by one that ended in the middle, and nothing by one that cannot be read.
+/// Replaces the last list. A truncated list does not replace a complete one, and an unreadable list replaces
+/// nothing.
 fn replace(last: &mut Option<Segment>, next: Segment) {
     let is_whole = next.read().and_then(|mut events| {
         events.for_each(|_| {})?;
@@ -71,7 +73,7 @@ mod tests {
     use crate::record::flight::test_stream::TestStream;
 
     impl MethodLists {
-        /// The lists of a process that cannot be reached any more, after this one.
+        /// The lists of a process that became unreachable after this one.
         pub(in crate::record::flight) fn with_last(target: &Target, list: &[u8]) -> Self {
             let mut lists = Self::start(target, false, false);
             lists.last.insert(Segment::default()).push_in_memory(list);

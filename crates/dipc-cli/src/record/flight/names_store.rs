@@ -1,25 +1,25 @@
-//! The events that name code, types and threads, of everything that the ring has dropped.
+//! The events that name code, types and threads, kept from everything that the ring has dropped.
 
 use nettrace::{Thread, TraceInfo};
 use nettrace_writer::{Error, Version};
 
 use super::segment::{Segment, SegmentWriter, Storage};
 
-/// The most bytes of names that are kept: methods of 250,000 compilations.
+/// The most bytes of names that are kept: enough for the methods of 250,000 compilations.
 pub(super) const MOST: u64 = 64 << 20;
 
-/// Names, at their times.
+/// A store of naming events, with their times.
 #[derive(Debug, Default)]
 pub(super) struct NamesStore {
     writer: Option<SegmentWriter>,
-    /// The threads of the last part.
+    /// The threads of the last part added.
     threads: Vec<Thread>,
-    /// Events that found no room.
+    /// The number of events for which there was no room.
     left_out: u64,
 }
 
 impl NamesStore {
-    /// Adds the names of a part of the ring that is dropped.
+    /// Adds the names of a dropped part of the ring.
     pub(super) fn add(&mut self, version: Version, info: &TraceInfo, part: &Segment) -> Result<(), Error> {
         let mut events = part.read()?;
         if self.bytes() + part.bytes() > MOST {
@@ -49,7 +49,7 @@ impl NamesStore {
         self.left_out
     }
 
-    /// All of them.
+    /// Returns all names.
     pub(super) fn segment(&mut self) -> Result<Option<Segment>, Error> {
         self.writer.as_mut().map(SegmentWriter::segment).transpose()
     }

@@ -1,24 +1,25 @@
-//! The time at which a stream arrives, which tells the time stamps that cannot be true.
+//! The time at which a stream arrives, which reveals impossible time stamps.
 
 use std::time::{Duration, Instant};
 
 use nettrace::RelativeTime;
 
-/// The most by which an event may be ahead of its receipt.
+/// The most that an event's time may be ahead of its receipt.
 pub(super) const TOLERANCE: Duration = Duration::from_secs(10);
-/// After this number of events in a row that are ahead, the stream's clock is: a recording is replayed faster than it was made.
+/// The number of consecutive events ahead of their receipt after which the stream's clock is considered to be
+/// ahead: a recording is replayed faster than it was made.
 const MOST_AHEAD: u32 = 1000;
 
-/// A clock that began with the stream.
+/// A clock that starts with the stream.
 #[derive(Debug)]
 pub(super) struct ReceiptClock {
     start: Instant,
     elapsed: Duration,
-    /// How far the stream's clock is ahead.
+    /// The time by which the stream's clock is ahead.
     ahead: Duration,
     /// The latest time that an event may have.
     latest: RelativeTime,
-    /// The number of events in a row that were ahead of it.
+    /// The number of consecutive events that were later than that.
     in_a_row: u32,
 }
 
@@ -28,7 +29,7 @@ impl ReceiptClock {
         Self { start: now, elapsed: Duration::ZERO, ahead: Duration::ZERO, latest, in_a_row: 0 }
     }
 
-    /// Takes note that a part of the stream has arrived.
+    /// Records that a part of the stream has arrived.
     pub(super) fn receive(&mut self, now: Instant) {
         self.elapsed = now.saturating_duration_since(self.start);
         self.update();
@@ -39,7 +40,7 @@ impl ReceiptClock {
         self.latest = RelativeTime::after_start(latest);
     }
 
-    /// Returns whether an event that has just arrived may be of this time.
+    /// Returns whether an event that has just arrived may have this time.
     #[inline]
     pub(super) fn admits(&mut self, time: RelativeTime) -> bool {
         if time <= self.latest {

@@ -1,4 +1,4 @@
-//! The files of a recorder that stay.
+//! The retention of a recorder's files.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -28,14 +28,14 @@ struct KeptFile {
 }
 
 impl KeptFiles {
-    /// Takes note of a file, and removes those beyond the limits. The newest always stays.
+    /// Records a file, and removes those beyond the limits. The newest always stays.
     pub(super) fn add(&mut self, path: PathBuf, bytes: u64, limits: &Retention) {
         self.files.push_back(KeptFile { path, bytes, written: Instant::now() });
         while self.files.len() > 1 && self.is_beyond(limits) {
             let Some(oldest) = self.files.pop_front() else { return };
             match std::fs::remove_file(&oldest.path) {
                 Ok(()) => messages::detail(format_args!("Removed        : {}", oldest.path.display())),
-                // Somebody has taken it away.
+                // It has already been removed by someone else.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => messages::warning(format_args!("remove: {}: {error}", oldest.path.display())),
             }

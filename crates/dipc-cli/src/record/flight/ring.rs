@@ -1,8 +1,9 @@
 //! The last events of a stream, in memory.
 //!
-//! Each record is decoded once and written into the newest generation, which is a recording of its own: it has the kinds of its events, and
-//! their stacks. Generations are an eighth of what is kept; the oldest is dropped whole, and the names that were in it go to the store of
-//! names. A reader of all of them, one behind the other, has the records of the stream again, from the middle of it.
+//! Each record is decoded once and written into the newest generation, a recording of its own with the kinds
+//! of its events and their stacks. A generation is an eighth of what is kept. The oldest is dropped as a
+//! whole, and its names go to the names store. Reading all generations in sequence yields the records of the
+//! stream again, from some point in its middle.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -19,35 +20,35 @@ use crate::duration;
 use crate::inspect::slice::names_others;
 use crate::render::units;
 
-/// Generations of what is kept.
+/// The number of generations that the capacity is divided into.
 const GENERATIONS: u32 = 8;
 /// Further bytes for the runtime's list of its methods.
 const LIST: u64 = 64 << 20;
-/// The shortest time of a generation.
+/// The shortest time span of a generation.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// The time and the bytes that are kept, whichever is less.
+/// The limits on the time and the bytes kept; the smaller one applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Capacity {
     pub(crate) time: Option<Duration>,
     pub(crate) bytes: u64,
 }
 
-/// The last events.
+/// A ring of the last events.
 #[derive(Debug)]
 pub(crate) struct Ring {
     capacity: Capacity,
     info: TraceInfo,
     version: Version,
-    /// Oldest first.
+    /// The complete generations, oldest first.
     generations: VecDeque<Generation>,
     current: GenerationWriter,
     storage: Storage,
     store: NamesStore,
     clock: ReceiptClock,
-    /// Whether an event names others, by the index of its kind.
+    /// Whether events of a kind name others, by metadata index.
     naming: Vec<Option<bool>>,
-    /// Whether generations were dropped for their bytes before their time was over.
+    /// Whether generations were dropped for their size before their time was over.
     is_cut_short: bool,
     /// Whether the runtime has begun to list its methods.
     is_listing: bool,
@@ -57,7 +58,7 @@ pub(crate) struct Ring {
 #[derive(Debug, Clone)]
 pub(crate) struct Generation {
     pub(crate) events: Segment,
-    /// Those of its events that name others, again.
+    /// A second copy of its events that name others.
     names: Option<Segment>,
     first: RelativeTime,
 }
@@ -70,16 +71,16 @@ struct GenerationWriter {
     newest: RelativeTime,
 }
 
-/// All that the ring holds at a time.
+/// All that the ring holds at one time.
 #[derive(Debug)]
 pub(crate) struct RingContent {
     pub(crate) info: TraceInfo,
     pub(crate) version: Version,
     pub(crate) names: Option<Segment>,
     pub(crate) generations: Vec<Segment>,
-    /// Names that found no room.
+    /// The number of names for which there was no room.
     pub(crate) names_left_out: u64,
-    /// Whether it holds less than the time that was asked for, because of its bytes.
+    /// Whether it covers less than the requested time, because of the limit on bytes.
     pub(crate) is_cut_short: bool,
 }
 
@@ -112,12 +113,13 @@ impl Ring {
         })
     }
 
-    /// Takes note that a part of the stream has arrived, whose records are added next.
+    /// Records that a part of the stream has arrived, whose records are added next.
     pub(crate) fn receive(&mut self) {
         self.clock.receive(Instant::now());
     }
 
-    /// Adds a record. After an error of its files it holds the record all the same; [`keep_in_memory`](Self::keep_in_memory) is next.
+    /// Adds a record. After an error of its files, the ring still holds the record; call
+    /// [`keep_in_memory`](Self::keep_in_memory) next.
     pub(crate) fn add(&mut self, record: &Record<'_>) -> Result<(), Error> {
         let mut named = Ok(());
         if let Record::Event(event) = record {
@@ -135,14 +137,15 @@ impl Ring {
         self.current.events.collect().and(named)
     }
 
-    /// Whether a time can be that of an event that arrives now. One wild time stamp would make all others old.
+    /// Whether an event that arrives now can have this time. A single wild time stamp would make all other
+    /// events old.
     fn is_of_now(&mut self, time: RelativeTime) -> bool {
         let age = self.current.newest.saturating_duration_since(time);
         let oldest = self.capacity.time.map_or(Duration::MAX, |time| time.saturating_add(TOLERANCE));
         self.clock.admits(time) && age <= oldest
     }
 
-    /// Goes on without files, so that what it holds can be read.
+    /// Continues in memory, so that the data held can be read.
     pub(crate) fn keep_in_memory(&mut self) {
         self.storage = Storage::Memory;
         self.current.events.keep_in_memory();
@@ -156,7 +159,8 @@ impl Ring {
         }
         let found = names_others(event.metadata());
         if !self.is_listing && Provider::of(event.metadata()) == Some(Provider::Rundown) {
-            // The runtime lists its methods: the end of the session, which is to push out nothing.
+            // The runtime lists its methods at the end of the session; the list must not push out other
+            // events.
             self.is_listing = true;
             self.capacity.bytes = self.capacity.bytes.saturating_add(LIST);
         }
@@ -167,8 +171,8 @@ impl Ring {
         found
     }
 
-    /// Begins a new generation if the newest is as large as it may be, and drops the oldest that are not needed. `threads` are those of
-    /// the stream's reader.
+    /// Begins a new generation if the newest has reached its limit, and drops the oldest ones that are no
+    /// longer needed. `threads` are those of the stream's reader.
     pub(crate) fn turn_if_due(&mut self, threads: &[Thread]) -> Result<(), Error> {
         let most = self.capacity.bytes / u64::from(GENERATIONS);
         let longest = self.capacity.time.map(|time| (time / GENERATIONS).max(SHORTEST));
@@ -192,12 +196,12 @@ impl Ring {
         self.drop_oldest(newest)
     }
 
-    /// Drops the generations that are older than what is kept, or too large.
+    /// Drops the oldest generations while they exceed the limit on time or bytes.
     fn drop_oldest(&mut self, newest: RelativeTime) -> Result<(), Error> {
         loop {
             let held: u64 = self.generations.iter().map(Generation::bytes).sum();
             let is_large = held + self.capacity.bytes / u64::from(GENERATIONS) > self.capacity.bytes;
-            // The next one reaches back far enough.
+            // The generation is too old if the next one reaches back far enough.
             let is_old = self.capacity.time.is_some_and(|time| {
                 let next = self.generations.get(1);
                 next.is_some_and(|next| newest.saturating_duration_since(next.first) >= time)
@@ -215,7 +219,7 @@ impl Ring {
         }
     }
 
-    /// Everything that it holds now. It goes on with a new generation.
+    /// Returns everything that the ring holds now, and continues with a new generation.
     pub(crate) fn content(&mut self, threads: &[Thread]) -> Result<RingContent, Error> {
         self.turn(threads)?;
         Ok(RingContent {

@@ -1,4 +1,5 @@
-//! Recording that goes on in a new file when one is large enough, each a whole recording with names.
+//! Recording with file rotation: when a file is large enough, a new one begins, and each is a whole recording
+//! with names.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -24,12 +25,12 @@ use crate::render::live_line::LiveLine;
 use crate::render::output_file::OutputFile;
 use crate::render::{messages, units};
 
-/// Bytes that are written at once.
+/// The bytes written at once.
 const BUFFER: usize = 256 << 10;
 
 /// A consumer of a stream that writes it into one file after the other.
 pub(crate) struct RotatingRecorder {
-    /// The bytes at which a file ends.
+    /// The size at which a file ends, in bytes.
     size: u64,
     retention: Retention,
     stopping_event: Option<StoppingEvent>,
@@ -39,7 +40,7 @@ pub(crate) struct RotatingRecorder {
     current: Option<CurrentFile>,
     /// Names of the files before the current one.
     store: NamesStore,
-    /// Whether an event names others, by the index of its kind.
+    /// Whether events of a kind name others, by metadata index.
     naming: Vec<Option<bool>>,
     lists: Option<MethodLists>,
     files: KeptFiles,
@@ -53,12 +54,12 @@ pub(crate) struct RotatingRecorder {
 /// The file that is being written.
 struct CurrentFile {
     out: OutputFile,
-    /// The name that it gets.
+    /// The name that it gets when it is complete.
     path: PathBuf,
     transcoder: Transcoder,
-    /// The bytes of the names of the files before, which count for nothing.
+    /// The bytes of the names carried over from earlier files, which do not count toward the size.
     carried: u64,
-    /// Those of its events that name others, again.
+    /// A second copy of its events that name others.
     names: Option<SegmentWriter>,
     events: u64,
     range: Option<(RelativeTime, RelativeTime)>,
@@ -92,7 +93,7 @@ impl RotatingRecorder {
         }
     }
 
-    /// Has the runtime list its methods now and then.
+    /// Makes the runtime list its methods from time to time.
     pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
         self.lists = Some(MethodLists::start(target, needs_help, is_starting));
     }
@@ -125,7 +126,7 @@ impl RotatingRecorder {
         Ok(())
     }
 
-    /// Ends the file, and begins another behind it.
+    /// Ends the file, and begins the next one.
     fn turn(&mut self) -> Result<(), Failure> {
         let Some(mut before) = self.current.take() else { return Ok(()) };
         if let (Some(info), Some(names)) = (&self.info, &mut before.names) {
@@ -133,13 +134,15 @@ impl RotatingRecorder {
             self.store.add(Version::of(info), info, &names).map_err(|error| cannot_keep(&error))?;
         }
         let place = self.place_of(&before.transcoder).map_err(|error| cannot_keep(&error))?;
-        // First, for the next may find no room: this one is whole then, and those that need not stay are gone.
+        // The old file is finished first, because there may be no room for the next: then this one is whole,
+        // and surplus ones are already removed.
         self.finish_file(before, true)?;
         self.current = self.begin(place.as_ref())?;
         Ok(())
     }
 
-    /// A transcoder that is as far in the stream as another: finishing makes that one forget it.
+    /// Returns a transcoder at the same position in the stream as `before`, which loses its position when it
+    /// is finished.
     fn place_of(&self, before: &Transcoder) -> Result<Option<Transcoder>, Error> {
         let Some(info) = &self.info else { return Ok(None) };
         let mut place = Transcoder::new(Version::of(info), info)?;
@@ -147,7 +150,7 @@ impl RotatingRecorder {
         Ok(Some(place))
     }
 
-    /// Begins a file, with the names of those before.
+    /// Begins a file, with the names from the earlier ones.
     fn begin(&mut self, before: Option<&Transcoder>) -> Result<Option<CurrentFile>, Failure> {
         let Some(info) = &self.info else { return Ok(None) };
         let version = Version::of(info);
@@ -181,7 +184,7 @@ impl RotatingRecorder {
         }
     }
 
-    /// Ends a file, with the runtime's list where the stream has not brought it.
+    /// Ends a file, adding the runtime's list if the stream has not contained it.
     fn finish_file(&mut self, mut file: CurrentFile, needs_list: bool) -> Result<(), Failure> {
         let list = self.lists.as_ref().and_then(|lists| lists.last.as_ref()).filter(|_| needs_list);
         let CurrentFile { out, transcoder, .. } = &mut file;
@@ -242,7 +245,7 @@ impl RotatingRecorder {
 }
 
 impl CurrentFile {
-    /// Whether it has so many bytes of its own.
+    /// Whether its own content has reached `size` bytes.
     fn is_full(&self, size: u64) -> bool {
         self.events > 0 && self.transcoder.offset() - self.carried >= size
     }
@@ -278,7 +281,7 @@ impl CurrentFile {
     }
 }
 
-/// Writes the bytes at hand if there are more than `most`.
+/// Writes the pending bytes if there are more than `most`.
 fn drain(transcoder: &mut Transcoder, out: &mut OutputFile, most: usize) -> Result<(), Error> {
     if transcoder.bytes().len() <= most {
         return Ok(());
@@ -302,7 +305,7 @@ impl Consumer for RotatingRecorder {
             return Ok(());
         }
         self.decoder.feed(bytes);
-        // What is wrong with the header, the next record says.
+        // The next record reports an error in the header.
         if self.info.is_none()
             && let Ok(Some(info)) = self.decoder.read_header()
         {
@@ -329,7 +332,7 @@ impl Consumer for RotatingRecorder {
     }
 
     fn is_satisfied(&self) -> bool {
-        // Of a stream that cannot be read nothing more is to be had.
+        // An unreadable stream yields no more events.
         self.stopped_by.is_some() || self.unreadable.is_some()
     }
 
@@ -373,7 +376,7 @@ mod tests {
         names
     }
 
-    /// The payloads' lengths of a whole recording that has lost nothing.
+    /// Returns the payload lengths of a whole recording without losses.
     fn payloads(path: &Path) -> Vec<usize> {
         let mut reader = nettrace::Reader::new(fs::File::open(path).unwrap()).unwrap();
         let mut lengths = Vec::new();
@@ -406,7 +409,7 @@ mod tests {
         let limits = Retention { files: Some(1), ..Retention::default() };
         let mut recorder = recorder(folder.path(), 100, limits);
         let own = recorder.file_name;
-        // The files that are there when each is begun.
+        // The files that exist when each one begins.
         let seen = Arc::new(Mutex::new(Vec::new()));
         recorder.file_name = Box::new({
             let (seen, folder) = (Arc::clone(&seen), folder.path().to_owned());

@@ -8,19 +8,20 @@ use std::sync::Arc;
 use nettrace::{Event, Reader, Thread, TraceInfo};
 use nettrace_writer::{Error, Transcoder, Version};
 
-/// Bytes that are moved out of a transcoder at once. Pieces of this size are given back to the system when they are dropped.
+/// The bytes moved out of a transcoder at once. Chunks of this size are returned to the system when they are
+/// dropped.
 const CHUNK: usize = 256 << 10;
 
-/// The place of recordings.
+/// The storage of recordings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Storage {
     #[default]
     Memory,
-    /// Files without names in this folder: they are gone with the program, however it ends.
+    /// Unnamed files in this folder, which disappear with the program, however it ends.
     Folder(PathBuf),
 }
 
-/// A recording, which several may read at once.
+/// A recording that several readers may read at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Segment {
     content: Content,
@@ -30,7 +31,8 @@ pub(crate) struct Segment {
 #[derive(Debug, Clone)]
 enum Content {
     Chunks(Vec<Arc<[u8]>>),
-    /// Written at its end alone, and read at offsets: its bytes, and those for which its disk had no room.
+    /// A file, written only at its end and read at offsets: its bytes, and those for which the disk had no
+    /// room.
     File {
         file: Arc<File>,
         bytes: u64,
@@ -45,7 +47,7 @@ impl Default for Content {
 }
 
 impl Storage {
-    /// Creates a recording without content.
+    /// Creates an empty recording.
     fn segment(&self) -> io::Result<Segment> {
         let content = match self {
             Self::Memory => Content::default(),
@@ -59,7 +61,7 @@ impl Storage {
 }
 
 impl Segment {
-    /// Adds bytes at the end of a recording in memory.
+    /// Appends bytes to a recording in memory.
     pub(crate) fn push_in_memory(&mut self, bytes: &[u8]) {
         if let Content::Chunks(chunks) = &mut self.content {
             chunks.push(bytes.into());
@@ -67,7 +69,7 @@ impl Segment {
         }
     }
 
-    /// Adds bytes at the end. They are there also if the file cannot take them, which is said once.
+    /// Appends bytes. They are kept even if the file cannot store them, which is reported once.
     fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         match &mut self.content {
@@ -89,7 +91,7 @@ impl Segment {
         self.bytes
     }
 
-    /// Reads it from its beginning.
+    /// Returns a reader from its beginning.
     pub(crate) fn read(&self) -> Result<Reader<SegmentReader<'_>>, nettrace::Error> {
         Reader::new(match &self.content {
             Content::Chunks(chunks) => SegmentReader::Chunks { chunks, offset: 0 },
@@ -103,9 +105,10 @@ impl Segment {
 /// The bytes of a segment.
 #[derive(Debug)]
 pub(crate) enum SegmentReader<'s> {
-    /// The chunks that are left, and the bytes of the first one that were read.
+    /// The remaining chunks, and the number of bytes already read from the first one.
     Chunks { chunks: &'s [Arc<[u8]>], offset: usize },
-    /// The offset of the next byte, the bytes from there on, and what comes after them. The file may have more.
+    /// The offset of the next byte, the number of bytes left from there, and the chunks that follow. The file
+    /// may have more.
     File { file: &'s File, offset: u64, left: u64, rest: &'s [Arc<[u8]>] },
 }
 
@@ -140,7 +143,8 @@ impl Read for SegmentReader<'_> {
     }
 }
 
-/// Reads at an offset. On Windows this moves the place of the next byte that is written: what is read is not written any more.
+/// Reads at an offset. On Windows this moves the file position for writing; a file that is read is no longer
+/// written.
 fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
@@ -148,7 +152,7 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
 }
 
-/// A recording that is written into memory.
+/// A writer of a segment.
 #[derive(Debug)]
 pub(crate) struct SegmentWriter {
     pub(crate) transcoder: Transcoder,
@@ -163,44 +167,44 @@ impl SegmentWriter {
         Ok(Self { transcoder, segment, storage: storage.clone() })
     }
 
-    /// A writer of the records behind those that another was handed over.
+    /// Creates a writer for the records after the last one given to this writer.
     pub(crate) fn behind(&self, info: &TraceInfo, threads: &[Thread]) -> Result<Self, Error> {
         let mut next = Self::new(self.transcoder.version(), info, &self.storage)?;
         next.transcoder.begin_behind(&self.transcoder, threads);
         Ok(next)
     }
 
-    /// The bytes that it holds, but for those of the block at hand.
+    /// The bytes that it holds, except those of the current block.
     pub(crate) fn bytes(&self) -> u64 {
         self.segment.bytes + self.transcoder.bytes().len() as u64
     }
 
-    /// Moves what has collected.
+    /// Moves the collected bytes into the segment if there are enough.
     #[inline]
     pub(crate) fn collect(&mut self) -> Result<(), Error> {
         if self.transcoder.bytes().len() >= CHUNK { self.take() } else { Ok(()) }
     }
 
-    /// Adds an event that names others, without its stack. The events that lie between these are no losses.
+    /// Adds an event that names others, without its stack. The events in between do not count as losses.
     pub(crate) fn add_name(&mut self, event: &Event<'_>) -> Result<(), Error> {
         self.transcoder.skip_losses_before(event);
         self.transcoder.event_with(event, event.payload(), false)?;
         self.collect()
     }
 
-    /// Everything so far. More can be written behind it.
+    /// Returns everything so far. More can still be written after it.
     pub(crate) fn segment(&mut self) -> Result<Segment, Error> {
         self.store()?;
         Ok(self.segment.clone())
     }
 
-    /// Has all that was written so far in its place.
+    /// Moves everything written so far into the segment.
     pub(crate) fn store(&mut self) -> Result<(), Error> {
         self.transcoder.flush()?;
         self.take()
     }
 
-    /// Has those after it in memory.
+    /// Keeps the segments of later writers in memory.
     pub(crate) fn keep_in_memory(&mut self) {
         self.storage = Storage::Memory;
     }

@@ -30,10 +30,10 @@ use crate::render::live_line::LiveLine;
 use crate::render::messages;
 use crate::render::units;
 
-/// The longest wait for a list of methods that is taken for a snapshot.
+/// The longest wait for a list of methods requested for a snapshot.
 const LIST: Duration = Duration::from_secs(3);
 
-/// The longest wait for an answer of a process whose stream has ended in the middle.
+/// The longest wait for an answer of a process whose stream ended early.
 const ANSWER: Duration = Duration::from_secs(1);
 
 /// Returns the name of the next file.
@@ -48,7 +48,7 @@ pub(crate) struct FlightSettings {
     pub(crate) retention: Retention,
 }
 
-/// A consumer of a stream that keeps the end of it.
+/// A consumer of a stream that keeps the latest part of it.
 pub(crate) struct FlightRecorder {
     settings: FlightSettings,
     interrupts: Interrupts,
@@ -61,7 +61,7 @@ pub(crate) struct FlightRecorder {
     names: Option<MethodLists>,
     crash: Option<CrashSources>,
     triggers: Triggers,
-    /// Requests of the user that were followed.
+    /// The number of user requests handled.
     requests: usize,
     /// A snapshot that waits for its list of methods.
     ready: Option<Ready>,
@@ -74,7 +74,7 @@ pub(crate) struct FlightRecorder {
     unreadable: Option<nettrace::Error>,
     /// The first failure to write a snapshot.
     failure: Option<Failure>,
-    /// The failure of the ring's files, which ends the recording: what it holds is written.
+    /// The failure of the ring's files, which ends the recording; the ring's content is still written.
     unkept: Option<Failure>,
 }
 
@@ -82,7 +82,7 @@ struct Ready {
     content: RingContent,
     reason: String,
     until: Instant,
-    /// The number of lists there were when it was asked for.
+    /// The number of lists when it was requested.
     lists: u64,
 }
 
@@ -119,17 +119,18 @@ impl FlightRecorder {
         }
     }
 
-    /// Has the runtime list its methods now and then. With `needs_help` it is made to tell of each method that it compiles.
+    /// Makes the runtime list its methods from time to time. With `needs_help`, it is also made to report
+    /// each method that it compiles.
     pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
         self.names = Some(MethodLists::start(target, needs_help, is_starting));
     }
 
-    /// Notes where facts about a crash are to be found.
+    /// Determines the sources of facts about a crash.
     pub(crate) fn watch_for_crash(&mut self, target: &Target, child: Option<ChildEnd>) {
         self.crash = Some(CrashSources::new(target, child));
     }
 
-    /// Reads what has arrived.
+    /// Reads the records that have arrived.
     fn read(&mut self) -> Result<(), Failure> {
         while self.unreadable.is_none() {
             let record = match self.decoder.next_record() {
@@ -163,7 +164,7 @@ impl FlightRecorder {
         Ok(())
     }
 
-    /// Judges the events that the condition has not seen.
+    /// Evaluates the condition on events that it has not seen.
     fn judge(&mut self) {
         let Self { watch: Some(watch), triggers, settings, .. } = self else { return };
         watch.judge(|found| {
@@ -171,7 +172,7 @@ impl FlightRecorder {
         });
     }
 
-    /// Follows requests and conditions, and what was begun for them.
+    /// Handles requests and matches, and continues the snapshots begun for them.
     fn act(&mut self, is_silent: bool) -> Result<(), Failure> {
         let now = Instant::now();
         let requests = self.interrupts.snapshots();
@@ -196,7 +197,7 @@ impl FlightRecorder {
         Ok(())
     }
 
-    /// Takes what the ring holds, if there is a reason to.
+    /// Begins a snapshot of the ring's content, if there is a reason to.
     fn begin_snapshot(&mut self, is_end: bool, is_silent: bool) -> Result<(), Failure> {
         let now = Instant::now();
         let Some(ring) = &mut self.ring else { return Ok(()) };
@@ -205,7 +206,7 @@ impl FlightRecorder {
         let arrival = Arrival { newest, is_silent };
         let Some(reason) = self.triggers.take(is_end, now, arrival) else { return Ok(()) };
         let content = ring.content(self.decoder.threads()).map_err(|error| cannot_keep(&error))?;
-        // A list that has just begun to arrive will do.
+        // A list that has just begun to arrive suffices.
         let lists = self.names.as_ref().map_or(0, |names| names.count);
         let is_listing = !is_end && self.names.as_mut().is_some_and(MethodLists::request_now);
         let until = if is_listing { now + LIST } else { now };
@@ -222,7 +223,7 @@ impl FlightRecorder {
         }
     }
 
-    /// Waits for the snapshot that is being written, and says what became of it.
+    /// Waits for the snapshot that is being written, and reports the result.
     fn finish_writing(&mut self) {
         let Some(writing) = self.writing.take() else { return };
         // A panic of that thread was printed where it happened.
@@ -268,7 +269,8 @@ impl FlightRecorder {
         }
     }
 
-    /// Says what a snapshot of a crash lacks, and writes what else is known of the crash beside it.
+    /// Reports what a snapshot of a crash lacks, and writes the other known facts about the crash to a file
+    /// beside it.
     fn describe_crash(&mut self, snapshot: &Path, reason: &str) {
         messages::note(format_args!("Missing        : {}", crash::MISSING));
         let Some(sources) = &self.crash else { return };
@@ -281,7 +283,7 @@ impl FlightRecorder {
         }
     }
 
-    /// Writes what is still to be written.
+    /// Writes the remaining snapshots.
     pub(crate) fn finish(
         mut self,
         end: &recorder::StreamEnd,
@@ -355,7 +357,7 @@ impl FlightRecorder {
     }
 }
 
-/// Ends a ring whose files cannot take more. What it holds can still be written elsewhere.
+/// Ends a ring whose files cannot grow. Its content can still be written elsewhere.
 fn end_ring(ring: &mut Ring, error: &Error) -> Result<Failure, Failure> {
     let Error::Io { error: reason, .. } = error else { return Err(cannot_keep(error)) };
     ring.keep_in_memory();
@@ -369,7 +371,7 @@ fn end_ring(ring: &mut Ring, error: &Error) -> Result<Failure, Failure> {
 }
 
 impl FlightSettings {
-    /// Refuses a folder that is none, or whose disk has no room for the ring.
+    /// Refuses a path that is not a folder, or whose disk has no room for the ring.
     pub(crate) fn check_storage(&self) -> Result<(), Failure> {
         let Storage::Folder(folder) = &self.storage else { return Ok(()) };
         if !folder.is_dir() {
@@ -381,13 +383,13 @@ impl FlightSettings {
     }
 }
 
-/// The reason for the end of a stream in the middle: what became of the process.
+/// The reason that a stream ended early: the state of the process.
 fn state_of(target: &Target) -> StreamEnd {
     let is_local = target.pid().is_some();
     match target.clone().with_timeouts(timeouts(ANSWER)).info() {
         Ok(_) => StreamEnd::Disconnect,
         Err(_) if is_local => StreamEnd::Crash,
-        // It may be out of reach.
+        // It may be unreachable.
         Err(_) => StreamEnd::Unknown,
     }
 }
@@ -410,7 +412,7 @@ impl Consumer for FlightRecorder {
             if let Some(watch) = &mut self.watch {
                 watch.feed(bytes);
             }
-            // What is wrong with the header, the next record says.
+            // The next record reports an error in the header.
             if self.ring.is_none()
                 && let Ok(Some(info)) = self.decoder.read_header()
             {
@@ -443,7 +445,7 @@ impl Consumer for FlightRecorder {
 
     fn is_satisfied(&self) -> bool {
         let is_done = self.settings.triggers.most.is_some_and(|most| self.triggers.count >= most);
-        // Of a stream that cannot be read nothing more is to be had.
+        // An unreadable stream yields no more events.
         let is_over = self.stopped_by.is_some() || self.unreadable.is_some() || self.unkept.is_some();
         is_over || is_done && self.ready.is_none() && self.writing.is_none()
     }
@@ -501,7 +503,7 @@ mod tests {
         FlightRecorder::new(settings, Interrupts::default(), None, None, Box::new(move || path.clone()))
     }
 
-    /// The payloads' lengths of a whole recording.
+    /// Returns the payload lengths of a whole recording.
     fn payloads(path: &Path) -> Vec<usize> {
         let mut reader = nettrace::Reader::new(fs::File::open(path).unwrap()).unwrap();
         let mut lengths = Vec::new();

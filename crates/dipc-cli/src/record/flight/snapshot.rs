@@ -1,4 +1,4 @@
-//! A snapshot: a whole recording out of what the ring holds, and the list of methods.
+//! A snapshot: a whole recording made from the content of the ring and the list of methods.
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use crate::exit::{Exit, Failure};
 use crate::render::output_file::{OutputFile, unused_names, with_help};
 use crate::render::staged_file::{folder_of, rename_new};
 
-/// Bytes that are written at once.
+/// The bytes written at once.
 const BUFFER: usize = 1 << 20;
-/// What a snapshot is made of.
+/// The data of a snapshot.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) content: RingContent,
     /// The runtime's list of its methods, as it sent it.
     pub(super) list: Option<Segment>,
-    /// The file's name; one like it where it is taken.
+    /// The file's name; if it is taken, a similar one is used.
     pub(super) path: PathBuf,
     pub(super) reason: String,
 }
@@ -39,13 +39,13 @@ pub(super) struct Written {
 }
 
 impl Snapshot {
-    /// The bytes that the file has at most, roughly.
+    /// The approximate maximum size of the file, in bytes.
     fn expected_bytes(&self) -> u64 {
         let names = self.content.names.iter().chain(&self.list).map(Segment::bytes).sum::<u64>();
         names + self.content.generations.iter().map(Segment::bytes).sum::<u64>()
     }
 
-    /// Writes it beside its place, and gives it its name once it is whole.
+    /// Writes it under a temporary name, and renames it once it is whole.
     pub(super) fn write(&self) -> Result<Written, Failure> {
         check_room(&self.path, self.expected_bytes())?;
         let mut file = OutputFile::create_new(&partial(&self.path))?;
@@ -55,7 +55,7 @@ impl Snapshot {
         });
         let place = file.path().to_owned();
         let (bytes, events, range) = outcome.inspect_err(|_| {
-            // What cannot be removed either stays under its own name.
+            // A file that cannot be removed either stays under its temporary name.
             let _ = std::fs::remove_file(&place);
         })?;
         let path = give_name(&place, &self.path)?;
@@ -78,7 +78,8 @@ impl Snapshot {
         self.transcode(file).map_err(|error| failed(error, file))
     }
 
-    /// The names of what was dropped, the generations, and the list at the end, where runtimes have it.
+    /// Writes the names of dropped events, the generations, and the list, which is at the end as in
+    /// recordings of runtimes.
     fn transcode(&self, file: &mut OutputFile) -> Result<Numbers, Error> {
         let RingContent { info, version, names, generations, .. } = &self.content;
         let mut out = Transcoder::new(*version, info)?;
@@ -123,7 +124,8 @@ impl Snapshot {
     }
 }
 
-/// Adds the runtime's list of methods at the end, as far as it can be read. Returns the threads of its reader.
+/// Adds the runtime's list of methods at the end, as far as it can be read. Returns the threads of its
+/// reader.
 pub(super) fn append_list(
     out: &mut Transcoder,
     list: &Segment,
@@ -142,7 +144,7 @@ pub(super) fn append_list(
     Ok(threads)
 }
 
-/// Bytes, events of the ring, and their times.
+/// The bytes, the number of the ring's events, and their time range.
 type Numbers = (u64, u64, Option<(RelativeTime, RelativeTime)>);
 
 /// The name of a file that is being written.
@@ -152,7 +154,7 @@ pub(super) fn partial(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Refuses a path beside which nothing can be written, before there is anything to write.
+/// Refuses a path in whose folder nothing can be written, before there is anything to write.
 pub(crate) fn check_output(path: &Path) -> Result<(), Failure> {
     OutputFile::create_new(&partial(path)).map(OutputFile::discard)
 }
@@ -178,7 +180,7 @@ pub(super) fn give_name(from: &Path, path: &Path) -> Result<PathBuf, Failure> {
     Err(failed(path, ErrorKind::AlreadyExists.into()))
 }
 
-/// The bytes that are left on the disk.
+/// The bytes to leave free on the disk.
 #[cfg(unix)]
 const RESERVE: u64 = 16 << 20;
 
@@ -186,7 +188,7 @@ const RESERVE: u64 = 16 << 20;
 #[cfg(unix)]
 pub(super) fn check_room(path: &Path, bytes: u64) -> Result<(), Failure> {
     let folder = folder_of(path);
-    // Where the system does not say it, writing does.
+    // If the system does not report the free space, writing will fail instead.
     let Ok(status) = rustix::fs::statvfs(folder) else { return Ok(()) };
     let free = status.f_bavail.saturating_mul(status.f_frsize);
     if free >= bytes.saturating_add(RESERVE) {
@@ -214,7 +216,7 @@ mod tests {
     use crate::record::flight::segment::Storage;
     use crate::record::flight::test_stream::TestStream;
 
-    /// As two recorders do that write to one folder.
+    /// The case of two recorders that write to one folder.
     #[test]
     fn files_that_want_one_name_at_once_get_different_ones() {
         let folder = tempfile::tempdir().unwrap();

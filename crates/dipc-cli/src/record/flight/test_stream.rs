@@ -1,4 +1,4 @@
-//! Streams that unit tests are made of.
+//! Streams for unit tests.
 
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader};
@@ -6,7 +6,7 @@ use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader};
 /// A stream of one thread, piece by piece.
 pub(super) struct TestStream {
     trace: Trace,
-    /// The bytes that were handed over.
+    /// The number of bytes already returned.
     taken: usize,
     sequence: u32,
 }
@@ -28,12 +28,12 @@ impl TestStream {
         Self { trace, taken: 0, sequence: 0 }
     }
 
-    /// An event that names a method, with a payload of so many bytes.
+    /// An event that names a method, with a payload of `bytes` bytes.
     pub(super) fn name(&mut self, bytes: usize) -> Vec<u8> {
         self.add(1, bytes)
     }
 
-    /// An event with a payload of so many bytes.
+    /// An event with a payload of `bytes` bytes.
     pub(super) fn event(&mut self, bytes: usize) -> Vec<u8> {
         self.add(2, bytes)
     }
@@ -43,7 +43,7 @@ impl TestStream {
         self.trace.finish().split_off(self.taken)
     }
 
-    /// A whole stream with the name of a method, of so many bytes.
+    /// A whole stream with the name of a method, with a payload of `bytes` bytes.
     pub(super) fn list(bytes: usize) -> Vec<u8> {
         let mut stream = Self::new();
         let name = stream.name(bytes);
@@ -64,7 +64,7 @@ impl TestStream {
             ..Event::default()
         });
         self.trace.event_block(&block);
-        // A reader holds an event back until none that is older can come.
+        // A reader holds an event back until no older one can arrive.
         self.trace.sequence_point(1_000 * u64::from(self.sequence), &[(1, self.sequence)]);
         let all = self.trace.clone().unfinished();
         let piece = all[self.taken..].to_vec();

@@ -1,4 +1,4 @@
-//! Reasons for snapshots: which are followed, and when.
+//! The reasons for snapshots: which are accepted, and when they take effect.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -6,24 +6,26 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TriggerSettings {
     pub(crate) condition: Option<clr_conditions::Condition>,
-    /// The time that is still recorded behind the reason.
+    /// The time that is still recorded after the reason.
     pub(crate) after: Duration,
-    /// The least time between two snapshots that the condition asks for.
+    /// The least time between two snapshots caused by the condition.
     pub(crate) interval: Duration,
-    /// Recording ends after so many.
+    /// The number of snapshots after which the recording ends.
     pub(crate) most: Option<usize>,
 }
 
-/// A reason that waits for its time.
+/// A reason that is waiting for its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reason {
     pub(super) text: String,
     due: Instant,
-    /// The time, in milliseconds since 1970, up to which the snapshot is to have events; `None` if it has the one that asked for it.
+    /// The time, in milliseconds since 1970, up to which the snapshot should have events; `None` if it
+    /// already has the event that caused it.
     horizon: Option<i64>,
 }
 
-/// The longest wait for events up to the horizon. Runtimes send what they have every 100 ms; an idle one sends nothing.
+/// The longest wait for events up to the horizon. Runtimes send their events every 100 ms; an idle one sends
+/// nothing.
 const FLUSH: Duration = Duration::from_secs(1);
 
 /// The part of the stream that has arrived.
@@ -42,7 +44,7 @@ pub(super) struct Triggers {
     /// The number of snapshots that were begun and have not failed, and the time of the last.
     pub(super) count: usize,
     last: Option<Instant>,
-    /// Matches since then that made none.
+    /// The number of matches since then that caused no snapshot.
     suppressed: u64,
 }
 
@@ -52,7 +54,8 @@ impl Reason {
         self.due <= now && (self.horizon.is_none() || has_arrived || self.due + FLUSH <= now)
     }
 
-    /// By how many milliseconds the newest event is older than the horizon; `None` if it is not, or if neither is known.
+    /// The milliseconds by which the newest event is older than the horizon; `None` if it is not, or if
+    /// either is unknown.
     fn lag(&self, arrival: Arrival) -> Option<i64> {
         let lag = self.horizon?.saturating_sub(arrival.newest?);
         (lag > 0).then_some(lag)
@@ -68,13 +71,14 @@ fn unix_milliseconds(after: Duration) -> Option<i64> {
 /// The origin of a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// Whom no interval holds up.
+    /// The user, whose requests no interval delays.
     User,
     Condition,
 }
 
 impl Triggers {
-    /// Takes note of a reason. One that comes while another waits adds nothing, nor does a condition that is met again too early.
+    /// Adds a reason. One that arrives while another is waiting is ignored, as is a condition that is met
+    /// again too early.
     pub(super) fn add(&mut self, text: String, origin: Origin, settings: &TriggerSettings, now: Instant) {
         let is_over = settings.most.is_some_and(|most| self.count >= most);
         let is_early = origin == Origin::Condition
@@ -88,9 +92,10 @@ impl Triggers {
         self.waiting = Some(Reason { text, due: now + settings.after, horizon });
     }
 
-    /// The reason whose time has come, or, at the end of the stream, the one that waits. The snapshot for it begins.
+    /// Takes the reason whose time has come, or, at the end of the stream, the waiting one. Its snapshot
+    /// begins.
     ///
-    /// Where events up to a time are wanted, that waits until the runtime has sent them.
+    /// If events up to a time are wanted, the reason waits until the runtime has sent them.
     pub(super) fn take(&mut self, is_end: bool, now: Instant, arrival: Arrival) -> Option<Reason> {
         let mut reason = self.waiting.take_if(|reason| is_end || reason.is_ready(now, arrival))?;
         if !is_end && let Some(age) = reason.lag(arrival) {
@@ -101,12 +106,12 @@ impl Triggers {
         Some(reason)
     }
 
-    /// Takes note that a snapshot could not be written.
+    /// Records that a snapshot could not be written.
     pub(super) const fn fail(&mut self) {
         self.count = self.count.saturating_sub(1);
     }
 
-    /// Matches that made no snapshot since the last call.
+    /// Returns the number of matches since the last call that caused no snapshot.
     pub(super) fn take_suppressed(&mut self) -> u64 {
         std::mem::take(&mut self.suppressed)
     }
@@ -161,11 +166,11 @@ mod tests {
         assert_eq!(triggers.take(false, start, arriving), None, "the rest of the batch is on its way");
         let whole = Arrival { is_silent: true, ..arriving };
         assert_eq!(triggers.take(false, start, whole).unwrap().text, "asked for");
-        // An idle runtime sends nothing; the snapshot says up to when it has events.
+        // An idle runtime sends nothing; the snapshot states up to when it has events.
         triggers.add("asked for".into(), Origin::User, &settings, start);
         let text = triggers.take(false, start + FLUSH, old).unwrap().text;
         assert!(text.starts_with("asked for; the newest event is ") && text.ends_with(" ms older"), "{text}");
-        // What met a condition has arrived.
+        // The event that met the condition has already arrived.
         triggers.add("met".into(), Origin::Condition, &settings, start + FLUSH);
         assert_eq!(triggers.take(false, start + FLUSH, old).unwrap().text, "met");
     }

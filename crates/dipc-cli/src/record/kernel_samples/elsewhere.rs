@@ -1,4 +1,4 @@
-//! No samples of the kernel: other systems and processors.
+//! A stub for systems and processors without kernel samples.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{KernelRecording, SampleSettings};
 use crate::exit::{Exit, Failure};
 
-/// A sampler, of which there is none.
+/// A sampler, which cannot exist here.
 #[derive(Debug)]
 pub(crate) struct KernelSampler(Infallible);
 

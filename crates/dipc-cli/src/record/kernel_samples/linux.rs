@@ -18,7 +18,7 @@ use crate::render::destination::Destination;
 use crate::render::messages;
 use crate::render::output_file::{NameOrigin, OutputFile};
 
-/// The longest wait for samples before the buffers are read.
+/// The longest time between two reads of the buffers.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// A sampler that writes its samples into a file.
@@ -29,7 +29,7 @@ pub(crate) struct KernelSampler {
 }
 
 impl KernelSampler {
-    /// Opens the kernel's events of a process and starts to sample it, into a file in `folder` without a lasting name.
+    /// Opens the kernel's events of a process and starts to sample it, into a temporary file in `folder`.
     pub(crate) fn start(pid: u32, settings: SampleSettings, folder: &Path) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(Exit::Failed, format_args!("kernel's samples: {error}"))
@@ -82,7 +82,7 @@ impl KernelSampler {
     }
 }
 
-/// Writes samples until it is told to stop or the process ends.
+/// Writes samples until a stop is requested or the process ends.
 fn record(
     mut sampler: Sampler,
     mut recording: RecordingWriter,
@@ -128,7 +128,8 @@ impl From<RecordingCounts> for SampleSummary {
     }
 }
 
-/// Puts the samples into the recording of the same process, which becomes one of V6. If that fails, both files stay.
+/// Merges the samples into the recording of the same process, which becomes a V6 recording. If that fails,
+/// both files stay.
 pub(crate) fn merge_into(recording: &Path, samples: KernelRecording) -> Result<(), Failure> {
     messages::note(format_args!("CPU samples    : {}", samples.summary));
     let files = [recording.to_owned(), samples.path().to_owned()];

@@ -12,12 +12,12 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
 use crate::render::messages;
 
-/// The time between checks whether the child has ended.
+/// The time between checks for the end of the child.
 const TICK: Duration = Duration::from_millis(20);
 /// The wait after which a note tells the user about it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The program. It is killed when this is dropped, unless its end was waited for: nobody else would end it.
+/// The program. It is killed when this is dropped, unless its end was waited for: nothing else would end it.
 #[derive(Debug)]
 pub(crate) struct Child {
     process: Arc<Mutex<Process>>,
@@ -25,14 +25,14 @@ pub(crate) struct Child {
     name: String,
 }
 
-/// The end of the program, for a description of it.
+/// Access to the end of the program, for describing it.
 #[derive(Debug, Clone)]
 pub(crate) struct ChildEnd {
     process: Arc<Mutex<Process>>,
     errors: Arc<Mutex<Vec<u8>>>,
 }
 
-/// The bytes of its standard error that are kept, the last ones.
+/// The number of last bytes kept of its standard error.
 const MOST_ERRORS: usize = 16 << 10;
 
 #[derive(Debug)]
@@ -44,9 +44,10 @@ struct Process {
 }
 
 impl Child {
-    /// Starts it so that its runtime waits at the port. Its output goes to the terminal if `show_io` is set, and is discarded
-    /// otherwise, but for the end of its standard error, so that it never waits for a reader. Without the terminal it does not receive Ctrl-C: that ends the recording,
-    /// and a program that ended with it would be gone before its runtime could name its methods.
+    /// Starts it so that its runtime waits at the port. Its output goes to the terminal if `show_io` is set.
+    /// Otherwise it is discarded, except for the end of its standard error, so that the program never waits
+    /// for a reader. Without the terminal, it does not receive Ctrl-C: that ends the recording, and a program
+    /// that ended at the same time would be gone before its runtime could name its methods.
     pub(crate) fn start(command: &[OsString], show_io: bool, port: &PortServer) -> Result<Self, Failure> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(Failure::usage("a program is needed behind --"));
@@ -78,7 +79,7 @@ impl Child {
         }
     }
 
-    /// Its exit code if it has ended; as a shell has it where a signal ended it.
+    /// Returns its exit code if it has ended; if a signal ended it, the code that a shell would give.
     pub(crate) fn try_code(&mut self) -> Result<Option<u8>, Failure> {
         let status = lock(&self.process)
             .child
@@ -87,7 +88,7 @@ impl Child {
         Ok(status.map(code))
     }
 
-    /// Returns what describes its end.
+    /// Returns access to its end.
     pub(crate) fn end(&self) -> ChildEnd {
         ChildEnd { process: Arc::clone(&self.process), errors: Arc::clone(&self.errors) }
     }
@@ -109,13 +110,14 @@ impl Child {
         lock(&self.process).kill();
     }
 
-    /// Has it ended with this program where the user will wait no longer: no other program would end it.
+    /// Registers it to be killed if the user ends this program at once: nothing else would end it.
     pub(crate) fn kill_on_exit(&self, interrupts: &Interrupts) {
         let process = Arc::clone(&self.process);
         interrupts.before_exit(move || lock(&process).kill());
     }
 
-    /// Waits for its end. It is killed by an interrupt during the wait, by the second interrupt of all, and when the terminal is gone.
+    /// Waits for its end. It is killed by an interrupt during the wait, by the second interrupt overall, and
+    /// when the terminal is gone.
     pub(crate) fn wait(mut self, interrupts: &Interrupts) -> Result<u8, Failure> {
         let (started, mut told) = (Instant::now(), false);
         // The first request ended the recording, if it came before.
@@ -138,7 +140,7 @@ impl Child {
 }
 
 impl ChildEnd {
-    /// Waits for the end, and returns it in words; `None` if it does not come within `limit`.
+    /// Waits for the end, and returns it in words; `None` if the program does not end within `limit`.
     pub(crate) fn wait(&self, limit: Duration) -> Option<String> {
         let started = Instant::now();
         loop {
@@ -151,7 +153,7 @@ impl ChildEnd {
         }
     }
 
-    /// Returns the last bytes that it wrote to its standard error, where that is not the terminal.
+    /// Returns the last bytes that it wrote to its standard error, if that is not the terminal.
     pub(crate) fn standard_error(&self) -> String {
         String::from_utf8_lossy(&self.errors.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
@@ -176,14 +178,14 @@ impl Drop for Child {
 
 impl Process {
     fn kill(&mut self) {
-        // Once it was waited for, its number may be another's.
+        // After the wait, its pid may belong to another process.
         if !matches!(self.child.try_wait(), Ok(None)) {
             return;
         }
         #[cfg(unix)]
         if self.leads_group {
             let leader = rustix::process::Pid::from_child(&self.child);
-            // Ended already, perhaps.
+            // The group may already have ended.
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
         }
         let _ = self.child.kill();
@@ -191,7 +193,7 @@ impl Process {
     }
 }
 
-/// A thread that panicked leaves nothing half done here.
+/// A thread that panicked leaves no inconsistent state here.
 fn lock(process: &Mutex<Process>) -> MutexGuard<'_, Process> {
     process.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -241,6 +243,6 @@ fn in_words(status: ExitStatus) -> String {
 
 #[cfg(not(unix))]
 fn in_words(status: ExitStatus) -> String {
-    // Of exceptions, the code is the exception's.
+    // For exceptions, the code is that of the exception.
     status.code().map_or_else(|| "not known".to_owned(), |code| format!("exit code {code} ({code:#x})"))
 }

@@ -1,4 +1,4 @@
-//! The search for any number of sources, those that come later included.
+//! The search for any number of sources, including those that appear later.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use crate::process::info::timeouts;
 use crate::process::target::{self, FoundTarget, TargetSelector};
 use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
 
-/// The time between two looks for processes.
+/// The time between two searches for processes.
 const LOOK: Duration = Duration::from_secs(1);
-/// The time limit for the question whether a runtime is at an address.
+/// The time limit for probing an address for a runtime.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// The sources that the user names.
+/// The sources that the user named.
 #[derive(Debug, Clone)]
 pub(crate) enum SourcesSelector {
     One(SourceSelector),
@@ -33,7 +33,8 @@ pub(crate) enum SourcesSelector {
     Port(Address),
 }
 
-/// The search for sources: [`open`](Self::open) finds the first, [`poll`](Self::poll) those that come later.
+/// The search for sources: [`open`](Self::open) finds the first, [`poll`](Self::poll) those that appear
+/// later.
 #[derive(Debug)]
 pub(crate) struct SourceFinder {
     search: Search,
@@ -52,17 +53,17 @@ enum Search {
     Successor(String),
     /// The runtime that listens at an address after another has ended.
     Listener(Address),
-    /// Processes of a name, or any, but for those that were found.
+    /// Processes with a name, or any, except those already found.
     All { name: Option<String>, found: BTreeSet<(u32, PathBuf)> },
     /// Runtimes that connect.
     Port { arrivals: Receiver<PortRuntime>, _watcher: PortWatcher },
 }
 
 impl SourceFinder {
-    /// Finds the processes that are there, or waits for the first that connects.
+    /// Finds the existing processes, or waits for the first that connects.
     ///
     /// # Errors
-    /// Where there is none, or one of several pids has no endpoint.
+    /// If there is none, or one of several pids has no endpoint.
     pub(crate) fn open(
         selector: &SourcesSelector,
         timeout: Duration,
@@ -92,7 +93,7 @@ impl SourceFinder {
                 let mut source = Source::open(&SourceSelector::Port(address.clone()), timeout, interrupts)?;
                 let (sender, arrivals) = mpsc::channel();
                 let serve = |port| {
-                    // Nobody asks any more when the program ends.
+                    // There is no receiver when the program ends.
                     PortWatcher::start(port, move |runtime| drop(sender.send(runtime)))
                 };
                 let search = match source.port.take().map(serve) {
@@ -105,8 +106,8 @@ impl SourceFinder {
         Ok((Self { search, timeout, next_look: Instant::now() + LOOK, child }, sources))
     }
 
-    /// Returns the processes that have come since the last look. `is_idle` says that none is left of those that came before: a
-    /// process that takes the place of another is looked for only then.
+    /// Returns the processes that have appeared since the last call. `is_idle` says that none of the earlier
+    /// ones is left: only then is a successor of an ended process searched for.
     pub(crate) fn poll(&mut self, is_idle: bool) -> Result<Vec<Source>, Failure> {
         if let Search::Port { arrivals, .. } = &self.search {
             return Ok(arrivals.try_iter().map(|it| Source::from_runtime(&it, self.timeout)).collect());
@@ -119,14 +120,14 @@ impl SourceFinder {
         self.search.look(self.timeout, None)
     }
 
-    /// Whether others may come after the last process has ended.
+    /// Whether more may appear after the last process has ended.
     pub(crate) const fn may_find_more(&self) -> bool {
         !matches!(self.search, Search::Nothing { .. })
     }
 }
 
 impl Search {
-    /// Returns the search for what takes the place of the one process that was named.
+    /// Returns the search for a successor of the one process that was named.
     fn after(selector: &SourceSelector, port: Option<PortServer>) -> Self {
         match selector {
             SourceSelector::Process(TargetSelector::Name(name)) => Self::Successor(name.clone()),
@@ -137,12 +138,13 @@ impl Search {
                 }
             }
             SourceSelector::Runtime(address) => Self::Listener(address.clone()),
-            // Kept to the end: no runtime may wait for ever, and commands for the first one go through the port.
+            // Kept to the end: no runtime may wait forever, and commands for the first one go through the
+            // port.
             _ => Self::Nothing { _watcher: port.map(PortWatcher::resuming) },
         }
     }
 
-    /// Looks once. `lookup` is the time for asking runtimes that do not show their names otherwise.
+    /// Searches once. `lookup` is the time limit for querying runtimes whose names are not otherwise visible.
     fn look(&mut self, timeout: Duration, lookup: Option<Duration>) -> Result<Vec<Source>, Failure> {
         match self {
             Self::Nothing { .. } | Self::Port { .. } => Ok(Vec::new()),
@@ -172,7 +174,7 @@ impl Search {
     }
 }
 
-/// Returns the failure for `--all` where there is no process.
+/// Returns the failure for `--all` if there is no process.
 fn nothing_found(name: Option<&str>) -> Failure {
     let of_name = name.map(|name| format!(" process '{name}'")).unwrap_or_default();
     Failure::new(Exit::NotReachable, format_args!("find{of_name}: there is no such .NET process"))

@@ -1,5 +1,5 @@
-//! Runtimes that connect to a port while another one is recorded: those of programs that the recorded program starts, above all.
-//! None of them may wait for ever.
+//! Runtimes that connect to a port while another one is recorded, above all those of programs that the
+//! recorded program starts. None of them may wait forever.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

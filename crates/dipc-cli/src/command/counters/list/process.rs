@@ -1,4 +1,4 @@
-//! The counters of a process: what it says that it has.
+//! The counters that a process reports to have.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -24,27 +24,27 @@ use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns, heading};
 use crate::render::{messages, output, units};
 
-/// The interval of EventCounters: they are known when they report.
+/// The interval of EventCounters, which become known only when they report.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The time for which EventCounters are waited for: an interval, and until its values are here.
+/// The time to wait for EventCounters: one interval, and the delay of its values.
 const LISTENING: Duration = Duration::from_millis(1500);
-/// The time for which the list of instruments is waited for: runtimes before 6.0 have none.
+/// The time to wait for the list of instruments: runtimes before 6.0 do not send one.
 const ENUMERATION: Duration = Duration::from_secs(4);
 /// The longest time for which an event waits for older ones of other threads.
 const MOST_DELAY: Duration = Duration::from_millis(200);
-/// The largest number of counters that are kept; further ones are counted.
+/// The largest number of counters that are kept; further ones are only counted.
 const MOST_COUNTERS: usize = 100_000;
-/// The largest number of characters of a text that are kept.
+/// The largest number of characters kept of a text.
 const LONGEST_TEXT: usize = 1000;
 
 pub(super) fn run(args: &ListArgs) -> Outcome {
     let interrupts = Interrupts::watch()?;
     let mut source = Source::open(&args.source.selector(false)?, args.timeout, &interrupts)?;
     let mut child = source.child.take();
-    // Kept to the end: no runtime may wait for ever, and commands for this one go through the port.
+    // Kept to the end: no runtime may wait forever, and commands for this one go through the port.
     let _watcher = source.port.take().map(PortWatcher::resuming);
     let result = listen(args, &source, &interrupts);
-    // It was started to be asked.
+    // It was started only to be queried.
     child.iter_mut().for_each(Child::kill);
     let list = result?;
     match args.format {
@@ -54,7 +54,8 @@ pub(super) fn run(args: &ListArgs) -> Outcome {
     list.report()
 }
 
-/// Asks the process in one session, or in two where the first has to learn the settings of the Meters' shared session.
+/// Queries the process in one session, or in two if the first has to learn the settings of the Meters' shared
+/// session.
 fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<CounterList, Failure> {
     let everything = Selection::everything();
     let selection = match &args.counters {
@@ -94,15 +95,15 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
     }
 }
 
-/// The counters that a session tells of.
+/// The counters that a session reports.
 struct Listener {
     list: CounterList,
     /// Our name in the Meters' shared session.
     client: String,
     begun: Instant,
-    /// Whether all instruments were named.
+    /// Whether all instruments were listed.
     is_complete: bool,
-    /// The settings of the shared session, where they are others than ours.
+    /// The settings of the shared session, if they differ from ours.
     expected: Option<SharedSettings>,
 }
 
@@ -148,7 +149,8 @@ struct CounterList {
     holder: Option<String>,
 }
 
-/// The name of a counter, and the tags of its Meter and of itself: instruments of one name may differ in them.
+/// The name of a counter, and the tags of its Meter and of itself: instruments with the same name may differ
+/// in tags.
 type CounterKey = (String, String, String);
 
 /// A counter as it is printed.
@@ -156,7 +158,7 @@ type CounterKey = (String, String, String);
 struct ListedCounter {
     name: String,
     unit: String,
-    /// The class of the instrument; of EventCounters whether they are a mean or a sum.
+    /// The class of the instrument; for EventCounters, whether they are a mean or a sum.
     kind: String,
     display_name: String,
     description: String,
@@ -250,7 +252,7 @@ impl CounterList {
         listed.collect()
     }
 
-    /// Says what the list lacks, and returns the exit code.
+    /// Reports what is missing from the list, and returns the exit code.
     fn report(&self) -> Outcome {
         if self.left_out > 0 {
             messages::warning(format_args!("{} counters are left out", units::count(self.left_out)));
@@ -267,7 +269,7 @@ impl CounterList {
     }
 }
 
-/// Returns a text, cut where it is longer than any that is meant for people.
+/// Returns the text, truncated to [`LONGEST_TEXT`]: longer ones are not meant for people.
 fn text(text: Utf16<'_>) -> String {
     text.chars().take(LONGEST_TEXT).collect()
 }

@@ -1,4 +1,4 @@
-//! The processes whose counters are watched at once: a session and a thread each.
+//! The processes whose counters are watched at once, with a session and a thread for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -14,13 +14,14 @@ use crate::interrupt::Interrupts;
 use crate::record::source::{Child, Source, SourceFinder};
 use crate::render::messages;
 
-/// The longest wait between two flushes of the consumer, and checks for the other reasons to end.
+/// The longest wait between two flushes of the consumer, and between checks for the other reasons to end.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The largest number of processes that are told apart: the place of one that has ended is used again beyond it.
+/// The largest number of processes with a place of their own. Beyond it, the place of an ended process is
+/// reused.
 const MOST_PLACES: usize = 1000;
 
-/// Hands the samples of the processes over until the user, a limit or the end of the last process ends it.
+/// Delivers the samples of the processes until the user, a limit or the end of the last process stops it.
 pub(in crate::command::counters) fn run<C: SampleConsumer>(args: &LiveArgs, consumer: &mut C) -> Outcome {
     let interrupts = Interrupts::watch()?;
     let selector = args.sources.selector(args.show_child_io)?;
@@ -47,15 +48,15 @@ struct Watch<'w, 's, C> {
     shared: &'w Shared<'s, C>,
     /// The processes by their numbers.
     places: Vec<Place>,
-    /// Until when a process may start again, where none is left.
+    /// The time until which a process may restart, if none is left.
     deadline: Option<Instant>,
     /// The number of samples of all sessions that have ended.
     count: u64,
-    /// The counters that came in the last session and were not asked for, by provider.
+    /// The counters that the last session received without being asked for, by provider.
     unselected: BTreeMap<String, BTreeSet<String>>,
     /// Whether the Meters of a process were refused.
     is_refused: bool,
-    /// The first exit code that is not simply done.
+    /// The first exit code other than [`Exit::Done`].
     exit: Exit,
     /// The first session that failed.
     failure: Option<Failure>,
@@ -110,7 +111,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
                 continue;
             }
             if is_idle && !self.may_go_on(finder) {
-                // One may have come with the last one's end.
+                // One may have arrived as the last one ended.
                 sources = finder.poll(false)?;
                 if sources.is_empty() {
                     return Ok(());
@@ -121,7 +122,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
         }
     }
 
-    /// Hands what has arrived on to whoever reads it.
+    /// Passes what has arrived on to its reader.
     fn flush(&self) -> Result<(), Failure> {
         let mut gate = self.shared.gate();
         if let Some(failure) = gate.failure.take() {
@@ -134,7 +135,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
         Ok(())
     }
 
-    /// Whether to wait for a process although none is left.
+    /// Whether to keep waiting for a process although none is left.
     fn may_go_on(&mut self, finder: &SourceFinder) -> bool {
         let Some(patience) = self.shared.args.reconnect.filter(|_| finder.may_find_more()) else {
             return false;
@@ -163,7 +164,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
         let (shared, events, number) = (self.shared, events.clone(), process.number);
         let session = move || {
             let result = session::watch(shared, &source, &process, &events);
-            // Nobody listens any more when the command has failed.
+            // After a failure of the command there is no receiver.
             let _ = events.send(SessionEvent::Ended(process.number, result));
         };
         if let Err(error) = thread::Builder::new().spawn_scoped(scope, session) {
@@ -172,7 +173,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
         }
     }
 
-    /// Gives a process its number: that of a process of its name which has ended, or the next.
+    /// Assigns a number to a process: that of an ended process with the same name, or else the next.
     fn place(&mut self, source: &Source) -> Process {
         let is_full = self.places.len() >= MOST_PLACES;
         let free = self.places.iter().position(|place| !place.runs && place.process.name == source.name);
@@ -187,7 +188,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
         process
     }
 
-    /// Takes note of the end of a session.
+    /// Records the end of a session.
     fn end(&mut self, number: usize, result: Result<SessionEnd, Failure>) -> Result<(), Failure> {
         let is_waited_for = self.deadline.is_some();
         let Some(place) = self.places.get_mut(number) else { return Ok(()) };
@@ -206,7 +207,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
                     messages::note(format_args!("Process ended  : {}", process.title()));
                 }
             }
-            // A process that has just started, or is about to end, is looked for again.
+            // A process that has just started, or is about to end, is searched for again.
             Err(failure) if is_waited_for && failure.exit == Exit::NotReachable => messages::detail(failure),
             Err(failure) if args.may_be_many() => {
                 messages::warning(format_args!("{}: {failure}", process.title()));

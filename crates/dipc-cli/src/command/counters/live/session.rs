@@ -24,7 +24,7 @@ use crate::render::{messages, units};
 
 /// The buffer in the process, as dotnet-counters asks for it.
 const BUFFER_MB: u32 = 256;
-/// The longest time for which an event waits for older ones of other threads.
+/// The longest time that an event is held back for older ones of other threads.
 const MOST_DELAY: Duration = Duration::from_millis(200);
 
 /// The state that the sessions of a command share.
@@ -38,18 +38,18 @@ pub(super) struct Shared<'s, C> {
     begun: Mutex<Option<Instant>>,
 }
 
-/// The way to the consumer, which one session takes at a time.
+/// The consumer, which one session uses at a time.
 pub(super) struct Gate<'s, C> {
     pub(super) consumer: &'s mut C,
     /// The counter that met the condition.
     pub(super) met: Option<String>,
-    /// The consumer's failure, after which it gets no more.
+    /// The consumer's failure, after which it gets no more samples.
     pub(super) failure: Option<Failure>,
 }
 
 /// An event of a session, for the thread that watches them all.
 pub(super) enum SessionEvent {
-    /// Samples were handed over.
+    /// Samples were delivered.
     Samples,
     /// The session of this process has ended.
     Ended(usize, Result<SessionEnd, Failure>),
@@ -59,9 +59,9 @@ pub(super) enum SessionEvent {
 #[derive(Debug)]
 pub(super) struct SessionEnd {
     pub(super) exit: Exit,
-    /// The number of its samples.
+    /// The number of samples in the session.
     pub(super) count: u64,
-    /// The counters that came and were not asked for, by provider.
+    /// The counters that arrived without being asked for, by provider.
     pub(super) unselected: BTreeMap<String, BTreeSet<String>>,
     /// Whether another session holds the Meters of the process.
     pub(super) is_refused: bool,
@@ -85,18 +85,18 @@ impl<'s, C: SampleConsumer> Shared<'s, C> {
         self.over.store(true, Ordering::Release);
     }
 
-    /// Whether all sessions are to end.
+    /// Whether all sessions have to end.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || self.interrupts.count() > 0
     }
 
-    /// The consumer, once no other session has it.
+    /// Locks the consumer, once no other session holds it.
     pub(super) fn gate(&self) -> MutexGuard<'_, Gate<'s, C>> {
-        // A panic elsewhere ends the program with its message: what it left is still whole.
+        // A panic elsewhere ends the program with its message; the data it left is still consistent.
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time that is left, counted from the first session's begin; `None` without a limit.
+    /// The time left, counted from the beginning of the first session; `None` without a limit.
     pub(super) fn time_left(&self) -> Option<Duration> {
         let limit = self.args.duration.filter(|duration| !duration.is_zero())?;
         let begun = *self.begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -108,8 +108,8 @@ impl<'s, C: SampleConsumer> Shared<'s, C> {
     }
 }
 
-/// Hands the samples of a process over: in one session, or in two where the first has to learn the settings of the Meters' shared
-/// session.
+/// Delivers the samples of a process, in one session, or in two if the first has to learn the settings of the
+/// Meters' shared session.
 pub(super) fn watch<C: SampleConsumer>(
     shared: &Shared<'_, C>,
     source: &Source,
@@ -164,7 +164,7 @@ pub(super) fn watch<C: SampleConsumer>(
     }
 }
 
-/// Returns the configuration of a session that has the counters.
+/// Returns the configuration of a session for the counters.
 pub(in crate::command::counters) fn config(
     selection: &Selection,
     settings: &SessionSettings,
@@ -172,11 +172,11 @@ pub(in crate::command::counters) fn config(
     SessionConfig::new(selection.requests(settings)).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
 }
 
-/// The stream of a session of counters.
+/// The stream of a counter session.
 struct Stream<'s, 'c, C> {
     reader: LiveReader,
     counters: Counters,
-    /// The counter of `--until`, which need not be one of those that are shown.
+    /// The counter of `--until`, which need not be among the counters shown.
     awaited: Option<Counters>,
     thinning: Thinning,
     /// Our name in the Meters' shared session.
@@ -186,7 +186,7 @@ struct Stream<'s, 'c, C> {
     events: &'s Sender<SessionEvent>,
     count: u64,
     has_begun: bool,
-    /// The settings of the shared session, where they are others than ours.
+    /// The settings of the shared session, if they differ from ours.
     expected: Option<SharedSettings>,
 }
 
@@ -199,7 +199,7 @@ struct Samples<'g, 's, C> {
 }
 
 impl<C: SampleConsumer> Samples<'_, '_, C> {
-    /// Hands a sample over.
+    /// Delivers a sample.
     fn take(&mut self, sample: &Sample<'_>) {
         let Gate { consumer, failure, .. } = &mut *self.gate;
         if failure.is_some() {
@@ -209,7 +209,7 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
         *failure = consumer.sample(self.process, sample).err();
     }
 
-    /// Looks whether a sample meets the condition.
+    /// Checks whether a sample meets the condition.
     fn judge(&mut self, condition: Option<&Condition>, sample: &Sample<'_>) {
         if let Some(condition) = condition.filter(|_| self.gate.met.is_none())
             && let Some((aspect, number)) = condition.number_that_meets(sample)
@@ -223,7 +223,7 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
 }
 
 impl<C: SampleConsumer> Stream<'_, '_, C> {
-    /// Hands over what has arrived; the rest too if that is all.
+    /// Delivers what has arrived; at the end of the stream, also what was held back.
     fn drain(&mut self, is_end: bool) {
         self.begin();
         let args = self.shared.args;
@@ -256,7 +256,7 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
             self.shared.end();
         }
         if count > 0 {
-            // Nobody listens any more when the command has failed.
+            // After a failure of the command there is no receiver.
             let _ = self.events.send(SessionEvent::Samples);
         }
         self.expected = self.counters.notices().iter().find_map(|notice| match notice {
@@ -278,7 +278,7 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
         }
     }
 
-    /// Says what the session lacked.
+    /// Reports what the session lacked.
     fn report(self, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
         let args = self.shared.args;
         let title = args.may_be_many().then(|| self.process.title());
@@ -292,7 +292,7 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
             stream_stats::report_damage(events, self.reader.unreadable(), "what could be read was used");
         let is_unasked = end.is_unasked();
         let mut exit = inside;
-        // With --reconnect the end of a process is no surprise.
+        // With --reconnect, the end of a process is expected.
         if !(is_unasked && args.reconnect.is_some()) {
             let values = units::count(self.count);
             exit = end.report(&format!("{values} values were shown"), "shown")?.or(inside);
@@ -324,7 +324,7 @@ impl<C: SampleConsumer> Consumer for Stream<'_, '_, C> {
     }
 
     fn is_satisfied(&self) -> bool {
-        // Of a stream that cannot be read nothing more is to be had.
+        // An unreadable stream yields no more events.
         self.expected.is_some() || self.shared.is_over() || self.reader.unreadable().is_some()
     }
 

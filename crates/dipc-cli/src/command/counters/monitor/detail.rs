@@ -1,4 +1,4 @@
-//! Everything that the last value of a series has.
+//! All details of the last value of a series.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use clr_counters::{EventCounterValue, ExponentialHistogram, Measurement, MeterMe
 use crate::render::escape::escape_controls;
 use crate::render::{units, width};
 
-/// The number of buckets of a histogram that are shown: neighbours are put together.
+/// The number of buckets shown of a histogram: neighbouring ones are merged.
 const BUCKETS: usize = 8;
 /// The width of the largest bar.
 const BAR: usize = 30;
-/// The columns of a text that are kept.
+/// The largest number of columns kept of a text.
 const WIDEST: usize = 500;
 
 /// The last value of a series.

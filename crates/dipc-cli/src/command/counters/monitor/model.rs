@@ -16,16 +16,16 @@ use crate::render::escape::escape_controls;
 use crate::render::screen::{LastMessage, end_of};
 use crate::render::{units, width};
 
-/// The number of values of a series that are kept for its trend.
+/// The number of values kept of a series for its trend.
 const HISTORY: usize = 120;
 
-/// The columns of a label that are kept: wider than screens are.
+/// The largest number of columns kept of a label: more than any screen has.
 const WIDEST_LABEL: usize = 500;
 
 /// The order of the rows of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The runtime's processor time, memory and thread pool, then by name.
+    /// The runtime's processor time, memory and thread pool first, then by name.
     Importance,
     Name,
     Value,
@@ -55,21 +55,21 @@ impl Order {
 /// One number of a series over time.
 #[derive(Debug)]
 pub(super) struct Number {
-    /// The name, with the tags of its series behind it.
+    /// The name, followed by the tags of its series.
     label: String,
-    /// The same with the values of the tags only.
+    /// The name, followed by only the values of the tags.
     short_label: String,
     unit: String,
-    /// Its place in the order by importance.
+    /// Its rank in the order by importance.
     rank: usize,
-    /// The process and the series that it is of.
+    /// The process and the series that it belongs to.
     of: (usize, SeriesId),
     pub(super) history: VecDeque<f64>,
 }
 
 impl Number {
-    /// The label in so many columns: without the keys of its tags where it is too long, and then without its beginning, which many
-    /// names share.
+    /// The label in at most `width` columns: if too long, without the keys of its tags, and then without its
+    /// beginning, which many names share.
     pub(super) fn label(&self, width: usize) -> Cow<'_, str> {
         if self.label.width() <= width {
             return Cow::Borrowed(&self.label);
@@ -80,18 +80,18 @@ impl Number {
         end_of(&self.short_label, width)
     }
 
-    /// The last value, as people write it.
+    /// The last value, formatted for people.
     pub(super) fn value(&self) -> String {
         self.history.back().map_or_else(String::new, |last| units::quantity(*last, &self.unit))
     }
 
-    /// The difference to the value before; `None` without one.
+    /// The difference from the previous value; `None` if there is none.
     fn change(&self) -> Option<f64> {
         let before = self.history.len().checked_sub(2).and_then(|index| self.history.get(index))?;
         Some(self.history.back()? - before)
     }
 
-    /// The same, as people write it; empty where nothing changed.
+    /// The difference, formatted for people; empty if nothing changed.
     pub(super) fn change_text(&self) -> String {
         match self.change() {
             Some(change) if change > 0.0 => format!("+{}", units::quantity(change, &self.unit)),
@@ -110,17 +110,17 @@ pub(super) enum Row<'m> {
         is_folded: bool,
         count: usize,
     },
-    /// A number: of several processes side by side one of each, where it has it.
+    /// A number; with several processes side by side, one for each process that has it.
     Number(Vec<Option<&'m Number>>),
 }
 
 impl<'m> Row<'m> {
-    /// The first number of the row; `None` of groups.
+    /// The first number of the row; `None` for groups.
     pub(super) fn number(&self) -> Option<&'m Number> {
         self.numbers()?.iter().copied().flatten().next()
     }
 
-    /// The numbers of the row, one of each process; `None` of groups.
+    /// The numbers of the row, one for each process; `None` for groups.
     pub(super) fn numbers(&self) -> Option<&[Option<&'m Number>]> {
         match self {
             Self::Group { .. } => None,
@@ -144,7 +144,7 @@ impl Shown {
     }
 }
 
-/// The key of a group: the number of the process, but for groups of all processes side by side, and the provider.
+/// The key of a group: the process number (`None` for groups of all processes side by side) and the provider.
 pub(super) type GroupKey = (Option<usize>, String);
 
 /// The key of a number: its series, and its index among that series' numbers.
@@ -167,22 +167,22 @@ pub(super) struct Model {
     pub(super) is_typing: bool,
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
-    /// Whether the last sample of the chosen row is shown, with everything that it has.
+    /// Whether the last sample of the chosen row is shown in full.
     pub(super) shows_detail: bool,
-    /// Whether processes have groups of their own, and no columns.
+    /// Whether processes have groups of their own instead of columns.
     has_groups: bool,
-    /// The first process that is shown where there is no room for all.
+    /// The first process shown if there is no room for all.
     pub(super) first_process: usize,
     /// The first row that is shown.
     pub(super) first_row: usize,
-    /// The time of the last sample, and the seconds since.
+    /// The time of the last sample, and the seconds since then.
     last_sample: Option<Instant>,
     silent_seconds: u64,
     /// The last message, until a key is pressed.
     pub(super) message: LastMessage,
-    /// The row that is chosen, among those that are shown.
+    /// The index of the chosen row among the rows shown.
     pub(super) selected: usize,
-    /// The number of rows that the screen has for the table.
+    /// The number of table rows that fit on the screen.
     pub(super) page: usize,
     has_changed: bool,
     is_done: bool,
@@ -216,7 +216,7 @@ impl Model {
         }
     }
 
-    /// The session of a process runs: what an earlier one showed is forgotten.
+    /// Called when the session of a process runs: drops what an earlier session showed.
     pub(super) fn begin(&mut self, process: &Process, clock: Clock) {
         let shown = Shown { title: process.title(), clock, has_ended: false };
         self.processes.insert(process.number, shown);
@@ -225,7 +225,7 @@ impl Model {
         self.has_changed = true;
     }
 
-    /// The process has ended: its last values stay.
+    /// Called when the process has ended: its last values stay.
     pub(super) fn end(&mut self, process: &Process) {
         if let Some(shown) = self.processes.get_mut(&process.number) {
             shown.has_ended = true;
@@ -233,7 +233,7 @@ impl Model {
         self.has_changed = true;
     }
 
-    /// Takes in a sample; while the screen is paused it is kept and not shown.
+    /// Adds a sample; while the screen is paused, it is kept but not shown.
     pub(super) fn add(&mut self, process: &Process, sample: &Sample<'_>) {
         let series = sample.series;
         let key =
@@ -267,7 +267,7 @@ impl Model {
         }
     }
 
-    /// The number of processes that are shown side by side; 1 where they have groups of their own.
+    /// The number of processes shown side by side; 1 if they have groups of their own.
     pub(super) fn columns(&self) -> usize {
         if self.has_groups { 1 } else { self.processes.len().max(1) }
     }
@@ -277,7 +277,7 @@ impl Model {
         self.processes.values().map(Shown::heading)
     }
 
-    /// The rows in the order of the screen.
+    /// The rows in screen order.
     pub(super) fn rows(&self) -> Vec<Row<'_>> {
         let mut rows = Vec::new();
         if self.columns() == 1 {
@@ -289,7 +289,7 @@ impl Model {
             }
             return rows;
         }
-        // The numbers of each provider by their labels, which may be those of several numbers of a process.
+        // The numbers of each provider by label. Several numbers of a process may share a label.
         let mut providers = BTreeMap::<&String, BTreeMap<(&str, usize), Vec<Option<&Number>>>>::new();
         let places: BTreeMap<usize, usize> = self.processes.keys().copied().zip(0..).collect();
         for ((process, provider), numbers) in &self.groups {
@@ -313,12 +313,12 @@ impl Model {
         rows
     }
 
-    /// Returns the place of a provider before the order by name.
+    /// Returns the rank of a provider, which comes before the order by name.
     fn group_rank(&self, provider: &str) -> usize {
         usize::from(self.order == Order::Importance && provider != RUNTIME)
     }
 
-    /// Adds the rows of a group that the filter shows, in their order.
+    /// Adds the rows of a group that pass the filter, in order.
     fn add_group<'m>(
         &'m self,
         key: GroupKey,
@@ -367,12 +367,12 @@ impl Model {
     pub(super) fn detail(&self) -> Option<&Detail> {
         let rows = self.rows();
         let Row::Number(numbers) = rows.get(self.selected)? else { return None };
-        // Of several processes that which is shown first.
+        // With several processes, take the one shown first.
         let number = numbers.iter().skip(self.first_process).chain(numbers).copied().flatten().next()?;
         self.details.get(&number.of)
     }
 
-    /// The title of a group: the provider, of several processes with the process before it.
+    /// The title of a group: the provider, preceded by the process if there are several.
     fn group_title<'m>(&'m self, (number, provider): &'m GroupKey) -> Cow<'m, str> {
         match number.and_then(|number| self.processes.get(&number)) {
             Some(process) if self.processes.len() > 1 || process.has_ended => {
@@ -402,7 +402,7 @@ impl Model {
         title
     }
 
-    /// Does what a key asks for.
+    /// Handles a key.
     pub(super) fn press(&mut self, key: KeyEvent) {
         if key.kind == KeyEventKind::Release {
             return;
@@ -491,12 +491,12 @@ impl Model {
         self.folded = if self.folded == all { BTreeSet::new() } else { all };
     }
 
-    /// Shows the last of so many messages if it is a new one.
+    /// Shows the last message, given with the count of messages so far, if it is new.
     pub(super) fn set_message(&mut self, last: (usize, String)) {
         self.has_changed |= self.message.set(last);
     }
 
-    /// Looks for how long no value has come: three intervals are no delay.
+    /// Checks how long no value has arrived: up to three intervals do not count as a delay.
     pub(super) fn look_at_clock(&mut self) {
         let since = self.last_sample.map(|last| last.elapsed()).unwrap_or_default();
         let silent = if since > self.interval * 3 { since.as_secs() } else { 0 };
@@ -504,12 +504,12 @@ impl Model {
         self.silent_seconds = silent;
     }
 
-    /// The screen's size has changed.
+    /// Requests a redraw: the screen's size has changed.
     pub(super) const fn redraw(&mut self) {
         self.has_changed = true;
     }
 
-    /// Whether something changed since this was last asked.
+    /// Whether something changed since the last call.
     pub(super) const fn take_changed(&mut self) -> bool {
         std::mem::replace(&mut self.has_changed, false)
     }
@@ -522,7 +522,8 @@ impl Model {
 /// The provider and the meter of the runtime's own counters.
 const RUNTIME: &str = "System.Runtime";
 
-/// The runtime's counters that are read first, as meters and as event counters name them: processor, memory, thread pool.
+/// The runtime's most important counters, by the names of meters and of event counters: processor, memory,
+/// thread pool.
 const IMPORTANT: &[&str] = &[
     "cpu-usage",
     "dotnet.process.cpu.",
@@ -536,7 +537,7 @@ const IMPORTANT: &[&str] = &[
     "dotnet.thread_pool.",
 ];
 
-/// Returns the place of a counter in the order by importance.
+/// Returns the rank of a counter in the order by importance.
 fn rank(provider: &str, name: &str) -> usize {
     let place = (provider == RUNTIME).then(|| IMPORTANT.iter().position(|prefix| name.starts_with(prefix)));
     place.flatten().unwrap_or(IMPORTANT.len())

@@ -14,7 +14,7 @@ use super::model::{Model, Number, Row};
 use crate::render::screen::{draw_box, end_of, first_row};
 use crate::render::width::cut;
 
-/// Keys, and what they do.
+/// The keys and their actions.
 const HELP: &str = "\
  up, down     choose a row          page up, page down, home, end too
  enter, d     all that the row's last value has; esc closes it
@@ -27,17 +27,18 @@ const HELP: &str = "\
  q, ctrl-c    quit
  ?            close this";
 
-/// The least widths of columns. Values that are wider get the room: a number without its first digits is another number.
+/// The least widths of columns. Wider values get more room: a number without its first digits is a different
+/// number.
 const VALUE: u16 = 15;
 const CHANGE: u16 = 14;
 const NAME: u16 = 16;
-/// The least width of a process's values beside those of others, and the least for their names.
+/// The least width of a process's values beside those of others, and the least width of names there.
 const PROCESS: u16 = 16;
 const NARROWEST_NAME: u16 = 28;
-/// The width at which a trend is shown.
+/// The least screen width at which a trend is shown.
 const WIDTH_WITH_TREND: u16 = 60;
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &mut Model) {
     let [title, table, keys] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)])
@@ -69,11 +70,11 @@ fn keys_line(model: &Model) -> String {
 }
 
 fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
-    // One line is the head.
+    // One line is the heading.
     let page = usize::from(area.height.saturating_sub(1)).max(1);
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let rows = model.rows();
-    // Only rows that are seen are made.
+    // Only visible rows are built.
     let first = first_row(model.first_row, model.selected, rows.len(), page);
     let shown: Vec<_> = rows.iter().skip(first).take(page).collect();
     let columns = Columns::of(model, &shown, area.width);
@@ -93,23 +94,23 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, model: &mut Model) {
     (model.page, model.first_row) = (page, first);
 }
 
-/// The columns of the table: name, value, change and trend, or a value of each process.
+/// The columns of the table: name, value, change and trend, or one value per process.
 struct Columns {
     head: Vec<Line<'static>>,
-    /// The columns for a name, behind the two that groups begin with.
+    /// The columns for a name, after the two that groups begin with.
     name: usize,
     /// The columns for a value.
     value: u16,
-    /// The columns for changes; 0 without.
+    /// The columns for changes; 0 if they are not shown.
     change: u16,
-    /// The columns for trends; 0 without.
+    /// The columns for trends; 0 if they are not shown.
     trend: u16,
     /// The processes that are shown side by side; `None` if there is one.
     processes: Option<Range<usize>>,
 }
 
 impl Columns {
-    /// Returns the columns that these rows need, in this width: trend and change give way to the name and the value.
+    /// Returns the columns that these rows need in this width: trend and change give way to name and value.
     fn of(model: &Model, rows: &[&Row<'_>], width: u16) -> Self {
         let mut head = vec![Line::from("COUNTER")];
         let numbers = || rows.iter().filter_map(|row| row.numbers()).flatten().copied().flatten();
@@ -166,7 +167,7 @@ impl Columns {
 
     fn cells(&self, row: &Row<'_>, numbers: &[Option<&Number>]) -> Vec<Line<'static>> {
         let Some(number) = row.number() else { return Vec::new() };
-        // The widget would cut a line that is aligned to the right at its beginning.
+        // The widget would cut the beginning of a right-aligned line.
         let right = |text: String, width: u16| Line::from(cut(&text, usize::from(width))).right_aligned();
         let mut cells = vec![Line::from(format!("  {}", number.label(self.name)))];
         if let Some(processes) = &self.processes {
@@ -206,7 +207,7 @@ fn draw_help(frame: &mut Frame<'_>) {
     draw_box(frame, &format!("\n{HELP}"), 72);
 }
 
-/// Shows everything that the chosen row's last value has.
+/// Shows all details of the chosen row's last value.
 fn draw_detail(frame: &mut Frame<'_>, model: &Model) {
     if let Some(detail) = model.detail() {
         draw_box(frame, &format!("\n{}", detail.text()), 78);
@@ -321,7 +322,7 @@ mod tests {
             ]
             .map(|line| line.replace("web (102) (end…", "…b (102) (ended)"))
         );
-        // Three have room at 80 columns; the others come with a key.
+        // Three fit in 80 columns; a key scrolls to the others.
         assert_eq!(rows(&drawn(&mut model, 80, 24))[3], "stock 101 102 103");
         press(&mut model, &[KeyCode::Right]);
         assert_eq!(rows(&drawn(&mut model, 80, 24))[3], "stock 102 103 104");
@@ -329,7 +330,7 @@ mod tests {
         let lines = drawn(&mut model, 80, 24);
         assert_eq!(rows(&lines)[1..3], ["- web (101) · Shop", "stock 101 ▁"]);
         assert_eq!(rows(&lines)[3..], ["- web (102) (ended) · Shop", "stock 102 ▁"]);
-        // One that starts again has its place, and nothing of the one before.
+        // A restarted process keeps the place of its predecessor, and none of its values.
         model.begin(&process(1, 202), Clock::of(None));
         press(&mut model, &[KeyCode::Char('c')]);
         let lines = drawn(&mut model, 200, 50);
@@ -459,7 +460,8 @@ mod tests {
         assert!(lines.iter().all(|line| !line.contains('\u{1b}')));
     }
 
-    /// The rate of a busy thread pool is wider than the column's least width: `690 work_item/s` was shown of it.
+    /// The rate of a busy thread pool is wider than the column's least width: `690 work_item/s` was shown of
+    /// it.
     #[test]
     fn no_width_takes_the_first_digits_of_a_number() {
         let mut model = Model::new(Duration::from_secs(1));
@@ -477,10 +479,10 @@ mod tests {
             let changes = line.contains("+24,689.5 work_item/s") || !line.contains('+');
             assert!(changes, "{width}: {line}");
         }
-        // Values that have no room lose their end, not their beginning.
+        // Values that do not fit lose their end, not their beginning.
         let narrow = drawn(&mut model, 20, 24)[3].clone();
         assert!(narrow.ends_with(" 24,690 work_it…"), "{narrow}");
-        // The same of processes side by side.
+        // The same with processes side by side.
         let other = Process { number: 1, name: Some("web".into()), pid: Some(8) };
         model.begin(&other, Clock::of(None));
         assert!(drawn(&mut model, 80, 24)[3].contains(" 24,690 work_item/s"));
@@ -535,7 +537,7 @@ mod tests {
         press(&mut model, &[KeyCode::Char('?')]);
         let narrow = drawn(&mut model, 60, 24);
         assert!(narrow[4].starts_with("  …allocated total "), "{narrow:?}");
-        // What has no room is left out, whatever the size.
+        // Parts that do not fit are left out, whatever the size.
         for (width, height) in [(1, 1), (5, 3), (20, 5)] {
             drawn(&mut model, width, height);
         }

@@ -1,17 +1,17 @@
-//! Requests that wait to be sent, of which the oldest are dropped.
+//! A queue of requests to send, bounded by dropping the oldest.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use clr_counters::otlp::Request;
 
-/// The largest number of bytes that wait.
+/// The largest number of bytes in the queue.
 const MOST_BYTES: usize = 16 << 20;
 /// The shortest and longest wait before a request is sent again.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Requests with the points in them.
+/// A number of requests, and of the points in them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) requests: u64,
@@ -25,19 +25,19 @@ impl Count {
     }
 }
 
-/// The requests that wait, oldest first.
+/// The queued requests, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Request>,
     bytes: usize,
-    /// The number of failures to send in a row.
+    /// The number of consecutive failures to send.
     failures: u32,
     pub(super) sent: Count,
     pub(super) dropped: Count,
 }
 
 impl Queue {
-    /// Adds a request. Where there are too many bytes then, the oldest are dropped.
+    /// Adds a request. If the queue then holds too many bytes, the oldest are dropped.
     pub(super) fn add(&mut self, request: Request) {
         self.bytes += request.bytes.len();
         self.waiting.push_back(request);
@@ -72,8 +72,8 @@ impl Queue {
         self.dropped.add(request);
     }
 
-    /// Puts a request back, and returns the wait before it may be sent again: twice that of the failure before, or what the
-    /// collector asked for.
+    /// Puts a request back, and returns the wait before it may be sent again: twice that of the previous
+    /// failure, or the time that the collector asked for.
     pub(super) fn put_back(&mut self, request: Request, asked: Option<Duration>) -> Duration {
         self.bytes += request.bytes.len();
         self.waiting.push_front(request);
@@ -83,7 +83,7 @@ impl Queue {
         asked.map_or(pause, |asked| asked.clamp(pause, LONGEST_PAUSE))
     }
 
-    /// Drops all that waits.
+    /// Drops all queued requests.
     pub(super) fn drop_all(&mut self) {
         while let Some(request) = self.take() {
             self.dropped.add(&request);

@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::http::{Endpoint, Failed};
 use crate::render::{messages, units};
 
-/// The time that requests have to arrive at the end.
+/// The time limit for sending the remaining requests at the end.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// A thread that sends requests one after another.
@@ -26,7 +26,7 @@ pub(super) struct Sender {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Notified of each request that comes, and of the end.
+    /// Notified of each new request, and of the end.
     changed: Notify,
 }
 
@@ -56,20 +56,21 @@ impl Sender {
         let of_thread = Arc::clone(&shared);
         let run = move || {
             runtime.block_on(work(&of_thread, &endpoint, &headers));
-            // A look-up of a name may go on for long.
+            // A name lookup may take long.
             runtime.shutdown_background();
         };
         let thread = thread::Builder::new().name("otlp".to_owned()).spawn(run).map_err(unstarted)?;
         Ok(Self { shared, thread })
     }
 
-    /// Has a request sent, some time.
+    /// Queues a request for sending.
     pub(super) fn send(&self, request: Request) {
         self.shared.state().queue.add(request);
         self.shared.changed.notify_one();
     }
 
-    /// Waits until all is sent, for [`LAST_REQUESTS`] at most, and says what became of it. It is a failure if nothing arrived.
+    /// Waits until all is sent, for [`LAST_REQUESTS`] at most, and reports the result. Fails if nothing
+    /// arrived.
     pub(super) fn finish(self) -> Result<(), Failure> {
         self.shared.state().is_ending = true;
         self.shared.changed.notify_one();
@@ -92,7 +93,7 @@ impl Sender {
     }
 }
 
-/// Sends requests until the end. Failures are said when they begin and when they are over.
+/// Sends requests until the end. A series of failures is reported when it begins and when it is over.
 async fn work(shared: &Shared, endpoint: &Endpoint, headers: &[(HeaderName, HeaderValue)]) {
     let mut is_failing = false;
     let mut end = None;
@@ -122,7 +123,7 @@ async fn work(shared: &Shared, endpoint: &Endpoint, headers: &[(HeaderName, Head
     }
 }
 
-/// Takes note of what became of a request, and returns the wait before it is sent again.
+/// Records the outcome of a request, and returns the wait before it is sent again.
 fn note(
     shared: &Shared,
     endpoint: &Endpoint,
@@ -159,7 +160,7 @@ fn note(
     wait
 }
 
-/// Sends a request. Once the end has come, it has no longer than all have.
+/// Sends a request. After the end was requested, it shares the time limit of all remaining requests.
 async fn send(
     shared: &Shared,
     endpoint: &Endpoint,
@@ -178,7 +179,7 @@ async fn send(
     }
 }
 
-/// Waits before a request is sent again. The coming of the end is a reason to try at once.
+/// Waits before a request is sent again. A request to end cuts the wait short.
 async fn pause(shared: &Shared, wait: Duration, end: Option<Instant>) {
     let _ = match end {
         Some(end) => tokio::time::timeout(wait, tokio::time::sleep_until(end)).await,

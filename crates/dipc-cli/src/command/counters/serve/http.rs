@@ -20,24 +20,24 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 
-/// The largest number of connections at once. Another one takes the place of the oldest that has not asked for anything, else it waits for
-/// one to end.
+/// The largest number of concurrent connections. A further one replaces the oldest that has not sent its
+/// request, or else waits for one to end.
 const MOST_CONNECTIONS: u32 = 8;
-/// The time that a connection has for its request where others wait.
+/// The time that a connection has for its request while others wait.
 const SHORT_HEAD_TIME: Duration = Duration::from_millis(50);
-/// The time between looks for a place.
+/// The time between checks for a free place.
 const TICK: Duration = Duration::from_millis(10);
 /// The time for a request's head.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 /// The time for a whole connection, which has one request.
 const CONNECTION_TIME: Duration = Duration::from_secs(20);
-/// The largest head.
+/// The largest head of a request, in bytes.
 const MOST_HEAD_BYTES: usize = 16 << 10;
 /// The largest number of headers.
 const MOST_HEADERS: usize = 64;
-/// The wait after a connection could not be accepted: there may be too many open files.
+/// The wait after a failed accept: there may be too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The time that scrapes have to end when the server ends.
+/// The time limit for running scrapes when the server stops.
 const LAST_SCRAPES: Duration = Duration::from_secs(1);
 
 /// A server in a thread of its own.
@@ -75,14 +75,14 @@ impl Server {
         Ok(Self { address, stop, thread })
     }
 
-    /// Ends the server; scrapes that run have a second.
+    /// Stops the server; running scrapes have a second to finish.
     pub(super) fn stop(self) {
         let _ = self.stop.send(());
         let _ = self.thread.join();
     }
 }
 
-/// Accepts connections for ever.
+/// Accepts connections forever.
 async fn accept<E>(listener: TcpListener, page: Arc<Page<E>>, free: &Arc<Semaphore>)
 where
     E: Fn(Format) -> Vec<u8> + Send + Sync + 'static,
@@ -116,7 +116,7 @@ struct Connection {
     task: tokio::task::JoinHandle<()>,
 }
 
-/// Waits until there is room for another connection; `connections` are in the order of their age.
+/// Waits until there is room for another connection; `connections` are ordered by age.
 async fn make_room(connections: &mut VecDeque<Connection>) {
     loop {
         connections.retain(|connection| !connection.task.is_finished());
@@ -133,7 +133,7 @@ async fn make_room(connections: &mut VecDeque<Connection>) {
     }
 }
 
-/// Answers the request of a connection. A fault of the connection concerns nobody else.
+/// Answers the request of a connection. An error of the connection affects no other.
 async fn serve<E: Fn(Format) -> Vec<u8>>(stream: TcpStream, page: Arc<Page<E>>, has_asked: &AtomicBool) {
     let answer = service_fn(|request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
@@ -160,7 +160,7 @@ struct Page<E> {
 impl<E: Fn(Format) -> Vec<u8>> Page<E> {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        // A web page can have its own name resolved to this machine, and would then be allowed to read the answer.
+        // A web page can have its own name resolve to this machine, and could then read the answer.
         if self.is_local && header(HOST).is_some_and(|host| !is_local_host(host)) {
             return plain(StatusCode::MISDIRECTED_REQUEST, "the Host is neither localhost nor an address\n");
         }
@@ -187,7 +187,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     response
 }
 
-/// Whether a `Host` header names no name but localhost.
+/// Whether a `Host` header names localhost or an address.
 fn is_local_host(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,

@@ -93,7 +93,7 @@ fn press(model: &mut Model, keys: &[KeyCode]) {
     }
 }
 
-/// The lines of the table, blanks squeezed.
+/// The lines of the table, with runs of blanks collapsed.
 fn rows(lines: &[String]) -> Vec<String> {
     let table = lines.iter().skip(4).take(lines.len() - 5);
     let squeezed = table.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -145,7 +145,7 @@ fn callers_are_followed_upwards_and_back() {
     let lines = drawn(&mut model, 80, 24);
     assert_eq!(lines[3], " callers of Spin.Hot");
     assert_eq!(rows(&lines), ["SHARE CALLER", "85.7% 600 ms Program.Run()", "14.3% 100 ms Timer.Fire()"]);
-    // An interval later other numbers stand for the same methods.
+    // An interval later, the same methods have other frame numbers.
     model.add(0, interval(profile(&[STACKS[2], STACKS[1]])));
     assert_eq!(rows(&drawn(&mut model, 80, 24))[1], "100.0% 100 ms Timer.Fire()");
     press(&mut model, &[KeyCode::Enter, KeyCode::Enter]);
@@ -155,7 +155,7 @@ fn callers_are_followed_upwards_and_back() {
     // There is nothing above it.
     press(&mut model, &[KeyCode::Enter, KeyCode::Esc, KeyCode::Esc, KeyCode::Esc]);
     assert!(drawn(&mut model, 80, 24)[3].starts_with(" [methods]"));
-    // In all intervals together the first callers are there again.
+    // All intervals together include the first callers again.
     press(&mut model, &[KeyCode::Home, KeyCode::Char('a')]);
     assert_eq!(rows(&drawn(&mut model, 80, 24))[1], "66.7% 800 ms 66.7% 800 ms 0.0% Spin.Hot(int32)");
     press(&mut model, &[KeyCode::Enter]);

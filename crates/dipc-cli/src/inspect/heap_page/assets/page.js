@@ -11,7 +11,7 @@ const bytes = number => {
 };
 const percent = (part, whole) => `${whole > 0 ? (part * 100 / whole).toFixed(1) : "0.0"}%`;
 
-// Names are only ever text: never markup.
+// Names are inserted only as text, never as markup.
 const make = (tag, text) => {
   const element = document.createElement(tag);
   if (text !== undefined) element.textContent = text;
@@ -33,7 +33,7 @@ for (let index = 0; index < data.nodes.length; index += 5) {
 }
 const root = nodes[0];
 for (const node of nodes) node.held.sort((a, b) => b.retained - a.retained);
-// What was too small for the page.
+// The share of nodes that were too small for the page.
 const rest = node => node.retained - node.own - node.held.reduce((sum, held) => sum + held.retained, 0);
 
 const colour = name => {
@@ -116,7 +116,7 @@ const map = {
   },
 };
 
-// Rows of a level that are shown at once.
+// The number of rows of a level shown at once.
 const MOST = 100;
 
 const tree = {
@@ -152,14 +152,14 @@ const tree = {
   },
 };
 
-// What a text or /regex/ finds; a regex that is none finds nothing.
+// Returns a predicate for a text or a /regex/; an invalid regex matches nothing.
 function searched(text) {
   const regex = text.match(/^\/(.+)\/$/);
   if (!regex) return name => name.toLowerCase().includes(text.toLowerCase());
   try { const pattern = new RegExp(regex[1], "i"); return name => pattern.test(name); } catch { return () => false; }
 }
 
-// Types that are shown at once.
+// The number of types shown at once.
 const MOST_TYPES = 500;
 
 const types = {
@@ -209,7 +209,7 @@ at("summary").textContent = `${count(data.objects)} objects of ${bytes(data.byte
 for (const [key, what] of [["/", "search"], ["1 – 3", "the tabs"], ["d", "light or dark"], ["Click", "a rectangle: zoom in; a row: open it, or show the paths to a type"]]) {
   at("keys").append(make("dt", key), make("dd", what));
 }
-// What is missing is not hidden.
+// Notes about missing data are always shown.
 at("about").hidden = data.notes.length === 0;
 at("help").setAttribute("aria-expanded", !at("about").hidden);
 at("help").addEventListener("click", () => { at("about").hidden = !at("about").hidden; at("help").setAttribute("aria-expanded", !at("about").hidden); });
