@@ -7,6 +7,9 @@ use clap::{Args, Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The development tasks of this workspace")]
+#[command(
+    after_help = "Durations are those of a quiet machine with two processors, once dependencies are downloaded."
+)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -15,17 +18,23 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Task {
-    /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz target for a few seconds
+    /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz target for a few seconds (about
+    /// 20 min)
+    ///
+    /// The builds take about 5 min of these, the tests 10 min and the fuzz targets 6 min. Without any runtime the live tests do not run.
     Test(TestOptions),
     /// Runs the checks of `.ci/run`, after its set-up: `test` with every runtime, a browser and Prometheus required
+    /// (about 20 min)
     ///
-    /// A step that cannot run (fuzzing without cargo-fuzz, types with the oldest Rust without a network) is a failure here; `.ci/run` reports it.
+    /// A step that cannot run (fuzzing without cargo-fuzz, types with the oldest Rust without a network) is a failure here; `.ci/run`
+    /// reports it.
     Ci,
-    /// Installs the programs that tasks start, where they are missing, with apt-get, rustup and cargo
+    /// Installs the programs that tasks start, where they are missing, with apt-get, rustup and cargo (minutes, by
+    /// what is missing)
     Setup(SetupOptions),
-    /// Sets up the real .NET runtimes for the live tests, and prints where each is
+    /// Sets up the real .NET runtimes for the live tests, and prints where each is (seconds to minutes, by the network)
     Runtimes(RuntimesOptions),
-    /// Fuzzes the parsers with cargo-fuzz, on this toolchain
+    /// Fuzzes the parsers with cargo-fuzz, on this toolchain (1 min for each target, or `--time`)
     ///
     /// It installs cargo-fuzz if it is missing (`cargo install cargo-fuzz --locked`, a minute or two; libFuzzer needs a C++
     /// compiler), sets `RUSTC_BOOTSTRAP=1` for its builds, since sanitizers otherwise need a nightly toolchain, and seeds the corpus
@@ -33,40 +42,45 @@ pub(crate) enum Task {
     /// coverage (fuzz/corpora/TARGET.tar.xz, committed; `--minimize` writes it). A crash is written to fuzz/artifacts/TARGET: rerun it with
     /// `cargo xtask fuzz TARGET --input FILE`.
     Fuzz(FuzzOptions),
-    /// Compares the readers' output for testdata with the committed expectations, or rewrites these
+    /// Compares the readers' output for testdata with the committed expectations, or rewrites these (minutes, most of
+    /// them for the build)
     Golden(GoldenOptions),
     /// Type-checks for Windows, macOS, aarch64 and WebAssembly, runs the parsers' tests on 32-bit, big-endian and aarch64 Linux, and
-    /// the Windows programs under Wine
+    /// the Windows programs under Wine (minutes for each target)
     ///
-    /// The tests run natively or under QEMU. A standard library that rustup has not installed is built from its sources if these are installed, which takes some minutes
-    /// the first time. A target without either, or without its linker or
-    /// emulator, is reported as not run, which is a failure with `--require-all` only.
+    /// The tests run natively or under QEMU. A standard library that rustup has not installed is built from its sources if these are
+    /// installed, which takes some minutes the first time. A target without either, or without its linker or emulator, is reported as
+    /// not run, which is a failure with `--require-all` only.
     Cross(CrossOptions),
-    /// Runs the parsers' unit tests in Miri, which finds undefined behaviour
+    /// Runs the parsers' unit tests in Miri, which finds undefined behaviour (minutes for each crate)
     Miri(MiriOptions),
-    /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer
+    /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer (minutes)
     Sanitize(SanitizeOptions),
-    /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in Cargo.toml)
+    /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in Cargo.toml; about
+    /// 15 min)
     Msrv,
-    /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these
+    /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these (minutes,
+    /// most of them for the build)
     Commands(CommandsOptions),
     /// Exports the recordings of testdata, and has DuckDB, DataFusion, Spark and ClickHouse answer queries that `dipc report` answers, too
+    /// (30 s for `duckdb datafusion`, minutes for all)
     ///
-    /// The engines are Python packages, which are installed in target/fleet-venv; Spark needs Java 17. One that cannot be had is named, and
-    /// not run. With all of them it takes some minutes, with `duckdb datafusion` half a minute.
+    /// The engines are Python packages, which are installed in target/fleet-venv; Spark needs Java 17. An engine that cannot be
+    /// installed is named, and not run.
     Fleet(FleetOptions),
-    /// Generates the code of clr-events from its table of facts
+    /// Generates the code of clr-events from its table of facts (about a second)
     Schemas(SchemasOptions),
-    /// Checks a release, makes its files in target/dist, and with `--publish` uploads them
+    /// Checks a release, makes its files in target/dist, and with `--publish` uploads them (about 1 h)
     ///
-    /// The files: packages for the registry, each built and tested alone; static programs, dipc and dipc-fleet, for Linux (x86-64, aarch64) and Windows,
-    /// with man pages, completion scripts and licences; Debian packages; the files of container images; `install.sh`; bills of
-    /// materials; the bytes that each dependency adds; the versions of compilers and linkers; SHA256SUMS. All but the last are built twice, in different folders, and must
-    /// be the same. On two processors it takes most of an hour.
+    /// The files: packages for the registry, each built and tested alone; static programs, dipc and dipc-fleet, for Linux (x86-64,
+    /// aarch64) and Windows, with man pages, completion scripts and licences; Debian packages; the files of container images; `install.sh`; bills of
+    /// materials; the bytes that each dependency adds; the versions of compilers and linkers; SHA256SUMS. All but the last are built
+    /// twice, in different folders, and must be the same.
     Release(ReleaseOptions),
     /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is missing
+    /// (seconds, or some minutes with mdBook's installation)
     Book,
-    /// Runs the criterion benchmarks
+    /// Runs the criterion benchmarks (minutes for each crate)
     Bench(BenchOptions),
 }
 
@@ -108,7 +122,7 @@ pub(crate) struct TestOptions {
     /// Fails if a .NET runtime of the live tests cannot be set up, instead of skipping its tests
     #[arg(long, env = REQUIRE_RUNTIMES, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) require_runtimes: bool,
-    /// Fails where any step cannot run, and where a browser or Prometheus is missing that tests look at, instead of reporting it
+    /// Fails where any step cannot run, and where a browser or Prometheus that tests need is missing, instead of reporting it
     #[arg(long)]
     pub(crate) require_all: bool,
 }
@@ -211,10 +225,10 @@ pub(crate) struct CommandsOptions {
 pub(crate) struct FleetOptions {
     /// Only these engines: duckdb, datafusion, spark, clickhouse
     pub(crate) engines: Vec<String>,
-    /// Makes so many recordings of simulated processes, and says what exporting and asking them takes; a Spark cluster of two workers does it, too
+    /// Makes N recordings of simulated processes, and prints how long export and queries take, also by a Spark cluster of two workers
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) recordings: u32,
-    /// The program as a release is built: figures of the other one say nothing
+    /// Measures the program as a release builds it: figures of a debug build mean nothing
     #[arg(long)]
     pub(crate) release: bool,
     /// Uses the Python packages that are in target/fleet-venv, and installs none
@@ -248,8 +262,8 @@ pub(crate) struct ReleaseOptions {
     /// Uploads the packages to crates.io, and the files to the GitHub release of the tag vVERSION
     ///
     /// Every step must have run and passed. It needs CARGO_REGISTRY_TOKEN and, for the program `gh`, GH_TOKEN. The files are a draft until all
-    /// packages are there; the registry takes five new packages at once, and then one each ten minutes. A run that was ended is run again: it goes
-    /// on with what is missing.
+    /// packages are there; the registry takes five new packages at once, and then one every ten minutes. Run an interrupted task again:
+    /// it continues with what is missing.
     #[arg(long)]
     pub(crate) publish: bool,
     /// Fails where a step cannot run instead of reporting it, as `--publish` does
@@ -270,7 +284,7 @@ pub(crate) struct BenchOptions {
     pub(crate) save_baseline: Option<String>,
 }
 
-/// Returns a time in seconds, minutes or hours.
+/// Parses a time in seconds, minutes or hours.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.strip_suffix(['s', 'm', 'h']) {
         Some(number) => (number, &text[number.len()..]),
@@ -284,4 +298,22 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let number =
         number.parse::<u32>().map_err(|_| format!("'{text}' is not a time such as 30, 30s, 10m or 2h"))?;
     Ok(Duration::from_secs(u64::from(number) * seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn each_task_says_how_long_it_takes() {
+        for task in Arguments::command().get_subcommands() {
+            let about = task.get_about().unwrap().to_string();
+            let duration =
+                about.rsplit_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or_default();
+            let units = ["second", "minute", " s", " min", " h"];
+            assert!(units.iter().any(|unit| duration.contains(unit)), "{}: {about}", task.get_name());
+        }
+    }
 }

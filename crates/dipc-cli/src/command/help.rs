@@ -33,6 +33,7 @@ const TOPICS: &[Topic] = topics![
     "control",
     "containers",
     "recordings",
+    "rust",
     "agent",
     "simulator",
     "fleet",
@@ -59,8 +60,12 @@ const EXAMPLES: &[(&str, &str)] = examples![
     "exceptions.rs",
     "flame_graph.rs",
     "info.rs",
+    "keep.rs",
+    "largest.rs",
+    "measurements.rs",
     "session.rs",
     "top.rs",
+    "values.rs",
 ];
 
 /// The greatest width of text: longer lines are hard to read.

@@ -50,6 +50,7 @@ chapters! {
     control = "control.md",
     containers = "containers.md",
     recordings = "recordings.md",
+    rust = "rust.md",
     agent = "agent.md",
     simulator = "simulator.md",
     fleet = "fleet.md",

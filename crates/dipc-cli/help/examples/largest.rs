@@ -1,0 +1,1 @@
+../../../gcdump/examples/largest.rs

@@ -1,0 +1,1 @@
+../../../nettrace-writer/examples/measurements.rs

@@ -1,0 +1,1 @@
+../../../clr-counters/examples/values.rs
