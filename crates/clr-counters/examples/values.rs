@@ -1,4 +1,5 @@
-//! The counters of a recording, a value a line: `cargo run -p clr-counters --example values -- FILE [COUNTERS]`.
+//! The counters of a recording, one value per line: `cargo run -p clr-counters --example values -- FILE
+//! [COUNTERS]`.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -22,7 +23,7 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
         counters.add(&event, |sample| written = print(&sample, out));
         std::mem::replace(&mut written, Ok(()))?;
     }
-    // Values wait until it is known by which of two ways they are reported.
+    // Values are held until it is known which of the two ways reports them.
     counters.finish(|sample| written = print(&sample, out));
     Ok(written?)
 }

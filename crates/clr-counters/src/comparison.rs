@@ -20,7 +20,7 @@ pub enum Comparison {
     Unequal,
 }
 
-/// Longer ones first, since they begin with shorter ones.
+/// Longer signs first, since shorter ones are their prefixes.
 const SIGNS: [(&str, Comparison); 7] = [
     (">=", Comparison::GreaterOrEqual),
     ("<=", Comparison::LessOrEqual),
@@ -32,12 +32,13 @@ const SIGNS: [(&str, Comparison); 7] = [
 ];
 
 impl Comparison {
-    /// The comparison that a text begins with, and its length in bytes.
+    /// The comparison at the start of a text, and its length in bytes.
     pub fn at_start(text: &str) -> Option<(Self, usize)> {
         SIGNS.iter().find(|(sign, _)| text.starts_with(sign)).map(|(sign, it)| (*it, sign.len()))
     }
 
-    /// Whether a value that is so ordered to the bound meets it. `None` is a value that cannot be compared.
+    /// Whether a value with this order relative to the bound meets it. `None` is a value that cannot be
+    /// compared.
     pub fn is_met(self, order: Option<Ordering>) -> bool {
         match self {
             Self::Greater => order == Some(Ordering::Greater),
@@ -49,7 +50,7 @@ impl Comparison {
         }
     }
 
-    /// Whether it asks for more than equality.
+    /// Whether it tests more than equality.
     pub const fn is_ordered(self) -> bool {
         !matches!(self, Self::Equal | Self::Unequal)
     }

@@ -6,16 +6,17 @@ use crate::sample::{Aspect, Sample};
 use crate::selection::{Selection, Source, matches};
 use crate::series::Series;
 
-/// A condition over one number of any counter: `dotnet.gc.pause.time > 0.5`, `System.Runtime/cpu-usage >= 80`,
-/// `http.server.request.duration:p95 > 0.25`.
+/// A condition over one number of any counter: `dotnet.gc.pause.time > 0.5`, `System.Runtime/cpu-usage >=
+/// 80`, `http.server.request.duration:p95 > 0.25`.
 ///
-/// A name may have its provider before it, with a slash, and `*` for any text. Behind a colon stands the number that is meant:
-/// `value`, `rate` (a second), `count`, `sum`, or `p50` and the like; without it the one that people are shown first. A series
-/// of any tags may meet it. A provider may have the prefix `EventCounters\` or `Meter\`, as in a [`Selection`], and counters that .NET
-/// itself has may be written in any case, or by their display names.
+/// A name may be preceded by its provider and a slash, and may have `*` for any text. After a colon comes the
+/// number to compare: `value`, `rate` (per second), `count`, `sum`, or `p50` and similar; the default is the
+/// number that is displayed first. A series with any tags may meet it. A provider may have the prefix
+/// `EventCounters\` or `Meter\`, as in a [`Selection`], and .NET's own counters may be written in any case,
+/// or by their display names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// As it was written, without a prefix; `None` for any.
+    /// The provider as written, without a prefix; `None` for any.
     provider: Option<String>,
     source: Source,
     name: String,
@@ -24,7 +25,7 @@ pub struct Condition {
     bound: f64,
 }
 
-/// The fault of a condition.
+/// The error in a condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConditionError {
@@ -34,16 +35,16 @@ pub enum ConditionError {
     /// The counter's name is missing.
     #[error("{0:?} names no counter")]
     NoName(String),
-    /// The text behind the comparison is no number.
+    /// The text after the comparison is not a number.
     #[error("{0:?} is no number")]
     NoNumber(String),
-    /// The text behind the colon is none of the numbers of a sample.
+    /// The text after the colon does not name a number of a sample.
     #[error("{0:?} is none of value, rate, count, sum, p50, p95, p99")]
     UnknownAspect(String),
 }
 
 impl Condition {
-    /// Reads a condition.
+    /// Parses a condition.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let at = text.find(['>', '<', '=', '!']).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
         let (counter, behind) = text.split_at(at);
@@ -77,11 +78,12 @@ impl Condition {
         Ok(Self { provider, source, name: name.to_owned(), aspect, comparison, bound })
     }
 
-    /// Returns the selection of its counter, which a session needs and by which [`Counters`](crate::Counters) finds it; `None` if the
-    /// condition names no provider, and .NET itself has no such counter.
+    /// Returns the selection of its counter, which a session needs and by which [`Counters`](crate::Counters)
+    /// finds it; `None` if the condition names no provider, and .NET itself has no such counter.
     ///
-    /// It selects nothing else: a Meter of the same provider takes precedence only over EventCounters that it has under the same name. Of
-    /// counters that .NET has only as EventCounters, or only in a Meter, it asks for nothing but those.
+    /// It selects nothing else: a Meter of the same provider takes precedence only over EventCounters that it
+    /// has under the same name. Counters that .NET has only as EventCounters, or only in a Meter, are
+    /// requested only that way.
     pub fn selection(&self) -> Option<Selection> {
         let known = || known_counters(self.source, self.provider.as_deref(), &self.name);
         if known().next().is_some() {
@@ -100,7 +102,7 @@ impl Condition {
         is_provider && (matches(&self.name, &series.name) || self.name == series.display_name)
     }
 
-    /// Returns the number of the sample that meets the condition, and which it is; `None` if none does.
+    /// Returns the number of the sample that meets the condition, with its aspect; `None` if none does.
     pub fn number_that_meets(&self, sample: &Sample<'_>) -> Option<(Aspect, f64)> {
         let series = sample.series;
         if !self.is_of(series) {
@@ -113,7 +115,7 @@ impl Condition {
     }
 }
 
-/// The counters of .NET that are called so, in any case: source, provider and name.
+/// The counters of .NET with this name, in any case: source, provider and name.
 fn known_counters<'a>(
     source: Source,
     provider: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Samples out of events.
+//! Samples from events.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -21,22 +21,23 @@ const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 /// The largest number of values that wait for a Meter of the same name.
 const MOST_HELD: usize = 100_000;
 
-/// The largest number of notices that are kept.
+/// The most notices that are kept.
 const MOST_NOTICES: usize = 100;
 
-/// The largest number of names that are not selected and are kept.
+/// The most unselected names that are kept.
 const MOST_UNSELECTED: usize = 100;
 
-/// The largest number of providers of processes whose Meters are told from their EventCounters.
+/// The most providers of processes for which Meters and EventCounters are distinguished.
 const MOST_PROVIDERS: usize = 10_000;
 
-/// The largest number of sessions of Meters whose intervals are known.
+/// The most sessions of Meters whose intervals are kept.
 const MOST_SESSIONS: usize = 10_000;
 
-/// Typed samples out of a stream of events: EventCounters and Meters alike.
+/// Typed samples from a stream of events, for EventCounters and Meters alike.
 ///
-/// A name that is both an EventSource and a Meter of a process reports twice. As in dotnet-counters the Meter wins from the first
-/// event that says that it reports a chosen instrument; until then its EventCounters wait, for one second at most.
+/// A name that is both an EventSource and a Meter of a process reports twice. As in dotnet-counters, the
+/// Meter takes precedence from the first event that shows that it reports a chosen instrument; until then its
+/// EventCounters are held, for one second at most.
 ///
 /// Events have to come in time order. Memory is bounded by the number of series.
 ///
@@ -59,9 +60,9 @@ pub struct Counters {
     session: Option<String>,
     series: SeriesTable,
     providers: ProcessMap<ProviderState>,
-    /// Values of EventCounters that wait for a Meter, oldest first.
+    /// Values of EventCounters that are held for a Meter, oldest first.
     held: VecDeque<Held>,
-    /// The interval of the values at hand of each session of Meters.
+    /// The interval of the current values of each session of Meters.
     meter_intervals: ProcessMap<Option<Duration>>,
     notices: Vec<Notice>,
     notice_count: u64,
@@ -70,7 +71,7 @@ pub struct Counters {
     texts: Texts,
 }
 
-/// Texts of the event at hand, kept for their memory.
+/// Texts of the current event, kept for their memory.
 #[derive(Debug, Default)]
 struct Texts {
     provider: String,
@@ -87,7 +88,7 @@ struct ProviderState {
     is_meter: bool,
 }
 
-/// A value that waits.
+/// A value that is held.
 #[derive(Debug)]
 struct Held {
     process_id: Option<u64>,
@@ -104,21 +105,21 @@ struct TimedValue {
     measurement: Measurement,
 }
 
-/// A limit that a session of Meters met, a fault of it, or its refusal.
+/// A limit or a fault in a session of Meters, or its refusal.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Notice {
     /// The runtime's own error, which ends the session.
     Error(String),
-    /// The program's code for an observable instrument failed.
+    /// The program's callback for an observable instrument failed.
     CallbackError(String),
-    /// Time series beyond the number that was asked for are left out.
+    /// Time series beyond the requested number are left out.
     TimeSeriesLimit,
-    /// Histograms beyond the number that was asked for are left out.
+    /// Histograms beyond the requested number are left out.
     HistogramLimit,
     /// Another session, of this name, holds the Meters of the process.
     OtherSession(String),
-    /// The shared session has other settings than this client asked for.
+    /// The shared session has other settings than this client requested.
     OtherSettings {
         /// The client that was refused.
         client: String,
@@ -128,10 +129,10 @@ pub enum Notice {
 }
 
 impl Counters {
-    /// The largest number of series that is kept unless [`with_max_series`](Self::with_max_series) says otherwise.
+    /// The default of [`with_max_series`](Self::with_max_series).
     pub const DEFAULT_MAX_SERIES: usize = 100_000;
 
-    /// Creates a state that has seen no event.
+    /// Creates a state before the first event.
     pub fn new(selection: Selection) -> Self {
         Self {
             selection,
@@ -148,25 +149,25 @@ impl Counters {
         }
     }
 
-    /// Keeps at most so many series; values of further ones are [counted](Self::left_out).
+    /// Keeps at most this many series; values of further ones are [counted](Self::left_out).
     #[must_use]
     pub fn with_max_series(mut self, most: usize) -> Self {
         self.series = SeriesTable::new(most);
         self
     }
 
-    /// Ignores values of Meters that another session asked for.
+    /// Ignores values of Meters that another session requested.
     #[must_use]
     pub fn of_session(mut self, session: &str) -> Self {
         self.session = Some(session.to_owned());
         self
     }
 
-    /// Takes in all events that are left, and hands over all samples: [`add`](Self::add) for each event, and then
-    /// [`finish`](Self::finish).
+    /// Adds all remaining events, and passes all samples to `emit`: calls [`add`](Self::add) for each event,
+    /// and then [`finish`](Self::finish).
     ///
     /// # Errors
-    /// Those of reading. The samples of all events before it have been handed over.
+    /// Those of reading. The samples of all earlier events have been passed on.
     pub fn read_all<S: Source>(
         &mut self,
         events: &mut TimeOrder<S>,
@@ -177,8 +178,8 @@ impl Counters {
         outcome
     }
 
-    /// Takes in an event, and hands over the samples that are complete with it. Others wait for later events: after the last one call
-    /// [`finish`](Self::finish).
+    /// Adds an event, and passes the samples that it completes to `emit`. Others wait for later events: after
+    /// the last event call [`finish`](Self::finish).
     pub fn add(&mut self, event: &Event<'_>, mut emit: impl FnMut(Sample<'_>)) {
         let time = event.relative_time();
         self.release(Some(time), &mut emit);
@@ -189,12 +190,12 @@ impl Counters {
         }
     }
 
-    /// Hands over the samples that still waited.
+    /// Passes the samples that are still held to `emit`.
     pub fn finish(&mut self, mut emit: impl FnMut(Sample<'_>)) {
         self.release(None, &mut emit);
     }
 
-    /// The series that had values, in the order of the first.
+    /// The series with values, in the order of their first values.
     pub fn series(&self) -> &[Series] {
         self.series.list()
     }
@@ -214,7 +215,7 @@ impl Counters {
         self.notice_count
     }
 
-    /// The names of counters and instruments that came and are not selected, by provider: the first hundred.
+    /// The names of unselected counters and instruments that came, by provider: the first hundred.
     pub const fn unselected(&self) -> &BTreeMap<String, BTreeSet<String>> {
         &self.unselected
     }
@@ -323,7 +324,7 @@ impl Counters {
         is_selected
     }
 
-    /// Remembers the names in `texts` as those of a counter that is not selected.
+    /// Records the names in `texts` as those of an unselected counter.
     fn add_unselected(&mut self) {
         let Texts { provider, name, .. } = &self.texts;
         let is_known = self.unselected.get(provider).is_some_and(|names| names.contains(name));
@@ -333,7 +334,7 @@ impl Counters {
         }
     }
 
-    /// Remembers that the provider in `texts` is a Meter of the process that reports.
+    /// Records that the provider in `texts` is a Meter that reports in the process.
     fn mark_meter(&mut self, process_id: Option<u64>, time: RelativeTime) {
         let provider = &*self.texts.provider;
         if let Some(state) = self.providers.get_mut(process_id, provider) {
@@ -343,12 +344,14 @@ impl Counters {
         }
     }
 
-    /// Hands over the values that waited long enough when an event of this time arrives, or all; drops those of Meters.
+    /// Passes on the values that were held long enough when an event with this time arrives, or all; drops
+    /// those that a Meter replaces.
     fn release(&mut self, time: Option<RelativeTime>, emit: &mut impl FnMut(Sample<'_>)) {
         while let Some(held) = self.held.front() {
             let state = self.providers.get(held.process_id, &held.provider);
             let is_meter = state.is_some_and(|state| state.is_meter);
-            // The tool counts from one receipt to another; an event is received up to a flush later than it happened.
+            // The tool counts the time between two receipts; an event is received up to one flush interval
+            // after it happened.
             let has_waited = state.is_none_or(|state| {
                 time.is_none_or(|time| {
                     time.saturating_duration_since(state.first).saturating_add(FLUSH_INTERVAL) > HOLD
@@ -379,7 +382,7 @@ fn emit_value(series: &SeriesTable, value: &TimedValue, emit: &mut impl FnMut(Sa
 
 impl Notice {
     fn of(notice: MeterNotice<'_>) -> Self {
-        // Texts that a process may make as long as it likes are cut.
+        // Texts whose length the process chooses are cut.
         let text = |text: nettrace::Utf16<'_>| text.chars().take(1000).collect::<String>();
         match notice {
             MeterNotice::Error { message } => Self::Error(text(message)),
@@ -394,7 +397,7 @@ impl Notice {
     }
 }
 
-/// Replaces what a buffer has by a text.
+/// Replaces the content of a buffer by a text.
 fn write_text(buffer: &mut String, text: nettrace::Utf16<'_>) {
     buffer.clear();
     buffer.extend(text.chars());

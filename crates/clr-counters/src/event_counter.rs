@@ -4,28 +4,28 @@ use std::time::Duration;
 
 use nettrace::{Event, Fields, Utf16, Value};
 
-/// One interval's value of an EventCounter of any class: EventCounter, PollingCounter, IncrementingEventCounter or
-/// IncrementingPollingCounter.
+/// One interval's value of an EventCounter of any class: EventCounter, PollingCounter,
+/// IncrementingEventCounter or IncrementingPollingCounter.
 ///
 /// # Source
-/// `CounterPayload` and `IncrementingCounterPayload` of dotnet/runtime's `System.Diagnostics.Tracing`: the one field `Payload` of
-/// an event named `EventCounters`, of the counter's own provider.
+/// `CounterPayload` and `IncrementingCounterPayload` of dotnet/runtime's `System.Diagnostics.Tracing`: the
+/// one field `Payload` of an event named `EventCounters`, of the counter's own provider.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct EventCounter<'a> {
-    /// The name by which a program refers to it.
+    /// The name that identifies it in programs.
     pub name: Utf16<'a>,
-    /// The name for people; may be empty.
+    /// The display name; may be empty.
     pub display_name: Utf16<'a>,
-    /// The unit for people; may be empty.
+    /// The display unit; may be empty.
     pub display_units: Utf16<'a>,
     /// `key:value` pairs, separated by commas.
     pub metadata: Utf16<'a>,
-    /// The time that really passed since the value before.
+    /// The actual time since the previous value.
     pub interval: Option<Duration>,
-    /// The interval in force, which is the smallest that any session asked for.
+    /// The interval in force, which is the smallest that any session requested.
     pub series: Option<Duration>,
-    /// The time by which people are to see the rate of a sum, as `00:01:00`; may be empty.
+    /// The time unit for displaying the rate of a sum, as `00:01:00`; may be empty.
     pub display_rate_time_scale: Utf16<'a>,
     /// The measurement.
     pub value: EventCounterValue,
@@ -36,7 +36,7 @@ pub struct EventCounter<'a> {
 pub enum EventCounterValue {
     /// Statistics of the measurements of an interval: `CounterType` is `Mean`.
     Mean {
-        /// The mean; NaN where nothing was measured.
+        /// The mean; NaN if nothing was measured.
         mean: f64,
         /// The standard deviation.
         standard_deviation: f64,
@@ -47,7 +47,7 @@ pub enum EventCounterValue {
         /// The largest measurement.
         max: f64,
     },
-    /// By how much a total grew: `CounterType` is `Sum`.
+    /// The growth of a total: `CounterType` is `Sum`.
     Sum {
         /// The growth in the interval; not divided by it.
         increment: f64,
@@ -55,9 +55,9 @@ pub enum EventCounterValue {
 }
 
 impl<'a> EventCounter<'a> {
-    /// Decodes the value that an event carries; `None` if it carries none.
+    /// Decodes the value in an event; `None` if it has none.
     ///
-    /// Events are told by their name and by their fields: their ids vary from process to process.
+    /// Events are recognised by their name and fields: their ids vary from process to process.
     pub fn of(event: &Event<'a>) -> Option<Self> {
         if event.name() != "EventCounters" {
             return None;

@@ -1,7 +1,7 @@
-//! The counters that .NET and ASP.NET Core have by themselves. Programs add their own.
+//! The built-in counters of .NET and ASP.NET Core. Programs add their own.
 //!
 //! # Source
-//! What .NET 10.0 sent, and the sources of dotnet/runtime, dotnet/aspnetcore and dotnet/efcore.
+//! The events of .NET 10.0, and the sources of dotnet/runtime, dotnet/aspnetcore and dotnet/efcore.
 
 /// An EventSource, or a Meter, with its counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@
 pub struct KnownProvider {
     /// Its name.
     pub name: &'static str,
-    /// Whether it is a Meter, and not an EventSource.
+    /// Whether it is a Meter rather than an EventSource.
     pub is_meter: bool,
     /// The first version that has it; empty for all since 3.1.
     pub since: &'static str,
@@ -21,13 +21,13 @@ pub struct KnownProvider {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KnownCounter {
-    /// The name by which it is asked for.
+    /// The name by which it is requested.
     pub name: &'static str,
-    /// The kind of instrument; of EventCounters empty.
+    /// The kind of instrument; empty for EventCounters.
     pub kind: &'static str,
     /// The unit; may be empty.
     pub unit: &'static str,
-    /// The name for people, where the counter has one that this crate knows.
+    /// The display name, if this crate knows one.
     pub display_name: &'static str,
 }
 

@@ -1,24 +1,26 @@
 //! EventCounters and Meters of .NET programs as one stream of typed samples.
 //!
-//! A process reports its counters as events: each EventSource its own EventCounters, and `System.Diagnostics.Metrics` the Meters
-//! of the process. This crate takes the events of a recording or of a live session and hands over [`Sample`]s: of which
-//! [`Series`], when, and exactly what the runtime sent. It reads no file, asks no process and knows no clock.
+//! A process reports its counters as events: each EventSource reports its own EventCounters, and
+//! `System.Diagnostics.Metrics` the Meters of the process. This crate takes the events of a recording or of a
+//! live session and returns [`Sample`]s: the [`Series`], the time, and exactly the values that the runtime
+//! sent. It opens no files, talks to no process and reads no clock.
 //!
-//! - [`Selection`] reads a list of counters as dotnet-counters does, and says what a session has to ask for.
-//! - [`Counters`] is the way from events to samples, with the rule for names that are both.
-//! - [`Thinning`] makes samples of a longer interval of those of a shorter one.
+//! - [`Selection`] parses a list of counters as dotnet-counters does, and returns the providers that a
+//!   session has to enable.
+//! - [`Counters`] turns events into samples, with the rule for names that are both.
+//! - [`Thinning`] combines samples into samples of a longer interval.
 //! - [`EventCounter`] and [`MeterEvent`] decode single events.
 //! - [`dotnet_counters`] writes samples as dotnet-counters does, byte for byte.
 //! - [`prometheus`] and, with feature `otlp`, `otlp` write the last state of each series as metrics.
-//! - [`known`] lists the counters that .NET itself has.
+//! - [`known`] lists the built-in counters of .NET.
 //!
 //! # Modules
 //!
-//! - `event_counter`, `meter`: single events. `series`: what is measured, in a bounded table. `sample`: a
-//!   value of a series.
+//! - `event_counter`, `meter`: single events. `series`: the measured quantities, in a bounded table.
+//!   `sample`: a value of a series.
 //! - `process_map`: states by process and name. `counters`: from events to samples, with the rule for names
 //!   that are both EventCounter and Meter. `thinning`: longer intervals.
-//! - `selection`, `comparison`, `condition`: what users select.
+//! - `selection`, `comparison`, `condition`: the choices of users.
 //! - `dotnet_counters`: the rows and files of that tool.
 //! - `point`: the last state of each series with totals, in a bounded table, which `prometheus` and `otlp`
 //!   encode.

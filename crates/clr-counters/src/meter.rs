@@ -7,18 +7,19 @@ use nettrace::{DateTime, Event, Utf16, Value};
 /// The provider that reports Meters.
 pub const METRICS_PROVIDER: &str = "System.Diagnostics.Metrics";
 
-/// The largest number of quantiles and buckets of a histogram that are kept. Runtimes send three quantiles, and at most the
-/// buckets that were asked for.
+/// The most quantiles and buckets of a histogram that are kept. Runtimes send three quantiles, and at most
+/// the requested number of buckets.
 const MOST_PARTS: usize = 4096;
 
 /// An event of [`METRICS_PROVIDER`].
 ///
 /// # Source
-/// `MetricsEventSource.cs` of dotnet/runtime, and what 8.0, 9.0 and 10.0 send.
+/// `MetricsEventSource.cs` of dotnet/runtime, and the events of 8.0, 9.0 and 10.0.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MeterEvent<'a> {
-    /// The session whose request the event answers; `SHARED` for that which clients share. Empty where the event names none.
+    /// The session whose request the event answers; `SHARED` for the one that clients share. Empty if the
+    /// event names none.
     pub session: Utf16<'a>,
     /// The content.
     pub kind: MeterEventKind<'a>,
@@ -28,25 +29,25 @@ pub struct MeterEvent<'a> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum MeterEventKind<'a> {
-    /// An instrument's value of an interval.
+    /// The value of an instrument for an interval.
     Value(MeterValue<'a>),
     /// From now on the session has an instrument's values.
     InstrumentBegin(Instrument<'a>),
-    /// From now on it has them no more.
+    /// From now on the session no longer has them.
     InstrumentEnd(Instrument<'a>),
-    /// The process has this instrument. Sent for each where keyword 4 asks.
+    /// The process has this instrument. Sent for each instrument if keyword 4 is enabled.
     InstrumentPublished(Instrument<'a>),
-    /// All instruments that exist at the session's start were named.
+    /// All instruments that existed at the session's start have been listed.
     EnumerationComplete,
     /// The values of an interval follow.
     CollectionStart(Interval),
-    /// They are all sent.
+    /// All values of the interval have been sent.
     CollectionStop(Interval),
-    /// The session met a limit, or a fault, or was refused.
+    /// The session reached a limit, had a fault, or was refused.
     Notice(MeterNotice<'a>),
 }
 
-/// The time that values were gathered in, as the process's clock has it.
+/// The time over which values were collected, by the process's clock.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Interval {
@@ -87,7 +88,8 @@ pub struct Instrument<'a> {
     pub instrument_tags: Utf16<'a>,
     /// Its Meter's tags.
     pub meter_tags: Utf16<'a>,
-    /// Its number in the process (9.0 and later), by which Meters of one name are told apart. 0: it is not listened to.
+    /// Its number in the process (9.0 and later), which distinguishes Meters with the same name. 0: it is not
+    /// listened to.
     pub id: Option<i32>,
 }
 
@@ -95,7 +97,7 @@ pub struct Instrument<'a> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MeterValue<'a> {
-    /// The instrument, without what only [`MeterEventKind::InstrumentBegin`] says of it.
+    /// The instrument, without the facts that only [`MeterEventKind::InstrumentBegin`] has.
     pub instrument: Instrument<'a>,
     /// The tags, `key=value` separated by commas. Nothing in them is escaped.
     pub tags: Utf16<'a>,
@@ -103,43 +105,45 @@ pub struct MeterValue<'a> {
     pub measurement: MeterMeasurement,
 }
 
-/// The measurement of a [`MeterValue`]. `None`: the runtime sent an empty number, as it does where there was no measurement.
+/// The measurement of a [`MeterValue`]. `None`: the runtime sent an empty number, as it does if there was no
+/// measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MeterMeasurement {
-    /// Of a Counter, or an ObservableCounter.
+    /// From a Counter, or an ObservableCounter.
     Counter {
         /// The growth in the interval; not divided by it.
         increment: Option<f64>,
-        /// The total: since listening began, or of an observable one its own. `None` before 8.0.
+        /// The total: since listening began, or the instrument's own for an observable one. `None` before
+        /// 8.0.
         total: Option<f64>,
     },
-    /// Of an UpDownCounter, or an ObservableUpDownCounter.
+    /// From an UpDownCounter, or an ObservableUpDownCounter.
     UpDownCounter {
         /// The change in the interval; not divided by it.
         change: Option<f64>,
         /// The value. `None` before 8.0.
         value: Option<f64>,
     },
-    /// Of a Gauge, or an ObservableGauge.
+    /// From a Gauge, or an ObservableGauge.
     Gauge {
         /// The last value.
         value: Option<f64>,
     },
-    /// Of a Histogram.
+    /// From a Histogram.
     Histogram {
-        /// Quantiles of the interval, each with its value: 0.5, 0.95 and 0.99. Empty where nothing was measured.
+        /// Quantiles of the interval, each with its value: 0.5, 0.95 and 0.99. Empty if nothing was measured.
         quantiles: Vec<(f64, f64)>,
         /// The number of measurements in the interval (8.0 and later).
         count: Option<i32>,
         /// Their sum (8.0 and later).
         sum: Option<f64>,
     },
-    /// Of a Histogram, where buckets of exponential width were asked for (10.0 and later).
+    /// From a Histogram for which exponential buckets were requested (10.0 and later).
     ExponentialHistogram(ExponentialHistogram),
 }
 
-/// A histogram with buckets of exponential width: bucket `i` of OpenTelemetry's counts the measurements above `b^i`, up to
-/// `b^(i + 1)`, with `b = 2^(2^-scale)`. Measurements below 0 are not counted.
+/// A histogram with exponential buckets: bucket `i` in OpenTelemetry's numbering counts the measurements
+/// above `b^i`, up to `b^(i + 1)`, with `b = 2^(2^-scale)`. Measurements below 0 are not counted.
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct ExponentialHistogram {
@@ -155,25 +159,26 @@ pub struct ExponentialHistogram {
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// The counts of the buckets, the last of which has the largest measurement. Runtimes do not send the first one's number:
-    /// see [`offset`](Self::offset).
+    /// The counts of the buckets, the last of which has the largest measurement. Runtimes do not send the
+    /// index of the first one: see [`offset`](Self::offset).
     pub buckets: Vec<i64>,
 }
 
 impl ExponentialHistogram {
-    /// Returns the number of the first bucket, which follows from the largest measurement; `None` if there is no bucket.
+    /// Returns the index of the first bucket, which follows from the largest measurement; `None` if there are
+    /// no buckets.
     pub fn offset(&self) -> Option<i64> {
         if self.buckets.is_empty() || !(self.max > 0.0 && self.max.is_finite()) {
             return None;
         }
-        // A bucket has its upper bound, and not its lower one.
+        // A bucket includes its upper bound, and excludes its lower one.
         #[allow(clippy::cast_possible_truncation, reason = "scales are 20 at most: below 2^31")]
         let last = (self.max.log2() * f64::from(self.scale).exp2()).ceil() as i64;
         last.checked_sub(i64::try_from(self.buckets.len()).ok()?)
     }
 
-    /// Returns the buckets at this scale, or at the histogram's own where that is smaller; `None` if there is none, or the scale is
-    /// one that no runtime has.
+    /// Returns the buckets at this scale, or at the histogram's own if that is smaller; `None` if there are
+    /// no buckets, or no runtime uses the scale.
     pub fn buckets_at(&self, scale: i32) -> Option<ExponentialBuckets> {
         if !(MIN_SCALE..=MAX_SCALE).contains(&self.scale) {
             return None;
@@ -201,7 +206,8 @@ impl ExponentialHistogram {
         exponent.exp2()
     }
 
-    /// Returns the upper bound of the bucket that has a quantile, which lies between 0 and 1; `None` if nothing was measured.
+    /// Returns the upper bound of the bucket that contains a quantile between 0 and 1; `None` if nothing was
+    /// measured.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
         #[allow(clippy::cast_precision_loss, reason = "a rank among counts")]
         let rank = quantile * self.count as f64;
@@ -223,7 +229,7 @@ impl ExponentialHistogram {
     }
 }
 
-/// The scales that runtimes have.
+/// The scales that runtimes use.
 const MIN_SCALE: i32 = -11;
 const MAX_SCALE: i32 = 20;
 
@@ -233,7 +239,7 @@ const MAX_SCALE: i32 = 20;
 pub struct ExponentialBuckets {
     /// The scale.
     pub scale: i32,
-    /// The number of the first bucket.
+    /// The index of the first bucket.
     pub offset: i64,
     /// The counts.
     pub counts: Vec<u64>,
@@ -251,7 +257,7 @@ impl ExponentialBuckets {
     }
 }
 
-/// A limit that a session met, a fault, or a refusal.
+/// A limit that a session reached, a fault, or a refusal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum MeterNotice<'a> {
@@ -260,21 +266,21 @@ pub enum MeterNotice<'a> {
         /// Its message.
         message: Utf16<'a>,
     },
-    /// The program's code for an observable instrument failed.
+    /// The program's callback for an observable instrument failed.
     CallbackError {
         /// Its message.
         message: Utf16<'a>,
     },
-    /// The session has as many time series as it asked for at most; further ones are left out.
+    /// The session has reached the requested number of time series; further ones are left out.
     TimeSeriesLimit,
-    /// The session has as many histograms as it asked for at most; further ones are left out.
+    /// The session has reached the requested number of histograms; further ones are left out.
     HistogramLimit,
-    /// Another session holds the Meters of the process: this one gets nothing.
+    /// Another session holds the Meters of the process: this one receives nothing.
     OtherSession {
         /// The session that holds them.
         running: Utf16<'a>,
     },
-    /// The shared session runs with other settings than this client asked for: the client gets nothing.
+    /// The shared session runs with other settings than this client requested: the client receives nothing.
     OtherSettings {
         /// The client that was refused.
         client: Utf16<'a>,
@@ -320,7 +326,7 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn of(event: &Event<'a>) -> Self {
         let mut parts = Self::default();
-        // Versions append fields, so that what is there before a damaged one still counts.
+        // Versions append fields, so fields before a damaged one still count.
         for (name, value) in event.fields().map_while(Result::ok) {
             match value {
                 Value::String(text) => parts.text(name, text),
@@ -328,7 +334,8 @@ impl<'a> Parts<'a> {
                 Value::I64(number) => match name {
                     "count" => parts.count = Some(number),
                     "zeroCount" => parts.histogram.zero_count = number,
-                    // V6 has no type for the eight bytes of these times: where a recording was written again they are numbers.
+                    // V6 has no type for the eight bytes of these times: in a rewritten recording they are
+                    // numbers.
                     "intervalStartTime" => parts.start = Some(DateTime::FileTime(number)),
                     "intervalEndTime" => parts.end = Some(DateTime::FileTime(number)),
                     _ => {}
@@ -392,7 +399,8 @@ impl<'a> Parts<'a> {
 }
 
 impl<'a> MeterEvent<'a> {
-    /// Decodes an event of [`METRICS_PROVIDER`]; `None` if it is of another provider, or of a kind that says nothing of Meters.
+    /// Decodes an event of [`METRICS_PROVIDER`]; `None` if it is of another provider, or of a kind without
+    /// information about Meters.
     pub fn of(event: &Event<'a>) -> Option<Self> {
         if event.provider() != METRICS_PROVIDER {
             return None;
@@ -447,20 +455,20 @@ impl<'a> MeterEvent<'a> {
     }
 }
 
-/// The largest number of characters of a number: sign, 17 digits, point and exponent are 24.
+/// The longest number in characters: sign, 17 digits, point and exponent are 24.
 const LONGEST_NUMBER: usize = 32;
 
-/// Returns the whole number that a text states.
+/// Parses a whole number.
 fn whole_number(text: Utf16<'_>) -> Option<u32> {
     text.chars().take(LONGEST_NUMBER).collect::<String>().parse().ok()
 }
 
-/// Returns the number that a text states.
+/// Parses a number.
 fn number(text: Utf16<'_>) -> Option<f64> {
     number_of(&text.chars().take(LONGEST_NUMBER).collect::<String>())
 }
 
-/// Returns the number that a text states. Runtimes before 9.0 write a comma where the process's culture has one.
+/// Parses a number. Runtimes before 9.0 write a comma if the process's culture does.
 fn number_of(text: &str) -> Option<f64> {
     match text {
         "" => None,
@@ -471,7 +479,7 @@ fn number_of(text: &str) -> Option<f64> {
     }
 }
 
-/// Returns the quantiles of `0.5=25;0.95=47;0.99=49`.
+/// Parses the quantiles in `0.5=25;0.95=47;0.99=49`.
 fn quantiles(text: Utf16<'_>) -> Vec<(f64, f64)> {
     let text = text.to_string();
     let pairs = text.split(';').filter_map(|pair| {
@@ -481,7 +489,7 @@ fn quantiles(text: Utf16<'_>) -> Vec<(f64, f64)> {
     pairs.take(MOST_PARTS).collect()
 }
 
-/// Returns the counts of `3, 0, 5`.
+/// Parses the counts in `3, 0, 5`.
 fn buckets(text: Utf16<'_>) -> Vec<i64> {
     text.to_string().split(',').map_while(|count| count.trim().parse().ok()).take(MOST_PARTS).collect()
 }

@@ -1,7 +1,8 @@
 //! Requests of the OpenTelemetry protocol (OTLP) with metrics, as protobuf.
 //!
-//! [`Exporter`] takes samples of any number of processes, and encodes the state of each series: counters as sums, means and gauges
-//! as gauges, histograms with quantiles as summaries, those with exponential buckets as what they are. Sending them is the caller's.
+//! [`Exporter`] takes samples of any number of processes, and encodes the state of each series: counters as
+//! sums, means and gauges as gauges, histograms with quantiles as summaries, and those with exponential
+//! buckets as exponential histograms. The caller sends the requests.
 
 mod data;
 
@@ -23,13 +24,14 @@ use crate::series::Series;
 
 use data::{Pushed, Times, add_point, data_of};
 
-/// Over which time sums and histograms count.
+/// The time over which sums and histograms count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Temporality {
     /// Since the start.
     #[default]
     Cumulative,
-    /// Since the request before. Sums that go up and down stay cumulative, and so do summaries, which know nothing else.
+    /// Since the previous request. Sums that go up and down stay cumulative, and so do summaries, which
+    /// support nothing else.
     Delta,
 }
 
@@ -46,7 +48,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Returns a process that was counted from `start` on, without attributes.
+    /// Creates a process that was counted from `start` on, without attributes.
     pub fn new(pid: Option<u32>, start: u64) -> Self {
         Self { pid, attributes: Vec::new(), start }
     }
@@ -69,16 +71,17 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns a request of these bytes, which has so many points.
+    /// Creates a request with these bytes and this number of points.
     pub const fn new(bytes: Vec<u8>, points: usize) -> Self {
         Self { bytes, points }
     }
 }
 
-/// The largest number of data points of a request. Receivers limit its bytes, to 20 MiB by default.
+/// The most data points of a request. Receivers limit its bytes, to 20 MiB by default.
 const MOST_POINTS: usize = 5000;
 
-/// The last state of the series of processes, for OTLP. Times are as for [`prometheus`](crate::prometheus::Exporter).
+/// The last state of the series of processes, for OTLP. Times are as for
+/// [`prometheus`](crate::prometheus::Exporter).
 #[derive(Debug)]
 pub struct Exporter {
     temporality: Temporality,
@@ -86,7 +89,7 @@ pub struct Exporter {
     points: PointTable<Exported>,
 }
 
-/// A series, and what was exported of it.
+/// A series, and its exported state.
 #[derive(Debug)]
 struct Exported {
     series: Series,
@@ -105,19 +108,20 @@ impl Description for Exported {
 }
 
 impl Exporter {
-    /// Creates an exporter that keeps so many series at most. Values of others are counted, in `dipc.values.left_out`.
+    /// Creates an exporter that keeps at most this many series. Values of others are counted, in
+    /// `dipc.values.left_out`.
     pub fn new(temporality: Temporality, most_series: usize) -> Self {
         Self { temporality, processes: HashMap::new(), points: PointTable::new(most_series) }
     }
 
-    /// States which process the samples of a number are of. Series that it had end.
+    /// Sets the process for samples with this id. Earlier series of the id end.
     pub fn begin_process(&mut self, id: ProcessId, process: Process) {
         self.points.remove_process(id);
         self.processes.insert(id, process);
     }
 
-    /// States that a process has ended. The series that it had then are encoded as they are until [`end_process`](Self::end_process),
-    /// however late that is.
+    /// Records the end of a process. Its series at that time are encoded unchanged until
+    /// [`end_process`](Self::end_process), however late that is.
     pub fn keep_process(&mut self, id: ProcessId, now: Duration) {
         self.points.keep_process(id, now);
     }
@@ -128,7 +132,7 @@ impl Exporter {
         self.processes.remove(&id);
     }
 
-    /// Takes in a sample.
+    /// Adds a sample.
     pub fn add(&mut self, process: ProcessId, sample: &Sample<'_>, now: Duration) {
         let key = PointKey { process, series: sample.id };
         self.points.add(key, sample, now, || {
@@ -136,12 +140,13 @@ impl Exporter {
         });
     }
 
-    /// The number of values of series that found no place.
+    /// The number of values of series that were left out for lack of space.
     pub fn left_out(&self) -> u64 {
         self.points.left_out
     }
 
-    /// Encodes all series that have not ended, in as many requests as it takes. `time` is the present, in nanoseconds since 1970.
+    /// Encodes all series that have not ended, in as many requests as necessary. `time` is the current time,
+    /// in nanoseconds since 1970.
     pub fn encode(&mut self, now: Duration, time: u64) -> Vec<Request> {
         let left_out = self.left_out();
         let mut points: Vec<_> = self.points.live_mut(now).collect();
@@ -169,7 +174,7 @@ impl Exporter {
     }
 }
 
-/// Returns the number of points that a receiver did not take although it took the request, and the reason that it gives.
+/// Returns the number of points that a receiver rejected although it accepted the request, and its reason.
 pub fn rejected_points(response: &[u8]) -> Option<(u64, String)> {
     let partial = ExportMetricsServiceResponse::decode(response).ok()?.partial_success?;
     let rejected = u64::try_from(partial.rejected_data_points).unwrap_or_default();
@@ -178,7 +183,7 @@ pub fn rejected_points(response: &[u8]) -> Option<(u64, String)> {
 
 type Entry<'p> = (PointKey, &'p mut Point<Exported>);
 
-/// The order of points in a request: those of a process, a scope and a metric follow one another.
+/// The order of points in a request: those of a process, a scope and a metric are adjacent.
 fn order(left: &Entry<'_>, right: &Entry<'_>) -> Ordering {
     let ((key, point), (other_key, other)) = (left, right);
     let (series, other_series) = (&point.description.series, &other.description.series);
@@ -257,7 +262,7 @@ fn metric(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> O
     Some(Metric { name, description, unit, data: Some(data), ..Metric::default() })
 }
 
-/// Returns the unit as the UCUM has it, which EventCounters do not use.
+/// Returns the unit in UCUM, which EventCounters do not use.
 fn unit(series: &Series) -> &str {
     match &*series.unit {
         unit if series.kind.is_meter() => unit,
@@ -269,7 +274,7 @@ fn unit(series: &Series) -> &str {
     }
 }
 
-/// Returns tags as attributes. Keys are unique: of two with one key the values are joined.
+/// Returns tags as attributes. Keys are unique: the values of duplicate keys are joined.
 fn attributes<'t>(tags: impl IntoIterator<Item = (&'t str, &'t str)>) -> Vec<KeyValue> {
     let mut unique = Vec::<(&str, String)>::new();
     for (key, value) in tags {
@@ -293,7 +298,7 @@ fn number_attribute(key: &str, value: i64) -> KeyValue {
 }
 
 fn attribute(key: &str, value: any_value::Value) -> KeyValue {
-    // An attribute without a key would spoil the whole request.
+    // An attribute without a key would invalidate the whole request.
     let key = if key.is_empty() { "_" } else { key };
     KeyValue { key: key.to_owned(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
 }

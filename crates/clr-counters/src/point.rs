@@ -1,4 +1,4 @@
-//! The last state of each series, with totals over all intervals: what metric systems are given.
+//! The last state of each series, with totals over all intervals, for metric systems.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,32 +22,32 @@ pub(crate) struct PointKey {
 /// The last state of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum PointValue {
-    /// Of what only grows.
+    /// For values that only grow.
     Counter {
-        /// The runtime's total where it sends one, else the sum of its increments.
+        /// The runtime's total if it sends one, otherwise the sum of its increments.
         total: f64,
         /// The growth in the last interval.
         increment: f64,
         /// The total before the first sample.
         baseline: f64,
     },
-    /// Of what grows and shrinks by changes.
+    /// For values that grow and shrink by changes.
     UpDownCounter(f64),
-    /// Of what is measured now and then.
+    /// For values that are measured at intervals.
     Gauge(f64),
     Histogram {
-        /// Of the last interval.
+        /// Quantiles of the last interval.
         quantiles: Vec<(f64, f64)>,
         /// The number of all measurements; `None` before 8.0.
         count: Option<u64>,
         /// Their sum.
         sum: Option<f64>,
     },
-    /// Of all measurements: runtimes are asked for totals.
+    /// For all measurements: runtimes are asked for totals.
     Exponential(ExponentialHistogram),
 }
 
-/// A series with its state, and what an exporter knows of it.
+/// A series with its state and an exporter's description.
 #[derive(Debug)]
 pub(crate) struct Point<D> {
     pub(crate) description: D,
@@ -58,30 +58,30 @@ pub(crate) struct Point<D> {
     stale_after: Duration,
 }
 
-/// A series as exporters know it.
+/// An exporter's description of a series.
 pub(crate) trait Description {
-    /// The number of bytes that it takes up.
+    /// The number of bytes that it takes.
     fn bytes(&self) -> usize;
 }
 
 /// The largest mean number of bytes of descriptions.
 const MEAN_BYTES: usize = 2048;
 
-/// A series without a sample for so many intervals has ended.
+/// A series without a sample for this many intervals has ended.
 const STALE_INTERVALS: u32 = 5;
-/// It has not ended before.
+/// The shortest time after which a series has ended.
 const SHORTEST_STALE: Duration = Duration::from_secs(10);
 /// The shortest time between two searches for series that have ended.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The points of processes: at most a stated number, and a bounded number of bytes.
+/// The points of processes: bounded in number and in bytes.
 #[derive(Debug)]
 pub(crate) struct PointTable<D> {
     points: HashMap<PointKey, Point<D>>,
     most: usize,
     bytes: usize,
     purged: Option<Duration>,
-    /// The number of values of series that found no place.
+    /// The number of values of series that were left out for lack of space.
     pub(crate) left_out: u64,
 }
 
@@ -90,7 +90,7 @@ impl<D: Description> PointTable<D> {
         Self { points: HashMap::new(), most, bytes: 0, purged: None, left_out: 0 }
     }
 
-    /// Takes in a sample; `describe` is called for the first of a series, and may refuse it.
+    /// Adds a sample; `describe` is called for the first one of a series, and may refuse it.
     pub(crate) fn add(
         &mut self,
         key: PointKey,
@@ -128,7 +128,7 @@ impl<D: Description> PointTable<D> {
         self.points.len() >= self.most || self.bytes >= self.most.saturating_mul(MEAN_BYTES)
     }
 
-    /// Forgets the series that have ended, so that others find a place.
+    /// Removes the series that have ended, to make room for others.
     fn purge(&mut self, now: Duration) {
         if self.purged.is_some_and(|purged| now.saturating_sub(purged) < PURGE_INTERVAL) {
             return;
@@ -142,13 +142,13 @@ impl<D: Description> PointTable<D> {
         self.bytes = self.points.values().fold(0, |sum, point| sum.saturating_add(point.description.bytes()));
     }
 
-    /// Forgets the series of a process.
+    /// Removes the series of a process.
     pub(crate) fn remove_process(&mut self, process: ProcessId) {
         self.points.retain(|key, _| key.process != process);
         self.count_bytes();
     }
 
-    /// Keeps the series of a process as they are at its end, those that have not ended, until it is removed.
+    /// Freezes the live series of a process at its end, until it is removed.
     #[cfg(feature = "otlp")]
     pub(crate) fn keep_process(&mut self, process: ProcessId, now: Duration) {
         self.points.retain(|key, point| key.process != process || point.is_live(now));
@@ -164,7 +164,7 @@ impl<D: Description> PointTable<D> {
         live.map(|(key, point)| (*key, point))
     }
 
-    /// The same, to be changed.
+    /// The same points, mutably.
     #[cfg(feature = "otlp")]
     pub(crate) fn live_mut(&mut self, now: Duration) -> impl Iterator<Item = (PointKey, &mut Point<D>)> {
         let live = self.points.iter_mut().filter(move |(_, point)| point.is_live(now));
@@ -185,12 +185,13 @@ impl<D> Point<D> {
         if has_value {
             self.value.update(sample);
         }
-        // An instrument that the program sets keeps its value; one that is asked and does not answer has none.
+        // An instrument that the program sets keeps its value; one that is polled and does not answer has
+        // none.
         self.is_present = has_value || self.is_present && sample.series.is_synchronous();
     }
 }
 
-/// Whether a sample has a number: runtimes send an empty one where nothing was measured.
+/// Whether a sample has a number: runtimes send an empty one if nothing was measured.
 fn sample_has_value(sample: &Sample<'_>) -> bool {
     let Measurement::Meter(measurement) = sample.measurement else { return true };
     match measurement {
@@ -212,7 +213,7 @@ impl PointValue {
                 MeterMeasurement::Counter { .. } if sample.series.is_misdeclared_gauge() => {
                     Self::Gauge(f64::NAN)
                 }
-                // The first total of an observable counter counts what was before, too.
+                // The first total of an observable counter includes earlier growth.
                 MeterMeasurement::Counter { increment, total } => {
                     let baseline = total.map(|total| total - increment.unwrap_or_default());
                     counter(baseline.filter(|baseline| baseline.is_finite()).unwrap_or_default())
@@ -229,7 +230,7 @@ impl PointValue {
         }
     }
 
-    /// Takes in a sample of the same kind. What is not finite is added to no total.
+    /// Adds a sample of the same kind. Values that are not finite are not added to totals.
     fn update(&mut self, sample: &Sample<'_>) {
         match (self, sample.measurement) {
             (Self::Gauge(gauge), Measurement::EventCounter(EventCounterValue::Mean { mean, .. })) => {

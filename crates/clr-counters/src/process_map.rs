@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use crate::series::LONGEST_TEXT;
 
-/// Values by process and name: at most a stated number, over all processes.
+/// Values by process and name: at most a given number over all processes.
 ///
-/// A name is looked up borrowed, without an allocation.
+/// Names are looked up borrowed, without an allocation.
 #[derive(Debug)]
 pub(crate) struct ProcessMap<T> {
     of_processes: HashMap<Option<u64>, HashMap<String, T>>,
@@ -27,7 +27,7 @@ impl<T> ProcessMap<T> {
         self.of_processes.get_mut(&process_id)?.get_mut(name)
     }
 
-    /// Sets a value. A new name finds no place where there are too many, or where it is longer than those of series.
+    /// Sets a value. A new name is left out if there are too many, or if it is longer than those of series.
     pub(crate) fn set(&mut self, process_id: Option<u64>, name: &str, value: T) {
         if let Some(old) = self.get_mut(process_id, name) {
             *old = value;

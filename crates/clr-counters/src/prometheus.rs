@@ -1,7 +1,9 @@
-//! The exposition formats of Prometheus: text, OpenMetrics and, with feature `protobuf`, protobuf with native histograms.
+//! The exposition formats of Prometheus: text, OpenMetrics and, with feature `protobuf`, protobuf with native
+//! histograms.
 //!
-//! [`Exporter`] takes samples of any number of processes, and writes the last state of each series. Counters are totals: the
-//! runtime's own where it sends them, else sums of what was taken in. No value has a time stamp.
+//! [`Exporter`] takes samples of any number of processes, and writes the last state of each series. Counters
+//! are totals: the runtime's own if it sends them, otherwise sums of the added samples. Values have no time
+//! stamps.
 
 mod accept;
 mod family;
@@ -22,21 +24,22 @@ pub use accept::Format;
 use family::{Families, Family, FamilyKind, FamilyName, family_kind};
 use name::{Unit, label_name, plain};
 
-/// The way in which metrics are named.
+/// The naming scheme of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum NameStyle {
-    /// As OpenTelemetry's specification names instruments in Prometheus; EventCounters by provider and name, in base units.
+    /// Names by OpenTelemetry's specification for instruments in Prometheus; EventCounters by provider and
+    /// name, in base units.
     #[default]
     OpenTelemetry,
-    /// As dotnet-monitor names them: every counter is a gauge of its last interval.
+    /// Names as in dotnet-monitor: every counter is a gauge of its last interval.
     DotnetMonitor,
 }
 
 /// The last state of the series of processes, for Prometheus.
 ///
-/// Times are the caller's: durations since any moment, the same for all calls. A series without a value for five intervals, and
-/// ten seconds at least, has ended.
+/// The caller chooses the times: durations since any moment, the same for all calls. A series without a value
+/// for five intervals, and at least ten seconds, has ended.
 ///
 /// ```
 /// use std::time::Duration;
@@ -62,9 +65,9 @@ pub struct Exporter {
 #[derive(Debug)]
 struct SeriesName {
     family: Arc<Family>,
-    /// Names and values in turn, each behind the first separated by NUL, which none has.
+    /// Names and values alternating, each after the first preceded by NUL, which none contains.
     labels: Box<str>,
-    /// The factor between the runtime's unit and that of the family.
+    /// The factor between the runtime's unit and the family's.
     factor: f64,
     instrument_id: Option<i32>,
 }
@@ -75,18 +78,19 @@ impl Description for SeriesName {
     }
 }
 
-/// A series that is written.
+/// A series in the output.
 struct Metric<'e> {
     family: &'e Family,
     labels: &'e str,
-    /// The instrument's number, where another series has the same labels.
+    /// The instrument's number, if another series has the same labels.
     instrument_id: Option<i32>,
     value: &'e PointValue,
     factor: f64,
 }
 
 impl Exporter {
-    /// Creates an exporter that keeps so many series at most. Values of others are [counted](Self::left_out).
+    /// Creates an exporter that keeps at most this many series. Values of others are
+    /// [counted](Self::left_out).
     pub fn new(style: NameStyle, most_series: usize) -> Self {
         Self {
             style,
@@ -97,14 +101,15 @@ impl Exporter {
         }
     }
 
-    /// The same exporter, which also writes two families of its own, after all others: `dipc_series`, the series that are written, and
-    /// `dipc_values_left_out_total`, [`left_out`](Self::left_out). No series has these names in any case.
+    /// Returns the same exporter with two families of its own, after all others: `dipc_series`, the series
+    /// that are written, and `dipc_values_left_out_total`, [`left_out`](Self::left_out). These names are
+    /// reserved in any case.
     #[must_use]
     pub fn with_own_metrics(self) -> Self {
         Self { has_own_metrics: true, ..self }
     }
 
-    /// States which process the samples of a number are of. Series that it had end.
+    /// Sets the process for samples with this id. Earlier series of the id end.
     pub fn begin_process(&mut self, process: ProcessId, name: Option<&str>, pid: Option<u32>) {
         self.points.remove_process(process);
         let mut labels = Vec::new();
@@ -119,7 +124,7 @@ impl Exporter {
         self.processes.remove(&process);
     }
 
-    /// Takes in a sample.
+    /// Adds a sample.
     pub fn add(&mut self, process: ProcessId, sample: &Sample<'_>, now: Duration) {
         let key = PointKey { process, series: sample.id };
         let Self { style, processes, points, families, .. } = self;
@@ -129,7 +134,7 @@ impl Exporter {
         });
     }
 
-    /// The number of values of series that found no place.
+    /// The number of values of series that were left out for lack of space.
     pub fn left_out(&self) -> u64 {
         self.points.left_out
     }
@@ -215,7 +220,7 @@ fn describe(
     })
 }
 
-/// Returns what a metric is, in words.
+/// Returns the help text of a metric.
 fn help(series: &Series) -> String {
     let texts = [&series.description, &series.display_name];
     match texts.into_iter().find(|text| !text.trim().is_empty()) {
@@ -266,7 +271,7 @@ fn labels(
     text.into_boxed_str()
 }
 
-/// Adds a tag. Of two that become one name the values are joined, as OpenTelemetry does it.
+/// Adds a tag. If two tags become the same name, their values are joined, as in OpenTelemetry.
 fn add_tag(labels: &mut Vec<(String, String)>, name: String, value: &str) {
     match labels.iter_mut().find(|(known, _)| *known == name) {
         Some((_, known)) => {
@@ -278,7 +283,7 @@ fn add_tag(labels: &mut Vec<(String, String)>, name: String, value: &str) {
 }
 
 impl<'e> Metric<'e> {
-    /// The labels, the instrument's number among them where it is needed.
+    /// The labels, including the instrument's number if it is needed.
     fn labels(&self) -> impl Iterator<Item = (&'e str, std::borrow::Cow<'e, str>)> + use<'e> {
         let mut parts = self.labels.split('\0');
         let pairs = std::iter::from_fn(move || {
@@ -288,7 +293,7 @@ impl<'e> Metric<'e> {
         pairs.chain(self.instrument_id.map(|id| ("instrument_id", id.to_string().into())))
     }
 
-    /// The number of a counter or a gauge; `None` where a counter has one that counters cannot have.
+    /// The number of a counter or a gauge; `None` if the number is invalid for a counter.
     fn number(&self) -> Option<f64> {
         let number = match self.value {
             PointValue::Counter { total, .. } if self.family.kind == FamilyKind::Counter => *total,

@@ -18,8 +18,8 @@ pub struct Sample<'s> {
     pub id: SeriesId,
     /// The series.
     pub series: &'s Series,
-    /// The time that the value covers: what really passed where the runtime says it, else what was asked for; `None` where the
-    /// recording tells neither.
+    /// The time that the value covers: the actual time if the runtime states it, otherwise the requested one;
+    /// `None` if the recording has neither.
     pub interval: Option<Duration>,
     /// The interval in force, from which `interval` differs by delays.
     pub nominal_interval: Option<Duration>,
@@ -28,7 +28,7 @@ pub struct Sample<'s> {
 }
 
 impl<'s> Sample<'s> {
-    /// Returns a sample, whose interval is not known.
+    /// Creates a sample without a known interval.
     pub const fn new(
         time: RelativeTime,
         id: SeriesId,
@@ -38,7 +38,7 @@ impl<'s> Sample<'s> {
         Self { time, id, series, interval: None, nominal_interval: None, measurement }
     }
 
-    /// Returns the sample with an interval that passed as it was asked for.
+    /// Returns the sample with an interval that was exactly the requested one.
     #[must_use]
     pub const fn with_interval(self, interval: Duration) -> Self {
         Self { interval: Some(interval), nominal_interval: Some(interval), ..self }
@@ -49,18 +49,19 @@ impl<'s> Sample<'s> {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Measurement {
-    /// Of an EventCounter.
+    /// From an EventCounter.
     EventCounter(EventCounterValue),
-    /// Of an instrument of a Meter.
+    /// From an instrument of a Meter.
     Meter(MeterMeasurement),
 }
 
-/// One number of a sample: people watch it, and conditions compare it.
+/// One number of a sample, for display and for conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aspect {
-    /// The value at the interval's end: of means the mean, of gauges and up-down counters the value, of counters the total.
+    /// The value at the interval's end: the mean for means, the value for gauges and up-down counters, the
+    /// total for counters.
     Value,
-    /// The growth a second, over the time that really passed.
+    /// The growth per second, over the actual time.
     Rate,
     /// The number of measurements in the interval.
     Count,
@@ -71,7 +72,8 @@ pub enum Aspect {
 }
 
 impl Aspect {
-    /// Returns the aspect of a name: `value`, `rate`, `count`, `sum`, `p50`, `p99.9`; `None` if it is none.
+    /// Parses the name of an aspect: `value`, `rate`, `count`, `sum`, `p50`, `p99.9`; `None` if it is not
+    /// one.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "value" | "total" => Some(Self::Value),
@@ -92,7 +94,7 @@ impl Aspect {
 }
 
 impl Sample<'_> {
-    /// Returns one number of the sample; `None` if it has no such.
+    /// Returns one number of the sample; `None` if it does not have the number.
     pub fn number(&self, aspect: Aspect) -> Option<f64> {
         let per_second = |increment: Option<f64>| {
             let seconds = self.interval.filter(|interval| !interval.is_zero())?.as_secs_f64();

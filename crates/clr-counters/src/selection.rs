@@ -9,8 +9,9 @@ use crate::meter::{METRICS_PROVIDER, SharedSettings};
 
 /// The counters that a list names: `provider`, or `provider[counter,counter]`, separated by commas.
 ///
-/// Beyond dotnet-counters: `*` stands for any text in both, and `Meter\` before a provider chooses only its Meter, as
-/// `EventCounters\` only its EventCounters. Providers match without regard to case, counters with it.
+/// In addition to dotnet-counters' syntax, `*` matches any text in both, and `Meter\` before a provider
+/// chooses only its Meter, as `EventCounters\` chooses only its EventCounters. Providers match without regard
+/// to case, counters with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     providers: Vec<ProviderSelection>,
@@ -25,17 +26,17 @@ struct ProviderSelection {
     counters: Vec<String>,
 }
 
-/// The way in which a provider's counters are asked for.
+/// The way in which a provider's counters are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// By both ways: the Meter wins where it reports.
+    /// Both ways: the Meter takes precedence if it reports.
     Any,
     EventCounters,
     Meter,
 }
 
 impl Source {
-    /// Splits the prefix `EventCounters\` or `Meter\` from a provider's name.
+    /// Splits the prefix `EventCounters\` or `Meter\` off a provider's name.
     pub(crate) fn split(name: &str) -> (Self, &str) {
         match name.split_once('\\') {
             Some((prefix, name)) if prefix.eq_ignore_ascii_case("EventCounters") => {
@@ -47,7 +48,7 @@ impl Source {
     }
 }
 
-/// The fault of a list of counters.
+/// The error in a list of counters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
@@ -57,10 +58,10 @@ pub enum SelectionError {
     /// A counter's name is missing.
     #[error("a counter of {0:?} has no name")]
     EmptyCounter(String),
-    /// A list of a provider's counters has no end.
+    /// The list of a provider's counters is not closed.
     #[error("']' is missing after the counters of {0:?}")]
     Unclosed(String),
-    /// Brackets within brackets, or something but a comma behind them.
+    /// Brackets within brackets, or anything except a comma after them.
     #[error("a comma is expected behind ']' of {0:?}, and no '[' within the brackets")]
     Brackets(String),
     /// The same provider with and without `EventCounters\` or `Meter\`.
@@ -70,8 +71,8 @@ pub enum SelectionError {
 
 /// The request of a session to one provider.
 ///
-/// With feature `dipc-wire` it converts into `dipc_wire::ProviderConfig`, and the requests of a [`Selection`] are an argument of
-/// `dipc_client::SessionConfig::new`.
+/// With feature `dipc-wire` it converts into `dipc_wire::ProviderConfig`, and the requests of a [`Selection`]
+/// are an argument of `dipc_client::SessionConfig::new`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderRequest {
@@ -109,7 +110,7 @@ impl ProviderRequest {
     }
 }
 
-/// The settings of a session that has counters.
+/// The settings of a session for counters.
 ///
 /// ```
 /// use std::time::Duration;
@@ -123,7 +124,7 @@ impl ProviderRequest {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SessionSettings {
-    /// The interval between values; at least 0.1 seconds are sent.
+    /// The interval between values; at least 0.1 seconds are requested.
     pub interval: Duration,
     /// The largest number of histograms of Meters.
     pub max_histograms: u32,
@@ -131,17 +132,17 @@ pub struct SessionSettings {
     pub max_time_series: u32,
     /// The name of the Meters' session: `SHARED` (8.0 and later), or one of its own.
     pub session: String,
-    /// The name of the client, without which the shared session lives as long as anybody listens.
+    /// The name of the client; without one the shared session lasts as long as anyone listens.
     pub client: String,
-    /// Whether to ask for exponential buckets instead of quantiles (10.0 and later).
+    /// Whether to request exponential buckets instead of quantiles (10.0 and later).
     pub exponential_histograms: bool,
-    /// Whether to ask for the list of all instruments of the process, and not for their values.
+    /// Whether to request the list of all instruments of the process instead of their values.
     pub list_instruments: bool,
 }
 
 impl Default for SessionSettings {
-    /// dotnet-counters' settings: a value a second, 10 histograms and 1000 time series, in the shared session. The client has a name that
-    /// no other has, so that the Meters' session ends with this one.
+    /// dotnet-counters' settings: a value per second, 10 histograms and 1000 time series, in the shared
+    /// session. The client has a unique name, so that the Meters' session ends with this one.
     fn default() -> Self {
         Self {
             interval: Duration::from_secs(1),
@@ -155,7 +156,7 @@ impl Default for SessionSettings {
     }
 }
 
-/// Returns a name that no other client has: the keys of a new hasher are random.
+/// Returns a unique client name: the keys of a new hasher are random.
 fn unique_name() -> String {
     let number = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", number(), number())
@@ -204,8 +205,8 @@ impl SessionSettings {
         Self { client: client.into(), ..self }
     }
 
-    /// The settings that the shared session has, as far as they are known, for another client: with them a session is
-    /// accepted that [was refused](crate::Notice::OtherSettings).
+    /// Returns the known settings of the shared session, for another client: with them a session that [was
+    /// refused](crate::Notice::OtherSettings) is accepted.
     #[must_use]
     pub fn adopt(self, shared: &SharedSettings) -> Self {
         let interval = shared.refresh_interval.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -222,8 +223,8 @@ impl SessionSettings {
 /// The session of Meters that clients share (8.0 and later).
 pub const SHARED_SESSION: &str = "SHARED";
 
-/// The shortest interval that is asked for: the least that Meters keep. EventCounters of some runtimes loop for ever over an
-/// interval of 0 (dotnet/runtime#53564).
+/// The shortest interval that is requested: the minimum of Meters. EventCounters of some runtimes loop for
+/// ever with an interval of 0 (dotnet/runtime#53564).
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Default for Selection {
@@ -242,14 +243,14 @@ impl Selection {
         Self { providers: vec![all] }
     }
 
-    /// Returns the selection of what either selects.
+    /// Returns the union of two selections.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.providers.extend(other.providers);
         self
     }
 
-    /// Reads a list.
+    /// Parses a list.
     pub fn parse(list: &str) -> Result<Self, SelectionError> {
         let mut providers = Vec::<ProviderSelection>::new();
         let mut rest = list;
@@ -283,7 +284,7 @@ impl Selection {
         }
     }
 
-    /// The selection of single counters, of one provider each.
+    /// The selection of single counters, with one provider each.
     pub(crate) fn of_counters<'n>(counters: impl Iterator<Item = (Source, &'n str, &'n str)>) -> Self {
         let providers = counters.map(|(source, provider, counter)| ProviderSelection {
             name: provider.to_owned(),
@@ -319,10 +320,11 @@ impl Selection {
         })
     }
 
-    /// Returns what a session asks for to have the counters, dotnet-counters' way: each provider for its EventCounters, and
-    /// the provider of Meters for the Meters of these names.
+    /// Returns the requests of a session for the counters, as in dotnet-counters: each provider for its
+    /// EventCounters, and the provider of Meters for the Meters with these names.
     ///
-    /// Of providers with `*` those are asked for that this crate knows: EventSources can only be asked for by name.
+    /// For providers with `*`, those that this crate knows are requested: EventSources can only be requested
+    /// by name.
     pub fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
         let interval = settings.interval.max(SHORTEST_INTERVAL).as_secs_f64();
         let mut requests = Vec::<ProviderRequest>::new();
@@ -374,7 +376,7 @@ impl Selection {
     }
 }
 
-/// Adds a provider to those that were read; the same one twice unites.
+/// Adds a provider to the parsed ones; the same provider given twice is merged.
 fn add(
     providers: &mut Vec<ProviderSelection>,
     name: &str,
@@ -393,7 +395,7 @@ fn add(
     Ok(())
 }
 
-/// Whether a text is as a pattern says, in which `*` stands for any text. Linear in the text for each `*`.
+/// Whether a text matches a pattern in which `*` matches any text. Linear in the text for each `*`.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|start| text.strip_prefix(start)) else { return false };
@@ -427,7 +429,7 @@ mod tests {
             assert_eq!(selection.has_event_counter(provider, counter), is_counter, "{provider} {counter}");
             assert_eq!(selection.has_instrument(provider, counter), is_instrument, "{provider} {counter}");
         }
-        // The same provider twice unites, and all wins.
+        // The same provider given twice is merged, and "all" wins.
         let united = Selection::parse("A[x],A[y],B[x],b").unwrap();
         assert!(united.has_instrument("A", "x") && united.has_instrument("A", "y"));
         assert!(!united.has_instrument("A", "z") && united.has_instrument("B", "z"));
@@ -465,7 +467,7 @@ mod tests {
             requests[3].arguments,
             "SessionId=S;Metrics=System.Runtime,Workload.Meter;RefreshInterval=1;MaxTimeSeries=1000;MaxHistograms=10;ClientId=C"
         );
-        // What is known, and what is named, each once.
+        // Known and named providers, each once.
         let all = Selection::everything().and(selection.clone()).requests(&settings);
         let count = |name: &str| all.iter().filter(|request| request.name == name).count();
         assert_eq!(["System.Runtime", "Old", "System.Net.Http", METRICS_PROVIDER].map(count), [1; 4]);
@@ -473,7 +475,7 @@ mod tests {
         let list = SessionSettings { list_instruments: true, ..settings.clone() };
         let meters = &selection.requests(&list)[3];
         assert_eq!((meters.keywords, meters.arguments.contains(";Metrics=;")), (4, true), "{meters:?}");
-        // An interval of nothing ends some runtimes: it is never asked for.
+        // An interval of zero ends some runtimes: it is never requested.
         let none = SessionSettings { interval: Duration::ZERO, ..settings };
         assert_eq!(selection.requests(&none)[0].arguments, "EventCounterIntervalSec=0.1");
     }

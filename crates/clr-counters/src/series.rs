@@ -13,22 +13,22 @@ use crate::sample::Aspect;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Series {
-    /// The process, where a recording has several.
+    /// The process, if a recording has several.
     pub process_id: Option<u64>,
     /// The EventSource, or the Meter.
     pub provider: String,
-    /// The Meter's version; empty if it has none, and of EventCounters.
+    /// The Meter's version; empty if it has none, and for EventCounters.
     pub meter_version: String,
-    /// The name by which programs refer to the counter or instrument.
+    /// The name that identifies the counter or instrument in programs.
     pub name: String,
-    /// The name for people, which EventCounters have; else empty.
+    /// The display name of EventCounters; otherwise empty.
     pub display_name: String,
     /// The unit; may be empty.
     pub unit: String,
     /// The description of an instrument; may be empty.
     pub description: String,
-    /// The tags of the values, `key=value` separated by commas: nothing in them is escaped. Of EventCounters their metadata,
-    /// `key:value`.
+    /// The tags of the values, `key=value` separated by commas: nothing in them is escaped. For EventCounters
+    /// their metadata, `key:value`.
     pub tags: String,
     /// The instrument's own tags.
     pub instrument_tags: String,
@@ -36,16 +36,18 @@ pub struct Series {
     pub meter_tags: String,
     /// The instrument's number in the process (9.0 and later).
     pub instrument_id: Option<i32>,
-    /// The instrument's class, as ``ObservableGauge`1``; empty where the recording does not say it, and of EventCounters.
+    /// The instrument's class, as ``ObservableGauge`1``; empty if the recording does not state it, and for
+    /// EventCounters.
     pub instrument_type: String,
     /// The kind of its values.
     pub kind: Kind,
-    /// The time by which people are to see a rate, as `00:01:00`; of EventCounters that are sums, else empty.
+    /// The time unit for displaying a rate, as `00:01:00`; only for EventCounters that are sums, otherwise
+    /// empty.
     pub display_rate_time_scale: String,
 }
 
 impl Series {
-    /// Returns a series without tags, whose other texts are empty.
+    /// Creates a series without tags, with all other texts empty.
     pub fn new(provider: impl Into<String>, name: impl Into<String>, kind: Kind) -> Self {
         Self {
             process_id: None,
@@ -70,9 +72,9 @@ impl Series {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Kind {
-    /// An EventCounter that has a mean.
+    /// An EventCounter with a mean.
     Mean,
-    /// An EventCounter that grows.
+    /// An EventCounter with increments.
     Sum,
     /// A Counter, or an ObservableCounter.
     Counter,
@@ -85,7 +87,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name of the kind in output for programs.
+    /// The name of the kind in machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mean => "mean",
@@ -97,7 +99,7 @@ impl Kind {
         }
     }
 
-    /// Whether the series is of an instrument of a Meter, and not an EventCounter.
+    /// Whether the series is of a Meter's instrument rather than an EventCounter.
     pub const fn is_meter(self) -> bool {
         !matches!(self, Self::Mean | Self::Sum)
     }
@@ -113,7 +115,7 @@ impl Kind {
 }
 
 impl Series {
-    /// Whether the values go up and down although the kind says that they only grow.
+    /// Whether the values go up and down although the kind declares that they only grow.
     ///
     /// .NET 9 and 10 declare two numbers of the thread pool as ObservableCounters; dotnet/runtime#112077.
     pub fn is_misdeclared_gauge(&self) -> bool {
@@ -122,13 +124,13 @@ impl Series {
             && matches!(&*self.name, "dotnet.thread_pool.thread.count" | "dotnet.thread_pool.queue.length")
     }
 
-    /// Whether the program hands the values over when it has them, and is not asked for them. Such an instrument keeps its value
-    /// through intervals without one.
+    /// Whether the program pushes the values instead of being polled for them. Such an instrument keeps its
+    /// value through intervals without one.
     pub fn is_synchronous(&self) -> bool {
         !self.instrument_type.is_empty() && !self.instrument_type.starts_with("Observable")
     }
 
-    /// The numbers of a sample that people are shown, the most telling first.
+    /// The numbers of a sample that are displayed, the most informative first.
     pub fn aspects(&self) -> &'static [Aspect] {
         match self.kind {
             Kind::Counter if self.is_misdeclared_gauge() => &[Aspect::Value],
@@ -159,15 +161,16 @@ impl Series {
         }
     }
 
-    /// The unit of one of these numbers: that of the series, of counts none, and of rates what it is a second: `By/s`.
+    /// The unit of one of these numbers: that of the series, none for counts, and the unit per second for
+    /// rates: `By/s`.
     pub fn unit_of(&self, aspect: Aspect) -> String {
         let is_count = aspect == Aspect::Count || aspect == Aspect::Rate && self.kind == Kind::Histogram;
         let unit = if is_count { "" } else { &*self.unit };
         if aspect == Aspect::Rate { format!("{unit}/s") } else { unit.to_owned() }
     }
 
-    /// The value tags as keys and values. A comma in a value cannot be told from one between tags: a part without `=` is taken as
-    /// the rest of the value before it.
+    /// The value tags as keys and values. A comma in a value looks like one between tags: a part without `=`
+    /// is treated as the continuation of the previous value.
     pub fn tag_pairs(&self) -> Vec<(&str, &str)> {
         pairs(&self.tags, if self.kind.is_meter() { '=' } else { ':' })
     }
@@ -207,21 +210,21 @@ fn pairs(tags: &str, separator: char) -> Vec<(&str, &str)> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeriesId(pub u32);
 
-/// The largest number of bytes of a text of a series that is kept.
+/// The most bytes that are kept from a text of a series.
 pub(crate) const LONGEST_TEXT: usize = 4096;
 
-/// The series of a process or recording: at most a stated number.
+/// The series of a process or recording: at most a given number.
 #[derive(Debug)]
 pub(crate) struct SeriesTable {
     list: Vec<Series>,
-    /// The number of each series by what tells it from others.
+    /// The number of each series, by its identity.
     ids: HashMap<String, SeriesId>,
-    /// The tags of instruments, by what tells an instrument from others.
+    /// The texts of instruments, by their identity.
     instruments: HashMap<String, InstrumentTexts>,
-    /// The key at hand, kept for its memory.
+    /// The current key, kept for its memory.
     key: String,
     most: usize,
-    /// The number of values of series that found no place.
+    /// The number of values of series that were left out for lack of space.
     pub(crate) left_out: u64,
 }
 
@@ -254,7 +257,7 @@ impl SeriesTable {
         &self.list
     }
 
-    /// Remembers what the values of an instrument will not repeat.
+    /// Stores the texts that an instrument's values will not repeat.
     pub(crate) fn begin(&mut self, process_id: Option<u64>, instrument: &Instrument<'_>) {
         self.instrument_key(process_id, instrument);
         if self.instruments.len() >= self.most && !self.instruments.contains_key(&*self.key) {
@@ -269,7 +272,7 @@ impl SeriesTable {
         self.instruments.insert(self.key.clone(), texts);
     }
 
-    /// Writes what tells an instrument from others: its number where the runtime has them, else its names.
+    /// Writes the identity of an instrument: its number if the runtime has one, otherwise its names.
     fn instrument_key(&mut self, process_id: Option<u64>, instrument: &Instrument<'_>) {
         self.key.clear();
         let process_id = process_id.unwrap_or_default();
@@ -284,7 +287,7 @@ impl SeriesTable {
         };
     }
 
-    /// Returns the series of an instrument's value; `None` if there is no place for it.
+    /// Returns the series of an instrument's value; `None` if there is no space for it.
     pub(crate) fn of_value(&mut self, process_id: Option<u64>, value: &MeterValue<'_>) -> Option<SeriesId> {
         let instrument = &value.instrument;
         self.instrument_key(process_id, instrument);
@@ -314,7 +317,7 @@ impl SeriesTable {
         })
     }
 
-    /// Returns the series of an EventCounter; `None` if there is no place for it.
+    /// Returns the series of an EventCounter; `None` if there is no space for it.
     pub(crate) fn of_counter(
         &mut self,
         process_id: Option<u64>,
@@ -360,7 +363,7 @@ impl SeriesTable {
     }
 }
 
-/// Returns a text, cut where it is longer than any that is meant for people.
+/// Returns a text, cut if it is longer than any reasonable one.
 fn text(text: Utf16<'_>) -> String {
     let mut kept = String::new();
     for character in text.chars() {

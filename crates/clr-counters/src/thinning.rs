@@ -1,4 +1,4 @@
-//! Samples of a longer interval, made of those of a shorter one.
+//! Samples of a longer interval, combined from those of a shorter one.
 
 use std::time::Duration;
 
@@ -9,19 +9,20 @@ use crate::meter::MeterMeasurement;
 use crate::sample::{Measurement, Sample};
 use crate::series::{Series, SeriesId};
 
-/// Samples at the interval that a consumer wants, where a process reports at a shorter one: another session asked for that.
+/// Samples at the interval that a consumer wants, for a process that reports at a shorter one because another
+/// session requested that.
 ///
-/// What grew in an interval adds up, and so do the counts and sums of histograms; totals and gauges are the last ones, quantiles those
-/// of the last interval in which something was measured: they cannot be put together. Means are weighted by their counts. Samples of
-/// the wanted interval, or of a longer one, pass as they are.
+/// Growth in an interval adds up, and so do the counts and sums of histograms; totals and gauges are the last
+/// ones. Quantiles cannot be combined: they are those of the last interval with measurements. Means are
+/// weighted by their counts. Samples of the wanted interval, or of a longer one, pass unchanged.
 #[derive(Debug)]
 pub struct Thinning {
     interval: Duration,
-    /// The samples at hand, by the numbers of their series.
+    /// The current sums, by the numbers of their series.
     waiting: Vec<Option<WaitingSample>>,
 }
 
-/// The sum of samples that do not make up an interval.
+/// The sum of samples that do not fill an interval yet.
 #[derive(Debug)]
 struct WaitingSample {
     time: RelativeTime,
@@ -31,13 +32,13 @@ struct WaitingSample {
 }
 
 impl Thinning {
-    /// Creates a state that has seen no sample.
+    /// Creates a state before the first sample.
     pub const fn new(interval: Duration) -> Self {
         Self { interval, waiting: Vec::new() }
     }
 
-    /// Takes in a sample, and hands over the one of its series that is complete with it. An interval is complete when the next sample
-    /// would miss its end by more.
+    /// Adds a sample, and passes the sample of its series that it completes to `emit`. An interval is
+    /// complete if the next sample would miss its end by more.
     pub fn add(&mut self, sample: &Sample<'_>, mut emit: impl FnMut(Sample<'_>)) {
         let covered = sample.interval.or(sample.nominal_interval).unwrap_or_default();
         let is_complete = |interval: Duration| {
@@ -60,7 +61,7 @@ impl Thinning {
             return;
         }
         if self.waiting.len() <= place {
-            // Numbers of series count up: they are bounded as the series are.
+            // Numbers of series are consecutive, so this is bounded as the series are.
             self.waiting.resize_with(place.saturating_add(1), || None);
         }
         if let Some(free) = self.waiting.get_mut(place) {
@@ -68,7 +69,8 @@ impl Thinning {
         }
     }
 
-    /// Hands over the samples that still waited. `series` are those of the same [`Counters`](crate::Counters).
+    /// Passes the samples that are still held to `emit`. `series` are those of the same
+    /// [`Counters`](crate::Counters).
     pub fn finish(&mut self, series: &[Series], mut emit: impl FnMut(Sample<'_>)) {
         for (number, (waiting, series)) in (0..).zip(self.waiting.iter_mut().zip(series)) {
             if let Some(waiting) = waiting.take() {
@@ -102,7 +104,7 @@ impl WaitingSample {
 }
 
 impl Measurement {
-    /// Returns the measurement of two intervals, of which `next` is the later one.
+    /// Returns the combined measurement of two intervals, of which `next` is the later one.
     #[must_use]
     pub fn and(self, next: &Self) -> Self {
         match (self, next) {
@@ -114,7 +116,8 @@ impl Measurement {
 }
 
 impl EventCounterValue {
-    /// Returns the value of two intervals, of which `next` is the later one. What is polled, whose count is always 1, is the last.
+    /// Returns the combined value of two intervals, of which `next` is the later one. For polled values,
+    /// whose count is always 1, it is the last one.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         match (self, next) {
@@ -151,8 +154,8 @@ impl EventCounterValue {
 }
 
 impl MeterMeasurement {
-    /// Returns the measurement of two intervals, of which `next` is the later one. Buckets of exponential width count from the session's
-    /// start: the last ones are those of both.
+    /// Returns the combined measurement of two intervals, of which `next` is the later one. Exponential
+    /// buckets count from the session's start: the last ones cover both intervals.
     #[must_use]
     pub fn and(self, next: &Self) -> Self {
         match (self, next) {
@@ -181,7 +184,7 @@ impl MeterMeasurement {
     }
 }
 
-/// Returns the sum of what was measured; `None` if nothing was.
+/// Returns the sum of the values; `None` if there is neither.
 fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one + other),

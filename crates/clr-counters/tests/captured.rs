@@ -1,4 +1,4 @@
-//! What dotnet-counters made of two sessions of .NET 10, against what this crate makes of the same streams.
+//! dotnet-counters' files for two sessions of .NET 10, against this crate's results for the same streams.
 
 use std::fs;
 use std::io::Read as _;
@@ -20,7 +20,7 @@ fn recording(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// The number of samples of a recording of testdata, without those that wait at its end and with them.
+/// The number of samples in a recording of testdata, without and with those that are held at its end.
 fn sample_counts(name: &str) -> (u32, u32) {
     let bytes = recording(&format!("../traces/{name}.nettrace.xz"));
     let mut counters = Counters::new(Selection::everything());
@@ -33,7 +33,7 @@ fn sample_counts(name: &str) -> (u32, u32) {
 
 #[test]
 fn a_recording_that_is_read_at_once_has_the_samples_that_wait_at_its_end() {
-    // Counters that are asked for each second, in a recording that ends before the second value.
+    // Counters requested each second, in a recording that ends before the second value.
     assert_eq!(sample_counts("net10-all"), (0, 31));
     assert_eq!(sample_counts("net10-counters"), (126, 126));
 }

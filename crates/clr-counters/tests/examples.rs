@@ -7,7 +7,7 @@ mod values;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// As many values as the file of dotnet-counters has rows of the same session.
+/// There are as many values as rows in dotnet-counters' file of the same session.
 #[test]
 fn every_value_of_a_recording_is_printed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counters");

@@ -1,4 +1,5 @@
-//! The memory of exporters with many series, over many intervals. Alone in its program, whose memory it looks at.
+//! The memory of exporters with many series, over many intervals. Alone in its program, since it measures the
+//! program's memory.
 
 #![cfg(all(target_os = "linux", feature = "otlp", feature = "protobuf"))]
 
@@ -12,7 +13,7 @@ use nettrace::RelativeTime;
 
 const SERIES: u32 = 10_000;
 
-/// A number of this process's status, in KiB.
+/// A number in this process's status, in KiB.
 fn status(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -30,8 +31,8 @@ fn series(number: u32) -> Series {
     series
 }
 
-/// Three minutes of 10,000 series at a second, scraped and pushed every ten seconds: their memory is bounded and stays the same. Then
-/// further series come, a hundred thousand of them, and are counted.
+/// Three minutes of 10,000 series at a second, scraped and pushed every ten seconds: their memory is bounded
+/// and stays the same. Then a hundred thousand further series come, and are counted.
 #[test]
 fn ten_thousand_series_at_a_second_take_the_same_memory_after_three_minutes() {
     let samples: Vec<Series> = (0..SERIES).map(series).collect();

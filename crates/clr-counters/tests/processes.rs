@@ -1,4 +1,5 @@
-//! Recordings of several processes, as `dipc merge` writes them: what one of them says holds for no other.
+//! Recordings of several processes, as `dipc merge` writes them: facts about one process do not apply to
+//! another.
 
 #[allow(dead_code, reason = "another test uses the rest")]
 mod recording;
@@ -103,7 +104,7 @@ fn rates_are_over_the_interval_of_their_own_process_and_session() {
             sample(1, "of-a", Some(1000), Some(10.0)),
             sample(1, "of-b", Some(2000), Some(5.0)),
             sample(2, "of-a", Some(5000), Some(2.0)),
-            // Of its session no interval is known.
+            // No interval of its session is known.
             sample(2, "of-b", None, None),
         ]
     );

@@ -1,4 +1,5 @@
-//! Events that the captured sessions do not have: limits, refusals, cultures, exponential histograms, names that are both.
+//! Events that the captured sessions do not have: limits, refusals, cultures, exponential histograms, names
+//! that are both.
 
 #[allow(dead_code, reason = "another test uses the rest")]
 mod recording;
@@ -34,7 +35,8 @@ fn a_meter_wins_over_event_counters_of_its_name_once_it_reports() {
     assert_eq!(seen[1].2, Measurement::EventCounter(EventCounterValue::Sum { increment: 2.0 }));
 }
 
-/// What is not chosen of a Meter does not hide EventCounters that are: `System.Runtime[cpu-usage]` works on .NET 9.
+/// Unselected instruments of a Meter do not hide selected EventCounters: `System.Runtime[cpu-usage]` works on
+/// .NET 9.
 #[test]
 fn an_instrument_that_is_not_chosen_hides_no_event_counter() {
     let selection = Selection::parse("Both[old]").unwrap();
@@ -70,7 +72,7 @@ fn series_beyond_the_limit_are_counted_and_not_kept() {
     assert_eq!((counters.series().len(), counters.left_out(), seen.len()), (10, 40, 11));
 }
 
-/// A program that makes up tags: a thousandfold of what dotnet-counters asks for.
+/// A program that invents tags: a thousand times the number that dotnet-counters requests.
 #[test]
 fn a_million_tag_sets_are_counted_and_a_tenth_is_kept() {
     let mut counters = everything();
@@ -107,7 +109,8 @@ fn numbers_in_the_culture_of_a_process_are_read() {
     assert_eq!(seen[1].2, Measurement::Meter(counter));
 }
 
-/// The measurements 0, 0, 0, 1, 2, 3, 4 and 5 at scale 0, whose buckets a test of dotnet/runtime has: 1, 1, 2, 1.
+/// The measurements 0, 0, 0, 1, 2, 3, 4 and 5 at scale 0, whose buckets are in a test of dotnet/runtime: 1,
+/// 1, 2, 1.
 #[test]
 fn an_exponential_histogram_has_its_bounds_and_quantiles() {
     let mut fields = instrument("M", "h", "");
@@ -171,7 +174,7 @@ fn refusals_say_who_holds_the_session_and_what_it_expects() {
     );
 }
 
-/// Nothing is escaped in tags: a part without `=` belongs to the value before it.
+/// Nothing is escaped in tags: a part without `=` belongs to the previous value.
 #[test]
 fn tags_with_commas_keep_them() {
     let recording = Recording::new().total(1, "M", "n", "city=Oslo, Norway,tier=2,flag", "1");
@@ -179,7 +182,7 @@ fn tags_with_commas_keep_them() {
     assert_eq!(counters.series()[0].tag_pairs(), [("city", "Oslo, Norway"), ("tier", "2,flag")]);
 }
 
-/// Half seconds for who wants seconds: what grew adds up, what is there at a time is the last, and quantiles are the last ones.
+/// Half seconds combined into seconds: growth adds up, and gauges and quantiles are the last ones.
 #[test]
 fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
     let histogram = |count: i32, sum: f64, quantiles: &str| {
@@ -231,7 +234,7 @@ fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
         of_name.map(|(_, millis, measurement)| (*millis, measurement.clone())).collect::<Vec<_>>()
     };
     let grown = |increment| Measurement::EventCounter(EventCounterValue::Sum { increment });
-    // The last half second is no whole one: it comes at the end.
+    // The last half second is not a whole interval: it comes at the end.
     assert_eq!(of("grown"), [(1000, grown(2.0)), (1000, grown(2.0)), (500, grown(1.0))]);
     let meter = |it: &[MeterMeasurement; 3]| {
         let expected = [1000, 1000, 500].into_iter().zip(it.clone().map(Measurement::Meter));
@@ -249,7 +252,7 @@ fn values_of_a_shorter_interval_add_up_to_those_of_a_longer_one() {
     assert_eq!(of("h"), meter(&[(6, 3.0, 1.0), (6, 3.0, 3.0), (3, 1.5, 4.0)].map(histogram)));
 }
 
-/// Means are weighted by their counts; what is polled has a count of 1 and no more to say than its last value.
+/// Means are weighted by their counts; polled values have a count of 1, and only the last one counts.
 #[test]
 fn means_are_those_of_all_measurements() {
     let mean = |mean: f64, standard_deviation: f64, count: i32, min: f64, max: f64| EventCounterValue::Mean {

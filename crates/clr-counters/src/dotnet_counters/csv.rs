@@ -11,8 +11,9 @@ pub const CSV_HEAD: &str = "Timestamp,Provider,Counter Name,Counter Type,Mean/In
 
 /// Writes a row. `time` is the event's, as `11/21/2026 09:18:46`.
 ///
-/// Nothing is quoted, as in the tool's files: a comma in a name makes another column. Tags are separated by semicolons. Characters that end
-/// a line or steer a terminal are escaped, `\n` and `\u001b`: a name makes no other row.
+/// Nothing is quoted, as in the tool's files: a comma in a name adds a column. Tags are separated by
+/// semicolons. Characters that end a line or steer a terminal are escaped, `\n` and `\u001b`: a name cannot
+/// add a row.
 pub fn write_csv_row(out: &mut impl Write, time: &str, row: &Row<'_>) -> io::Result<()> {
     write!(out, "{time},{},{}", Escaped(row.provider), Escaped(&row.name))?;
     let mut separator = '[';

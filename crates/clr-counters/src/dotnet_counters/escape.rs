@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-/// Whether the character moves a cursor, ends a line or turns the direction of text.
+/// Whether the character moves a cursor, ends a line or changes the direction of text.
 fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -10,7 +10,7 @@ fn is_control(c: char) -> bool {
         )
 }
 
-/// Writes a character as JSON escapes it if it is a control.
+/// Writes a character, escaped as in JSON if it is a control character.
 pub(super) fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result {
     match c {
         '\n' => f.write_str("\\n"),
@@ -23,7 +23,7 @@ pub(super) fn write_escaped(f: &mut fmt::Formatter<'_>, c: char) -> fmt::Result 
     }
 }
 
-/// A text in one line.
+/// A text on one line.
 pub(super) struct Escaped<'t>(pub(super) &'t str);
 
 impl fmt::Display for Escaped<'_> {

@@ -18,7 +18,7 @@ pub struct JsonHead<'h> {
 }
 
 impl<'h> JsonHead<'h> {
-    /// Returns the beginning of the file of a process.
+    /// Returns the beginning of a process's file.
     pub const fn new(target: &'h str, start: &'h str) -> Self {
         Self { target, start }
     }
@@ -30,7 +30,7 @@ pub fn write_json_head(out: &mut impl Write, head: JsonHead<'_>) -> io::Result<(
     write!(out, r#"{{ "TargetProcess": "{target}", "StartTime": "{start}", "Events": ["#)
 }
 
-/// Writes a row, behind a comma unless it is the first. `time` is written as the start is.
+/// Writes a row, after a comma unless it is the first. `time` has the same format as the start.
 pub fn write_json_row(out: &mut impl Write, is_first: bool, time: &str, row: &Row<'_>) -> io::Result<()> {
     let comma = if is_first { "" } else { "," };
     write!(
@@ -52,7 +52,8 @@ pub fn write_json_end(out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"]}")
 }
 
-/// A text within quotes. Beyond what the tool escapes, which is no JSON with other controls, everything that steers a terminal is.
+/// A text within quotes. The tool escapes too little, so that other control characters make its output
+/// invalid JSON: here everything that steers a terminal is escaped, too.
 struct Text<'t>(&'t str);
 
 impl fmt::Display for Text<'_> {

@@ -1,9 +1,9 @@
-//! Numbers as .NET writes them without a culture.
+//! Numbers as .NET writes them in the invariant culture.
 
 use std::fmt::{self, Write as _};
 
-/// A number, displayed as .NET's `double.ToString(CultureInfo.InvariantCulture)` does: the shortest digits that read back, with
-/// an exponent from 1E+15 on and below 0.0001.
+/// A number, displayed as by .NET's `double.ToString(CultureInfo.InvariantCulture)`: the shortest digits that
+/// read back, with an exponent from 1E+15 on and below 0.0001.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Number(pub f64);
 

@@ -47,9 +47,10 @@ impl RowKind {
     }
 }
 
-/// Returns the rows of a sample as `dotnet-counters collect` has them: three of a histogram, none of a value that is missing.
+/// Returns the rows of a sample as in `dotnet-counters collect`: three for a histogram, none for a missing
+/// value.
 ///
-/// `interval` is what rates are said to be of where the stream does not say it.
+/// `interval` is the interval shown for rates if the stream does not state it.
 pub fn rows<'s>(sample: &Sample<'s>, interval: Duration) -> Vec<Row<'s>> {
     let series = sample.series;
     let row = |kind, value| {
@@ -57,7 +58,7 @@ pub fn rows<'s>(sample: &Sample<'s>, interval: Duration) -> Vec<Row<'s>> {
         let mut name = label.clone();
         let unit = match &*series.unit {
             "" if kind == RowKind::Rate => "Count",
-            // What EventCounters of the runtime say.
+            // The units of the runtime's EventCounters.
             "count" => "Count",
             unit => unit,
         };
@@ -65,7 +66,7 @@ pub fn rows<'s>(sample: &Sample<'s>, interval: Duration) -> Vec<Row<'s>> {
         let _ = match kind {
             RowKind::Rate => {
                 let interval = sample.nominal_interval.unwrap_or(interval);
-                // What a clock's ticks make of 1 s is 1.0000001.
+                // In clock ticks, 1 s becomes 1.0000001.
                 let seconds = (interval.as_secs_f64() * 1000.0).round() / 1000.0;
                 write!(name, " ({unit} / {} sec)", Number(seconds))
             }
@@ -103,7 +104,7 @@ pub fn rows<'s>(sample: &Sample<'s>, interval: Duration) -> Vec<Row<'s>> {
                 };
                 quantiles.iter().map(of).collect()
             }
-            // The tool knows no such values.
+            // The tool does not know such values.
             MeterMeasurement::ExponentialHistogram(_) => Vec::new(),
         },
     }

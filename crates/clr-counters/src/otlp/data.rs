@@ -18,11 +18,11 @@ use crate::point::PointValue;
 pub(super) struct Times {
     /// The time at which counting began.
     pub(super) start: u64,
-    /// The present.
+    /// The current time.
     pub(super) time: u64,
 }
 
-/// The state of a series at the request before.
+/// The state of a series at the previous request.
 #[derive(Debug, Default)]
 pub(super) struct Pushed {
     time: Option<u64>,
@@ -63,7 +63,7 @@ pub(super) fn data_of(value: &PointValue, temporality: Temporality) -> Data {
     }
 }
 
-/// Adds a point to data of its kind. A number that is none is left out.
+/// Adds a point to data of its kind. NaN is left out.
 pub(super) fn add_point(
     data: &mut Data,
     value: &PointValue,
@@ -85,10 +85,10 @@ pub(super) fn add_point(
         (Data::Sum(sum), PointValue::Counter { total, baseline, .. }) => {
             let last = pushed.total.unwrap_or(*baseline);
             sum.data_points.push(if is_delta {
-                // A total that is smaller than before has started anew.
+                // A total that is smaller than before has restarted.
                 number(since, if *total >= last { total - last } else { *total })
             } else {
-                // A total that counted before we looked began at a time that is not known.
+                // A total that started before the first sample has an unknown start time.
                 number(if *baseline == 0.0 { times.start } else { 0 }, *total)
             });
             pushed.total = Some(*total);
@@ -133,7 +133,7 @@ pub(super) fn add_point(
     pushed.time = Some(times.time);
 }
 
-/// Returns what a histogram counted since an earlier state of it, or since its start.
+/// Returns the counts of a histogram since an earlier state of it, or since its start.
 fn histogram_point(
     histogram: &ExponentialHistogram,
     last: Option<&ExponentialHistogram>,
@@ -157,7 +157,7 @@ fn histogram_point(
         let offset = i32::try_from(buckets.offset).ok();
         positive = offset.map(|offset| Buckets { offset, bucket_counts: counts });
     }
-    // Which measurements were the smallest and largest is known of all of them only.
+    // The smallest and largest measurement are known only for all measurements together.
     let is_whole = last.is_none() && histogram.count > 0;
     ExponentialHistogramDataPoint {
         count: since(|histogram| histogram.count),
@@ -171,7 +171,7 @@ fn histogram_point(
     }
 }
 
-/// Returns the number of values that are left out, as a metric of its own scope.
+/// Returns the number of left-out values, as a metric of its own scope.
 pub(super) fn left_out(count: u64, time: u64) -> ScopeMetrics {
     let point = NumberDataPoint {
         time_unix_nano: time,

@@ -98,7 +98,7 @@ fn cumulative_sums_are_totals_and_deltas_what_came_since() {
         let first = encode(&mut exporter, 5000);
         add_both(&mut exporter, 107.0, Some(4.0));
         let second = encode(&mut exporter, 6000);
-        // The process began anew.
+        // The process restarted.
         add_both(&mut exporter, 1.0, Some(1.0));
         let third = encode(&mut exporter, 7000);
         let of = |name| [&first, &second, &third].map(|resource| number(resource, name));

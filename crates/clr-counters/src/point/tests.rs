@@ -1,4 +1,4 @@
-//! Samples to test exporters with, and what becomes of them over intervals.
+//! Samples for tests of exporters, and their states over intervals.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub(crate) fn histogram(quantiles: &[(f64, f64)], count: i32, sum: f64) -> Measu
 
 /// Five measurements: 0, 1, 3, 3 and 4, with buckets (1, 2], (2, 4] at scale 0 halved twice: at scale 2.
 pub(crate) fn exponential() -> ExponentialHistogram {
-    // At scale 2 a bucket's bound is 2^(1/4) of that before. 1 is in bucket -1, 3 in 6, 4 in 7.
+    // At scale 2 each bucket's bound is 2^(1/4) times the previous one. 1 is in bucket -1, 3 in 6, 4 in 7.
     ExponentialHistogram {
         scale: 2,
         sum: 11.0,
@@ -115,7 +115,7 @@ fn totals_are_the_runtimes_or_else_sums() {
         table.add(2, &series, &counter(None, Some(total)), seconds);
         table.add(3, &event_counter("n", Kind::Sum, ""), &event_sum(2.0), seconds);
     }
-    // Neither is what cannot be added, nor does it end the series.
+    // Values that cannot be added are skipped, and do not end the series.
     table.add(3, &event_counter("n", Kind::Sum, ""), &event_sum(f64::NAN), 2);
     let counter = |total, increment, baseline| PointValue::Counter { total, increment, baseline };
     let expected =
@@ -148,7 +148,7 @@ fn a_series_without_a_value_ends_unless_the_program_sets_it() {
     assert_eq!(table.values(0), [PointValue::Gauge(1.5)]);
     table.add(0, &observed, &gauge(Some(2.5)), 1);
     assert_eq!(table.values(1), [PointValue::Gauge(2.5), PointValue::Gauge(1.5)]);
-    // No sample at all for ten seconds.
+    // No samples at all for ten seconds.
     table.add(1, &set, &gauge(None), 11);
     assert_eq!(table.values(11), [PointValue::Gauge(2.5), PointValue::Gauge(1.5)]);
     assert_eq!(table.values(12), [PointValue::Gauge(1.5)]);
@@ -177,7 +177,7 @@ fn buckets_of_a_smaller_scale_have_the_sums_of_those_they_unite() {
     assert_eq!(histogram.buckets_at(8).unwrap().scale, 2);
     let coarse = histogram.buckets_at(-11).unwrap();
     assert_eq!((coarse.offset, &*coarse.counts), (-1, &[1, 3][..]));
-    // Hostile ones.
+    // Hostile values.
     for scale in [i32::MIN, -12, 21, i32::MAX] {
         assert_eq!(ExponentialHistogram { scale, ..exponential() }.buckets_at(0), None);
     }

@@ -1,4 +1,4 @@
-//! The choice of a format by what the scraper accepts.
+//! Content negotiation: the choice of a format by the scraper's `Accept` header.
 
 /// A format of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,16 +8,18 @@ pub enum Format {
     Text,
     /// OpenMetrics's text, version 1.0.0.
     OpenMetrics,
-    /// Prometheus's protobuf messages, each behind its length. Only here histograms are native ones.
+    /// Prometheus's protobuf messages, each preceded by its length. Only in this format are histograms native
+    /// ones.
     #[cfg(feature = "protobuf")]
     Protobuf,
 }
 
-/// The largest number of media types that are looked at.
+/// The most media types that are examined.
 const MOST_TYPES: usize = 32;
 
 impl Format {
-    /// Chooses by the `Accept` header of a request: what has the largest weight, of equals the first. Text if nothing fits.
+    /// Chooses by the `Accept` header of a request: the type with the largest weight, the first one on a tie.
+    /// Text if nothing fits.
     pub fn negotiate(accept: Option<&str>) -> Self {
         let mut best = (Self::Text, 0.0f64);
         for media_type in accept.unwrap_or_default().split(',').take(MOST_TYPES) {

@@ -1,4 +1,4 @@
-//! Families: the metrics of one name.
+//! Families: the metrics with one name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::prometheus::NameStyle;
 use crate::prometheus::name::with_suffix;
 use crate::sample::{Measurement, Sample};
 
-/// The metrics of one name.
+/// The metrics with one name.
 #[derive(Debug, PartialEq)]
 pub(super) struct Family {
     /// The name without `_total`.
@@ -39,7 +39,7 @@ impl FamilyKind {
         }
     }
 
-    /// The ending of its samples' names, behind that of the family.
+    /// The suffixes of its samples' names, after the family's name.
     const fn suffixes(self) -> &'static [&'static str] {
         match self {
             Self::Counter => &["", "_total", "_created"],
@@ -68,19 +68,19 @@ pub(super) fn family_kind(style: NameStyle, sample: &Sample<'_>) -> FamilyKind {
 #[derive(Debug)]
 pub(super) struct FamilyName {
     pub(super) base: String,
-    /// The provider, which comes first where the name is taken.
+    /// The provider, which is prepended if the name is taken.
     pub(super) provider: String,
     pub(super) unit: String,
     pub(super) kind: FamilyKind,
 }
 
-/// The families by all names that their samples have.
+/// The families, by all names of their samples.
 #[derive(Debug, Default)]
 pub(super) struct Families {
     by_name: HashMap<String, Arc<Family>>,
 }
 
-/// The largest number of names, beyond which those of ended series are looked for.
+/// The number of names beyond which names of ended series are freed.
 const MANY_NAMES: usize = 50_000;
 /// The longest name.
 const LONGEST_NAME: usize = 255;
@@ -89,8 +89,8 @@ const LONGEST_NAME: usize = 255;
 const OWN_NAMES: [&str; 3] = ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total"];
 
 impl Families {
-    /// Returns the family of a name, which may have to be a longer one where another family has samples of that name; `None` if
-    /// that is taken, too.
+    /// Returns the family for a name. If another family has samples with that name, a longer name is used;
+    /// `None` if that is taken, too.
     pub(super) fn family(&mut self, name: &FamilyName, help: impl FnOnce() -> String) -> Option<Arc<Family>> {
         let prefixed = format!("{}_{}", name.provider, name.base);
         let of_kind = format!("{prefixed}_{}", name.kind.name());
@@ -132,7 +132,7 @@ impl Families {
         None
     }
 
-    /// Frees the names of families without series; `None` if there are too many with series.
+    /// Frees the names of families without series; `None` if too many have series.
     fn make_room(&mut self) -> Option<()> {
         if self.by_name.len() >= MANY_NAMES {
             self.by_name.retain(|_, family| Arc::strong_count(family) > family.kind.suffixes().len());

@@ -1,9 +1,9 @@
-//! Names of metrics and labels as Prometheus has them.
+//! Names of metrics and labels in Prometheus.
 
 /// The unit of a metric: the words at the end of its name, and the factor of its values.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Unit {
-    /// Empty for none.
+    /// Empty for no unit.
     pub(super) words: String,
     pub(super) factor: f64,
 }
@@ -35,7 +35,8 @@ impl Unit {
         Self { words: metric_name(&words), factor: 1.0 }
     }
 
-    /// The unit of an EventCounter, in Prometheus's base units: megabytes become bytes, milliseconds seconds, percents ratios.
+    /// The unit of an EventCounter, in Prometheus's base units: megabytes become bytes, milliseconds seconds,
+    /// percents ratios.
     pub(super) fn of_event_counter(unit: &str) -> Self {
         match unit.trim() {
             "B" => Self::new("bytes", 1.0),
@@ -52,7 +53,7 @@ impl Unit {
         }
     }
 
-    /// The unit as dotnet-monitor has it: percents keep their values.
+    /// The unit as in dotnet-monitor: percents keep their values.
     pub(super) fn of_dotnet_monitor(unit: &str) -> Self {
         match unit.trim() {
             "B" => Self::new("bytes", 1.0),
@@ -64,7 +65,7 @@ impl Unit {
     }
 }
 
-/// Returns the words of a unit of the UCUM.
+/// Returns the words of a UCUM unit.
 fn words_of(unit: &str) -> String {
     let words = match unit {
         "d" => "days",
@@ -97,7 +98,7 @@ fn words_of(unit: &str) -> String {
     words.to_owned()
 }
 
-/// Returns the word of a unit behind a solidus.
+/// Returns the word of a unit after a solidus.
 fn word_per(unit: &str) -> String {
     let word = match unit {
         "s" => "second",
@@ -112,7 +113,8 @@ fn word_per(unit: &str) -> String {
     word.to_owned()
 }
 
-/// Returns a text as the name of a metric, in which what is not allowed is `_`, never two in a row, none at the end.
+/// Returns a text as the name of a metric: invalid characters become `_`, never two in a row, and none at the
+/// end.
 pub(super) fn metric_name(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     for character in text.chars() {
@@ -132,12 +134,12 @@ pub(super) fn metric_name(text: &str) -> String {
     name
 }
 
-/// Returns a text in which each character that names cannot have is `_`, as dotnet-monitor does it.
+/// Returns a text in which each invalid character is `_`, as in dotnet-monitor.
 pub(super) fn replace_invalid(text: &str) -> String {
     text.chars().map(|character| if is_valid_in_monitor(character) { character } else { '_' }).collect()
 }
 
-/// Returns a provider's name as dotnet-monitor has it: in small letters, without what names cannot have.
+/// Returns a provider's name as in dotnet-monitor: in lower case, without invalid characters.
 pub(super) fn dotnet_monitor_provider(text: &str) -> String {
     text.chars().filter(|character| is_valid_in_monitor(*character)).map(|c| c.to_ascii_lowercase()).collect()
 }
@@ -146,7 +148,7 @@ fn is_valid_in_monitor(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_' || character == ':'
 }
 
-/// Returns a name with words at its end, unless it ends so.
+/// Returns a name with a suffix, unless it already has it.
 pub(super) fn with_suffix(mut name: String, words: &str) -> String {
     let has_it =
         words.is_empty() || name == words || name.strip_suffix(words).is_some_and(|rest| rest.ends_with('_'));
@@ -159,7 +161,7 @@ pub(super) fn with_suffix(mut name: String, words: &str) -> String {
     name
 }
 
-/// Returns a text as the name of a label. Names that begin with two underscores are Prometheus's own.
+/// Returns a text as the name of a label. Names that begin with two underscores are reserved for Prometheus.
 pub(super) fn label_name(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     for character in text.chars() {
@@ -176,7 +178,7 @@ pub(super) fn label_name(text: &str) -> String {
     }
 }
 
-/// Returns a text without control characters but line feeds: they are written as `\u{1b}`.
+/// Returns a text without control characters except line feeds: they are written as `\u{1b}`.
 pub(super) fn plain(text: &str) -> String {
     if !text.chars().any(|character| character.is_control() && character != '\n') {
         return text.to_owned();

@@ -7,7 +7,8 @@ use crate::point::PointValue;
 use crate::prometheus::Metric;
 use crate::prometheus::family::FamilyKind;
 
-/// The messages of `io.prometheus.client`, with the field numbers of `metrics.proto`; what is not written is left out.
+/// The messages of `io.prometheus.client`, with the field numbers of `metrics.proto`; unused fields are left
+/// out.
 mod message {
     use prost::Message;
 
@@ -101,11 +102,12 @@ mod message {
 
 use message::{BucketSpan, Histogram, LabelPair, MetricFamily, Number, Quantile, Summary};
 
-/// The scales that native histograms have.
+/// The scales of native histograms.
 const MAX_SCHEMA: i32 = 8;
 const MIN_SCHEMA: i32 = -4;
 
-/// Writes metrics, which come by family: each family's message behind its length. With `left_out`, also those of the exporter itself.
+/// Writes metrics, which are ordered by family: each family's message preceded by its length. With
+/// `left_out`, also those of the exporter itself.
 pub(super) fn encode(metrics: &[Metric<'_>], left_out: Option<u64>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut write = |family: MetricFamily| bytes.extend(family.encode_length_delimited_to_vec());
@@ -174,7 +176,7 @@ fn message(metric: &Metric<'_>) -> Option<message::Metric> {
     Some(message)
 }
 
-/// Returns a native histogram. Without buckets it has an empty span, by which it is known as one.
+/// Returns a native histogram. Without buckets it has an empty span, which marks it as native.
 fn native(histogram: &ExponentialHistogram) -> Histogram {
     let buckets = histogram.buckets_at(MAX_SCHEMA).filter(|buckets| buckets.scale >= MIN_SCHEMA);
     let schema = buckets.as_ref().map_or(MAX_SCHEMA, |buckets| buckets.scale);
@@ -182,7 +184,7 @@ fn native(histogram: &ExponentialHistogram) -> Histogram {
     let zero_count = u64::try_from(histogram.zero_count).unwrap_or_default();
     let counts = buckets.iter().flat_map(|buckets| &buckets.counts).filter(|_| !positive_delta.is_empty());
     Histogram {
-        // What the buckets have: Prometheus refuses everything if the two differ.
+        // The sum of the buckets: Prometheus refuses everything if the two differ.
         sample_count: counts.fold(zero_count, |sum, count| sum.saturating_add(*count)),
         sample_sum: histogram.sum,
         schema,
@@ -193,7 +195,8 @@ fn native(histogram: &ExponentialHistogram) -> Histogram {
     }
 }
 
-/// Returns the place of the buckets, whose numbers are one above OpenTelemetry's, and the differences of their counts.
+/// Returns the position of the buckets, whose indexes are one above OpenTelemetry's, and the differences of
+/// their counts.
 fn span(buckets: &ExponentialBuckets) -> Option<(BucketSpan, Vec<i64>)> {
     let offset = i32::try_from(buckets.offset.checked_add(1)?).ok()?;
     let length = u32::try_from(buckets.counts.len()).ok()?;

@@ -21,7 +21,7 @@ fn text(style: NameStyle, format: Format, samples: &[(Series, Measurement)]) -> 
     String::from_utf8(exporter.encode(format, NOW)).unwrap()
 }
 
-/// The lines that are no metrics of the exporter itself.
+/// The lines that are not metrics of the exporter itself.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().filter(|line| !line.contains("dipc_") && *line != "# EOF").collect()
 }
@@ -112,7 +112,7 @@ fn an_exporter_writes_nothing_of_its_own_unasked() {
     assert_eq!(exporter.encode(Format::Protobuf, NOW), b"");
 }
 
-/// Prometheus refuses all metrics for a name that is none, and for a family that is there twice.
+/// Prometheus refuses all metrics if a name is invalid, or a family occurs twice.
 #[test]
 fn no_program_names_what_makes_prometheus_refuse_all() {
     let of = |provider: &str, name: &str, unit: &str| {
@@ -257,8 +257,9 @@ fn native_histograms_count_what_their_buckets_do() {
     let series = Series { meter_version: String::new(), ..instrument("size", Kind::Histogram, "", "") };
     exporter.add(ProcessId(1), &sample(0, &series, &measurement), NOW);
     let bytes = exporter.encode(Format::Protobuf, NOW);
-    // By hand from metrics.proto: of `Histogram` (7) sample_count (1) 5, sample_sum (2) 11, schema (5) 2, zero_count (7) 1, one span
-    // (12) at 0 of length 9, and the differences (13) 1 -1 0 0 0 0 0 2 -1, as sint.
+    // By hand from metrics.proto: of `Histogram` (7) sample_count (1) 5, sample_sum (2) 11, schema (5) 2,
+    // zero_count (7) 1, one span (12) at 0 of length 9, and the differences (13) 1 -1 0 0 0 0 0 2 -1, as
+    // sint.
     let expected = [
         &[0x08, 5, 0x11, 0, 0, 0, 0, 0, 0, 0x26, 0x40, 0x28, 4, 0x38, 1][..],
         &[0x62, 2, 0x10, 9, 0x6a, 9, 2, 1, 0, 0, 0, 0, 0, 4, 1],

@@ -7,7 +7,7 @@ use crate::point::PointValue;
 use crate::prometheus::Metric;
 use crate::prometheus::family::FamilyKind;
 
-/// Writes metrics, which come by family; with `left_out`, also those of the exporter itself.
+/// Writes metrics, which are ordered by family; with `left_out`, also those of the exporter itself.
 pub(super) fn encode(metrics: &[Metric<'_>], left_out: Option<u64>, is_open_metrics: bool) -> String {
     let mut writer = Writer { text: String::new(), is_open_metrics };
     let mut family = None;
@@ -38,14 +38,14 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes what a family begins with. Writing to a String cannot fail.
+    /// Writes the header of a family. Writing to a String cannot fail.
     fn head(&mut self, name: &str, kind: FamilyKind, unit: &str, help: &str) {
         // In the older format a counter's family has the name of its samples.
         let suffix = if kind == FamilyKind::Counter && !self.is_open_metrics { "_total" } else { "" };
         let _ = write!(self.text, "# HELP {name}{suffix} ");
         escape(&mut self.text, help, self.is_open_metrics);
         let _ = writeln!(self.text, "\n# TYPE {name}{suffix} {}", kind.name());
-        // Scrapers refuse everything if a unit is not behind a part of the name.
+        // Scrapers refuse everything if the unit is not a suffix of the name.
         let is_suffix = name.strip_suffix(unit).is_some_and(|rest| rest.ends_with('_'));
         if self.is_open_metrics && !unit.is_empty() && is_suffix {
             let _ = writeln!(self.text, "# UNIT {name} {unit}");
@@ -81,7 +81,8 @@ impl Writer {
         }
     }
 
-    /// Writes a histogram with a bucket for each power of two, or wider ones: bounds that stay when the scale changes.
+    /// Writes a histogram with a bucket for each power of two, or wider ones: these bounds stay the same when
+    /// the scale changes.
     fn histogram(&mut self, name: &str, labels: &str, histogram: &ExponentialHistogram) {
         let mut below = u64::try_from(histogram.zero_count).unwrap_or_default();
         let mut buckets = Vec::new();
@@ -126,7 +127,7 @@ fn add_label(labels: &mut String, name: &str, value: &str) {
     labels.push('"');
 }
 
-/// Adds a text in which line feeds and backslashes are escaped, and quotation marks where they would end it.
+/// Appends a text with line feeds and backslashes escaped, and quotation marks if they would end it.
 fn escape(text: &mut String, raw: &str, quotes: bool) {
     for character in raw.chars() {
         match character {
@@ -138,7 +139,7 @@ fn escape(text: &mut String, raw: &str, quotes: bool) {
     }
 }
 
-/// Returns a number in the shortest form that is read as the same number.
+/// Returns a number in the shortest form that reads back as the same number.
 fn number(number: f64) -> String {
     if number.is_nan() {
         "NaN".to_owned()

@@ -1,4 +1,4 @@
-//! Recordings of counters that no runtime made.
+//! Synthetic recordings of counters.
 
 use clr_counters::{Counters, Measurement, Sample};
 use nettrace_synth::v6::{self, ThreadRow};
@@ -27,12 +27,12 @@ impl Recording {
         Self { events: EventBlock::v6(), processes: processes.to_vec(), ..Self::new() }
     }
 
-    /// Has the next events be of this process.
+    /// Assigns the next events to this process.
     pub(crate) fn process(self, process: u64) -> Self {
         Self { thread: process, ..self }
     }
 
-    /// Adds an event, so many milliseconds after the start, with these fields.
+    /// Adds an event at this many milliseconds after the start, with these fields.
     pub(crate) fn event(
         self,
         millis: i64,
@@ -100,7 +100,8 @@ impl Recording {
         self.event_of(millis, kind, payload)
     }
 
-    /// Adds an event of the provider of Meters whose whole numbers are times, which programs' metadata names by their type.
+    /// Adds an event of the provider of Meters whose whole numbers are times, as declared by programs'
+    /// metadata.
     pub(crate) fn timed(mut self, millis: i64, id: u32, name: &str, fields: &[(&str, Value)]) -> Self {
         self = self.event(millis, METRICS, id, name, fields);
         for field in &mut self.metadata.last_mut().unwrap().fields {
@@ -118,7 +119,7 @@ impl Recording {
         self.event(millis, METRICS, 4, "CounterRateValuePublished", &[fields, values.to_vec()].concat())
     }
 
-    /// The bytes of the recording: V4, or V6 where events are of processes.
+    /// The bytes of the recording: V4, or V6 if events belong to processes.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         if self.processes.is_empty() {
             let mut trace = nettrace::Trace::new(&TraceHeader::default());
@@ -148,7 +149,7 @@ impl Recording {
     }
 }
 
-/// The time so many milliseconds after the start of a default recording.
+/// The time this many milliseconds after the start of a default recording.
 fn ticks(millis: i64) -> u64 {
     let header = TraceHeader::default();
     u64::try_from(header.sync_ticks + millis * header.frequency / 1000).unwrap()
