@@ -54,7 +54,7 @@ pub(crate) enum Task {
     Cross(CrossOptions),
     /// Runs the parsers' unit tests in Miri, which finds undefined behaviour (minutes for each crate)
     Miri(MiriOptions),
-    /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer (minutes)
+    /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer (about 1 min)
     Sanitize(SanitizeOptions),
     /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in Cargo.toml; about
     /// 15 min)

@@ -9,7 +9,7 @@ pub enum ReadError {
     /// The bytes end inside the value.
     #[error("the bytes end inside a value")]
     UnexpectedEnd,
-    /// The bytes do not belong to the format: the value, and what is wrong with it.
+    /// The bytes violate the format: the value, and its fault.
     #[error("{0}")]
     Invalid(&'static str),
 }
@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// Reads so many bytes.
+    /// Reads `count` bytes.
     #[inline]
     pub fn bytes(&mut self, count: usize) -> ReadResult<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(ReadError::UnexpectedEnd)?;
@@ -302,7 +302,7 @@ mod tests {
             assert_eq!(Cursor::new(&bytes).string16(), Ok(&text[..length]));
             assert_eq!(Cursor::new(&text[..length]).string16(), Err(ReadError::UnexpectedEnd));
         }
-        // A zero byte pair that straddles two code units is no terminator.
+        // A zero byte pair that straddles two code units is not a terminator.
         assert_eq!(Cursor::new(&[0x61, 0x00, 0x00, 0x01]).string16(), Err(ReadError::UnexpectedEnd));
         assert_eq!(Cursor::new(&[3, b'a', b'b', b'c']).string8(), Ok(&b"abc"[..]));
         assert_eq!(Cursor::new(&[4, b'a', b'b', b'c']).string8(), Err(ReadError::UnexpectedEnd));

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 /// The most damages that are listed. The traced process chooses their number: further ones are only counted.
 const LISTED: usize = 1024;
 
-/// A part of the recording that could not be read. All that is whole before and behind it was read.
+/// An unreadable part of the recording. Everything whole before and after it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {

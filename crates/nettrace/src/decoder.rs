@@ -14,8 +14,8 @@ pub struct PushSource {
 
 /// Reads a recording whose bytes are pushed as they arrive: for event loops and live sessions.
 ///
-/// Pass it bytes with [`feed`](Self::feed), take events with [`next`](Events::next) until there is none, and so on; call
-/// [`end_of_input`](Self::end_of_input) when no more bytes will come.
+/// Pass it bytes with [`feed`](Self::feed), take events with [`next`](Events::next) until it returns `None`,
+/// and so on; call [`end_of_input`](Self::end_of_input) when no more bytes will come.
 pub type Decoder = Events<PushSource>;
 
 impl sealed::Source for PushSource {
@@ -42,7 +42,7 @@ impl Decoder {
         Self::with_source(PushSource::default())
     }
 
-    /// Adds bytes behind those of earlier calls.
+    /// Appends bytes to those of earlier calls.
     pub fn feed(&mut self, bytes: &[u8]) {
         if let Some(room) = self.source.buffer.room(bytes.len()).get_mut(..bytes.len()) {
             room.copy_from_slice(bytes);
@@ -50,12 +50,14 @@ impl Decoder {
         }
     }
 
-    /// Reads the header and nothing behind it, if all of it has arrived and it has not been read. Returns it; `None` until more bytes come.
+    /// Reads the header and nothing after it, if all of it has arrived and it has not been read. Returns it;
+    /// `None` until more bytes come.
     ///
-    /// [`next`](Events::next) reads it, too, but may go on to an event that a program cannot take before it knows the header.
+    /// [`next`](Events::next) reads it, too, but may go on to an event that a program cannot take before it
+    /// knows the header.
     ///
     /// # Errors
-    /// If the bytes are no recording; as [`next`](Events::next), which returns the same error.
+    /// If the bytes are not a recording; as [`next`](Events::next), which returns the same error.
     pub fn read_header(&mut self) -> Result<Option<&TraceInfo>, Error> {
         self.engine.open(self.source.buffer.bytes(), self.source.complete)?;
         Ok(self.info())

@@ -1,8 +1,8 @@
 //! The reader without input or output: it is handed bytes, and moves through them event by event.
 //!
-//! The owner of the bytes calls [`Engine::advance`] with all that have not been released. The answer is an event (which
-//! [`Engine::event`] then returns), a sequence point, or that more bytes are needed; a block is decoded only when it is whole,
-//! or when no more bytes will come. Nothing here keeps or copies an event.
+//! The owner of the bytes calls [`Engine::advance`] with all that have not been released. The answer is an
+//! event (which [`Engine::event`] then returns), a sequence point, or that more bytes are needed; a block is
+//! decoded only when it is whole, or when no more bytes will come. Nothing here keeps or copies an event.
 
 #[cfg(feature = "std")]
 pub(crate) mod batch;
@@ -39,7 +39,7 @@ pub(crate) enum Step {
     SequencePoint,
     /// At least this many more bytes are needed.
     NeedMore(usize),
-    /// All bytes at hand and this many that follow them are of no use.
+    /// All bytes at hand are unneeded, and this many after them.
     Skip(usize),
     /// The end of the recording.
     End,
@@ -63,12 +63,12 @@ enum State {
     Blocks,
     /// Between events of netperf V1 and V2, which have no blocks.
     Flat,
-    /// Behind damage at an offset: the next block is not found yet.
+    /// After damage at an offset: the next block has not been found yet.
     Resync { since: u64, what: &'static str },
-    /// Behind the end of a V6 stream: its offset, and that of the byte behind it. Zeroed bytes in the midst of a recording look like
-    /// an end, so blocks that follow are looked for.
+    /// After the end of a V6 stream: its offset, and that of the byte after it. Zeroed bytes in the middle of
+    /// a recording look like an end, so the reader looks for further blocks.
     AfterEnd { since: u64, end: u64 },
-    /// Behind the end of the stream; `trailing` bytes follow it.
+    /// After the end of the stream; `trailing` bytes follow it.
     Ended { trailing: u64 },
     /// At the end of a recording that was cut.
     Cut,
@@ -113,17 +113,18 @@ pub(crate) struct Engine {
     invalidation: Option<Invalidation>,
     /// The content of the sequence point that was passed last, in the bytes at hand.
     point: Range<usize>,
-    /// Offset in the recording up to which blocks were looked for within a block that may be too large.
+    /// Offset in the recording up to which the content of a block that may be too large was searched for
+    /// blocks.
     looked_through: u64,
     /// Whether a block of V6 waits for the next one.
     pub(crate) has_lookahead: bool,
     /// Offset in the recording of the block that was announced to replace stacks or label lists.
     replacing: Option<u64>,
     pub(crate) skipping: Option<BlockSkipping>,
-    /// Offset in the recording of a block that was skipped without seeing that it is there up to its last byte, which comes next.
+    /// Offset in the recording of a block that was skipped before its last byte was seen, which comes next.
     unseen: Option<u64>,
     pub(crate) skipped: SkippedBlocks,
-    /// The event blocks that are left to whoever decodes them.
+    /// The event blocks left to the thread that decodes them.
     #[cfg(feature = "std")]
     unread: Option<batch::UnreadBlocks>,
 }
@@ -152,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// Reads the header, and no event; `None` once it is read.
+    /// Reads only the header; `None` if it was read before.
     pub(crate) fn open(&mut self, bytes: &[u8], end: bool) -> Result<Option<Step>, Error> {
         if self.state == State::Start { self.start(bytes, end) } else { Ok(None) }
     }
@@ -186,7 +187,8 @@ impl Engine {
         open.rows.next_fast(content)
     }
 
-    /// Moves to the next event. `bytes` begin at the first byte that was not released; `end` says that no more will come.
+    /// Moves to the next event. `bytes` begin at the first byte that was not released; `end` says that no
+    /// more will come.
     #[inline(never)]
     pub(crate) fn advance(&mut self, bytes: &[u8], end: bool) -> Result<Step, Error> {
         self.invalidate();
@@ -248,7 +250,8 @@ impl Engine {
         self.event_at(&open.rows.header, block, block_offset, self.tables.lengths())
     }
 
-    /// Returns what [`advance`](Self::advance) moved to with a step, in the same bytes, if that is a record and no event.
+    /// Returns what [`advance`](Self::advance) moved to with a step, in the same bytes, if that is a record
+    /// other than an event.
     pub(crate) fn passed<'a>(&'a self, step: &Step, bytes: &'a [u8]) -> Option<Record<'a>> {
         match step {
             Step::SequencePoint => {
@@ -294,15 +297,17 @@ impl Engine {
         Some((open, open.content(bytes), self.base.wrapping_add(open.start as u64), self.layout))
     }
 
-    /// Calls `each` with the current event and those that follow it in its block, and with the state of the decoder.
+    /// Calls `each` with the current event and those that follow it in its block, and with the state of the
+    /// decoder.
     #[inline]
     pub(crate) fn rest_of_block(&mut self, bytes: &[u8], mut each: impl FnMut(&RowDecoder, Event<'_>)) {
         let Some((open, content, block_offset, layout)) = self.open_block(bytes) else { return };
         let lengths = self.tables.lengths();
-        // A copy, so that what changes with every event can stay in registers.
+        // A copy, so that the values that change with every event can stay in registers.
         let mut rows = open.rows;
         let outcome = loop {
-            // Rows of the fast form are of the same kind as the one before: one look at the table serves them all.
+            // Rows of the fast form are of the same kind as the one before: one look at the table serves them
+            // all.
             let Some(metadata) = self.tables.metadata.get(rows.header.metadata) else { break None };
             loop {
                 let tables = &self.tables;
@@ -345,7 +350,7 @@ impl Engine {
         }
     }
 
-    /// Returns the number of bytes from the front that no event refers to any more.
+    /// Returns the number of leading bytes that no event refers to any more.
     pub(crate) fn releasable(&self) -> usize {
         self.open.as_ref().map_or(self.at, |open| open.start)
     }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The bytes are no recording that can be read, or reading them failed.
+/// The bytes are not a readable recording, or reading them failed.
 ///
 /// A cut or damaged recording is not an error: see [`Damage`](crate::Damage) and `truncated_at()`.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,8 @@ pub enum Error {
         /// The fault.
         what: &'static str,
     },
-    /// Reading failed. The message includes that of `error`, which [`source`](core::error::Error::source) returns.
+    /// Reading failed. The message includes that of `error`, which [`source`](core::error::Error::source)
+    /// returns.
     #[cfg(feature = "std")]
     #[error("reading failed at offset {offset}: {error}")]
     Io {
@@ -51,8 +52,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the input had nothing to read in time ([`ErrorKind::TimedOut`](std::io::ErrorKind::TimedOut)). Nothing is
-    /// lost: the call can be repeated.
+    /// Returns whether the input had nothing to read in time
+    /// ([`ErrorKind::TimedOut`](std::io::ErrorKind::TimedOut)). Nothing is lost: the call can be repeated.
     #[cfg(feature = "std")]
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Io { error, .. } if error.kind() == std::io::ErrorKind::TimedOut)

@@ -13,7 +13,7 @@ use crate::thread::{Thread, ThreadId, ThreadSlot};
 use crate::time::{RelativeTime, Ticks};
 use crate::value::Fields;
 
-/// An event, which borrows its payload and everything that the recording has about it.
+/// An event that borrows its payload and its descriptions from the recording.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
     pub(crate) header: &'a RowHeader,
@@ -37,8 +37,8 @@ impl<'a> Event<'a> {
         self.metadata
     }
 
-    /// The index of [`metadata`](Self::metadata) in [`Events::metadata`](crate::Events::metadata), for tables with an entry
-    /// for each kind of event.
+    /// The index of [`metadata`](Self::metadata) in [`Events::metadata`](crate::Events::metadata), for tables
+    /// with an entry for each kind of event.
     #[inline]
     pub const fn metadata_index(&self) -> usize {
         self.header.metadata.0 as usize
@@ -50,7 +50,7 @@ impl<'a> Event<'a> {
         self.metadata.provider()
     }
 
-    /// Number of the event within its provider.
+    /// Id of the event within its provider.
     #[inline]
     pub const fn id(&self) -> u32 {
         self.metadata.event_id()
@@ -80,7 +80,8 @@ impl<'a> Event<'a> {
             .unwrap_or_else(|| self.metadata.keywords())
     }
 
-    /// The opcode, such as 1 for start and 2 for stop; `None` where the recording has none. A label (V6) precedes the metadata.
+    /// The opcode, such as 1 for start and 2 for stop; `None` where the recording has none. A label (V6)
+    /// precedes the metadata.
     pub fn opcode(&self) -> Option<u8> {
         self.label(|label| if let Label::Opcode(opcode) = label { Some(opcode) } else { None })
             .or_else(|| self.metadata.opcode())
@@ -109,18 +110,19 @@ impl<'a> Event<'a> {
         self.thread_at(self.header.thread)
     }
 
-    /// The index of [`thread`](Self::thread) in [`Events::threads`](crate::Events::threads), for tables with an entry for each
-    /// thread. Unlike its number it is never given to another one.
+    /// The index of [`thread`](Self::thread) in [`Events::threads`](crate::Events::threads), for tables with
+    /// an entry for each thread. Unlike its number it is never given to another one.
     ///
-    /// In `par_fold` that holds only for threads that were met before the blocks which are decoded at
-    /// the same time: the others are numbered in each block from there on, so that different threads have the same index in
-    /// different blocks. Tables over several blocks go by [`thread_id`](Self::thread_id) and [`process_id`](Self::process_id) there.
+    /// In `par_fold` that holds only for threads that precede the blocks decoded at the same time. Each block
+    /// numbers the others from there on, so different threads have the same index in different blocks. There,
+    /// key tables over several blocks by [`thread_id`](Self::thread_id) and [`process_id`](Self::process_id).
     #[inline]
     pub const fn thread_slot(&self) -> usize {
         self.header.thread.0 as usize
     }
 
-    /// The index in [`Events::threads`](crate::Events::threads) of the thread that wrote the event, as [`thread_slot`](Self::thread_slot).
+    /// The index in [`Events::threads`](crate::Events::threads) of the thread that wrote the event, as
+    /// [`thread_slot`](Self::thread_slot).
     #[inline]
     pub const fn capture_thread_slot(&self) -> usize {
         self.header.capture_thread.0 as usize
@@ -152,17 +154,19 @@ impl<'a> Event<'a> {
         self.thread_at(self.header.capture_thread)
     }
 
-    /// The processor that [`thread_id`](Self::thread_id) ran on; `None` where the recording does not say, as where another
-    /// thread captured the event: a sampler's processor is not that of the thread that it samples. Recorders of whole machines
-    /// (V6) name no capturing thread: the processor is that of the event.
+    /// The processor that [`thread_id`](Self::thread_id) ran on; `None` where the recording does not say, as
+    /// where another thread captured the event: a sampler's processor is not that of the thread that it
+    /// samples. Recorders of whole machines (V6) name no capturing thread: the processor is that of the
+    /// event.
     pub fn processor(&self) -> Option<u32> {
         let is_of_thread = self.header.thread == self.header.capture_thread
             || self.capture_thread_id() == ThreadId::default();
         self.capture_processor().filter(|_| is_of_thread)
     }
 
-    /// The processor that [`capture_thread_id`](Self::capture_thread_id) ran on; `None` where the recording does not say.
-    /// Runtimes write -1 for a processor that they do not know, which is the case on Linux; netperf has none at all.
+    /// The processor that [`capture_thread_id`](Self::capture_thread_id) ran on; `None` where the recording
+    /// does not say. Runtimes write -1 for a processor that they do not know, which is the case on Linux;
+    /// netperf has none at all.
     pub fn capture_processor(&self) -> Option<u32> {
         (self.layout != Layout::Netperf && self.header.processor != u32::MAX).then_some(self.header.processor)
     }
@@ -218,7 +222,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// V6: the labels of the event, which it has besides its fields.
+    /// V6: the labels of the event, in addition to its fields.
     #[inline]
     pub fn labels(&self) -> Labels<'a> {
         if self.layout == Layout::V6 && self.header.activity != 0 {
@@ -237,14 +241,16 @@ impl<'a> Event<'a> {
         Stack::new(bytes.unwrap_or_default(), self.tables.pointer_size())
     }
 
-    /// The number of the stack in the recording: until the next [record](crate::Record) that is no event, the same number is the
-    /// same stack. `None` in netperf, where each event has a stack of its own; 0 without a stack.
+    /// The number of the stack in the recording: until the next [record](crate::Record) other than an event,
+    /// the same number is the same stack. `None` in netperf, where each event has a stack of its own; 0
+    /// without a stack.
     #[inline]
     pub fn stack_id(&self) -> Option<u32> {
         (self.layout != Layout::Netperf).then_some(self.header.stack)
     }
 
-    /// V6: the number of the list of [`labels`](Self::labels), which is valid as long as that of a stack; 0 without labels.
+    /// V6: the number of the list of [`labels`](Self::labels), which is valid as long as that of a stack; 0
+    /// without labels.
     #[inline]
     pub fn label_list_id(&self) -> u32 {
         if self.layout == Layout::V6 { self.header.activity } else { 0 }
@@ -269,7 +275,7 @@ impl<'a> Event<'a> {
     }
 
     fn label<T>(&self, pick: impl Fn(Label<'a>) -> Option<T>) -> Option<T> {
-        // Of a repeated label the last one counts, as the newest information.
+        // The last of repeated labels counts, as the newest information.
         self.labels().filter_map(pick).last()
     }
 

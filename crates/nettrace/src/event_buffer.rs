@@ -22,8 +22,8 @@ impl EventBuffer {
 }
 
 impl<'a> Event<'a> {
-    /// The event with another payload, for everything that decodes events: texts are redacted so. All else is as it was; the
-    /// [`range`](Self::range) is of no use if the new payload has another length.
+    /// The event with another payload, for everything that decodes events: texts are redacted so. All else is
+    /// as it was; the [`range`](Self::range) is of no use if the new payload has another length.
     #[must_use]
     pub fn with_payload<'b>(&self, payload: &[u8], buffer: &'b mut EventBuffer) -> Event<'b>
     where

@@ -12,7 +12,8 @@ use crate::metadata::Metadata;
 use crate::record::Record;
 use crate::thread::Thread;
 
-/// A source of bytes: [`SliceSource`](crate::SliceSource), [`ReadSource`](crate::ReadSource) or [`PushSource`](crate::PushSource).
+/// A source of bytes: [`SliceSource`](crate::SliceSource), [`ReadSource`](crate::ReadSource) or
+/// [`PushSource`](crate::PushSource).
 pub trait Source: sealed::Source {}
 
 impl<S: sealed::Source> Source for S {}
@@ -26,23 +27,25 @@ pub(crate) mod sealed {
         fn bytes(&self) -> &[u8];
         /// Whether no more bytes will come.
         fn is_complete(&self) -> bool;
-        /// Drops `released` bytes from the front and gets at least `wanted` more, or as many as there are. Returns whether
-        /// anything has changed. Bytes that are not dropped keep their order, not their address.
+        /// Drops `released` bytes from the front and gets at least `wanted` more, or as many as there are.
+        /// Returns whether anything has changed. Bytes that are not dropped keep their order, not their
+        /// address.
         fn more(&mut self, released: usize, wanted: usize) -> Result<bool, Error>;
-        /// Drops all bytes and `count` that follow them. Returns whether it could; otherwise nothing has changed.
+        /// Drops all bytes and the next `count` bytes. Returns `false`, with nothing changed, if the source
+        /// cannot do that.
         fn skip(&mut self, count: usize) -> Result<bool, Error> {
             let _ = count;
             Ok(false)
         }
-        /// Whether dropped bytes are gone, so that positions shift.
+        /// Whether dropped bytes leave the buffer, which shifts positions.
         fn drops(&self) -> bool;
     }
 }
 
 /// Reads a recording, event by event in file order.
 ///
-/// That is the order in which the runtime wrote them: in time order for each capturing thread, not across threads. For time
-/// order across threads see [`in_time_order`](Self::in_time_order).
+/// That is the order in which the runtime wrote them: in time order for each capturing thread, not across
+/// threads. For time order across threads see [`in_time_order`](Self::in_time_order).
 #[derive(Debug)]
 pub struct Events<S> {
     pub(crate) source: S,
@@ -66,10 +69,12 @@ impl<S: Source> Events<S> {
         Ok(self)
     }
 
-    /// Returns the next event; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are needed.
+    /// Returns the next event; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes
+    /// are needed.
     ///
     /// # Errors
-    /// If the bytes are no recording, or reading them failed. Damage is no error: see [`damage`](Self::damage).
+    /// If the bytes are not a recording, or reading them failed. Damage is not an error: see
+    /// [`damage`](Self::damage).
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     #[allow(
@@ -77,15 +82,15 @@ impl<S: Source> Events<S> {
         reason = "an event borrows from its reader, which an Iterator's items cannot"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, Error> {
-        // Only the step from one event to the next is worth a place in the caller's loop.
+        // Only the step from one event to the next is worth inlining into the caller's loop.
         if !self.engine.next_fast(self.source.bytes()) && !self.advance()? {
             return Ok(None);
         }
         Ok(self.engine.event(self.source.bytes()))
     }
 
-    /// Returns the next event or the next thing between events that a program has to know which writes them again; `None` as
-    /// [`next`](Self::next), which returns the events alone.
+    /// Returns the next event, or the next item between events that a program needs in order to write them
+    /// again; `None` as [`next`](Self::next), which returns only events.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -100,11 +105,13 @@ impl<S: Source> Events<S> {
         })
     }
 
-    /// Calls `each` with the records that are left, in the order of [`next_record`](Self::next_record) and faster, as
-    /// [`for_each`](Self::for_each) is. With a [`Decoder`](crate::Decoder) it ends when more bytes are needed.
+    /// Calls `each` with the remaining records, in the order of [`next_record`](Self::next_record) and
+    /// faster, as [`for_each`](Self::for_each) is. With a [`Decoder`](crate::Decoder) it ends when more bytes
+    /// are needed.
     ///
     /// # Errors
-    /// As [`next`](Self::next), and the first error of `each`: the other events of that block have been passed, too.
+    /// As [`next`](Self::next), and the first error of `each`: the other events of that block have been
+    /// passed, too.
     #[inline]
     pub fn try_for_each_record<E: From<Error>>(
         &mut self,
@@ -148,9 +155,9 @@ impl<S: Source> Events<S> {
         }
     }
 
-    /// Calls `each` with the events that are left, in the order of [`next`](Self::next) and faster: the loop over the events of
-    /// a block is here, where the compiler sees all of it. With a [`Decoder`](crate::Decoder) it ends when more bytes are
-    /// needed.
+    /// Calls `each` with the remaining events, in the order of [`next`](Self::next) and faster: the loop over
+    /// the events of a block is here, where the compiler sees all of it. With a [`Decoder`](crate::Decoder)
+    /// it ends when more bytes are needed.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -162,8 +169,8 @@ impl<S: Source> Events<S> {
         Ok(())
     }
 
-    /// Calls `each` with the events that are left until it breaks off, as fast as [`for_each`](Self::for_each). The rest of the block that it
-    /// breaks off in is passed over, and no further block is read.
+    /// Calls `each` with the remaining events until it breaks off, as fast as [`for_each`](Self::for_each).
+    /// The rest of that block is skipped, and no further block is read.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -183,10 +190,12 @@ impl<S: Source> Events<S> {
         Ok(flow)
     }
 
-    /// Calls `each` with the next part of the events that are left, in the order of [`next`](Self::next): those that are left of a block.
-    /// Returns how many they are; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are needed.
+    /// Calls `each` with the next part of the remaining events, in the order of [`next`](Self::next): the
+    /// rest of a block. Returns their number; `None` at the end, and with a [`Decoder`](crate::Decoder) also
+    /// when more bytes are needed.
     ///
-    /// As [`TimeOrder::read_part`](crate::TimeOrder::read_part), parts are for several readers that share the events of a recording.
+    /// As [`TimeOrder::read_part`](crate::TimeOrder::read_part), parts are for several readers that share the
+    /// events of a recording.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -220,7 +229,7 @@ impl<S: Source> Events<S> {
         self.more_but_keep(wanted, None)
     }
 
-    /// Gets more bytes without dropping those from an offset in the recording on.
+    /// Gets more bytes, and keeps those from an offset in the recording on.
     pub(crate) fn more_but_keep(&mut self, wanted: usize, from: Option<u64>) -> Result<bool, Error> {
         let kept = from.and_then(|from| usize::try_from(from.saturating_sub(self.engine.base())).ok());
         let released =
@@ -230,8 +239,8 @@ impl<S: Source> Events<S> {
         outcome
     }
 
-    /// Drops all bytes and those of `beyond` that follow them but the last; if bytes from an offset on are kept, or if the source
-    /// cannot, gets those bytes. Returns whether anything has changed.
+    /// Drops all bytes and the next `beyond` bytes except the last. If bytes from an offset on are kept, or
+    /// if the source cannot skip, gets those bytes instead. Returns whether anything has changed.
     pub(crate) fn skip(&mut self, beyond: usize, from: Option<u64>) -> Result<bool, Error> {
         let at_hand = self.source.bytes().len();
         if from.is_none() && self.source.skip(beyond.saturating_sub(1))? {
@@ -241,12 +250,12 @@ impl<S: Source> Events<S> {
         self.more_but_keep(beyond, from)
     }
 
-    /// Leaves out event blocks (V4 and later) that have no event of these times, as their headers say, while no kind of event is
-    /// defined that is needed whenever it happened. A [`Reader`](crate::Reader) that was made
-    /// [with a way to skip](crate::Reader::with_skip) does not read them.
+    /// Leaves out event blocks (V4 and later) whose headers show that they have no event in this range of
+    /// times, as long as no kind of event that is needed at any time is defined. A [`Reader`](crate::Reader)
+    /// that was made [with a way to skip](crate::Reader::with_skip) does not read them.
     ///
-    /// Everything else is read: kinds of events, stacks, threads, sequence points. Damage in a block that is left out is not found,
-    /// and a gap in the numbers of a thread that reaches into one is not a loss.
+    /// Everything else is read: kinds of events, stacks, threads, sequence points. Damage in a block that is
+    /// left out is not found, and a gap in the numbers of a thread that reaches into one is not a loss.
     pub fn skip_blocks_outside(
         &mut self,
         times: core::ops::RangeInclusive<crate::Ticks>,
@@ -255,7 +264,7 @@ impl<S: Source> Events<S> {
         self.engine.skipping = Some(BlockSkipping::new(times, is_needed));
     }
 
-    /// The number of event blocks that were [left out](Self::skip_blocks_outside) so far.
+    /// The number of event blocks [left out](Self::skip_blocks_outside) so far.
     pub const fn skipped_blocks(&self) -> u64 {
         self.engine.skipped.count
     }
@@ -271,11 +280,12 @@ impl<S: Source> Events<S> {
         self.engine.skipped.bytes
     }
 
-    /// Gives the events of a block of V6 once the next block is there, which shows whether the size of this one is right: for
-    /// recordings that are complete, or where nobody waits.
+    /// Gives the events of a V6 block only once the next block has arrived, which shows whether the size of
+    /// this one is right. Suits recordings that are complete, or whose reader can wait.
     ///
-    /// Without it a block that ends with the bytes at hand is not checked, because a quiet program may write the next one much later.
-    /// A [`SliceReader`](crate::SliceReader) has all bytes at hand, and a [`Reader`](crate::Reader) of a file nearly always has enough of them.
+    /// Without it a block that ends with the bytes at hand is not checked, because a quiet program may write
+    /// the next one much later. A [`SliceReader`](crate::SliceReader) has all bytes at hand, and a
+    /// [`Reader`](crate::Reader) of a file nearly always has enough of them.
     #[must_use]
     pub fn with_lookahead(mut self) -> Self {
         self.engine.has_lookahead = true;
@@ -302,7 +312,7 @@ impl<S: Source> Events<S> {
         self.engine.tables.damages.count
     }
 
-    /// The offset of the first thing that is not whole, if the recording was cut. Known once everything was read.
+    /// The offset of the first incomplete item, if the recording was cut. Known after a full read.
     pub fn truncated_at(&self) -> Option<u64> {
         self.engine.tables.truncated_at
     }
@@ -312,7 +322,8 @@ impl<S: Source> Events<S> {
         self.engine.tables.metadata.rows()
     }
 
-    /// The threads up to the current place. A number that several threads had one after the other occurs as often.
+    /// The threads up to the current place. A thread number that was reused occurs once for each thread that
+    /// had it.
     pub fn threads(&self) -> &[Thread] {
         self.engine.tables.threads.all()
     }

@@ -30,7 +30,8 @@ impl core::fmt::Display for Format {
 pub struct TraceInfo {
     /// The family.
     pub format: Format,
-    /// Version of the format: 1 to 3 are netperf, 4 (which V5's metadata tags do not change) and 6 are nettrace.
+    /// Version of the format: 1 to 3 are netperf, 4 (which V5's metadata tags do not change) and 6 are
+    /// nettrace.
     pub version: u32,
     /// Minor version; 0 before V6.
     pub minor_version: u32,
@@ -42,7 +43,8 @@ pub struct TraceInfo {
     pub frequency: u64,
     /// Size of an address in bytes: 4 or 8.
     pub pointer_size: u8,
-    /// The recorded process. V6 recordings may have several: see [`Thread::process_id`](crate::Thread::process_id).
+    /// The recorded process. V6 recordings may have several: see
+    /// [`Thread::process_id`](crate::Thread::process_id).
     pub process_id: Option<u64>,
     /// The number of processors that the process could run on.
     pub processors: Option<u32>,
@@ -53,8 +55,8 @@ pub struct TraceInfo {
 }
 
 impl TraceInfo {
-    /// The header of a new recording of V6 for a machine with addresses of 64 bits, whose clock counts nanoseconds: `start_ticks` is its
-    /// time at `start_unix_ms`, in milliseconds since 1970.
+    /// The header of a new recording of V6 for a machine with addresses of 64 bits, whose clock counts
+    /// nanoseconds: `start_ticks` is its time at `start_unix_ms`, in milliseconds since 1970.
     pub fn new_v6(start_unix_ms: u64, start_ticks: Ticks, key_values: Vec<(String, String)>) -> Self {
         let number = |name: &str| key_values.iter().find(|(key, _)| key == name)?.1.parse().ok();
         Self {

@@ -1,11 +1,13 @@
 //! Stacks and label lists, which a recording writes once and refers to by id until the next sequence point.
 //!
-//! The recording gives the ids, and two items may be equal: this is a table of runs of ids, and not an interner.
+//! The recording gives the ids, and two items may be equal: this is a table of runs of ids, and not an
+//! interner.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// A table of byte strings with consecutive ids, in blocks. A block with an id that was there before replaces the older item.
+/// A table of byte strings with consecutive ids, in blocks. A block with an id that was there before replaces
+/// the older item.
 #[derive(Debug, Default)]
 pub(crate) struct InternedTable {
     bytes: Vec<u8>,
@@ -84,7 +86,8 @@ impl InternedTable {
         self.ends.push(self.bytes.len());
     }
 
-    /// Returns the item with that id among the first `known`; `None` if there is none since the last sequence point.
+    /// Returns the item with that id among the first `known`; `None` if it was not defined since the last
+    /// sequence point.
     pub(crate) fn get(&self, id: u32, known: u32) -> Option<&[u8]> {
         let (first, start) = self.open;
         let known = usize::try_from(known).unwrap_or(usize::MAX).min(self.ends.len());

@@ -21,29 +21,33 @@
 //! # Three sources
 //!
 //! * [`SliceReader`] reads a recording in memory (or mapped) without copying it.
-//! * [`Reader`] (feature `std`) reads from [`std::io::Read`], in memory bounded by the largest block. [`Reader::par_fold`] reads a file on
-//!   several threads.
-//! * [`Decoder`] takes bytes as they arrive and gives events as soon as they are whole: for event loops and live sessions.
+//! * [`Reader`] (feature `std`) reads from [`std::io::Read`], in memory bounded by the largest block.
+//!   [`Reader::par_fold`] reads a file on several threads.
+//! * [`Decoder`] takes bytes as they arrive and gives events as soon as they are whole: for event loops and
+//!   live sessions.
 //!
-//! All three give the same events for the same bytes, however the bytes are split, and the same properties of the recording:
-//! [`TraceInfo`], [`Loss`], [`Damage`], the offset of a cut. Events come in file order, which is the order in which the runtime
-//! wrote them: in time order for each capturing thread, not across threads. [`TimeOrder`] wraps any of them and gives the
-//! events of all threads in time order. The module [`raw`] has the layer below: blocks and rows as they are.
+//! All three give the same events for the same bytes, however the bytes are split, and the same properties of
+//! the recording: [`TraceInfo`], [`Loss`], [`Damage`], the offset of a cut. Events come in file order, which
+//! is the order in which the runtime wrote them: in time order for each capturing thread, not across threads.
+//! [`TimeOrder`] wraps any of them and gives the events of all threads in time order. The module [`raw`] has
+//! the layer below: blocks and rows as they are.
 //!
-//! An [`Event`] borrows its payload and its stack. Its fields are decoded on demand, by the field list of the recording. The
-//! runtime's own events have no field list there: `clr-events` has theirs as a [`schema`], which gives the same [`Fields`].
+//! An [`Event`] borrows its payload and its stack. Its fields are decoded on demand, by the field list of the
+//! recording. The runtime's own events have no field list there: `clr-events` has theirs as a [`schema`],
+//! which gives the same [`Fields`].
 //!
 //! # Untrusted recordings
 //!
-//! Recordings come from the traced process, which need not be trusted. Every length is checked against what is there before
-//! anything is allocated or skipped; nesting is bounded. Of a recording that was cut or damaged every event is given that is
-//! whole; the rest is a result ([`Damage`], [`truncated_at`](Events::truncated_at)), not an error. An [`Error`] means that the
-//! bytes are no recording, are of a newer version, or could not be read.
+//! Recordings come from the traced process, which need not be trusted. Every length is checked against what
+//! is there before anything is allocated or skipped; nesting is bounded. A cut or damaged recording yields
+//! every event that is whole; the rest is a result ([`Damage`], [`truncated_at`](Events::truncated_at)), not
+//! an error. An [`Error`] means that the bytes are not a recording, are of a newer version, or could not be
+//! read.
 //!
 //! # Out of scope
 //!
-//! This crate opens no file, reads no clock, prints nothing, starts threads in `par_fold` alone, and knows neither sockets nor the
-//! meaning of events.
+//! This crate opens no file, reads no clock, prints nothing, starts threads only in `par_fold`, and knows
+//! neither sockets nor the meaning of events.
 //!
 //! # Modules
 //!
@@ -56,7 +60,7 @@
 //!   consist of. `interned`, `thread_table` and `tables` hold it.
 //! - `raw` (public): header, blocks and borrowed rows, a module for each kind of block with its grammar.
 //!   `raw/event/decoder` is the hot loop.
-//! - `event`: the event type of all versions; `record`: events and what lies between them; `event_buffer`:
+//! - `event`: the event type of all versions; `record`: events and the items between them; `event_buffer`:
 //!   events with another payload.
 //! - `engine`: the state machine, from bytes to steps. `engine/blocks` finds blocks, including those after
 //!   damage; `engine/content` adds their rows to the tables; `engine/skipping` skips blocks by their times.

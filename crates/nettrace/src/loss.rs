@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 use crate::thread::ThreadId;
 use crate::time::Ticks;
 
-/// The most gaps that are listed. The traced process chooses their number: further ones count in the total only.
+/// The largest number of listed gaps. The traced process chooses their number, so further gaps count only in
+/// the total.
 const GAPS_LISTED: usize = 65_536;
 
 /// Consecutive events of one thread that are not in the recording.
@@ -18,24 +19,27 @@ pub struct Gap {
     pub events: u64,
     /// The thread's last event before them; `None` if there was none.
     pub after: Option<Ticks>,
-    /// The thread's first event, or the sequence point, behind them; `None` at the end of the thread.
+    /// The thread's first event, or the sequence point, after them; `None` at the end of the thread.
     pub before: Option<Ticks>,
 }
 
 /// Events that the runtime lost, from the gaps in the threads' sequence numbers.
 ///
-/// Versions 1 to 3 do not number events: their losses are unknown. Events in damaged parts of a recording count too.
+/// Versions 1 to 3 do not number events: their losses are unknown. Events in damaged parts of a recording
+/// count too.
 ///
 /// # Ended threads
-/// Before V6 the runtime reports the events of a thread until it ends, and not always until its last one; then the count is a
-/// [lower bound](Self::is_lower_bound). A sequence point has the last sequence number of each thread at the time that the point
-/// was created. A thread that ends behind it, and whose buffers are written by then, is in no later sequence point: events that
-/// it lost in between are counted nowhere. A thread that lost its events from the first to the last, because the session never
-/// had room for a buffer of its own, is in no sequence point at all. In V6 each removed thread has its last sequence number.
+/// Before V6 the runtime reports the events of a thread until it ends, and not always until its last one;
+/// then the count is a [lower bound](Self::is_lower_bound). A sequence point has the last sequence number of
+/// each thread at the time that the point was created. A thread that ends after it, and whose buffers are
+/// written by then, is in no later sequence point: events that it lost in between are not counted anywhere. A
+/// thread that lost its events from the first to the last, because the session never had room for a buffer of
+/// its own, is in no sequence point at all. In V6 each removed thread has its last sequence number.
 ///
 /// # Source
-/// dotnet/runtime, `src/native/eventpipe/ep-buffer-manager.c`: `buffer_manager_allocate_buffer_for_thread` adds a thread to the
-/// session's list with its first buffer, `ep_buffer_manager_write_all_buffers_to_file_v4` removes ended threads from it.
+/// dotnet/runtime, `src/native/eventpipe/ep-buffer-manager.c`: `buffer_manager_allocate_buffer_for_thread`
+/// adds a thread to the session's list with its first buffer,
+/// `ep_buffer_manager_write_all_buffers_to_file_v4` removes ended threads from it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Loss {
     total: u64,
@@ -49,13 +53,14 @@ impl Loss {
         self.total
     }
 
-    /// Whether more events may have been lost than [`total`](Self::total): the buffers were full at some time, and the version
-    /// does not report what a thread lost before it ended. False while no loss is known.
+    /// Whether more events may have been lost than [`total`](Self::total): the buffers were full at some
+    /// time, and the version does not report what a thread lost before it ended. False while no loss is
+    /// known.
     pub const fn is_lower_bound(&self) -> bool {
         self.is_lower_bound
     }
 
-    /// Each gap in the order in which it was found; only the first 65,536 are listed.
+    /// The gaps in the order in which they were found; only the first 65,536 are listed.
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }

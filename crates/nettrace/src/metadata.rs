@@ -92,7 +92,8 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// Returns the least size of a value of this type, in bytes. Unknown types count as 0: nothing behind them is decoded.
+    /// Returns the least size of a value of this type, in bytes. Unknown types count as 0: nothing after them
+    /// is decoded.
     pub(crate) fn least_size(&self) -> usize {
         match self {
             Self::Scalar(code) => code.least_size().unwrap_or(0),
@@ -237,8 +238,8 @@ impl Metadata {
     pub const fn opcode(&self) -> Option<u8> {
         self.opcode
     }
-    /// The fields of the payload, in its order. Empty for the runtime's own events, and for events with a field that the
-    /// runtime could not describe, although their payload is not empty.
+    /// The fields of the payload, in its order. Empty for the runtime's own events, and for events with a
+    /// field that the runtime could not describe, although their payload is not empty.
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
@@ -265,7 +266,8 @@ impl MetadataSlot {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// The kinds of events. A row that is defined again gets a new slot, so that earlier events keep their meaning.
+/// The kinds of events. A row that is defined again gets a new slot, so that earlier events keep their
+/// meaning.
 #[derive(Debug, Default)]
 pub(crate) struct MetadataTable {
     rows: Vec<Metadata>,
@@ -301,7 +303,8 @@ impl MetadataTable {
         }
     }
 
-    /// Ends the meaning of ids, as sequence points of V6 may do. The rows stay, for events that were read before.
+    /// Ends the meaning of ids, as sequence points of V6 may do. The rows stay, for events that were read
+    /// before.
     pub(crate) fn forget_ids(&mut self) {
         self.dense.clear();
         self.sparse.clear();

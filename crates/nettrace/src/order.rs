@@ -21,15 +21,17 @@ use merge::Merge;
 
 /// Gives the events of all threads in time order; events of the same tick in file order.
 ///
-/// A recording is merged between its sequence points: at most the events between two of them are held, or those before an event
-/// that is marked as sorted. Runtimes write a sequence point at least for every 10 MB of events and mark an event as sorted
-/// every 100 ms. Not the events are held, but a decoder for each run of events in time order: some 150 bytes each, and for a
-/// [`Reader`](crate::Reader) or [`Decoder`](crate::Decoder) the bytes of the blocks.
+/// A recording is merged between its sequence points: at most the events between two of them are held, or
+/// those before an event that is marked as sorted. Runtimes write a sequence point at least for every 10 MB
+/// of events and mark an event as sorted every 100 ms. The events themselves are not held, only a decoder for
+/// each run of events in time order, of some 150 bytes, and for a [`Reader`](crate::Reader) or
+/// [`Decoder`](crate::Decoder) the bytes of the blocks.
 ///
-/// [`Events::in_time_order_of`] gives events of some kinds alone. The others cost about as much as in file order; a run is then one of wanted
-/// events without many others in between.
+/// [`Events::in_time_order_of`] gives only events of some kinds. The others cost about as much as in file
+/// order; a run then consists of wanted events with few others between them.
 ///
-/// Where an older event follows such a point against the format, nothing is lost: that event is given out of order.
+/// If an older event follows such a point, which violates the format, it is not lost: it is given out of
+/// order.
 #[derive(Debug)]
 pub struct TimeOrder<S> {
     events: Events<S>,
@@ -46,10 +48,11 @@ impl<S: Source> Events<S> {
         self.ordered(None)
     }
 
-    /// Returns the events of some kinds in time order across threads: those of [`in_time_order`](Self::in_time_order) without the others, and
-    /// faster where these are many. Whether a kind is wanted is asked once.
+    /// Returns the events of some kinds in time order across threads: those of
+    /// [`in_time_order`](Self::in_time_order) without the others, and faster where there are many others. The
+    /// choice is made once for each kind.
     ///
-    /// All events are read: losses, damage, threads and kinds are known as without a choice.
+    /// All events are read, so losses, damage, threads and kinds are known as without a choice.
     pub fn in_time_order_of(
         self,
         is_wanted: impl Fn(&Metadata) -> bool + Send + Sync + 'static,
@@ -63,27 +66,27 @@ impl<S: Source> Events<S> {
 }
 
 impl<S: Source> TimeOrder<S> {
-    /// Limits the delay of live events: an event is given at the latest when one that is newer by `delay` has arrived, although
-    /// older ones may follow. Those are given out of order.
+    /// Limits the delay of live events: an event is given, at the latest, once an event that is newer by
+    /// `delay` has arrived. Older events that follow are given out of order.
     #[must_use]
     pub fn with_max_delay(self, delay: Duration) -> Self {
         Self { max_delay: Some(delay), ..self }
     }
 
-    /// Has all events given that have arrived so far, for a stream that has fallen silent: runtimes mark only the first event of
-    /// each thread's batch as sorted, so that the last batch would be held until the next one comes. Older events that follow
-    /// are given out of order.
+    /// Releases all events that have arrived so far, for a stream that has fallen silent: runtimes mark only
+    /// the first event of each thread's batch as sorted, so that the last batch would be held until the next
+    /// one comes. Older events that follow are given out of order.
     ///
-    /// An input of a [`Reader`](crate::Reader) whose reads time out needs no call of it: before such an error is returned, all
-    /// events that have arrived are given.
+    /// A [`Reader`](crate::Reader) whose input times out does not need this call: it gives all events that
+    /// have arrived before it returns such an error.
     pub fn release(&mut self) {
         self.merge.release();
         self.limit_to_sorted();
         self.merge.set_limit();
     }
 
-    /// Returns the next event in time order; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are
-    /// needed.
+    /// Returns the next event in time order; `None` at the end, and with a [`Decoder`](crate::Decoder) also
+    /// when more bytes are needed.
     ///
     /// # Errors
     /// As [`Events::next`].
@@ -100,15 +103,15 @@ impl<S: Source> TimeOrder<S> {
         Ok(self.current())
     }
 
-    /// Returns the event that [`next`](Self::next) returned last, if that was one.
+    /// Returns the event that [`next`](Self::next) returned last, if it returned one.
     #[inline]
     pub fn current(&self) -> Option<Event<'_>> {
         let Events { engine, source } = &self.events;
         self.merge.current(engine, source.bytes())
     }
 
-    /// Calls `each` with the events that are left, in the order of [`next`](Self::next) and faster. With a [`Decoder`](crate::Decoder) it
-    /// ends when more bytes are needed.
+    /// Calls `each` with the remaining events, in the order of [`next`](Self::next) and faster. With a
+    /// [`Decoder`](crate::Decoder) it ends when more bytes are needed.
     ///
     /// # Errors
     /// As [`Events::next`].
@@ -122,8 +125,9 @@ impl<S: Source> TimeOrder<S> {
         Ok(())
     }
 
-    /// Calls `each` with the events that are left until it breaks off, in the order of [`next`](Self::next). The rest of the
-    /// [part](Self::read_part) that it breaks off in, some thousand events at most, is passed over, and no further part is read.
+    /// Calls `each` with the remaining events until it breaks off, in the order of [`next`](Self::next). The
+    /// rest of that [part](Self::read_part), some thousand events at most, is skipped, and no further part is
+    /// read.
     ///
     /// # Errors
     /// As [`Events::next`].
@@ -145,11 +149,13 @@ impl<S: Source> TimeOrder<S> {
         Ok(flow)
     }
 
-    /// Calls `each` with the next part of the events that are left, in the order of [`next`](Self::next): about `most` of them, and at
-    /// least one. Returns how many they are; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes are needed.
+    /// Calls `each` with the next part of the remaining events, in the order of [`next`](Self::next): about
+    /// `most` of them, and at least one. Returns their number; `None` at the end, and with a
+    /// [`Decoder`](crate::Decoder) also when more bytes are needed.
     ///
-    /// Where parts end depends on the recording, on `most` and on the kinds that are wanted alone. So several readers of a recording can share its events: each reads some
-    /// of the parts, and [passes](Self::pass_part) the others, which costs little.
+    /// The ends of parts depend only on the recording, on `most` and on the wanted kinds. So several readers
+    /// of a recording can share its events: each reads some parts and [passes](Self::pass_part) the others,
+    /// which is cheap.
     ///
     /// # Errors
     /// As [`Events::next`].
@@ -165,7 +171,8 @@ impl<S: Source> TimeOrder<S> {
         self.part(most, Merge::pass)
     }
 
-    /// Reads until there are events that may be given, and has `take` take a part of them. Returns their number, which `take` returns.
+    /// Reads until there are events that may be given, and calls `take` for a part of them. Returns their
+    /// number, as `take` does.
     fn part(
         &mut self,
         most: usize,
@@ -183,7 +190,8 @@ impl<S: Source> TimeOrder<S> {
         Ok(Some(count))
     }
 
-    /// Moves to the first event of the waiting runs, and reads more if none of them may be given. Returns whether there is one.
+    /// Moves to the first event of the waiting runs, and reads more if none of them may be given. Returns
+    /// whether there is one.
     #[inline(never)]
     fn advance(&mut self) -> Result<bool, Error> {
         Ok(self.may_give()? && self.merge.take_next())
@@ -208,7 +216,7 @@ impl<S: Source> TimeOrder<S> {
                         return Ok(true);
                     }
                 }
-                // Ids lose their meaning with the next call of `advance`: these events are given before.
+                // Ids lose their meaning with the next call of `advance`, so these events are given first.
                 step @ (Step::SequencePoint | Step::Invalidates) => {
                     self.merge.release_all(step == Step::SequencePoint);
                     if self.merge.may_give() {
@@ -235,7 +243,8 @@ impl<S: Source> TimeOrder<S> {
         }
     }
 
-    /// Returns whether more bytes have come. A time-out releases the events that are held, and is an error if there are none.
+    /// Returns whether more bytes have come. A time-out releases the events that are held, and is an error if
+    /// there are none.
     fn is_changed(&mut self, outcome: Result<bool, Error>) -> Result<bool, Error> {
         match outcome {
             Err(error) if error.is_timeout() => {
@@ -256,13 +265,13 @@ impl<S: Source> TimeOrder<S> {
         self.merge.limit_to_sorted(delay);
     }
 
-    /// The memory that the events take which are held, in bytes: the blocks that they are in, and their decoders. It depends on the recording
-    /// and on the events that were given or passed alone.
+    /// The memory of the held events, in bytes: their blocks and their decoders. It depends only on the
+    /// recording and on the events that were given or passed.
     pub fn held_bytes(&self) -> u64 {
         self.merge.held_bytes()
     }
 
-    /// The time of the last event that was read so far, of whatever kind; `None` before the first.
+    /// The time of the last event read so far, of any kind; `None` before the first.
     pub fn last_time(&self) -> Option<RelativeTime> {
         Some(self.info()?.relative_time(self.merge.latest()?))
     }
@@ -282,12 +291,12 @@ impl<S: Source> TimeOrder<S> {
         self.events.damage()
     }
 
-    /// The offset of the first thing that is not whole, if the recording was cut. Known once everything was read.
+    /// The offset of the first incomplete item, if the recording was cut. Known after a full read.
     pub fn truncated_at(&self) -> Option<u64> {
         self.events.truncated_at()
     }
 
-    /// Returns the reader in file order, which goes on behind the events that were read so far.
+    /// Returns the reader in file order, which continues after the events read so far.
     pub fn into_events(self) -> Events<S> {
         self.events
     }
@@ -307,7 +316,7 @@ impl TimeOrder<crate::PushSource> {
         self.events.read_header()
     }
 
-    /// Adds bytes behind those of earlier calls.
+    /// Appends bytes to those of earlier calls.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.events.feed(bytes);
     }

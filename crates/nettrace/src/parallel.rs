@@ -11,19 +11,20 @@ use crate::event::Event;
 use crate::events::Events;
 use crate::slice::SliceReader;
 
-/// The blocks of a batch for each thread of the pool: enough to keep all threads busy although blocks are of different sizes,
-/// and few enough that their outcomes take little memory.
+/// The blocks of a batch for each thread of the pool: enough to keep all threads busy although blocks are of
+/// different sizes, and few enough that their outcomes take little memory.
 const BLOCKS: usize = 128;
 
 impl SliceReader<'_> {
-    /// Folds the events that are left, on the threads of the current rayon pool: `fold` is given the events of some blocks, each
-    /// time in the order of the file, with a value of `init`; `join` makes one of two such values, the left one of which comes
-    /// from earlier in the file. Loss, damage and everything else that the reader knows is then as after [`Events::for_each`],
-    /// except for the order of damage in the same block.
+    /// Folds the events that are left, on the threads of the current rayon pool: `fold` is given the events
+    /// of some blocks, each time in the order of the file, with a value of `init`; `join` makes one of two
+    /// such values, the left one of which comes from earlier in the file. Loss, damage and everything else
+    /// that the reader knows is then as after [`Events::for_each`], except for the order of damage in the
+    /// same block.
     ///
-    /// A thread that is met for the first time has its number and its description, but its [index](Event::thread_slot) is that of the
-    /// block: it is for tables of a single block only. Indexes that are the same for all blocks would need a reading of all events
-    /// before this one.
+    /// A thread that is met for the first time has its number and its description, but its
+    /// [index](Event::thread_slot) is that of the block: it is for tables of a single block only. Indexes
+    /// that are the same for all blocks would need a reading of all events before this one.
     ///
     /// Netperf recordings, whose blocks depend on one another, are read on one thread.
     ///

@@ -13,8 +13,8 @@ use crate::events::sealed::Source as _;
 use crate::read_at::{ReadAt, ReadAtInput};
 use crate::reader::Reader;
 
-/// The bytes of event blocks in a batch for each thread: enough that starting threads costs little, few enough that the outcomes of the
-/// blocks take little memory.
+/// The bytes of event blocks in a batch for each thread: enough that starting threads costs little, few
+/// enough that the outcomes of the blocks take little memory.
 const BATCH: usize = 8 << 20;
 /// The bytes of event blocks that are worth another thread.
 const WORTH_A_THREAD: usize = 256 << 10;
@@ -29,21 +29,23 @@ struct Worker<T> {
 }
 
 impl<'a, I: ReadAt + ?Sized> Reader<ReadAtInput<'a, I>> {
-    /// Reads a recording on so many threads, and folds its events: `fold` is given an event and a value of `init`, of which each thread
-    /// has one, and `join` makes one of two such values. Returns the reader, which has read everything and knows loss, damage, kinds of
-    /// events and the like, and the value.
+    /// Reads a recording on several threads, and folds its events: `fold` takes an event and the thread's
+    /// value, which `init` creates, and `join` combines two such values. Returns the value and the reader,
+    /// which has read everything and knows losses, damage, kinds of events and so on.
     ///
-    /// A thread is given the events of some blocks, those of a block in the order of the file; which blocks these are is not the same
-    /// in each run. So the order in which values are joined has no meaning, and `fold` may be called with events whose value is then
-    /// dropped: it should have no other effect.
+    /// A thread takes the events of some blocks, those of a block in file order; the assignment of blocks
+    /// differs from run to run. So the order in which values are joined has no meaning. `fold` may be called
+    /// with events whose value is dropped later, so it should have no other effect.
     ///
-    /// The calling thread reads everything but event blocks, of which it reads the first bytes and the last. Each thread reads and
-    /// decodes whole blocks, few at a time, so that memory does not grow with the recording. Everything that the reader knows, and the
-    /// events, are the same as with one thread, but for [`thread_slot`](Event::thread_slot), which is as in `SliceReader::par_fold`.
+    /// The calling thread reads everything but event blocks, and the first bytes and the last byte of those.
+    /// Each thread reads and decodes whole blocks, few at a time, so that memory does not grow with the
+    /// recording. The events, and everything that the reader knows, are the same as with one thread, except
+    /// [`thread_slot`](Event::thread_slot), which is as in `SliceReader::par_fold`.
     ///
-    /// One thread alone reads netperf recordings, whose blocks depend on one another, and everything from the first event block on that is
-    /// cut or larger than 4 MiB. A recording with damage is read a second time, on one thread, as is one of V6 where
-    /// what follows an event block does not show that it ends there: one that was cut, or has blocks of unknown kinds.
+    /// A single thread reads netperf recordings, whose blocks depend on one another, and everything from the
+    /// first event block that is cut or larger than 4 MiB. A recording with damage is read a second time, on
+    /// one thread. So is a V6 recording in which the bytes after an event block do not show that the block
+    /// ends there: one that was cut, or has blocks of unknown kinds.
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`next`](Self::next).
@@ -69,7 +71,8 @@ impl<'a, I: ReadAt + ?Sized> Reader<ReadAtInput<'a, I>> {
         Ok((reader, value))
     }
 
-    /// Folds the events on the threads of the workers. Returns `None` if the recording is not as the format has it, or cannot be read.
+    /// Folds the events on the threads of the workers. Returns `None` if the recording violates the format or
+    /// is unreadable.
     fn fold_on<T: Send>(
         mut self,
         mut workers: Vec<Worker<T>>,
@@ -115,7 +118,7 @@ impl<'a, I: ReadAt + ?Sized> Reader<ReadAtInput<'a, I>> {
         Some((self, workers))
     }
 
-    /// Decodes the blocks of a batch. Returns their outcomes, or `None` if one is not as the format has it.
+    /// Decodes the blocks of a batch. Returns their outcomes, or `None` if one violates the format.
     fn decode<T: Send>(
         &self,
         batch: &Batch,
@@ -143,7 +146,7 @@ impl<'a, I: ReadAt + ?Sized> Reader<ReadAtInput<'a, I>> {
         thread::scope(|scope| {
             for worker in others.iter_mut().take(helpers) {
                 let thread = thread::Builder::new().name("reader".into());
-                // Without a further thread the others do its work.
+                // If a thread cannot be started, the others do its work.
                 let _ = thread.spawn_scoped(scope, || work(worker));
             }
             work(first);

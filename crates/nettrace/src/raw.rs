@@ -1,19 +1,22 @@
 //! The blocks of a recording and the rows in them, borrowed and as they are: the low-level API.
 //!
-//! The readers of this crate ([`Reader`](crate::Reader), [`SliceReader`](crate::SliceReader), [`Decoder`](crate::Decoder)) stand
-//! on this layer. They are the right choice for events. This layer is for programs that need the bytes of a recording: to
-//! rewrite one, to measure what takes its space, to show what a block holds.
+//! The readers of this crate ([`Reader`](crate::Reader), [`SliceReader`](crate::SliceReader),
+//! [`Decoder`](crate::Decoder)) stand on this layer. They are the right choice for events. This layer is for
+//! programs that need the bytes of a recording: to rewrite one, to measure how its space is used, to show the
+//! content of a block.
 //!
 //! # Layers
 //!
-//! 1. [`Header`]: format, version, clock and process of the recording, and the [`Layout`] of all that follows.
-//! 2. [`Blocks`]: an iterator over the blocks of a recording in memory. A [`Block`] has its [kind](BlockKind), its content and
-//!    the offsets of both. V1 and V2 have no blocks: each of their events is one here.
-//! 3. [`Block::parse`]: the content of a block, by kind. Each kind has an iterator over its rows: [`EventRows`],
-//!    [`MetadataRows`], [`StackRows`], [`LabelListRows`], [`ThreadRows`] and [`RemovedThreads`]; a [`SequencePoint`] has
-//!    threads.
-//! 4. Rows: borrowed, with the ids of the recording, resolved to nothing. [`MetadataRow::parse`] copies a row to a
-//!    [`Metadata`](crate::Metadata).
+//! 1. [`Header`]: format, version, clock and process of the recording, and the [`Layout`] of all that
+//!    follows.
+//! 2. [`Blocks`]: an iterator over the blocks of a recording in memory. A [`Block`] has its
+//!    [kind](BlockKind), its content and the offsets of both. V1 and V2 have no blocks: each of their events
+//!    is one here.
+//! 3. [`Block::parse`]: the content of a block, by kind. Each kind has an iterator over its rows:
+//!    [`EventRows`], [`MetadataRows`], [`StackRows`], [`LabelListRows`], [`ThreadRows`] and
+//!    [`RemovedThreads`]; a [`SequencePoint`] has threads.
+//! 4. Rows: borrowed, with the ids of the recording, resolved to nothing. [`MetadataRow::parse`] copies a row
+//!    to a [`Metadata`](crate::Metadata).
 //!
 //! ```
 //! use nettrace::raw::{BlockContent, Blocks};
@@ -33,14 +36,16 @@
 //! }
 //! ```
 //!
-//! [`Cursor`] is the checked reader of values below all of these; it is public for programs that read payloads of their own.
+//! [`Cursor`] is the checked reader of values below all of these; it is public for programs that read
+//! payloads of their own.
 //!
 //! # Differences from the readers
 //!
-//! Nothing is repaired, kept or counted. An iterator ends at the first thing that is not as the format has it, with a
-//! [`ParseError`] that has the offset; the readers go on behind it. Ids are not resolved, because their meaning depends on the
-//! blocks before: a stack id is valid up to the next sequence point, a thread index of V6 up to its removal. Nothing here
-//! allocates, [`MetadataRow::parse`] and the key/value pairs of a [`Header`] excepted.
+//! Nothing is repaired, kept or counted. An iterator ends at the first violation of the format, with a
+//! [`ParseError`] that has the offset; the readers continue after it. Ids are not resolved, because their
+//! meaning depends on the blocks before: a stack id is valid up to the next sequence point, a thread index of
+//! V6 up to its removal. Nothing here allocates, except [`MetadataRow::parse`] and the key/value pairs of a
+//! [`Header`].
 
 mod block;
 mod event;

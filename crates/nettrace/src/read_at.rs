@@ -1,4 +1,4 @@
-//! Reading from what can be read at any offset.
+//! Reading from inputs with random access.
 
 use std::io::{Read, Result};
 
@@ -7,7 +7,8 @@ use crate::reader::Reader;
 
 /// A recording that can be read at any offset, by several threads at the same time: a file.
 pub trait ReadAt: Sync {
-    /// Reads bytes from an offset on. Returns their number, which is 0 at the end and may be smaller than the buffer elsewhere.
+    /// Reads bytes from an offset on. Returns their number, which is 0 at the end and may be smaller than the
+    /// buffer elsewhere.
     ///
     /// # Errors
     /// If they cannot be read. [`ErrorKind::Interrupted`](std::io::ErrorKind::Interrupted) is tried again.
@@ -32,7 +33,7 @@ impl ReadAt for [u8] {
     }
 }
 
-/// The input of a [`Reader`] of what can be read at any offset: reads one byte after the other.
+/// The input of a [`Reader`] over an input with random access: reads it sequentially.
 #[derive(Debug)]
 pub struct ReadAtInput<'a, I: ?Sized> {
     pub(crate) input: &'a I,

@@ -28,12 +28,13 @@ impl ReadBuffer {
         }
     }
 
-    /// Returns room for at least `least` bytes behind the last one.
+    /// Returns room for at least `least` bytes after the last one.
     pub(crate) fn room(&mut self, least: usize) -> &mut [u8] {
         let free = self.storage.len().saturating_sub(self.end);
         if free < least {
             let kept = self.end.saturating_sub(self.start);
-            // Moving costs at most as much as reading the dropped bytes did; where more is kept than dropped, growing is cheaper.
+            // Moving costs at most as much as reading the dropped bytes did; where more is kept than dropped,
+            // growing is cheaper.
             if self.start >= kept {
                 self.storage.copy_within(self.start..self.end, 0);
                 self.end = kept;
@@ -47,7 +48,8 @@ impl ReadBuffer {
             }
             let needed = self.end.saturating_add(least);
             if self.storage.len() < needed {
-                // Twice as large while that is little; then by a quarter, which costs little where large blocks are moved by remapping.
+                // Twice as large while that is little; then by a quarter, which costs little where large
+                // blocks are moved by remapping.
                 let more = kept.min(SMALL).max(kept / 4);
                 let larger = needed.max(kept.saturating_add(more));
                 self.storage.reserve_exact(larger.saturating_sub(self.storage.len()));

@@ -6,9 +6,11 @@ use crate::error::Error;
 use crate::events::{Events, sealed};
 use crate::read_buffer::ReadBuffer;
 
-/// The bytes that one read asks for: enough that calls cost little, few enough to stay in the processor's cache.
+/// The bytes that one read asks for: enough that calls cost little, few enough to stay in the processor's
+/// cache.
 const CHUNK: usize = 256 << 10;
-/// The same behind bytes that were skipped, where more of them may be; it is doubled from read to read.
+/// The same after bytes that were skipped, where further bytes may be skipped, too; it is doubled from read
+/// to read.
 const SMALL_CHUNK: usize = 4 << 10;
 /// The most room for bytes that have not arrived: a size in the stream is only a claim.
 const MOST_AHEAD: usize = 4 << 20;
@@ -44,7 +46,7 @@ impl<R: Read> sealed::Source for ReadSource<R> {
         loop {
             let least = wanted.clamp(self.chunk, MOST_AHEAD);
             let mut room = self.buffer.room(least);
-            // Between blocks that are skipped, what is read is mostly dropped.
+            // Most bytes that are read between skipped blocks are dropped.
             if self.chunk < CHUNK && room.len() > least {
                 room = room.split_at_mut(least).0;
             }
@@ -84,12 +86,13 @@ impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// If the bytes are no recording, or one of a version that is newer than this crate, or could not be read.
+    /// If the bytes are not a recording, are of a version newer than this crate knows, or could not be read.
     pub fn new(input: R) -> Result<Self, Error> {
         Self::of(input, None)
     }
 
-    /// Reads the header of an input that can move on without reading, as files can: `skip` moves it on by so many bytes.
+    /// Reads the header of an input that can skip bytes without reading them, as files can: `skip` moves it
+    /// on by a number of bytes.
     ///
     /// # Errors
     /// As [`new`](Self::new).

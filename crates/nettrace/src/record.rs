@@ -12,7 +12,8 @@ use crate::time::Ticks;
 pub enum Record<'a> {
     /// An event.
     Event(Event<'a>),
-    /// A sequence point: all events before it are older than those behind it, and ids of stacks and label lists end.
+    /// A sequence point: all events before it are older than those after it, and ids of stacks and label
+    /// lists end.
     SequencePoint(PassedPoint<'a>),
     /// The ids of stacks and label lists end, because the recording gives some of them to others.
     IdsEnd,
@@ -31,8 +32,9 @@ impl<'a> PassedPoint<'a> {
         self.point.map(|point| point.time())
     }
 
-    /// The threads that the point names and that are not damaged: the index in [`Events::threads`](crate::Events::threads), the
-    /// thread, and the number of the last event that it has captured.
+    /// The threads that the point names and that are not damaged: the index in
+    /// [`Events::threads`](crate::Events::threads), the thread, and the number of the last event that it has
+    /// captured.
     pub fn threads(&self) -> impl Iterator<Item = (usize, &'a Thread, u32)> + use<'a> {
         let threads = self.threads;
         let numbers = self.point.into_iter().flat_map(|point| point.threads());

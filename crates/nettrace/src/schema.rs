@@ -1,7 +1,8 @@
 //! Field lists that a program has for events which their recording does not describe.
 //!
-//! The runtime's own events have no field list in a recording. A program that knows their layout states it as a list of
-//! [`Field`]s, which may be a constant, and decodes payloads with [`Fields::with_schema`](crate::Fields::with_schema):
+//! The runtime's own events have no field list in a recording. A program that knows their layout states it as
+//! a list of [`Field`]s, which may be a constant, and decodes payloads with
+//! [`Fields::with_schema`](crate::Fields::with_schema):
 //!
 //! ```
 //! use nettrace::schema::{Count, Field, FieldType};
@@ -103,7 +104,7 @@ impl FieldType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Count {
-    /// Always so many.
+    /// A fixed number.
     Fixed(u16),
     /// The value of the [counter](Field::counter) of the same list.
     Counted,
@@ -134,7 +135,8 @@ impl Field {
         Self { name, field_type, is_counter: false }
     }
 
-    /// Creates a field whose value, a `U8`, `U16` or `U32`, is the number of elements of arrays behind it in the same list.
+    /// Creates a field whose value, a `U8`, `U16` or `U32`, is the number of elements of later arrays in the
+    /// same list.
     pub const fn counter(name: &'static str, field_type: FieldType) -> Self {
         Self { name, field_type, is_counter: true }
     }
@@ -151,7 +153,7 @@ impl Field {
         &self.field_type
     }
 
-    /// Whether its value is the number of elements of arrays behind it in the same list.
+    /// Whether its value is the number of elements of later arrays in the same list.
     #[inline]
     pub const fn is_counter(&self) -> bool {
         self.is_counter

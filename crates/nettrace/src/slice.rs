@@ -31,7 +31,7 @@ impl<'a> SliceReader<'a> {
     /// Reads the header.
     ///
     /// # Errors
-    /// If the bytes are no recording, or one of a version that is newer than this crate.
+    /// If the bytes are not a recording, or are of a version newer than this crate knows.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
         Self::with_source(SliceSource(bytes)).open()
     }

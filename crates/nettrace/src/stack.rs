@@ -12,7 +12,8 @@ impl<'a> Stack<'a> {
         Self { bytes, pointer_size }
     }
 
-    /// The addresses as the recording has them: little-endian, [`TraceInfo::pointer_size`](crate::TraceInfo) bytes each.
+    /// The addresses as the recording has them: little-endian, [`TraceInfo::pointer_size`](crate::TraceInfo)
+    /// bytes each.
     pub const fn as_bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -54,7 +55,7 @@ impl ExactSizeIterator for Stack<'_> {}
 impl DoubleEndedIterator for Stack<'_> {
     fn next_back(&mut self) -> Option<u64> {
         let size = usize::from(self.pointer_size);
-        // Bytes behind the last whole address are ignored.
+        // Bytes after the last whole address are ignored.
         let whole = self.bytes.get(..self.len().checked_mul(size)?)?;
         let (rest, address) = whole.split_at_checked(whole.len().checked_sub(size)?)?;
         self.bytes = rest;

@@ -39,7 +39,8 @@ impl Thread {
         Self { index, id: ThreadId(index), ..Self::default() }
     }
 
-    /// The number by which events refer to it: before V6 the operating system's, in V6 an index of the recording's own.
+    /// The number by which events refer to it: before V6 the operating system's, in V6 an index of the
+    /// recording's own.
     pub const fn index(&self) -> u64 {
         self.index
     }

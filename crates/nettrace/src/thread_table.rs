@@ -7,7 +7,8 @@ use crate::loss::{Gap, Loss};
 use crate::thread::{Thread, ThreadSlot};
 use crate::time::Ticks;
 
-/// The number of recently used threads that are found by the low bits of their index: blocks switch often, among few threads. A power of two.
+/// The number of recently used threads that are found by the low bits of their index: blocks switch often,
+/// among few threads. A power of two.
 const CACHE: usize = 64;
 
 /// The threads. A thread that is described again gets a new slot, so that earlier events keep their meaning.
@@ -98,7 +99,8 @@ impl ThreadTable {
         self.insert(thread);
     }
 
-    /// V6: ends the meaning of an index. `last_sequence` is the number of the last event that the thread captured.
+    /// V6: ends the meaning of an index. `last_sequence` is the number of the last event that the thread
+    /// captured.
     pub(crate) fn remove(&mut self, index: u64, last_sequence: u32) {
         if let Some(&slot) = self.slots.get(&index) {
             self.captured_up_to(ThreadSlot(slot), last_sequence, None);
@@ -231,7 +233,7 @@ impl ThreadTable {
         }
     }
 
-    /// Notes that events were left out unread: the next gap in the numbers of each thread is no loss.
+    /// Notes that events were left out unread: the next gap in the numbers of each thread is not a loss.
     pub(crate) fn pass_unread(&mut self) {
         self.unread = self.unread.wrapping_add(1);
     }
@@ -242,7 +244,8 @@ impl ThreadTable {
         self.get_mut(slot).is_some_and(|thread| core::mem::replace(&mut thread.unread, unread) != unread)
     }
 
-    /// Before V6: a sequence point with a lower number than the last event belongs to another thread with the same id.
+    /// Before V6: a sequence point with a lower number than the last event belongs to another thread with the
+    /// same id.
     pub(crate) fn restart_behind(&mut self, slot: ThreadSlot, sequence: u32) {
         if let Some(thread) = self.get_mut(slot)
             && sequence.wrapping_sub(thread.last_sequence).cast_signed() < 0

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-/// A time in ticks of the recording's clock: [`TraceInfo::frequency`](crate::TraceInfo::frequency) of them are a second.
+/// A time in ticks of the recording's clock: [`TraceInfo::frequency`](crate::TraceInfo::frequency) of them
+/// are a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ticks(pub u64);
 
@@ -18,7 +19,7 @@ impl RelativeTime {
     /// The recording's start.
     pub const START: Self = Self(0);
 
-    /// Creates the time so many nanoseconds after the recording's start.
+    /// Creates the time that is `nanoseconds` after the recording's start.
     #[inline]
     pub const fn from_nanos(nanoseconds: i64) -> Self {
         Self(nanoseconds)
@@ -94,7 +95,8 @@ impl SystemTime {
         }
     }
 
-    /// The calendar time of a number of milliseconds since 1970-01-01T00:00:00Z; years beyond 65,535 end there.
+    /// The calendar time of a number of milliseconds since 1970-01-01T00:00:00Z; years beyond 65,535 end
+    /// there.
     #[allow(clippy::arithmetic_side_effects, reason = "divisors are constants other than 0")]
     pub fn from_unix_milliseconds(milliseconds: u64) -> Self {
         let small = |value: i64| u16::try_from(value).unwrap_or(u16::MAX);
@@ -114,7 +116,7 @@ impl SystemTime {
         }
     }
 
-    /// Returns the milliseconds since 1970-01-01T00:00:00Z; `None` if the fields are no calendar time.
+    /// Returns the milliseconds since 1970-01-01T00:00:00Z; `None` if the fields are not a calendar time.
     pub fn unix_milliseconds(&self) -> Option<i64> {
         let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
         let plausible = (1..=12).contains(&month)
@@ -158,7 +160,8 @@ fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Returns the days from 1970-01-01 to a Gregorian date. Years are counted from March, so that a leap day ends one.
+/// Returns the days from 1970-01-01 to a Gregorian date. Years are counted from March, so that a leap day
+/// ends one.
 #[allow(
     clippy::arithmetic_side_effects,
     reason = "year fits 16 bits, month and day are checked: nothing comes near 64 bits"

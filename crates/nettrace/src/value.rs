@@ -60,7 +60,7 @@ pub enum DateTime {
     SystemTime(SystemTime),
 }
 
-/// The fault of a field, behind which no field can be decoded.
+/// The fault of a field, after which no field can be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
@@ -80,7 +80,7 @@ pub enum FieldError {
         /// Its type.
         code: TypeCode,
     },
-    /// The field's bytes are no value of its type.
+    /// The field's bytes are not a value of its type.
     #[error("field {field}: {what}")]
     Invalid {
         /// Index of the field in its list.
@@ -91,7 +91,7 @@ pub enum FieldError {
 }
 
 impl FieldError {
-    /// Returns the error of the field with that index, of so many fields.
+    /// Returns the error of the field with that index, given the number of fields.
     pub const fn from_read_error(error: ReadError, field: usize, fields: usize) -> Self {
         match error {
             ReadError::UnexpectedEnd => Self::TooShort { field, fields },
@@ -174,8 +174,9 @@ impl Context<'_> {
     }
 }
 
-/// The number of payload bytes that fields may still name as the place of their elements. Several fields could name the same
-/// bytes: together they may name as many as the payload has, so that it never has more values than that.
+/// The number of payload bytes that fields may still name as the place of their elements. Several fields
+/// could name the same bytes: together they may name as many as the payload has, so that it never has more
+/// values than that.
 type Locatable = usize;
 
 /// The fields of a payload or of an object in it: an iterator of names and values.
@@ -207,7 +208,8 @@ impl<'a> Fields<'a> {
         Self { list, next: 0, rest: payload, locatable: payload.len(), context }
     }
 
-    /// The payload bytes behind the last decoded field: of a newer version than that of the schema, the fields that it added.
+    /// The payload bytes after the last decoded field: the added fields if the event's version is newer than
+    /// the schema's.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -219,7 +221,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Goes on behind a field, to the bytes that are left.
+    /// Moves past a field, to the remaining bytes.
     #[inline]
     const fn advance(&mut self, cursor: Cursor<'a>) {
         self.next = self.next.wrapping_add(1);
@@ -233,8 +235,8 @@ impl<'a> Fields<'a> {
         error.at(core::mem::replace(&mut self.next, fields), fields)
     }
 
-    /// Calls a function with a copy and takes over its place: `self` is never borrowed by what is not inlined, so that loops over
-    /// fields keep it in registers and need not ask again which list they have.
+    /// Calls a function with a copy and takes over its position: no function that is not inlined borrows
+    /// `self`, so that loops over fields keep it in registers and need not check again which list they have.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "the copy is all that may be borrowed")]
     fn next_of_copy<T>(&mut self, next: impl FnOnce(&mut Self) -> T) -> T {
@@ -405,7 +407,7 @@ impl ValueError {
     }
 }
 
-/// Reads a value; `None` for what a schema hides.
+/// Reads a value; `None` for hidden fields of a schema.
 fn value<'a>(
     cursor: &mut Cursor<'a>,
     value_type: Type<'a>,
@@ -447,7 +449,7 @@ fn recorded_value<'a>(
     }
 }
 
-/// Reads a value of a schema's type; `None` for what it hides.
+/// Reads a value of a schema's type; `None` for hidden fields.
 #[inline(never)]
 fn schema_value<'a>(
     cursor: &mut Cursor<'a>,
@@ -515,7 +517,8 @@ fn elements<'a>(
     Ok(Value::Array(array))
 }
 
-/// Returns the elements of a `RelLoc` or `DataLoc`: size in bytes in the high 16 bits, position in the low ones.
+/// Returns the elements of a `RelLoc` or `DataLoc`: size in bytes in the high 16 bits, position in the low
+/// ones.
 fn located<'a>(
     base: &'a [u8],
     location: u32,

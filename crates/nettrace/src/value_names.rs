@@ -41,7 +41,8 @@ impl ValueNames {
 
 /// A number that may have a name.
 ///
-/// Prints as the name, bits as `A|B`. What has no name prints as a number, in hexadecimal where it stands beside names of bits.
+/// Prints as the name, bits as `A|B`. A value without a name prints as a number, in hexadecimal beside names
+/// of bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedValue {

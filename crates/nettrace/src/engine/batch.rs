@@ -1,10 +1,11 @@
-//! Batches of event blocks that are known by their places alone: whoever decodes one reads it.
+//! Batches of event blocks of which only the position is known: the thread that decodes a block reads it.
 //!
-//! [`Engine::fill`] walks the stream without the bytes of the event blocks, [`Engine::decode_run`] decodes some of them without changing
-//! anything, and [`Engine::commit_batch`] takes over the outcomes, in the order of the blocks.
+//! [`Engine::fill`] walks the stream without the bytes of the event blocks, [`Engine::decode_run`] decodes
+//! some of them without changing anything, and [`Engine::commit_batch`] takes over the outcomes, in the order
+//! of the blocks.
 //!
-//! What is not as the format has it is left to a reader that reads everything in order: the end of a walk that met it is
-//! [`Fill::Irregular`].
+//! A violation of the format is left to a reader that reads everything in order: a walk that meets one ends
+//! with [`Fill::Irregular`].
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -17,8 +18,8 @@ use crate::event::Event;
 use crate::raw::{BlockContent, BlockKind, Frame, Layout, ScanResult, fast_serialization, v6};
 use crate::tables::{Epoch, TableLengths};
 
-/// The largest event block that is left unread, in bytes: each thread has a buffer of this size. Runtimes write blocks of about a hundred
-/// kilobytes.
+/// The largest event block that is left unread, in bytes: each thread has a buffer of this size. Runtimes
+/// write blocks of about a hundred kilobytes.
 const LARGEST: usize = 4 << 20;
 /// The most bytes of stacks, labels and sequence points that a batch keeps.
 const MOST_KEPT: usize = 4 << 20;
@@ -71,7 +72,7 @@ struct PlacedBlock {
     /// Bytes of its content.
     size: usize,
     lengths: TableLengths,
-    /// Number of its epoch among those of [`Batch`]; the one behind the last is the current one.
+    /// Index of its epoch in [`Batch`]; the index after the last is the current epoch.
     epoch: usize,
 }
 
@@ -89,11 +90,11 @@ struct PlacedPoint {
 pub(crate) enum Fill {
     /// At least this many more bytes are needed.
     NeedMore(usize),
-    /// All bytes at hand are of no use, nor are this many behind them but the last one.
+    /// All bytes at hand are unneeded, and so are the next ones, this many, except the last one.
     Skip(usize),
-    /// The batch is to be decoded and committed before the walk goes on.
+    /// The batch must be decoded and committed before the walk goes on.
     Full,
-    /// The same, and everything that follows is to be read in order.
+    /// The same, and everything that follows must be read in order.
     Rest,
     /// The recording is not as the format has it: the batch, and all before it, is worth nothing.
     Irregular,
@@ -109,8 +110,8 @@ impl Batch {
         self.kept = 0;
     }
 
-    /// Adds an event block. The last blocks of a batch of `most_bytes` are runs of their own, so that all threads are done at about the same
-    /// time.
+    /// Adds an event block. The last blocks of a batch of `most_bytes` are runs of their own, so that all
+    /// threads are done at about the same time.
     fn push(&mut self, block: PlacedBlock, most_bytes: usize) {
         let is_near_end = self.bytes >= most_bytes.saturating_sub(most_bytes / 8);
         let longest = if is_near_end { 0 } else { RUN };
@@ -142,7 +143,7 @@ impl Batch {
 }
 
 impl Engine {
-    /// Leaves event blocks unread from now on, in a recording of so many bytes.
+    /// Leaves event blocks unread from now on, in a recording of `length` bytes.
     pub(crate) fn leave_unread(&mut self, length: u64) {
         self.unread = Some(UnreadBlocks { length, is_at_last_byte: false });
     }
@@ -167,8 +168,8 @@ impl Engine {
         usize::try_from(length.saturating_sub(self.offset(bytes.len()))).unwrap_or(usize::MAX)
     }
 
-    /// Adds blocks until there are `most_bytes` of them, until a block changes the tables for later events, or until an event block has to be
-    /// read in order. `end` says that no bytes follow those at hand.
+    /// Adds blocks until there are `most_bytes` of them, until a block changes the tables for later events,
+    /// or until an event block has to be read in order. `end` says that no bytes follow those at hand.
     ///
     /// # Errors
     /// As [`Engine::advance`].
@@ -210,7 +211,8 @@ impl Engine {
         }
     }
 
-    /// Whether something was met that is not as the format has it, other than the end of a recording that was cut.
+    /// Whether something was met that is not as the format has it, other than the end of a recording that was
+    /// cut.
     pub(crate) fn is_irregular(&self) -> bool {
         self.tables.damages.count > 0 || matches!(self.state, State::Resync { .. })
     }
@@ -227,14 +229,14 @@ impl Engine {
         (beyond > 0).then_some(Fill::Skip(beyond))
     }
 
-    /// Goes on at the last byte of a block. The owner of the bytes has dropped all that were at hand, and those of the `beyond` behind them
-    /// but this last one.
+    /// Continues at the last byte of a block. The owner of the bytes has dropped all bytes at hand, and the
+    /// next `beyond` bytes except this last one.
     pub(crate) fn moved_beyond(&mut self, at_hand: usize, beyond: usize) {
         self.base = self.base.saturating_add(at_hand as u64).saturating_add(beyond.saturating_sub(1) as u64);
         self.at = 0;
     }
 
-    /// Checks that a block which was left unread ends as its version has it, and moves behind it.
+    /// Checks that a block that was left unread ends as its version requires, and moves past it.
     fn check_unread_end(&mut self, bytes: &[u8], end: bool) -> Option<Fill> {
         if !self.unread.as_ref()?.is_at_last_byte {
             return None;
@@ -287,8 +289,8 @@ impl Engine {
         }
     }
 
-    /// Decodes the blocks of a run, whose bytes are these, and adds their outcomes with their numbers in the batch. Returns `None` if one is
-    /// not as the format has it.
+    /// Decodes the blocks of a run, whose bytes are these, and adds their outcomes with their numbers in the
+    /// batch. Returns `None` if one is not as the format has it.
     pub(crate) fn decode_run(
         &self,
         batch: &Batch,

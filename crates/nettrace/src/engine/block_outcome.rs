@@ -1,5 +1,6 @@
-//! The decoding of a block of events that changes nothing, and its outcome, which is taken over afterwards: so that several blocks can be
-//! decoded at the same time. Outcomes are taken over in the order of the blocks.
+//! The decoding of a block of events that changes nothing, and its outcome, which is taken over afterwards:
+//! so that several blocks can be decoded at the same time. Outcomes are taken over in the order of the
+//! blocks.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -49,7 +50,8 @@ struct Capture {
     is_without_gap: bool,
 }
 
-/// The resolver of a deferred block: it notes what the block changes. The tables do not change between deferred blocks.
+/// The resolver of a deferred block: it notes what the block changes. The tables do not change between
+/// deferred blocks.
 struct DeferredResolver<'a> {
     tables: &'a Tables,
     outcome: BlockOutcome,
@@ -62,7 +64,8 @@ struct DeferredResolver<'a> {
 /// More events that name their thread than most blocks of runtimes have.
 const USUAL_CAPTURES: usize = 256;
 
-/// The number of threads that are found without a search: blocks switch often, among few threads. A power of two.
+/// The number of threads that are found without a search: blocks switch often, among few threads. A power of
+/// two.
 const FOUND: usize = 32;
 
 impl RowResolver for DeferredResolver<'_> {
@@ -157,7 +160,8 @@ impl Engine {
         self.layout != Layout::Netperf
     }
 
-    /// Whether a block changes tables that events before it refer to. Sequence points that only end an epoch do not.
+    /// Whether a block changes tables that events before it refer to. Sequence points that only end an epoch
+    /// do not.
     pub(super) fn changes_tables(&self, bytes: &[u8], frame: Frame, cut: bool) -> bool {
         match frame.kind {
             BlockKind::Metadata | BlockKind::Thread | BlockKind::RemoveThread => true,

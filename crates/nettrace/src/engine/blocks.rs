@@ -79,7 +79,7 @@ impl Engine {
         if cut && !end {
             return Located::Step(Step::NeedMore(frame.next.saturating_sub(bytes.len())));
         }
-        // A wrong size hides the blocks behind it: a block within it shows that it is wrong.
+        // A wrong size hides the blocks after it. A block inside the range shows that the size is wrong.
         if cut && fast_serialization::next_block(bytes, data).is_some() {
             return self.start_resync(data, "block that is larger than what is left of the recording");
         }
@@ -129,7 +129,7 @@ impl Engine {
         if !cut && frame.kind != BlockKind::Unknown {
             return self.v6_block_with_size(bytes, end, frame);
         }
-        // A wrong size hides the blocks behind it: blocks within it show that it is wrong.
+        // A wrong size hides the blocks after it. Blocks inside the range show that the size is wrong.
         let mut what = "block that is larger than what is left of the recording";
         let mut is_doubtful = cut;
         if !cut {
@@ -149,7 +149,8 @@ impl Engine {
         Located::Block(frame, cut)
     }
 
-    /// Checks the size of a block of V6 that is there: where no block follows it, others within it show that it is too large.
+    /// Checks the size of a block of V6 that is there: where no block follows it, others within it show that
+    /// it is too large.
     fn v6_block_with_size(&mut self, bytes: &[u8], end: bool, frame: Frame) -> Located {
         #[cfg(feature = "std")]
         let ahead = self.bytes_ahead(bytes);
@@ -213,7 +214,7 @@ impl Engine {
         Located::Moved
     }
 
-    /// Looks for the next block behind damage.
+    /// Looks for the next block after damage.
     fn resync(&mut self, bytes: &[u8], end: bool, since: u64, what: &'static str) -> Located {
         let is_flat = self.tables.info.as_ref().is_some_and(|info| info.version < 3);
         let is_v6 = self.layout == Layout::V6;
@@ -244,7 +245,7 @@ impl Engine {
         Located::Step(Step::NeedMore(1))
     }
 
-    /// Looks for blocks behind the end of a V6 stream, unless another recording begins there.
+    /// Looks for blocks after the end of a V6 stream, unless another recording begins there.
     fn after_end(&mut self, bytes: &[u8], end: bool, since: u64, end_of_end: u64) -> Located {
         // Once these bytes are dropped, no other recording was found in them.
         if let Some(behind) = end_of_end.checked_sub(self.base) {
@@ -279,7 +280,7 @@ impl Engine {
         Located::Moved
     }
 
-    /// Counts the bytes behind the end of the stream.
+    /// Counts the bytes after the end of the stream.
     fn ended(&mut self, bytes: &[u8], end: bool, trailing: u64) -> Step {
         let trailing = trailing.saturating_add(bytes.len().saturating_sub(self.at) as u64);
         self.at = bytes.len();

@@ -15,8 +15,8 @@ use crate::tables::Tables;
 use crate::thread::{Thread, ThreadId};
 use crate::thread_table::ThreadTable;
 
-/// The most fields without bytes that a kind of event may have: with more, a small recording could have very many values.
-/// Real ones are objects without properties.
+/// The most fields without bytes that a kind of event may have: with more, a small recording could have very
+/// many values. Real ones are objects without properties.
 const MOST_EMPTY: usize = 64;
 
 /// The fault of a metadata row that cannot be parsed.
@@ -67,7 +67,8 @@ impl Engine {
         step
     }
 
-    /// Whether a block has ids of stacks or label lists that are in use: events before it must be given before it is read.
+    /// Whether a block has ids of stacks or label lists that are in use: events before it must be given
+    /// before it is read.
     fn replaces_ids(&self, kind: BlockKind, content: &[u8]) -> bool {
         let table = match kind {
             BlockKind::Stack => &self.tables.epoch.stacks,
@@ -99,7 +100,7 @@ impl Engine {
             let row = row?;
             match row.parse() {
                 Some(parsed) => insert(parsed, row.offset(), &mut self.tables),
-                // Rows of V6 are a part of the block: behind one that is none the rest is not trusted.
+                // V6 rows are part of the block: after an invalid row the rest is not trusted.
                 None if self.layout == Layout::V6 => {
                     return Err(ParseError {
                         offset: row.offset_in_content(),
@@ -119,7 +120,7 @@ impl Engine {
         account_for_losses(point, self.layout, &mut self.tables.threads)
     }
 
-    /// Takes a row of the open block that is no event: netperf defines kinds of events among them.
+    /// Takes a row of the open block that is not an event: netperf defines kinds of events among the events.
     pub(super) fn row_without_event(
         &mut self,
         kind: RowKind,
@@ -157,8 +158,8 @@ impl Engine {
         }
     }
 
-    /// Notes that a block of some length could not be read to its end: because the recording ends there, or because it is
-    /// damaged.
+    /// Notes that a block of some length could not be read to its end: because the recording ends there, or
+    /// because it is damaged.
     pub(super) fn note(&mut self, outcome: Result<(), ParseError>, length: usize, offset: u64, cut: bool) {
         let Err(ParseError { offset: at, error }) = outcome else { return };
         let place = offset.saturating_add(at);

@@ -1,8 +1,8 @@
 //! Blocks whose decoding is deferred, so that several can be decoded at the same time.
 //!
-//! [`Engine::defer`] walks the stream, reads the blocks that events refer to, and collects those with events: each with the
-//! lengths that the tables had at its place. [`Engine::decode_deferred`] decodes one of them without changing anything.
-//! [`Engine::commit`] takes over the outcomes, in the order of the blocks.
+//! [`Engine::defer`] walks the stream, reads the blocks that events refer to, and collects those with events:
+//! each with the lengths that the tables had at its place. [`Engine::decode_deferred`] decodes one of them
+//! without changing anything. [`Engine::commit`] takes over the outcomes, in the order of the blocks.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -30,7 +30,7 @@ pub(crate) enum DeferredBlock {
     Events {
         open: Open,
         lengths: TableLengths,
-        /// Number of its epoch among those of [`DeferredBlocks`]; the one behind the last is the current one.
+        /// Index of its epoch in [`DeferredBlocks`]; the index after the last is the current epoch.
         epoch: usize,
     },
     /// A sequence point: its content in the bytes at hand.
@@ -45,8 +45,8 @@ impl DeferredBlocks {
 }
 
 impl Engine {
-    /// Adds blocks until there are `most` of them, or until a block changes the tables for later events: then those before it
-    /// must be decoded first. Returns whether the recording has ended.
+    /// Adds blocks until there are `most` of them, or until a block changes the tables for later events: then
+    /// those before it must be decoded first. Returns whether the recording has ended.
     pub(crate) fn defer(
         &mut self,
         bytes: &[u8],

@@ -46,7 +46,7 @@ impl BlockSkipping {
 }
 
 impl Engine {
-    /// Skips the block if it is an event block out of the time that is wanted. Returns `None` if it is to be read.
+    /// Skips the block if it is an event block outside the wanted time. Returns `None` if it must be read.
     pub(super) fn skip(&mut self, bytes: &[u8], end: bool, frame: &Frame) -> Option<Located> {
         let skipping = self.skipping.as_mut()?;
         if frame.kind != BlockKind::Event
@@ -93,8 +93,9 @@ impl Engine {
         self.tables.threads.pass_unread();
     }
 
-    /// Goes on at the last byte of a block, which shows that the recording was not cut before it. The owner of the bytes has dropped
-    /// all that were at hand, and those of the `beyond` that were not but this last one.
+    /// Goes on at the last byte of a block, which shows that the recording was not cut before it. The owner
+    /// of the bytes has dropped all that were at hand, and those of the `beyond` that were not but this last
+    /// one.
     pub(crate) fn skipped_beyond(&mut self, at_hand: usize, beyond: usize) {
         let size = at_hand.saturating_sub(self.at).saturating_add(beyond) as u64;
         self.skipped.count = self.skipped.count.saturating_add(1);
@@ -105,7 +106,7 @@ impl Engine {
         self.at = 0;
     }
 
-    /// Moves behind a block that was skipped, once its last byte is there.
+    /// Moves past a block that was skipped, once its last byte is there.
     pub(super) fn pass_unseen(&mut self, bytes: &[u8], end: bool, block: u64) -> Option<Step> {
         if bytes.is_empty() && !end {
             return Some(Step::NeedMore(1));

@@ -1,4 +1,4 @@
-//! The kinds of events that are brought into time order.
+//! The kinds of events to bring into time order.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ impl KindChoice {
         Self { is_wanted: Box::new(is_wanted), wanted: Vec::new() }
     }
 
-    /// Decides the kinds that are new in a recording's table. A row of that never changes.
+    /// Decides the kinds that are new in a recording's table, whose rows never change.
     #[inline]
     pub(super) fn update(&mut self, rows: &[Metadata]) {
         if let Some(new) = rows.get(self.wanted.len()..) {

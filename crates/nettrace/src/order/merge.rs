@@ -1,6 +1,7 @@
 //! The merging of runs by time.
 //!
-//! Nothing here depends on the source of the bytes: it is compiled in this crate, whatever a program is optimised for.
+//! Nothing here depends on the source of the bytes, so this crate compiles it, with its own level of
+//! optimisation.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -14,7 +15,7 @@ use crate::time::Ticks;
 
 /// The runs that are held, and the order in which their events are given.
 ///
-/// The bytes that methods take are those at hand, and the engine is the one that reads them.
+/// Methods take the bytes at hand, and the engine that reads them.
 #[derive(Debug)]
 pub(super) struct Merge {
     /// Runs, each at its next event; those that are done are free.
@@ -25,7 +26,7 @@ pub(super) struct Merge {
     first_block: u64,
     /// The number of runs since none was held.
     count: u32,
-    /// The number of events since then, without those of the parts that were given or passed.
+    /// The number of events since then, excluding those of parts that were given or passed.
     held: u64,
     /// The runs with events, without the current one.
     waiting: BinaryHeap<Reverse<MergeKey>>,
@@ -44,8 +45,9 @@ pub(super) struct Merge {
     kinds: Option<KindChoice>,
 }
 
-/// The key by which runs are merged: the time of the next event, the number of the run in file order, and the index of the run
-/// in [`Merge::runs`], from the high bits to the low ones. One number is compared faster than three.
+/// The key by which runs are merged: the time of the next event, the number of the run in file order, and the
+/// index of the run in [`Merge::runs`], from the high bits to the low ones. One number is compared faster
+/// than three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct MergeKey(u128);
 
@@ -55,7 +57,7 @@ impl MergeKey {
         Self(u128::from(time.0) << 64 | u128::from(number) << 32 | u128::from(index))
     }
 
-    /// The key behind all events up to a time.
+    /// The key after all events up to a time.
     #[inline]
     fn behind(time: Ticks) -> Self {
         Self::new(time, u32::MAX, u32::MAX)
@@ -106,7 +108,7 @@ impl Merge {
         }
     }
 
-    /// Begins to read more: numbers start again where no run is held.
+    /// Prepares for more runs: numbers start again if no run is held.
     pub(super) fn begin(&mut self) {
         if self.waiting.is_empty() {
             self.count = 0;
@@ -114,12 +116,12 @@ impl Merge {
         }
     }
 
-    /// Declares that nothing older follows than what has been held so far.
+    /// Declares that nothing older than the events held so far follows.
     pub(super) fn release(&mut self) {
         self.sorted_up_to = self.sorted_up_to.max(Some(self.newest));
     }
 
-    /// Has all events given that are held. Behind a sequence point nothing is known of what follows.
+    /// Releases all held events. After a sequence point, nothing is known about the events that follow.
     pub(super) fn release_all(&mut self, is_at_sequence_point: bool) {
         if is_at_sequence_point {
             self.sorted_up_to = None;
@@ -127,7 +129,8 @@ impl Merge {
         self.up_to = MergeKey(u128::MAX);
     }
 
-    /// Limits the events that may be given to those that nothing older follows, or that are older than the newest one by so many ticks.
+    /// Limits the events that may be given to those that nothing older follows, or that are older than the
+    /// newest one by at least `delay` ticks.
     pub(super) fn limit_to_sorted(&mut self, delay: Option<u64>) {
         let overdue = delay.and_then(|delay| self.newest.0.checked_sub(delay).map(Ticks));
         self.up_to = self.sorted_up_to.max(overdue).map_or(MergeKey(0), MergeKey::behind);
@@ -139,7 +142,7 @@ impl Merge {
         engine.event_at(&run.rows.header, run.content(bytes, engine.base()), run.offset, run.lengths)
     }
 
-    /// Calls `each` with the events that may be given, behind the current one. Returns their number.
+    /// Calls `each` with the events that may be given, after the current one. Returns their number.
     pub(super) fn give(&mut self, engine: &Engine, bytes: &[u8], each: &mut dyn FnMut(Event<'_>)) -> u64 {
         let mut count = 0_u64;
         while self.next_held(engine, bytes) || self.take_next() {
@@ -162,7 +165,7 @@ impl Merge {
         count
     }
 
-    /// Passes the current event, and has the next one wait like all others.
+    /// Passes the current event, and queues the next one like all others.
     pub(super) fn put_back(&mut self, engine: &Engine, bytes: &[u8]) {
         if self.next_held(engine, bytes)
             && let Some(key) = self.current.take()
@@ -171,13 +174,14 @@ impl Merge {
         }
     }
 
-    /// Limits the events that may be given to a part of about `most`. Returns the limit of all, for [`end_part`](Self::end_part).
+    /// Limits the events that may be given to a part of about `most`. Returns the limit of all, for
+    /// [`end_part`](Self::end_part).
     pub(super) fn begin_part(&mut self, most: usize) -> MergeKey {
         let end = self.part_end(most);
         core::mem::replace(&mut self.up_to, end)
     }
 
-    /// Ends a part, of which so many events were given or passed.
+    /// Ends a part of which `count` events were given or passed.
     pub(super) fn end_part(&mut self, all: MergeKey, count: u64) {
         self.up_to = all;
         self.held = self.held.saturating_sub(count);
@@ -201,7 +205,8 @@ impl Merge {
         count
     }
 
-    /// Returns the limit of a part of about `most` events, as if those that are held were spread evenly over their time.
+    /// Returns the limit of a part of about `most` events, assuming that held events are spread evenly over
+    /// their time.
     fn part_end(&self, most: usize) -> MergeKey {
         let Some(Reverse(first)) = self.waiting.peek() else { return self.up_to };
         let most = most as u64;
@@ -231,7 +236,8 @@ impl Merge {
         self.change_runs(key)
     }
 
-    /// Puts the current run back with its key, and takes the next one. Returns whether there is one that may be given.
+    /// Puts the current run back with its key, and takes the next one. Returns whether there is one that may
+    /// be given.
     #[inline]
     fn change_runs(&mut self, key: MergeKey) -> bool {
         if !self.may_give() {
@@ -341,7 +347,7 @@ impl Merge {
         blocks.saturating_add(self.runs.len().saturating_mul(size_of::<Run>()) as u64)
     }
 
-    /// The newest time of all events that were read, of whatever kind.
+    /// The newest time of all events read so far, of any kind.
     pub(super) fn latest(&self) -> Option<Ticks> {
         self.latest.map(|latest| Ticks(latest.cast_unsigned()))
     }

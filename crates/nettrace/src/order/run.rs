@@ -7,7 +7,8 @@ use crate::raw::{RowDecoder, RowHeader, RowKind};
 use crate::tables::{SnapshotLookup, TableLengths, Tables};
 use crate::time::Ticks;
 
-/// The most events of other kinds that are passed within a run: reading these again costs about as much as another run does.
+/// The largest number of events of other kinds within a run: reading more of them again would cost more than
+/// another run.
 const MOST_PASSED: u32 = 32;
 
 /// Events of a block in time order, with events of other kinds between them.
@@ -15,7 +16,7 @@ const MOST_PASSED: u32 = 32;
 pub(super) struct Run {
     /// The decoder of the block, at the run's next event.
     pub(super) rows: RowDecoder,
-    /// The number of rows behind that, up to the run's last event.
+    /// The number of rows after that, up to the run's last event.
     pub(super) left: u32,
     /// Offset of the block in the recording, and its length.
     pub(super) offset: u64,
@@ -55,7 +56,7 @@ impl Run {
                 == Ok(RowKind::Event)
     }
 
-    /// Moves to the next row of a kind that is wanted. Apart from the loop over all events, which stays small.
+    /// Moves to the next row of a wanted kind. Separate from the loop over all events, which stays small.
     #[inline(never)]
     fn step_to_wanted(&mut self, content: &[u8], tables: &Tables, kinds: &KindChoice) -> bool {
         while self.step_row(content, tables) {
@@ -72,7 +73,7 @@ impl Run {
 pub(super) struct FoundRun {
     /// The decoder of the block, at the run's first event.
     pub(super) rows: RowDecoder,
-    /// The number of rows behind that, up to the run's last event.
+    /// The number of rows after that, up to the run's last event.
     pub(super) left: u32,
     /// The number of events.
     pub(super) events: u32,
@@ -82,9 +83,9 @@ pub(super) struct FoundRun {
 #[derive(Debug, Default)]
 pub(super) struct RunFinder {
     found: Vec<FoundRun>,
-    /// The number of rows of the last run behind its first one.
+    /// The number of rows of the last run after its first one.
     left: u32,
-    /// The number of those that are of other kinds.
+    /// The number of these rows that are of other kinds.
     others: u32,
     /// The time of its last event; `None` if the next event begins a run.
     last: Option<Ticks>,
@@ -93,7 +94,7 @@ pub(super) struct RunFinder {
     times: RowTimes,
 }
 
-/// The times of rows, of whatever kind.
+/// The times of rows of any kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowTimes {
     /// The newest time, once the last run has ended.

@@ -54,7 +54,8 @@ pub enum BlockKind {
 /// | 6 | size and kind, 4 bytes | nothing |
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Object layout", and `NetTraceFormat.md`, "Blocks".
+/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Object layout", and
+/// `NetTraceFormat.md`, "Blocks".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<'a> {
     kind: BlockKind,
@@ -115,7 +116,7 @@ impl<'a> Block<'a> {
         self.content_offset
     }
 
-    /// Parses what the content begins with; its rows are parsed as their iterator goes.
+    /// Parses the beginning of the content; its iterator parses the rows.
     ///
     /// # Errors
     /// If the content ends inside its header, or the header is not as the format has it.
@@ -126,7 +127,8 @@ impl<'a> Block<'a> {
 }
 
 impl<'a> BlockContent<'a> {
-    /// Parses content that begins at an offset in the recording. `metadata`: the encoding of metadata rows among events.
+    /// Parses content that begins at an offset in the recording. `metadata`: the encoding of metadata rows
+    /// among events.
     pub(crate) fn new(
         kind: BlockKind,
         content: &'a [u8],
@@ -159,8 +161,8 @@ impl Header {
     }
 }
 
-/// The blocks of a recording in memory, in their order. Ends behind the first one that is cut or damaged, and at the end of
-/// the stream.
+/// The blocks of a recording in memory, in their order. Ends after the first one that is cut or damaged, and
+/// at the end of the stream.
 #[derive(Debug, Clone)]
 pub struct Blocks<'a> {
     bytes: &'a [u8],
@@ -173,7 +175,7 @@ impl<'a> Blocks<'a> {
     /// Parses the header of a recording.
     ///
     /// # Errors
-    /// If the bytes are no recording, are of a newer version, or end inside the header.
+    /// If the bytes are not a recording, are of a newer version, or end inside the header.
     pub fn new(bytes: &'a [u8]) -> Result<Self, Error> {
         let header = Header::parse(bytes)?;
         Ok(Self { bytes, at: header.size, header, is_done: false })
@@ -184,8 +186,9 @@ impl<'a> Blocks<'a> {
         &self.header
     }
 
-    /// Offset in the recording of the next block, or of the one that could not be parsed. Once the iterator has ended
-    /// without an error it is the end of the stream, its end mark included; bytes behind that belong to no recording.
+    /// Offset in the recording of the next block, or of the one that could not be parsed. Once the iterator
+    /// has ended without an error it is the end of the stream, including its end mark; later bytes do not
+    /// belong to the recording.
     pub const fn offset(&self) -> usize {
         self.at
     }
@@ -258,7 +261,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// Moves on behind a block. Its prefix ends at `prefix_end`.
+    /// Moves past a block. Its prefix ends at `prefix_end`.
     fn block(&mut self, frame: Frame, prefix_end: usize) -> ScanResult<Option<Block<'a>>> {
         let start = self.at;
         let Some(content) = self.bytes.get(frame.start..frame.end) else {
@@ -314,7 +317,7 @@ impl<'a> Rows<'a> {
         self.length.saturating_sub(self.cursor.left())
     }
 
-    /// Reads the next row, which must be there; `None` behind one that failed.
+    /// Reads the next row, which must be there; `None` after a row that failed.
     #[inline]
     pub(super) fn next<T>(
         &mut self,

@@ -23,10 +23,11 @@
 //!                 payload-size:i32 payload stack-size:i32 stack padding
 //! ```
 //!
-//! The size of an uncompressed row counts everything behind itself, padding included.
+//! The size of an uncompressed row counts everything after itself, including padding.
 //!
-//! A group that is absent from a compressed header keeps the value of the event before it; every block starts from zeros.
-//! Sequence numbers grow by one with every event, before V6 only with those whose metadata id is not 0.
+//! A group that is absent from a compressed header keeps the value of the event before it; every block starts
+//! from zeros. Sequence numbers grow by one with every event, before V6 only with those whose metadata id is
+//! not 0.
 
 pub(super) mod decoder;
 
@@ -47,7 +48,8 @@ const HEADER_SIZE: u16 = 20;
 pub struct EventBlock<'a> {
     content: &'a [u8],
     layout: Layout,
-    /// Version of netperf, and where the content begins in the recording: ids of V1 and V2 are offsets of rows.
+    /// Version of netperf, and where the content begins in the recording: ids of V1 and V2 are offsets of
+    /// rows.
     metadata: Option<MetadataEncoding>,
     content_offset: u64,
     header_size: u16,
@@ -64,8 +66,8 @@ impl<'a> EventBlock<'a> {
         Self::new(content, 0, layout, metadata).map_err(|error| ParseError { offset: 0, error })
     }
 
-    /// Parses the header of content that begins at an offset in the recording. `metadata`: the encoding of metadata rows
-    /// among the events.
+    /// Parses the header of content that begins at an offset in the recording. `metadata`: the encoding of
+    /// metadata rows among the events.
     pub(crate) fn new(
         content: &'a [u8],
         content_offset: u64,
@@ -135,7 +137,8 @@ pub struct EventRow<'a> {
     pub is_sorted: bool,
     /// Number of the event among those of its capture thread, from 1, lost ones counted. 0 in netperf.
     pub sequence: u32,
-    /// The thread that wrote it: before V6 the operating system's number, in V6 an index of the recording's own.
+    /// The thread that wrote it: before V6 the operating system's number, in V6 an index of the recording's
+    /// own.
     pub capture_thread: u64,
     /// The thread that it is about.
     pub thread: u64,
@@ -166,7 +169,7 @@ impl<'a> EventRow<'a> {
     }
 }
 
-/// The rows of an event block, in their order. Ends behind the first row that cannot be read.
+/// The rows of an event block, in their order. Ends after the first unreadable row.
 #[derive(Debug, Clone)]
 pub struct EventRows<'a> {
     block: EventBlock<'a>,
@@ -250,7 +253,7 @@ fn guid(content: &[u8], offset: u32) -> Uuid {
     bytes.first_chunk().map_or_else(Uuid::nil, |bytes| Uuid::from_bytes_le(*bytes))
 }
 
-/// The bytes behind a u32 that counts them.
+/// The bytes after a u32 that counts them.
 fn sized(content: &[u8], offset: u32) -> &[u8] {
     let size = slice(content, offset, 4).first_chunk().map_or(0, |size| u32::from_le_bytes(*size));
     slice(content, offset.saturating_add(4), size)

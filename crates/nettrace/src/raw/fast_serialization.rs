@@ -21,7 +21,7 @@ use super::frame::{Frame, LARGEST_BLOCK, ScanResult};
 
 /// The first bytes of every nettrace recording.
 pub(crate) const NETTRACE: &[u8] = b"Nettrace";
-/// The bytes behind that in V4, and the first bytes of netperf.
+/// The bytes after that in V4, and the first bytes of netperf.
 pub(crate) const FAST_SERIALIZATION: &[u8] = b"\x14\0\0\0!FastSerialization.1";
 
 const NULL: u8 = 1;
@@ -45,7 +45,8 @@ pub(crate) struct Type<'a> {
 }
 
 impl Type<'_> {
-    /// Returns the kind of block; [`BlockKind::Unknown`] also for known kinds that are [newer](Self::is_newer).
+    /// Returns the kind of block; [`BlockKind::Unknown`] also for known kinds that are
+    /// [newer](Self::is_newer).
     pub(crate) fn kind(&self) -> BlockKind {
         if self.is_newer() { BlockKind::Unknown } else { kind(self.name) }
     }
@@ -56,7 +57,7 @@ impl Type<'_> {
     }
 }
 
-/// An item of the stream behind the header.
+/// An item of the stream after the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item<'a> {
     /// An object: its type, and the offset of its data.
@@ -93,13 +94,13 @@ pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item<'_>> {
     }
 }
 
-/// Returns whether the end tag of an object is at `at`; `None` if there is no byte.
+/// Returns whether the end tag of an object is at `at`; `None` at the end of the bytes.
 pub(crate) fn ends_at(bytes: &[u8], at: usize) -> Option<bool> {
     bytes.get(at).map(|byte| *byte == END)
 }
 
-/// Returns the frame of a block whose padding does not fit its offset, because bytes before it are missing: with the padding
-/// that leads to the end tag, or `None` if none does.
+/// Returns the frame of a block whose padding does not fit its offset, because bytes before it are missing:
+/// with the padding that leads to the end tag, or `None` if none does.
 pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> Option<Frame> {
     let size = frame.end.saturating_sub(frame.start);
     let after_size = data.saturating_add(4);
@@ -121,11 +122,11 @@ pub(crate) fn frame_of_any_padding(bytes: &[u8], frame: Frame, data: usize) -> O
     })
 }
 
-/// The number of bytes behind a frame that [`frame_of_any_padding`] may read.
+/// The number of bytes after a frame that [`frame_of_any_padding`] may read.
 pub(crate) const PADDINGS: usize = 4;
 
-/// Returns the frame of an object whose data begins at `data`. `offset` is that of `bytes` in the recording, which the padding
-/// depends on.
+/// Returns the frame of an object whose data begins at `data`. `offset` is that of `bytes` in the recording,
+/// which the padding depends on.
 pub(crate) fn frame(bytes: &[u8], kind: BlockKind, data: usize, offset: u64) -> ScanResult<Frame> {
     let Some(size) = bytes.get(data..).and_then(|rest| rest.first_chunk::<4>()) else {
         return ScanResult::NeedMore(4);
@@ -184,7 +185,8 @@ pub(crate) fn netperf_event(bytes: &[u8], at: usize) -> ScanResult<Frame> {
     }
 }
 
-/// Returns whether the recording ends at `at`. Netperf V1 and V2 end with the end tag and a table of forward references: one, to the end tag itself.
+/// Returns whether the recording ends at `at`. Netperf V1 and V2 end with the end tag and a table of forward
+/// references: one, to the end tag itself.
 ///
 /// ```text
 /// tail = 6 count:u32(1) end-tag:u32 table:u32 entry:u32        (all offsets in the stream)

@@ -8,7 +8,7 @@ pub(crate) struct Frame {
     pub(crate) kind: BlockKind,
     /// Start of its content.
     pub(crate) start: usize,
-    /// End of its content. In a cut recording it can lie behind the last byte.
+    /// End of its content. In a cut recording it can lie past the last byte.
     pub(crate) end: usize,
     /// Start of the next block.
     pub(crate) next: usize,
@@ -24,6 +24,6 @@ pub(crate) enum ScanResult<T> {
     Invalid(&'static str),
 }
 
-/// The largest size of a block, in bytes. Runtimes write blocks of a few hundred kilobytes. A larger size is damage, so that
-/// a stream cannot make its reader hold any amount of memory.
+/// The largest size of a block, in bytes. Runtimes write blocks of a few hundred kilobytes. A larger size is
+/// damage, so that a stream cannot make its reader hold any amount of memory.
 pub(crate) const LARGEST_BLOCK: usize = 256 << 20;

@@ -12,7 +12,8 @@ const NEWEST: u32 = 6;
 /// The newest version whose stream consists of objects.
 const NEWEST_OF_OBJECTS: u32 = 4;
 
-/// The bytes that tell a recording from anything else. With fewer the answer would depend on how they were split.
+/// The bytes that tell a recording from anything else. With fewer the answer would depend on how they were
+/// split.
 const MAGIC: usize = 8;
 
 /// The layout of blocks and rows, which is the same for several versions.
@@ -49,7 +50,7 @@ impl Header {
     /// Parses the header at the start of `bytes`, which may be more or less than a header.
     ///
     /// # Errors
-    /// If the bytes are no recording, are of a newer version, or end inside the header.
+    /// If the bytes are not a recording, are of a newer version, or end inside the header.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         match Self::scan(bytes, true)? {
             ScanResult::Found(header) => Ok(header),
@@ -80,7 +81,7 @@ impl Header {
         &self.info
     }
 
-    /// The layout of what follows.
+    /// The layout of the rest of the stream.
     pub const fn layout(&self) -> Layout {
         self.layout
     }
@@ -133,7 +134,7 @@ fn objects_header(bytes: &[u8], magic: usize, format: Format) -> Result<ScanResu
     let flat = found.version < 3;
     let size = if flat { trace::NETPERF_V1_SIZE } else { trace::V4_SIZE };
     let end = data.saturating_add(size);
-    // The object's end tag; netperf V1 and V2 have it behind the last event.
+    // The object's end tag; netperf V1 and V2 have it after the last event.
     let next = end.saturating_add(usize::from(!flat));
     let Some(content) = bytes.get(data..end).filter(|_| bytes.len() >= next) else {
         return Ok(ScanResult::NeedMore(next.saturating_sub(bytes.len())));

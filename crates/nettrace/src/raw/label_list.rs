@@ -69,7 +69,7 @@ impl<'a> LabelListRow<'a> {
     }
 }
 
-/// The lists of a block, in the order of their ids. Ends behind the first one that cannot be read.
+/// The lists of a block, in the order of their ids. Ends after the first unreadable one.
 #[derive(Debug, Clone)]
 pub struct LabelListRows<'a> {
     rows: Rows<'a>,

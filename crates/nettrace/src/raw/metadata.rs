@@ -16,8 +16,8 @@
 //!                            | 6 key:string value:string | 7 provider:guid | 8 level:u8 | 9 version:u8)*
 //! ```
 //!
-//! A row whose fields cannot be read still names its event: it is kept with the fields before the fault, and the fault is
-//! reported.
+//! A row whose fields cannot be read still names its event: it is kept with the fields before the fault, and
+//! the fault is reported.
 
 mod v4;
 mod v6;
@@ -62,13 +62,13 @@ pub struct MetadataRow<'a> {
     encoding: MetadataEncoding,
 }
 
-/// A metadata row, and what is wrong with its fields.
+/// A metadata row, and the fault of its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParsedMetadata {
     /// The kind of event. With a fault it has the fields before that.
     pub metadata: Metadata,
-    /// The fault of the field list or of what follows it.
+    /// The fault of the field list or of the bytes after it.
     pub fault: Option<&'static str>,
 }
 
@@ -87,8 +87,8 @@ impl<'a> MetadataRow<'a> {
         self.bytes
     }
 
-    /// Offset of the row, with the header or size before the definition, in the recording. Rows of content without a
-    /// [`Block`](super::Block) count from the start of that.
+    /// Offset of the row, with the header or size before the definition, in the recording. Rows of content
+    /// without a [`Block`](super::Block) count from the start of that.
     pub const fn offset(&self) -> u64 {
         self.offset
     }
@@ -110,7 +110,7 @@ impl<'a> MetadataRow<'a> {
     }
 }
 
-/// The rows of a metadata block (V4 and later), in their order. Ends behind the first row that is not whole.
+/// The rows of a metadata block (V4 and later), in their order. Ends after the first incomplete row.
 #[derive(Debug, Clone)]
 pub struct MetadataRows<'a> {
     content: &'a [u8],
@@ -122,7 +122,7 @@ pub struct MetadataRows<'a> {
 enum Encoded<'a> {
     /// Rows like those of event blocks, whose payloads are the definitions.
     V4(EventRows<'a>),
-    /// Definitions behind their size; empty behind a failure.
+    /// Definitions after their size; empty after a failure.
     V6(Cursor<'a>),
 }
 

@@ -16,8 +16,8 @@ const ENDS_THREADS: u32 = 1;
 /// The flag that ends the meaning of metadata ids.
 const ENDS_METADATA: u32 = 2;
 
-/// The content of a sequence point. All events before it are older than all events behind it; ids of stacks and label lists
-/// mean nothing behind it.
+/// The content of a sequence point. All events before it are older than all events after it; ids of stacks
+/// and label lists lose their meaning there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SequencePoint<'a> {
     time: Ticks,
@@ -53,12 +53,12 @@ impl<'a> SequencePoint<'a> {
         self.flags
     }
 
-    /// V6: whether thread indexes mean nothing behind the point.
+    /// V6: whether thread indexes lose their meaning at the point.
     pub const fn ends_threads(&self) -> bool {
         self.flags & ENDS_THREADS != 0
     }
 
-    /// V6: whether metadata ids mean nothing behind the point.
+    /// V6: whether metadata ids lose their meaning at the point.
     pub const fn ends_metadata(&self) -> bool {
         self.flags & ENDS_METADATA != 0
     }
@@ -93,7 +93,7 @@ impl SequenceNumber {
     }
 }
 
-/// The threads of a sequence point, in their order. Ends behind the first one that is not whole.
+/// The threads of a sequence point, in their order. Ends after the first incomplete one.
 #[derive(Debug, Clone)]
 pub struct SequenceNumbers<'a> {
     rows: Rows<'a>,

@@ -64,7 +64,7 @@ impl<'a> StackRow<'a> {
     }
 }
 
-/// The stacks of a block, in the order of their ids. Ends behind the first one that is not whole.
+/// The stacks of a block, in the order of their ids. Ends after the first incomplete one.
 #[derive(Debug, Clone)]
 pub struct StackRows<'a> {
     rows: Rows<'a>,

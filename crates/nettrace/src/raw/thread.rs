@@ -42,8 +42,8 @@ pub enum ThreadEntry<'a> {
     KeyValue(&'a [u8], &'a [u8]),
 }
 
-/// The entries of the description of a thread, in their order. Ends at the first kind of a later minor version, whose size
-/// is unknown, and behind the first entry that is not whole.
+/// The entries of the description of a thread, in their order. Ends at the first kind of a later minor
+/// version, whose size is unknown, and after the first incomplete entry.
 #[derive(Debug, Clone)]
 pub struct ThreadEntries<'a>(Cursor<'a>);
 
@@ -84,7 +84,7 @@ fn row_error(error: ReadError) -> ReadError {
     }
 }
 
-/// The rows of a thread block, in their order. Ends behind the first one that is not whole.
+/// The rows of a thread block, in their order. Ends after the first incomplete one.
 #[derive(Debug, Clone)]
 pub struct ThreadRows<'a>(Rows<'a>);
 
@@ -111,8 +111,8 @@ impl<'a> Iterator for ThreadRows<'a> {
 
 impl core::iter::FusedIterator for ThreadRows<'_> {}
 
-/// The rows of a block of removed threads, in their order: each thread with the number of its last event. Ends behind the
-/// first one that is not whole.
+/// The rows of a block of removed threads, in their order: each thread with the number of its last event.
+/// Ends after the first incomplete one.
 #[derive(Debug, Clone)]
 pub struct RemovedThreads<'a>(Rows<'a>);
 

@@ -18,7 +18,8 @@ pub(crate) const NETPERF_V1_SIZE: usize = 36;
 /// Size of the object in V3 and V4, which do not store it.
 pub(crate) const V4_SIZE: usize = 48;
 
-/// Parses the object of netperf V1 and V2. Their pointer size is not recorded: all platforms that had them used 8 bytes.
+/// Parses the object of netperf V1 and V2. Their pointer size is not recorded: all platforms that had them
+/// used 8 bytes.
 pub(crate) fn netperf_v1(data: &[u8], version: u32) -> ReadResult<TraceInfo> {
     let mut cursor = Cursor::new(data);
     cursor.u32()?;

@@ -30,7 +30,7 @@ pub(crate) fn version(bytes: &[u8]) -> ScanResult<(u32, u32)> {
 /// Size of the magic, the reserved bytes and the version.
 pub(crate) const VERSION_SIZE: usize = 20;
 
-/// An item of the stream behind the version.
+/// An item of the stream after the version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item {
     Block(Frame),
@@ -69,8 +69,8 @@ pub(crate) fn item(bytes: &[u8], at: usize) -> ScanResult<Item> {
 /// The blocks in a row that are taken as a proof that the first of them is one.
 pub(crate) const CHAIN: usize = 3;
 
-/// Looks for `count` blocks of known kinds in a row from `at` on, or as many as there are up to the end of the recording. The
-/// contents must begin as their kinds require.
+/// Looks for `count` blocks of known kinds in a row from `at` on, or as many as there are up to the end of
+/// the recording. The contents must begin as their kinds require.
 pub(crate) fn begin_blocks(bytes: &[u8], at: usize, count: usize, end: bool) -> ScanResult<()> {
     begin_at_least(bytes, at, (0, count), end)
 }
@@ -122,9 +122,10 @@ pub(crate) fn next_block(bytes: &[u8], from: usize, end: bool) -> (usize, ScanRe
     first_chain(bytes, from..bytes.len(), 1, end).unwrap_or((bytes.len(), nothing))
 }
 
-/// Returns the first offset from `from` on and before `to` at which blocks begin, or may begin once more bytes are there, within what may be the
-/// content of another block. Of the many offsets of a block some look like the beginning of one that ends where the recording is cut, or where
-/// another begins. So there are at least two, and the first is of a kind whose content can be told from other bytes.
+/// Returns the first offset in `from..to` at which blocks begin, or may begin once more bytes have arrived,
+/// inside the possible content of another block. Some of the many offsets in a block look like the beginning
+/// of a block that ends at the cut, or at the beginning of another. So at least two blocks are required, and
+/// the first must be of a kind whose content is distinguishable from other bytes.
 pub(crate) fn hidden_block(bytes: &[u8], from: usize, to: usize, end: bool) -> (usize, ScanResult<()>) {
     let may_be_first = |at: &usize| {
         use BlockKind::{Event, LabelList, SequencePoint, Stack};
@@ -140,7 +141,8 @@ pub(crate) fn hidden_block(bytes: &[u8], from: usize, to: usize, end: bool) -> (
     found.unwrap_or((to, ScanResult::Invalid("no block")))
 }
 
-/// The first of some offsets at which at least so many blocks begin, or may begin once more bytes are there.
+/// The first of some offsets at which at least `least` blocks begin, or may begin once more bytes have
+/// arrived.
 fn first_chain(
     bytes: &[u8],
     mut offsets: impl Iterator<Item = usize>,
@@ -153,7 +155,8 @@ fn first_chain(
     })
 }
 
-/// The first kind that no later version of the format is expected to reach; 0x14 is the first byte of each event block's content.
+/// The first kind that no later version of the format is expected to reach; 0x14 is the first byte of each
+/// event block's content.
 const PLAUSIBLE_KINDS: u8 = 0x10;
 /// The largest size at which a block of a kind that is not known is still taken for one, in bytes.
 const PLAUSIBLE_SIZE: usize = 1 << 20;
@@ -161,8 +164,8 @@ const PLAUSIBLE_SIZE: usize = 1 << 20;
 /// The first bytes of a block's content that show whether it begins as its kind requires.
 const BEGINNING: usize = 20;
 
-/// Whether at `at`, behind a block, is what may follow one: a block that is whole and begins as its kind requires, or the end. So many bytes as
-/// `ahead` are known to follow those at hand.
+/// Whether the bytes at `at` may follow a block: a whole block that begins as its kind requires, or the end.
+/// `ahead` bytes are known to follow those at hand.
 pub(crate) fn is_followed(bytes: &[u8], at: usize, end: bool, ahead: usize) -> ScanResult<()> {
     const NOTHING: ScanResult<()> = ScanResult::Invalid("no block");
     let (frame, is_known) = match item(bytes, at) {
@@ -265,7 +268,7 @@ mod tests {
         // Where a recording is cut, or where zeros are, the bytes of an event may look like these.
         assert!(matches!(hidden(&[&event]), (_, ScanResult::Invalid(_))));
         assert!(matches!(hidden(&[&event, &end]), (_, ScanResult::Invalid(_))));
-        // What forgets threads looks like anything.
+        // A row that removes threads can look like any bytes.
         assert!(matches!(hidden(&[&block(7, &[1, 0]), &event]), (_, ScanResult::Invalid(_))));
     }
 

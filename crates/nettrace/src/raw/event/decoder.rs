@@ -41,11 +41,12 @@ impl ThreadRef for Option<u64> {
 /// The tables that the headers of rows refer to, and the account of captured events.
 pub(crate) trait RowResolver {
     type Thread: ThreadRef;
-    /// The row of the metadata table with that id; [`MetadataSlot::NONE`] if there is none.
+    /// The row of the metadata table with that id; [`MetadataSlot::NONE`] if it is missing.
     fn metadata(&self, id: u32) -> MetadataSlot;
     /// The thread with that index in the recording.
     fn thread(&mut self, index: u64) -> Self::Thread;
-    /// Accounts for an event that need not follow the last one of its thread: the events in between were lost.
+    /// Accounts for an event that need not follow the last one of its thread: the events in between were
+    /// lost.
     fn captured(&mut self, thread: Self::Thread, sequence: u32, time: Ticks);
     /// Accounts for events of a thread without a gap, up to this one.
     fn captured_all(&mut self, thread: Self::Thread, sequence: u32, time: Ticks);
@@ -128,8 +129,9 @@ impl<T: ThreadRef> RowDecoder<T> {
         self.at as usize
     }
 
-    /// Reads the next row if it is of the most frequent kind: an event whose compressed header has a time, perhaps a payload
-    /// size, and nothing else. Returns false, without any change, for other rows and at the very end.
+    /// Reads the next row if it is of the most frequent kind: an event whose compressed header has a time,
+    /// perhaps a payload size, and nothing else. Returns false, without any change, for other rows and at the
+    /// very end.
     #[inline(always)]
     #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
     pub(crate) fn next_fast(&mut self, content: &[u8]) -> bool {
@@ -223,8 +225,9 @@ impl<T: ThreadRef> RowDecoder<T> {
         }
     }
 
-    /// Reads a row of the same thread as the one before, which may differ in metadata, stack, time and size. Returns `None`,
-    /// without any change, for rows of another thread, at the very end, and for rows that are not well-formed.
+    /// Reads a row of the same thread as the one before, which may differ in metadata, stack, time and size.
+    /// Returns `None`, without any change, for rows of another thread, at the very end, and for rows that are
+    /// not well-formed.
     #[inline]
     fn of_same_thread<const V6: bool>(
         &mut self,

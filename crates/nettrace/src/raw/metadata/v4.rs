@@ -37,7 +37,8 @@ fn head(input: &[u8]) -> Bytes<'_, Metadata> {
         .parse(input)
 }
 
-/// Parses a row of netperf V1 (provider as GUID) or V2 (as text). `id` is the offset of the row in the recording.
+/// Parses a row of netperf V1 (provider as GUID) or V2 (as text). `id` is the offset of the row in the
+/// recording.
 ///
 /// ```text
 /// row  = provider event-id:u32 version:u32 size:u32 [name:string16 keywords:u64 version:u32 level:u32 fields]

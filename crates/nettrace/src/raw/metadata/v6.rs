@@ -44,7 +44,8 @@ fn fields<'a>(input: &'a [u8], depth: u32, list: &mut Vec<Field>) -> Bytes<'a, (
         let (after_size, size) = le_u16(rest)?;
         let (after_field, field) = take(size).parse(after_size)?;
         let (after_name, name) = string8(field)?;
-        // Of an invalid type the code is kept: fields behind it, and the rest of the row, have sizes of their own.
+        // The code of an invalid type is kept: later fields, and the rest of the row, have sizes of their
+        // own.
         let field_type = match field_type(after_name, depth) {
             Ok((_, field_type)) => field_type,
             Err(_) => FieldType::Scalar(TypeCode(u32::from(le_u8(after_name)?.1))),
@@ -72,8 +73,8 @@ fn field_type(input: &[u8], depth: u32) -> Bytes<'_, FieldType> {
             let (rest, element) = field_type(rest, deeper)?;
             let array = match code {
                 TypeCode::ARRAY => array_of(element, FieldType::Array),
-                // Elements elsewhere are counted by their size, so that must be fixed. If they named further places, a payload
-                // could have any number of values.
+                // Elements elsewhere are counted by their size, so that must be fixed. If they named further
+                // places, a payload could have any number of values.
                 _ if element.fixed_size(true).is_none() || element.has_location() => None,
                 TypeCode::REL_LOC => array_of(element, FieldType::RelLoc),
                 _ => array_of(element, FieldType::DataLoc),
