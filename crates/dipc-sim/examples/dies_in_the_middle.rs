@@ -1,4 +1,4 @@
-//! A test of a tool that records a process which dies: after 1000 bytes of the stream, by a fault.
+//! A test of a tool that records a process which dies: a fault ends it after 1000 bytes of the stream.
 
 use dipc_sim::{Fault, Runtime, Version};
 use dipc_transport::{Connection, Deadline, PeerCheck};

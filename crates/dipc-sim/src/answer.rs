@@ -1,4 +1,4 @@
-//! The answers of a runtime, a file for each command set.
+//! The answers of a runtime, one file per command set.
 
 mod dump;
 mod event_pipe;
@@ -17,8 +17,8 @@ use dipc_wire::{CommandId, CommandSet, DecodeError, HResult, Message, Request, S
 use std::ops::ControlFlow;
 use std::thread::Scope;
 
-/// Answers the first message of a registered connection on a thread of its own, or, in a serial runtime, before this returns. A
-/// session's stream has its own thread in any case.
+/// Answers the first message of a registered connection on a thread of its own, or, in a serial runtime,
+/// before this returns. A session's stream has its own thread in any case.
 pub(crate) fn answer_in_turn<'scope>(
     server: &'scope Server,
     scope: &'scope Scope<'scope, '_>,
@@ -38,8 +38,8 @@ pub(crate) fn answer_in_turn<'scope>(
     }
 }
 
-/// Answers the first message of a connection, and serves the client until it leaves. Errors of the connection only end it:
-/// they cannot be reported to anyone.
+/// Answers the first message of a connection, and serves the client until it leaves. Errors of the connection
+/// only end it: they cannot be reported to anyone.
 pub(crate) fn answer(mut client: Client<'_>, received: Result<Message, DecodeError>) {
     let _ = match received {
         Ok(message) => answer_message(&mut client, &message),

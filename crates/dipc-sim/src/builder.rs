@@ -32,7 +32,7 @@ pub struct Builder {
 }
 
 impl Runtime {
-    /// Returns a builder of a .NET 9 with the id of this process, without a recording and without faults.
+    /// Creates a builder of a .NET 9 with the id of this process, without a recording and without faults.
     pub fn builder() -> Builder {
         Builder::new()
     }
@@ -60,14 +60,15 @@ impl Builder {
         self
     }
 
-    /// Sets the process id, in the socket's name and in the replies. Default: the id of this process, which tools that check the peer
-    /// accept.
+    /// Sets the process id, in the socket's name and in the replies. Default: the id of this process, which
+    /// tools that check the peer accept.
     pub fn pid(mut self, pid: u32) -> Self {
         self.pid = pid;
         self
     }
 
-    /// Sets the number in the socket's name that distinguishes processes with the same id. Default: the start time of the process.
+    /// Sets the number in the socket's name that distinguishes processes with the same id. Default: the start
+    /// time of the process.
     pub fn key(mut self, key: u64) -> Self {
         self.key = Some(key);
         self
@@ -79,53 +80,55 @@ impl Builder {
         self
     }
 
-    /// Sets the identity. Default: [`Identity::new`]. It takes precedence over [`pid`](Self::pid) and [`cookie`](Self::cookie) in
-    /// replies.
+    /// Sets the identity. Default: [`Identity::new`]. It takes precedence over [`pid`](Self::pid) and
+    /// [`cookie`](Self::cookie) in replies.
     pub fn identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Suspends the runtime at its start until ResumeRuntime arrives; replies contain only the identity that is known by then.
-    /// [`connect`](Self::connect) takes this from [`PortConfig::suspend`] instead.
+    /// Suspends the runtime at its start until ResumeRuntime arrives; until then replies contain only the
+    /// identity known so far. [`connect`](Self::connect) takes this from [`PortConfig::suspend`] instead.
     pub fn suspended(mut self) -> Self {
         self.suspended = true;
         self
     }
 
-    /// Sets the recording that is the stream of each session: the bytes of a `.nettrace` or `.netperf` file. They are sent unchanged,
-    /// whatever providers the session has; the rundown at the end of a recording, and its end mark, are sent when the session is
-    /// stopped. Default: an empty stream.
+    /// Sets the recording that is the stream of each session: the bytes of a `.nettrace` or `.netperf` file.
+    /// They are sent unchanged, with any providers of the session; the rundown at the end of a recording, and
+    /// its end mark, are sent when the session is stopped. Default: an empty stream.
     pub fn replay(mut self, recording: impl Into<Arc<[u8]>>) -> Self {
         self.stream.recording = Arc::new(Recording::new(recording.into()));
         self
     }
 
-    /// Plays the recording in a loop until the session is stopped. The stream is one recording: times and sequence numbers continue
-    /// across rounds, and references stay valid. Only for complete recordings of nettrace V4 and V5, the versions that runtimes
-    /// write.
+    /// Plays the recording in a loop until the session is stopped. The stream is one recording: times and
+    /// sequence numbers continue across rounds, and references stay valid. Only for complete recordings of
+    /// nettrace V4 and V5, the versions that runtimes write.
     pub fn looped(mut self) -> Self {
         self.stream.looped = true;
         self
     }
 
-    /// Sends synthetic events at this rate in each session, instead of a recording: ticks of the provider `Dipc-Simulated`, samples
-    /// of `Microsoft-DotNETCore-SampleProfiler`, or both in turn, whichever the session enables. Events are lost if the client reads
-    /// too slowly; sequence numbers show how many.
+    /// Sends synthetic events at this rate in each session, instead of a recording: ticks of the provider
+    /// `Dipc-Simulated`, samples of `Microsoft-DotNETCore-SampleProfiler`, or both in turn, whichever the
+    /// session enables. Events are lost if the client reads too slowly; sequence numbers show how many.
     pub fn rate(mut self, events_per_second: u64) -> Self {
         self.stream.rate = Some(events_per_second);
         self
     }
 
-    /// Simulates a kernel with user_events: user_events sessions of CollectTracing5 and 6 write an event of each provider to the file
-    /// whose descriptor the client passes, of whatever kind. Default: they are refused, as on most kernels.
+    /// Simulates a kernel with user_events: user_events sessions of CollectTracing5 and 6 write an event of
+    /// each provider to the file whose descriptor the client passes, which may be of any kind. Default: they
+    /// are refused, as on most kernels.
     pub fn user_events(mut self) -> Self {
         self.user_events = true;
         self
     }
 
-    /// Serves one command after the other, as a real runtime does: until a command is answered no other client is served, and the
-    /// runtime does not connect to its port again. Streams of sessions go on beside them. Default: each client has a thread.
+    /// Serves one command after the other, as a real runtime does: no other client is served until a command
+    /// is answered, and the runtime does not connect to its port again before. Streams of sessions continue
+    /// in parallel. Default: each client has a thread.
     pub fn serial(mut self) -> Self {
         self.serial = true;
         self
@@ -137,8 +140,8 @@ impl Builder {
         self
     }
 
-    /// Ends each session's stream with the recording, as when the process exits. Default: the stream ends when the session is
-    /// stopped.
+    /// Ends each session's stream with the recording, as when the process exits. Default: the stream ends
+    /// when the session is stopped.
     pub fn end_with_recording(mut self) -> Self {
         self.stream.ends_with_recording = true;
         self
@@ -160,8 +163,9 @@ impl Builder {
         self
     }
 
-    /// Starts a runtime that listens on the socket `dotnet-diagnostic-{pid}-{key}-socket` in `directory`, with access for this user
-    /// only; on Windows on the pipe `dotnet-diagnostic-{pid}`, which is in no directory.
+    /// Starts a runtime that listens on the socket `dotnet-diagnostic-{pid}-{key}-socket` in `directory`,
+    /// with access for this user only; on Windows on the pipe `dotnet-diagnostic-{pid}`, which is not in a
+    /// directory.
     pub fn start_in(self, directory: &Path) -> Result<Runtime, Error> {
         let key = match self.key {
             Some(key) => key,
@@ -176,8 +180,9 @@ impl Builder {
         Runtime::listen(path, self.config()?, suspended)
     }
 
-    /// Starts a runtime that connects to a port, advertises itself, and connects again after each command and after each failure. The
-    /// port may be opened later. An address such as `127.0.0.1:9000` is TCP, which real runtimes have on phones only.
+    /// Starts a runtime that connects to a port, advertises itself, and connects again after each command and
+    /// after each failure. The port may be opened later. An address such as `127.0.0.1:9000` is TCP, which
+    /// real runtimes have on phones only.
     pub fn connect(self, port: &PortConfig) -> Result<Runtime, Error> {
         let address = Address::parse(port.address(), TcpReach::Loopback)?;
         Runtime::connect(address, self.config()?, port.suspend)

@@ -19,7 +19,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most bytes that are written at once.
 const CHUNK_LEN: usize = 64 * 1024;
 
-/// The progress of a conversation: `Break` ends it. An error says that the client has gone, or the runtime is ending.
+/// The progress of a conversation: `Break` ends it. An error means that the client has gone, or the runtime
+/// is ending.
 pub(crate) type Step<T = ()> = Result<ControlFlow<(), T>, Error>;
 
 pub(crate) struct Client<'s> {
@@ -72,11 +73,12 @@ impl<'s> Client<'s> {
         ControlFlow::Break(())
     }
 
-    /// Reads one message, or the error of bytes that are none; `Break` if the client leaves before it is complete.
+    /// Reads one message, or the error of bytes that are not a message; `Break` if the client leaves before
+    /// it is complete.
     pub(crate) fn receive(&mut self, deadline: Deadline) -> Step<Result<Message, DecodeError>> {
         let mut reader = MessageReader::new();
         let mut buffer = [0; 4096];
-        // Bytes behind the message must not be read with it: they may carry a descriptor.
+        // Bytes after the message must not be read with it: they may carry a descriptor.
         let mut missing = HEADER_LEN;
         loop {
             let most = missing.min(buffer.len());
@@ -92,7 +94,7 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// Answers with an error; `stays_open` leaves the connection open behind it.
+    /// Answers with an error; `stays_open` leaves the connection open afterwards.
     pub(crate) fn refuse(&mut self, hresult: HResult, stays_open: bool) -> Step {
         let step = self.reply(encode_error(hresult))?;
         if step.is_continue() && stays_open {
@@ -114,7 +116,7 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// Sends a reply, changed by the faults; `Break` if a fault closes the connection behind it.
+    /// Sends a reply, changed by the faults; `Break` if a fault closes the connection after it.
     pub(crate) fn reply(&mut self, mut bytes: Vec<u8>) -> Step {
         let mut after = ControlFlow::Continue(());
         for fault in &self.faults {
@@ -143,8 +145,8 @@ impl<'s> Client<'s> {
         pieces.try_for_each(|piece| self.connection.write_all(piece, Deadline::after(WRITE_TIMEOUT)))
     }
 
-    /// Waits until the deadline; `Break` if the client closes the connection first. Bytes that it sends are dropped: real runtimes
-    /// do not read them either.
+    /// Waits until the deadline; `Break` if the client closes the connection first. Bytes that it sends are
+    /// dropped: real runtimes do not read them either.
     pub(crate) fn wait(&mut self, deadline: Deadline) -> Step {
         let mut buffer = [0; 256];
         loop {
@@ -159,7 +161,7 @@ impl<'s> Client<'s> {
     }
 }
 
-/// Overwrites the bytes at `offset`, as far as there are any.
+/// Overwrites the bytes at `offset`, as far as they exist.
 fn overwrite(bytes: &mut [u8], offset: usize, others: &[u8]) {
     for (byte, other) in bytes.iter_mut().skip(offset).zip(others) {
         *byte = *other;

@@ -51,7 +51,7 @@ impl RuntimeConfig {
         self.faults.iter().filter(|it| it.applies(command)).map(|it| it.scoped.fault()).collect()
     }
 
-    /// Returns whether the runtime has this fault, whatever the command.
+    /// Returns whether the runtime has this fault, for any command.
     pub(crate) fn has(&self, fault: Fault) -> bool {
         self.faults.iter().any(|it| it.scoped.fault() == fault)
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// A simulated runtime could not be started.
 ///
-/// Messages contain their reason.
+/// Messages contain the cause.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -49,7 +49,7 @@ pub enum Error {
     },
 }
 
-/// The reason for which a recording cannot be played as configured.
+/// The reason why a recording cannot be played as configured.
 #[derive(Clone, Debug)]
 pub(crate) struct UnsupportedRecording(pub(crate) String);
 

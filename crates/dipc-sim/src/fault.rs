@@ -17,7 +17,7 @@ pub enum Fault {
     WrongMagic,
     /// `wrong-size`: the reply's size is smaller than its header.
     WrongSize,
-    /// `oversize`: the reply's size is the largest there is, and the reply is shorter.
+    /// `oversize`: the reply's size is the largest possible one, and the reply is shorter.
     Oversize,
     /// `error:HRESULT`: answers with this error.
     Error(HResult),
@@ -28,7 +28,8 @@ pub enum Fault {
         /// The bytes of the stream that are sent.
         after: usize,
     },
-    /// `damage-in-stream:BYTES`: inverts [`Fault::DAMAGED_BYTES`] of a session's stream after this many bytes.
+    /// `damage-in-stream:BYTES`: inverts [`Fault::DAMAGED_BYTES`] of a session's stream after this many
+    /// bytes.
     DamageInStream {
         /// The bytes of the stream before the damage.
         after: usize,
@@ -37,18 +38,19 @@ pub enum Fault {
     OneByteAtATime,
     /// `never-stop`: neither answers StopTracing nor ends the stream.
     NeverStop,
-    /// `stop-reply-before-stream-end`: answers StopTracing before the stream ends. Real runtimes do either; without this fault the
-    /// stream ends first.
+    /// `stop-reply-before-stream-end`: answers StopTracing before the stream ends. Real runtimes do either;
+    /// without this fault the stream ends first.
     StopReplyBeforeStreamEnd,
     /// `flood`: a session's stream has more events than can be read; its sequence numbers show the lost ones.
     Flood,
-    /// `die-in-the-middle:BYTES`: the process ends after this many bytes of a session's stream, with all connections. The
-    /// socket file stays, as that of a killed process does.
+    /// `die-in-the-middle:BYTES`: the process ends after this many bytes of a session's stream, with all
+    /// connections. The socket file stays, as that of a killed process does.
     DieInTheMiddle {
         /// The bytes of the stream that are sent.
         after: usize,
     },
-    /// `stale-socket`: the process has ended from the start: the socket file exists, and connections are refused.
+    /// `stale-socket`: the process has ended from the start: the socket file exists, and connections are
+    /// refused.
     StaleSocket,
     /// `foreign-owner`: the socket belongs to another user, [`Fault::FOREIGN_USER`]. Only root can do this.
     ForeignOwner,
@@ -147,13 +149,13 @@ pub enum ParseFaultError {
         /// The name.
         name: String,
     },
-    /// The argument is missing, or no number in range.
+    /// The argument is missing, or not a number in range.
     #[error("the fault {name} needs a number behind it, such as {example}, not {argument:?}")]
     #[non_exhaustive]
     Argument {
         /// The name.
         name: String,
-        /// The text behind the colon.
+        /// The text after the colon.
         argument: String,
         /// An example of the fault with an argument.
         example: &'static str,
@@ -178,7 +180,7 @@ pub enum ParseFaultError {
     Surplus {
         /// The name.
         name: String,
-        /// The text behind the colon.
+        /// The text after the colon.
         argument: String,
     },
 }
@@ -234,7 +236,7 @@ impl Fault {
     }
 }
 
-/// Parses a decimal number, or a hexadecimal one behind `0x`.
+/// Parses a decimal number, or a hexadecimal one after `0x`.
 fn parse_number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).ok(),

@@ -34,8 +34,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Creates the identity of a program called Simulated, for a version on this machine's platform, with an environment of two
-    /// variables and a new cookie.
+    /// Creates the identity of a program called Simulated, for a version on this machine's platform, with an
+    /// environment of two variables and a new cookie.
     pub fn new(process_id: u32, version: Version) -> Self {
         let os = match consts::OS {
             "linux" => "Linux",
@@ -64,7 +64,7 @@ impl Identity {
         }
     }
 
-    /// Returns the identity that the process has while it is suspended at its start.
+    /// Returns the identity of the process while it is suspended at its start.
     pub(crate) fn while_suspended(&self, version: Version) -> Self {
         let mut identity = self.clone();
         if version.has(Quirk::ProgramAloneWhileSuspended) {
@@ -77,7 +77,7 @@ impl Identity {
         identity
     }
 
-    /// Encodes each reply once, so that a runtime with an identity that cannot be sent does not start.
+    /// Encodes each reply once, so that a runtime whose identity cannot be sent does not start.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.reply_1()?;
         self.reply_2()?;

@@ -1,20 +1,26 @@
-//! A simulated .NET diagnostic server, which answers as a runtime does, replays recordings, and has faults on request.
+//! A simulated .NET diagnostic server, which answers as a runtime does, replays recordings, and has faults on
+//! request.
 //!
-//! It serves tests and demonstrations of tools that attach to .NET processes, on machines without .NET, and tests of faults that no
-//! real runtime shows on request: late answers, malformed answers, a process that dies in the middle of a stream.
+//! It serves tests and demonstrations of tools that attach to .NET processes, on machines without .NET, and
+//! tests of faults that no real runtime shows on request: late answers, malformed answers, a process that
+//! dies in the middle of a stream.
 //!
-//! A [`Runtime`] listens on a real Unix socket, or on Windows a named pipe, with the name that a real runtime would give it, so that
-//! tools discover it like any process; or it connects to a port on which the tool listens, and advertises itself. It answers every command of the protocol as the
-//! simulated [`Version`] does, with that version's errors. Clients and the test can read back the [`State`] that commands have set:
+//! A [`Runtime`] listens on a real Unix socket, or on Windows a named pipe, with the name that a real runtime
+//! would give it, so that tools discover it like any process; or it connects to a port on which the tool
+//! listens, and advertises itself. It answers every command of the protocol as the simulated [`Version`]
+//! does, with that version's errors. Clients and the test can read back the [`State`] that commands have set:
 //! environment, perf maps, profilers, startup hooks, dumps, suspension.
 //!
 //! A session's stream is
-//! * a recording, at its original speed, any other, or as fast as it is read ([`Speed`]). When the session is stopped, the rest follows
-//!   at once, with the rundown, so that the client has the recording byte for byte;
-//! * the recording in a loop ([`Builder::looped`]), as one recording in which times and sequence numbers continue;
+//! * a recording, at its original speed, at any other, or as fast as it is read ([`Speed`]). When the session
+//!   is stopped, the rest follows at once, with the rundown, so that the client has the recording byte for
+//!   byte;
+//! * the recording in a loop ([`Builder::looped`]), as one recording in which times and sequence numbers
+//!   continue;
 //! * synthetic events, at any rate ([`Builder::rate`]).
 //!
-//! A [`Fault`] changes an answer or a stream: all of them, or those of some requests ([`ScopedFault`]). Types of `dipc-wire` and `dipc-transport` that appear in signatures are re-exported.
+//! A [`Fault`] changes an answer or a stream, for all requests or for some ([`ScopedFault`]). Types of
+//! `dipc-wire` and `dipc-transport` that appear in signatures are re-exported.
 //!
 //! ```
 //! use dipc_sim::{Fault, Runtime, Version};
@@ -32,11 +38,12 @@
 //!
 //! # Limits
 //!
-//! * A real runtime serves one client at a time, so that a silent client stalls all others; here each has its own thread, unless
-//!   [`Builder::serial`] is set.
-//! * The parameters of a session, its format included, do not change a replayed recording; synthetic events are always nettrace V4.
-//! * Sessions that write to user_events are refused, as on a kernel without them, unless [`Builder::user_events`] is set. No kernel
-//!   is involved then.
+//! * A real runtime serves one client at a time, so that a silent client stalls all others; here each has its
+//!   own thread, unless [`Builder::serial`] is set.
+//! * The parameters of a session, including its format, do not change a replayed recording; synthetic events
+//!   are always nettrace V4.
+//! * Sessions that write to user_events are refused, as on a kernel without them, unless
+//!   [`Builder::user_events`] is set. Even then no kernel is involved.
 //! * A dump is a small text file, and any file is a valid profiler.
 //! * A runtime that connects to a port has no socket of its own.
 //!
@@ -46,7 +53,7 @@
 //! - `runtime`: a runtime that has started. `listener` and `port` accept and make connections, with a thread
 //!   for each client.
 //! - `client`: requests in, replies and faults out. `answer`: the answers, a module for each command set.
-//! - `session`, `server`, `state`: what the threads share.
+//! - `session`, `server`, `state`: the state that the threads share.
 //! - `stream`: the bytes of a session: replayed, looped or synthetic.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

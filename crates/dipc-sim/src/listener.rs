@@ -23,7 +23,7 @@ pub(crate) fn run(server: &Server, mut listener: Listener, path: &Path) {
                 match listener.accept(Deadline::never()) {
                     Ok(connection) => serve(server, scope, connection),
                     Err(error) if error.is_cancelled() => break,
-                    // The next attempt may succeed, as where there were too many open files.
+                    // The next attempt may succeed, for example after too many open files.
                     Err(_) => thread::sleep(ACCEPT_PAUSE),
                 }
             }
@@ -58,7 +58,7 @@ pub(crate) fn close_and_keep_socket(listener: Listener, path: &Path) {
     let moved = fs::rename(path, &aside);
     drop(listener);
     if moved.is_ok() {
-        // If this fails there is no socket file, which a test of a stale socket notices.
+        // If this fails there is no socket file, and a test of a stale socket fails.
         let _ = fs::rename(&aside, path);
     }
 }

@@ -22,7 +22,7 @@ use std::thread::JoinHandle;
 pub struct Runtime {
     server: Arc<Server>,
     address: Address,
-    /// The path of the socket, or the address that is no path.
+    /// The path of the socket, or an address that is not a path.
     path: PathBuf,
     /// Whether the runtime has a socket of its own at `path`, rather than connecting to one.
     listens: bool,
@@ -64,7 +64,8 @@ impl Runtime {
         Ok(Self { server, address, path, listens: false, thread })
     }
 
-    /// Returns the socket: the runtime's own, or that of the port to which it connects (the address itself if that is TCP).
+    /// Returns the socket: the runtime's own, or that of the port to which it connects (the address itself if
+    /// that is TCP).
     pub fn endpoint_path(&self) -> &Path {
         &self.path
     }
@@ -84,13 +85,14 @@ impl Runtime {
         &self.server.config.identity
     }
 
-    /// Returns the state of the process, as clients have changed it: its environment, profilers, dumps and so on.
+    /// Returns the state of the process, with the changes by clients: its environment, profilers, dumps and
+    /// so on.
     pub fn state(&self) -> State {
         self.server.state().clone()
     }
 
-    /// Returns the open sessions, each with the request that started it. A session closes when its stream ends, or when its client is
-    /// found to have left.
+    /// Returns the open sessions, each with the request that started it. A session closes when its stream
+    /// ends, or when its client is found to have left.
     pub fn sessions(&self) -> Vec<(SessionId, Request)> {
         self.server.sessions()
     }
@@ -105,7 +107,8 @@ impl Runtime {
         self.server.requests()
     }
 
-    /// Whether the simulated process has ended, by a fault or by a request that ends a real one of its version.
+    /// Whether the simulated process has ended, by a fault or by a request that ends a real one of its
+    /// version.
     pub fn has_died(&self) -> bool {
         self.server.has_died()
     }

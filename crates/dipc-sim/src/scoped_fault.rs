@@ -6,10 +6,12 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// A fault, and the requests that it applies to: all, or those of one command, or a single one of either, by its number.
+/// A fault, and the requests that it applies to: all, those of one command, or a single one of either, by its
+/// number.
 ///
-/// It is written `FAULT[@COMMAND][#NUMBER]`, with the command's name in the protocol: `error:0x80004005@ProcessInfo3#2` is the answer
-/// to the second ProcessInfo3, `never-answer#1` to the first request of all. Each form of a command is one of its own.
+/// It is written `FAULT[@COMMAND][#NUMBER]`, with the command's name in the protocol:
+/// `error:0x80004005@ProcessInfo3#2` applies to the answer to the second ProcessInfo3, `never-answer#1` to
+/// the first request of any command. Each form of a command counts as a command of its own.
 ///
 /// ```
 /// use dipc_sim::{CommandId, Fault, ScopedFault};
@@ -26,18 +28,19 @@ pub struct ScopedFault {
 }
 
 impl ScopedFault {
-    /// Returns a fault of all requests.
+    /// Creates a fault of all requests.
     pub const fn new(fault: Fault) -> Self {
         Self { fault, command: None, number: None }
     }
 
-    /// Returns the fault for requests of `command` alone.
+    /// Returns the fault restricted to requests of `command`.
     #[must_use]
     pub const fn on(self, command: CommandId) -> Self {
         Self { command: Some(command), ..self }
     }
 
-    /// Returns the fault for the request with this number alone, of those that it applied to before. The first is 1, which 0 means too.
+    /// Returns the fault restricted to the request with this number, among those that it applied to before.
+    /// The first is 1; 0 means the first, too.
     #[must_use]
     pub fn nth(self, number: u32) -> Self {
         Self { number: Some(NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)), ..self }

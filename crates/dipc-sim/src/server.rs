@@ -88,7 +88,8 @@ impl Server {
         self.shared().connections.remove(&id);
     }
 
-    /// Registers a connection or a listener and returns its number; `None` if there are too many, or the runtime is ending.
+    /// Registers a connection or a listener and returns its number; `None` if there are too many, or the
+    /// runtime is ending.
     pub(crate) fn register(&self, canceller: Canceller) -> Option<u64> {
         let mut shared = self.shared();
         if shared.ending.is_some() || shared.connections.len() >= MAX_CONNECTIONS {
@@ -172,7 +173,7 @@ impl Server {
         self.changed.notify_all();
     }
 
-    /// Returns whether a session is to end; one that does not exist is.
+    /// Returns whether a session should end; true for one that does not exist.
     pub(crate) fn is_stopped(&self, id: SessionId) -> bool {
         self.shared().sessions.get(&id).is_none_or(|session| session.stopped)
     }

@@ -4,7 +4,7 @@ use crate::server::Server;
 use dipc_wire::{Request, SessionId};
 use std::time::Duration;
 
-/// A session that the server knows until this is dropped.
+/// A session that is registered with the server until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Session<'s> {
     server: &'s Server,

@@ -9,7 +9,7 @@ pub enum Speed {
     /// As fast as the client reads.
     #[default]
     Max,
-    /// As the recording's own times say, this many times as fast: `Recorded(1.0)` is the original speed.
+    /// By the recording's own times, this many times as fast: `Recorded(1.0)` is the original speed.
     Recorded(f64),
     /// Spread evenly over this time; in a loop, each round.
     Over(Duration),
@@ -18,7 +18,8 @@ pub enum Speed {
 }
 
 impl Speed {
-    /// Returns how many of a recording's `len` bytes are due after `elapsed`: all where the speed sets no rate of bytes.
+    /// Returns how many of a recording's `len` bytes are due after `elapsed`: all if the speed is not a rate
+    /// of bytes.
     pub(crate) fn bytes_due(self, len: usize, elapsed: Duration) -> usize {
         let (bytes, time) = match self {
             Self::Max | Self::Recorded(_) => return len,

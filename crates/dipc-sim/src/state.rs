@@ -4,14 +4,15 @@ use crate::identity::Identity;
 use dipc_wire::{AttachProfiler, HResult, PerfMapType, StartupProfiler};
 use std::path::PathBuf;
 
-/// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)`, as real runtimes answer; the protocol's text has another code.
+/// `HRESULT_FROM_WIN32(ERROR_ENVVAR_NOT_FOUND)`, the answer of real runtimes; the protocol's text has another
+/// code.
 const VARIABLE_NOT_FOUND: HResult = HResult::from_bits(0x8007_00cb);
 /// The answer of NativeAOT to a variable name that the system refuses.
 const SYSTEM_REFUSES: HResult = HResult(-1);
 /// The most elements of each list, which bounds the memory that clients can take.
 const MAX_LEN: usize = 10_000;
 
-/// The state of a simulated process, as clients have changed it.
+/// The state of a simulated process, with the changes by clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct State {
@@ -41,7 +42,8 @@ impl State {
         }
     }
 
-    /// Sets a variable, or removes it. The last variable takes the place of a removed one, as in the C library.
+    /// Sets a variable, or removes it. The last variable takes the place of a removed one, as in the C
+    /// library.
     pub(crate) fn set_variable(&mut self, name: &str, value: Option<&str>, strict: bool) -> HResult {
         if strict && (name.is_empty() || name.contains('=')) {
             return SYSTEM_REFUSES;

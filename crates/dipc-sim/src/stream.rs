@@ -26,7 +26,7 @@ use synthetic::Synthetic;
 /// The rate of [`Fault::Flood`](crate::Fault::Flood) in events per second: more than can be written.
 const FLOOD_RATE: u64 = 50_000_000;
 
-/// The streams of a runtime as its user has described them.
+/// The streams of a runtime as configured by its user.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamOptions {
     pub(crate) recording: Arc<Recording>,
@@ -39,7 +39,7 @@ pub(crate) struct StreamOptions {
     pub(crate) rate: Option<u64>,
 }
 
-/// The streams of a runtime, with a recording that can be played as the options demand.
+/// The streams of a runtime, with a recording that can be played with the options.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamConfig {
     options: StreamOptions,
@@ -51,7 +51,7 @@ pub(crate) struct StreamConfig {
 }
 
 impl StreamConfig {
-    /// Checks that the recording can be played as the options demand.
+    /// Checks that the recording can be played with the options.
     pub(crate) fn new(options: StreamOptions, process_id: u32) -> Result<Self, Error> {
         let index = if options.looped { Some(options.recording.index()?) } else { None };
         if let Speed::Recorded(_) = options.speed {
@@ -61,7 +61,7 @@ impl StreamConfig {
         Ok(Self { options, index, rundown_start, process_id })
     }
 
-    /// Returns the stream of a session with these providers. `flood` makes more events than can be read.
+    /// Returns the stream of a session with these providers. `flood` produces more events than can be read.
     pub(crate) fn open(&self, providers: &[FilteredProviderConfig], flood: bool) -> Box<dyn Source> {
         let StreamOptions { speed, ends_with_recording, rate, .. } = self.options;
         let rate = if flood { Some(FLOOD_RATE) } else { rate };

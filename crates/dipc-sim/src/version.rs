@@ -8,11 +8,11 @@ use dipc_wire::{CommandId, HResult};
 use std::fmt;
 use std::str::FromStr;
 
-/// A version of .NET, as a client of its diagnostic port sees it.
+/// A version of .NET, as seen by a client of its diagnostic port.
 ///
-/// The answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 were observed under Linux, those of 8 on NativeAOT 8.0 and in recorded
-/// conversations with 8.0.33. 6 and 11 were not available: their commands are from the protocol's text and the runtime's history, and
-/// otherwise they answer like the nearest version.
+/// The answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 were observed under Linux, those of 8 on
+/// NativeAOT 8.0 and in recorded conversations with 8.0.33. 6 and 11 were not available: their commands are
+/// from the protocol's text and the runtime's history, and otherwise they answer like the nearest version.
 ///
 /// | | 3.1 | 6 | 8 | 9 | 10 | 11 | nativeaot-9 |
 /// |---|---|---|---|---|---|---|---|
@@ -32,12 +32,14 @@ use std::str::FromStr;
 /// | buffer size 0, or an unknown format | error | dies | dies | dies | error | error | dies |
 /// | bad payload of a Dump or Process command | error | dies | dies | dies | dies | dies | dies |
 ///
-/// "no" is [`HResult::UNKNOWN_COMMAND`], "bad encoding" [`HResult::BAD_ENCODING`], "unsupported" [`HResult::NOT_SUPPORTED`].
+/// "no" is [`HResult::UNKNOWN_COMMAND`], "bad encoding" [`HResult::BAD_ENCODING`], "unsupported"
+/// [`HResult::NOT_SUPPORTED`].
 ///
 /// # Source
-/// Beside observation: Diagnostic IPC Protocol, "Available since" of each command; GenerateCoreDump2 in .NET 6 as of dotnet/diagnostics pull
-/// request 2715, CollectTracing3 in .NET 9 as of dotnet/runtime pull request 84077, CollectTracing6 in .NET 11 as of dotnet/runtime pull
-/// request 129457; `src/native/eventpipe/ds-*-protocol.c` of dotnet/runtime.
+/// In addition to observation: Diagnostic IPC Protocol, "Available since" of each command; GenerateCoreDump2
+/// in .NET 6 as of dotnet/diagnostics pull request 2715, CollectTracing3 in .NET 9 as of dotnet/runtime pull
+/// request 84077, CollectTracing6 in .NET 11 as of dotnet/runtime pull request 129457;
+/// `src/native/eventpipe/ds-*-protocol.c` of dotnet/runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Version {
     /// The column of the tables.
@@ -69,7 +71,8 @@ impl Version {
         table::NAMES.get(self.column).copied().unwrap_or_default()
     }
 
-    /// Returns the product version that ProcessInfo reports unless an [`Identity`](crate::Identity) sets another.
+    /// Returns the product version that ProcessInfo reports unless an [`Identity`](crate::Identity) sets
+    /// another.
     pub fn clr_version(self) -> &'static str {
         self.names().1
     }
@@ -79,7 +82,8 @@ impl Version {
         self.refusal(command).is_none()
     }
 
-    /// Returns the error with which the version answers an unsupported command; `None` if it supports the command.
+    /// Returns the error with which the version answers an unsupported command; `None` if it supports the
+    /// command.
     pub fn refusal(self, command: CommandId) -> Option<HResult> {
         table::refusal(command, self.column)
     }
@@ -109,7 +113,7 @@ pub struct ParseVersionError {
     text: String,
 }
 
-/// Reads `3.1`, `6`, `8`, `9`, `10`, `11` or `nativeaot-9`; also with `.0` behind a whole number.
+/// Parses `3.1`, `6`, `8`, `9`, `10`, `11` or `nativeaot-9`; also with `.0` after a whole number.
 impl FromStr for Version {
     type Err = ParseVersionError;
 

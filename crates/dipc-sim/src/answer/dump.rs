@@ -60,7 +60,8 @@ impl Client<'_> {
     }
 }
 
-/// Writes a file, in place of an older one as `createdump` does. Other kinds are refused: to open a pipe may block.
+/// Writes a file, replacing an older one as `createdump` does. Other kinds of files are refused: opening a
+/// pipe may block.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(io::ErrorKind::AlreadyExists.into());

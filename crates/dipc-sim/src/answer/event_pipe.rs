@@ -24,7 +24,7 @@ struct SessionParameters {
 }
 
 impl SessionParameters {
-    /// Returns the parameters; `None` if the request starts no session with a stream.
+    /// Returns the parameters; `None` if the request does not start a session with a stream.
     fn new(request: &Request) -> Option<Self> {
         let unfiltered = |buffer_mb, format, providers: &[ProviderConfig]| {
             let filter = EventFilter::default();

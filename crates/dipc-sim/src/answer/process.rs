@@ -23,7 +23,7 @@ impl Client<'_> {
         self.reply(reply.unwrap_or_else(|_| encode_error(HResult::FAIL)))
     }
 
-    /// Answers ProcessEnvironment: a reply, and the environment behind it.
+    /// Answers ProcessEnvironment: a reply, followed by the environment.
     pub(super) fn answer_process_environment(&mut self) -> Step {
         let environment = Environment(self.state().environment.clone());
         let encoded = environment.to_bytes().and_then(|(reply, block)| Ok((encode_ok(&reply)?, block)));
@@ -64,7 +64,8 @@ impl Client<'_> {
         self.reply_result(HResult::OK)
     }
 
-    /// Answers ApplyStartupHook. A suspended process does not check the path: it loads the hook when it is resumed.
+    /// Answers ApplyStartupHook. A suspended process does not check the path: it loads the hook when it is
+    /// resumed.
     pub(super) fn apply_startup_hook(&mut self, ApplyStartupHook { path }: &ApplyStartupHook) -> Step {
         let suspended = self.state().suspended;
         if !suspended && !Path::new(path).exists() && self.has(Quirk::DiesOfMissingHook) {

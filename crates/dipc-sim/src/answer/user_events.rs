@@ -12,8 +12,8 @@ use std::ops::ControlFlow;
 const TRACEPOINT_VERSION: u8 = 1;
 
 impl Client<'_> {
-    /// Starts a session once the descriptor has arrived, if the simulated kernel has user_events. It ends when it is stopped or
-    /// the client leaves.
+    /// Starts a session once the descriptor has arrived, if the simulated kernel has user_events. It ends
+    /// when it is stopped or the client leaves.
     pub(super) fn start_user_events_session(
         &mut self,
         request: &Request,
@@ -49,7 +49,8 @@ impl Client<'_> {
         Ok(ControlFlow::Break(()))
     }
 
-    /// Waits without a deadline for the byte that carries the descriptor of `user_events_data`; `None` if it carries none.
+    /// Waits without a deadline for the byte that carries the descriptor of `user_events_data`; `None` if it
+    /// comes without one.
     #[cfg(unix)]
     fn receive_user_events_data(&mut self) -> Step<Option<std::fs::File>> {
         let received = self.connection().receive_with_descriptors(&mut [0], 1, Deadline::never())?;
@@ -59,16 +60,16 @@ impl Client<'_> {
         Ok(ControlFlow::Continue(received.descriptors.into_iter().next().map(std::fs::File::from)))
     }
 
-    /// Returns none: only Unix passes descriptors.
+    /// Returns `None`: only Unix passes descriptors.
     #[cfg(not(unix))]
     fn receive_user_events_data(&mut self) -> Step<Option<std::fs::File>> {
         Ok(ControlFlow::Continue(None))
     }
 }
 
-/// Writes one event of the provider to its tracepoint, in the runtime's format and with the provider's name as payload: index
-/// of the tracepoint, version, event id, positions of the extension and of the payload (length in the upper half, distance from
-/// the end of the field in the lower), payload.
+/// Writes one event of the provider to its tracepoint, in the runtime's format and with the provider's name
+/// as payload: index of the tracepoint, version, event id, positions of the extension and of the payload
+/// (length in the upper half, distance from the end of the field in the lower), payload.
 fn write_event(mut file: &std::fs::File, index: u32, config: &UserEventsProviderConfig) -> io::Result<()> {
     let payload: Vec<u8> = config.provider.name.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let length = u32::try_from(payload.len()).unwrap_or(0) << 16;
@@ -76,7 +77,7 @@ fn write_event(mut file: &std::fs::File, index: u32, config: &UserEventsProvider
     let mut bytes = index.to_le_bytes().to_vec();
     bytes.push(TRACEPOINT_VERSION);
     bytes.extend(event_id.to_le_bytes());
-    // An empty extension, 4 bytes from here: behind the position of the payload.
+    // An empty extension, 4 bytes from here: after the position of the payload.
     bytes.extend(4_u32.to_le_bytes());
     bytes.extend(length.to_le_bytes());
     bytes.extend(payload);

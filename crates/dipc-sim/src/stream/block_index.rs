@@ -84,7 +84,8 @@ impl BlockIndex {
         Some(())
     }
 
-    /// Returns the offset of the block with the rundown's first event, which is at `event`; without a rundown that of the end mark.
+    /// Returns the offset of the block with the rundown's first event, which is at `event`; without a rundown
+    /// that of the end mark.
     pub(super) fn rundown_start(&self, event: Option<usize>) -> usize {
         let first = event.and_then(|offset| self.blocks.iter().find(|block| block.object.contains(&offset)));
         first.map_or(self.end, |block| block.object.start)

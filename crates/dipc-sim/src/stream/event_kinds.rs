@@ -31,7 +31,7 @@ pub(super) const EVENT_KINDS: &[EventKind] = &[
             payload(&[Value::Int32(thread), Value::Int64(number.cast_signed())])
         },
     },
-    // A sample of managed code, as the runtime's own sampler takes it.
+    // A sample of managed code, like those of the runtime's own sampler.
     EventKind {
         provider: "Microsoft-DotNETCore-SampleProfiler",
         event_id: 0,

@@ -12,16 +12,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A recording that is played in rounds, as one stream in which times and sequence numbers go on.
+/// A recording that is played in rounds, as one stream with continuing times and sequence numbers.
 ///
-/// The first round is the recording as it is. Each later round shifts the times by the length of a round, maps the sequence
-/// numbers ([`SequenceMap`]), and leaves out the metadata blocks, which are valid for the whole stream. A sequence point between two
-/// rounds ends the validity of stacks. When the session is stopped, the round is finished, and the rundown follows.
+/// The first round is the unchanged recording. Each later round shifts the times by the length of a round,
+/// maps the sequence numbers ([`SequenceMap`]), and leaves out the metadata blocks, which are valid for the
+/// whole stream. A sequence point between two rounds ends the validity of stacks. When the session is
+/// stopped, the round is finished, and the rundown follows.
 pub(super) struct Looped {
     recording: Arc<Recording>,
     index: Arc<BlockIndex>,
     speed: Speed,
-    /// The offset in the recording from which on blocks are sent when the session is stopped.
+    /// The offset in the recording from which blocks are sent when the session is stopped.
     rundown_start: usize,
     /// The index of the block at `rundown_start`; the number of blocks if it is the end mark.
     rundown_block: usize,
@@ -54,14 +55,14 @@ impl SequenceMap {
 
     /// Returns the number of the next event in the stream.
     fn map_event(&mut self, recorded: u32) -> u32 {
-        // A lower number is that of a new thread, which the system has given the same id.
+        // A lower number belongs to a new thread to which the system has given the same id.
         let ahead = recorded.checked_sub(self.recorded).filter(|ahead| *ahead > 0).unwrap_or(recorded);
         self.recorded = recorded;
         self.sent = self.sent.wrapping_add(ahead);
         self.sent
     }
 
-    /// Returns the number of the last event in the stream, from that in a sequence point.
+    /// Returns the number of the last event in the stream, from the number in a sequence point.
     fn map_last(&mut self, recorded: u32) -> u32 {
         if recorded > self.recorded { self.map_event(recorded) } else { self.sent }
     }
@@ -296,7 +297,7 @@ mod tests {
             for change in [1, 0x40, 0xff] {
                 let mut bytes = whole.clone();
                 bytes[place] ^= change;
-                // It panics where there is no end.
+                // It panics if the stream has no end.
                 let _ = play(&bytes);
             }
         }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-/// The tag behind an object's type and data.
+/// The tag after an object's type and data.
 const END_OBJECT: u8 = 6;
-/// The tag that stands for an absent object, and marks the end of the stream.
+/// The tag of an absent object, which also marks the end of the stream.
 pub(super) const NULL_REFERENCE: u8 = 1;
 
 /// A writer of blocks, which are aligned to their offset in the stream.

@@ -11,7 +11,7 @@ const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 /// The least time between two marks of a timeline.
 const RESOLUTION_NS: u64 = 1_000_000;
 
-/// The bytes of a recording, with what is read from them on first use.
+/// The bytes of a recording, with facts that are read from them on first use.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     bytes: Arc<[u8]>,
@@ -40,8 +40,8 @@ impl Recording {
         index.as_ref().map(Arc::clone).map_err(Error::from)
     }
 
-    /// Returns the offset of the first byte that a runtime sends when the session is stopped: of the rundown, or of the mark of
-    /// the stream's end; the length if the bytes are no recording.
+    /// Returns the offset of the first byte that a runtime sends when the session is stopped: of the rundown,
+    /// or of the mark of the stream's end; the length if the bytes are not a recording.
     pub(super) fn rundown_start(&self) -> usize {
         let event = self.timeline().ok().and_then(|timeline| timeline.rundown_event);
         match self.index() {

@@ -3,8 +3,8 @@
 use nettrace::raw::{self, EventRow, Layout};
 use nettrace_synth::{Event, EventBlock};
 
-/// Calls `each` with each event of a block's content; `None` if it is not an event block with compressed headers, as runtimes
-/// write it.
+/// Calls `each` with each event of a block's content; `None` if it is not an event block with compressed
+/// headers, as runtimes write it.
 pub(super) fn for_each(content: &[u8], mut each: impl FnMut(&Event)) -> Option<()> {
     let block = raw::EventBlock::parse(content, Layout::V4).ok().filter(raw::EventBlock::is_compressed)?;
     let mut event = Event::default();
@@ -15,7 +15,7 @@ pub(super) fn for_each(content: &[u8], mut each: impl FnMut(&Event)) -> Option<(
     Some(())
 }
 
-/// Copies a row, whose payload takes the place of the event's.
+/// Copies a row into an event, with the row's payload.
 fn copy(row: &EventRow<'_>, event: &mut Event) {
     let mut payload = std::mem::take(&mut event.payload);
     payload.clear();
@@ -87,7 +87,7 @@ mod tests {
         block.event(&event(1, 1000));
         let content = block.content();
         for len in 0..content.len() {
-            // Behind the header there may be no event at all.
+            // There may be no events after the header.
             assert_eq!(for_each(&content[..len], |_| ()).is_some(), len == 20, "{len}");
         }
     }

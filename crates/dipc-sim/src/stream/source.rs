@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-/// Bytes that a source adds in one call, about.
+/// The approximate number of bytes that a source adds in one call.
 pub(super) const CHUNK_LEN: usize = 64 * 1024;
 
 /// The bytes of one session's stream, in chunks.
 pub(crate) trait Source {
-    /// Adds the bytes due after `elapsed` to `out`, about [`CHUNK_LEN`] at most. `stopped` says that the session was stopped.
+    /// Adds the bytes due after `elapsed` to `out`, at most about [`CHUNK_LEN`]. `stopped` means that the
+    /// session was stopped.
     fn next_chunk(&mut self, elapsed: Duration, stopped: bool, out: &mut Vec<u8>) -> Progress;
 }
 
@@ -16,7 +17,7 @@ pub(crate) trait Source {
 pub(crate) enum Progress {
     /// Bytes were added.
     Written,
-    /// More bytes follow, and none is due yet.
+    /// More bytes follow, but none are due yet.
     Pending,
     /// More bytes follow once the session is stopped.
     AwaitingStop,

@@ -102,7 +102,7 @@ impl Synthetic {
         convert_ticks(number, self.rate, NANOS_PER_SECOND)
     }
 
-    /// Leaves out lost events, which have sequence numbers all the same.
+    /// Skips lost events, which have sequence numbers nevertheless.
     fn skip_lost(&mut self, count: u64) {
         let each = u32::try_from(count / THREADS).unwrap_or(u32::MAX);
         let more = usize::try_from(count % THREADS).unwrap_or_default();
@@ -174,7 +174,7 @@ impl Synthetic {
                 block.event(&Event {
                     metadata_id: u32::try_from(place).unwrap_or_default().wrapping_add(1),
                     sequence,
-                    // All events behind the last block are later.
+                    // All events after the last block are later.
                     sorted: is_last && Some(thread) == last_thread,
                     thread: id,
                     capture_thread: id,

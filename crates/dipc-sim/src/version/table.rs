@@ -25,7 +25,7 @@ const B: Option<HResult> = Some(HResult::BAD_ENCODING);
 /// Known, but not supported by the build.
 const S: Option<HResult> = Some(HResult::NOT_SUPPORTED);
 
-/// The error of each version for each command; none if it supports the command.
+/// The error of each version for each command; `None` if it supports the command.
 const COMMANDS: &[(Id, [Option<HResult>; VERSIONS])] = &[
     //                             3.1 6  8  9 10 11 AOT
     (Id::GENERATE_CORE_DUMP_1, [Y, Y, Y, Y, Y, Y, Y]),
@@ -51,17 +51,19 @@ const COMMANDS: &[(Id, [Option<HResult>; VERSIONS])] = &[
     (Id::PROCESS_INFO_3, [N, N, Y, Y, Y, Y, Y]),
 ];
 
-/// The error of each version for other commands of the set Profiler. Other commands of the other sets are unknown to all.
+/// The error of each version for other commands of the set Profiler. Other commands of the other sets are
+/// unknown to all.
 const OTHER_PROFILER_COMMANDS: [Option<HResult>; VERSIONS] = [B, N, N, N, N, N, S];
 
-/// A difference between versions, beside their commands.
+/// A difference between versions, apart from their commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quirk {
-    /// Leaves the connection open after the error for a bad CollectTracing, and for an unknown command of the set Profiler.
+    /// Leaves the connection open after the error for a bad CollectTracing, and for an unknown command of the
+    /// set Profiler.
     StaysOpenAfterError,
     /// A session with a buffer of size 0, or in an unknown format, ends the process.
     DiesOfBadBuffer,
-    /// A payload that cannot be read ends the process, in the sets Dump and Process.
+    /// An unreadable payload ends the process, in the sets Dump and Process.
     DiesOfBadPayload,
     /// Removing an environment variable ends the process.
     DiesOfUnsetting,
@@ -69,11 +71,11 @@ pub(crate) enum Quirk {
     DiesOfMissingHook,
     /// EnablePerfMap ends the process while it is suspended at its start.
     DiesOfEarlyPerfMap,
-    /// While suspended, a dump succeeds, and there is none.
+    /// While suspended, a dump is reported as written, and is not.
     DumpsNothingEarly,
-    /// No dump ever succeeds, and nothing is said about it.
+    /// No dump ever succeeds, and the error has no reason.
     CannotDump,
-    /// A variable's name may not be empty, and have no `=` in it.
+    /// A variable's name must not be empty or contain `=`.
     StrictVariableNames,
     /// The entry assembly has no name while the runtime is suspended.
     NoAssemblyNameWhileSuspended,

@@ -77,7 +77,7 @@ fn replies_are_those_of_a_real_runtime() {
     }
 }
 
-/// The variables in the text beside a captured environment.
+/// The variables in the text next to a captured environment.
 fn environment_of(text: &std::path::Path) -> Vec<String> {
     let text = std::fs::read_to_string(text).unwrap();
     let variables = text.lines().filter_map(|line| line.strip_prefix("variable \"")?.strip_suffix('"'));
@@ -90,7 +90,7 @@ fn environment_of(text: &std::path::Path) -> Vec<String> {
 fn the_environment_follows_its_reply() {
     let folder = tempfile::tempdir().unwrap();
     let mut identity = Identity::new(1, Version::NET9);
-    // Longer than a message can be.
+    // Longer than the longest possible message.
     identity.environment = (0..5000).map(|n| format!("VARIABLE_{n}=grüße 🌍 {n}")).collect();
     let runtime = Runtime::builder().identity(identity.clone()).start_in(folder.path()).unwrap();
     let answer = send(&runtime, &ProcessEnvironment.to_bytes().unwrap(), patience()).unwrap();
@@ -200,7 +200,7 @@ fn a_bad_session_is_refused_and_later_versions_keep_the_connection_open() {
         for request in bad_requests() {
             let mut answer = send(&runtime, &request, patience()).unwrap();
             assert_eq!(refusal(&answer), HResult::BAD_ENCODING, "{version}");
-            // That it stays open shows only for a moment; that it closes has the longer deadline.
+            // Staying open can only be shown for a moment; closing has the longer deadline.
             let deadline = if stays_open { moment() } else { patience() };
             assert_eq!(answer.is_closed(deadline), !stays_open, "{version}");
         }

@@ -6,8 +6,8 @@ use std::process::Command;
 /// Set for the copy of this test that has a `TMPDIR` of its own.
 const INNER: &str = "DIPC_SIM_TEST_HAS_PRIVATE_TMPDIR";
 
-/// Discovery reads the `TMPDIR` that a process had at its start, so this test starts itself again with another `TMPDIR`, and is
-/// both the runtime and the client there.
+/// Discovery reads the `TMPDIR` that a process had at its start, so this test starts itself again with
+/// another `TMPDIR`, and is both the runtime and the client there.
 #[test]
 fn a_simulated_runtime_is_discovered() {
     if std::env::var_os(INNER).is_some() {

@@ -35,7 +35,7 @@ fn dropping_ends_every_conversation_and_waits_for_its_threads() {
 
     let dropped = Instant::now();
     drop(runtime);
-    // Each of them alone would have lasted a minute at least.
+    // Each of them alone would have taken at least a minute.
     assert!(dropped.elapsed() < Duration::from_secs(20));
     assert!(!path.exists());
     for connection in [&mut silent, &mut waiting] {

@@ -173,7 +173,7 @@ fn stop_reply_before_stream_end() {
         .start_in(folder.path())
         .unwrap();
     let (id, answer) = start_session(&runtime);
-    // The reply comes although more is unread than any socket buffer holds.
+    // The reply comes although the unread bytes exceed any socket buffer.
     stop(&runtime, id);
     assert!(answer.rest() == bytes);
 }
@@ -217,7 +217,7 @@ fn a_fault_on_the_nth_request_spares_all_others() {
         .scoped_fault(ScopedFault::new(refused).on(ProcessInfo3::ID).nth(2))
         .scoped_fault(ScopedFault::new(Fault::CloseAfterHeader).nth(4));
     let runtime = builder.start_in(folder.path()).unwrap();
-    // Requests of other commands are not counted, but by a fault of all.
+    // Requests of other commands are not counted, except by a fault of all requests.
     assert_eq!(ask(&runtime, &StopTracing { session: SessionId(1) }), Ok(SessionId(1)));
     ask_info(&runtime).unwrap();
     assert_eq!(ask(&runtime, &ProcessInfo3), Err(ServerError::new(HResult::FAIL)));

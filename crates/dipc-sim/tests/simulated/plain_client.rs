@@ -13,7 +13,8 @@ pub(crate) fn patience() -> Deadline {
     Deadline::after(Duration::from_secs(30))
 }
 
-/// A deadline for bytes that must not come. A shorter one could hide a fault of the server, but not fail without one.
+/// A deadline for bytes that must not come. A shorter one could hide a fault of the server, but cannot fail
+/// without one.
 pub(crate) fn moment() -> Deadline {
     Deadline::after(Duration::from_millis(150))
 }
@@ -29,14 +30,14 @@ fn effective_uid() -> u32 {
     std::fs::metadata("/proc/self").unwrap().uid()
 }
 
-/// A reply, and the connection with the bytes behind it.
+/// A reply, and the connection with the bytes after the reply.
 pub(crate) struct Answer {
     pub(crate) message: Message,
     pub(crate) connection: Connection,
     pub(crate) behind: Vec<u8>,
 }
 
-/// The reason for which no reply came.
+/// The reason why no reply came.
 #[derive(Debug)]
 pub(crate) enum NoAnswer {
     Decode(DecodeError),
@@ -83,7 +84,7 @@ pub(crate) fn ask<C: Command>(runtime: &Runtime, command: &C) -> Result<C::Reply
 }
 
 impl Answer {
-    /// Returns all bytes behind the reply, up to the end of the connection.
+    /// Returns all bytes after the reply, up to the end of the connection.
     pub(crate) fn rest(mut self) -> Vec<u8> {
         let mut buffer = [0; 8192];
         loop {
@@ -123,7 +124,7 @@ pub(crate) fn collect() -> CollectTracing2 {
     }
 }
 
-/// Starts a session, and reads of its stream only the bytes that came with the reply.
+/// Starts a session, and reads only the bytes of its stream that came with the reply.
 pub(crate) fn start_session(runtime: &Runtime) -> (SessionId, Answer) {
     let answer = send(runtime, &collect().to_bytes().unwrap(), patience()).unwrap();
     (decode_reply::<CollectTracing2>(&answer.message).unwrap().unwrap(), answer)

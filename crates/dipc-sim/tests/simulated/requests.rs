@@ -1,4 +1,4 @@
-//! What Microsoft's tools send, byte for byte, and what they get.
+//! The requests of Microsoft's tools, byte for byte, and their answers.
 
 use crate::plain_client::{patience, send};
 use dipc_sim::{Runtime, Version};

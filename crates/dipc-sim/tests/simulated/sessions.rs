@@ -118,7 +118,7 @@ fn a_session_closes_when_its_client_leaves() {
         assert!(!deadline.is_over(), "the session goes on without its client");
         thread::sleep(Duration::from_millis(5));
     }
-    // The runtime itself goes on.
+    // The runtime itself continues.
     assert!(ask(&runtime, &collect()).is_ok());
 }
 
@@ -130,7 +130,7 @@ fn stopping_waits_for_the_stream_to_be_read() {
     let (id, answer) = start_session(&runtime);
     thread::scope(|scope| {
         let stopper = scope.spawn(|| stop(&runtime, id));
-        // More than any socket buffer holds is still unread, so that the stream cannot have ended.
+        // The unread bytes exceed any socket buffer, so the stream cannot have ended.
         thread::sleep(Duration::from_millis(200));
         assert!(!stopper.is_finished());
         assert!(answer.rest() == bytes);

@@ -83,7 +83,8 @@ fn read_available(answer: &mut Answer, bytes: usize) -> Vec<u8> {
     }
 }
 
-/// Reads a complete recording: the number of events of each provider, the number of lost events, and the last time in nanoseconds.
+/// Reads a complete recording: the number of events of each provider, the number of lost events, and the last
+/// time in nanoseconds.
 fn read(bytes: &[u8]) -> (BTreeMap<String, u64>, u64, i64) {
     let mut reader = SliceReader::new(bytes).unwrap();
     let mut count = BTreeMap::new();
@@ -129,7 +130,7 @@ fn a_recording_is_paced_by_its_own_times() {
         let bytes = recorded(name);
         let (_, _, last) = read(&bytes);
         let length = Duration::from_nanos(last.unsigned_abs());
-        // The whole of it in a third of a second.
+        // The whole recording in a third of a second.
         let speed = Speed::Recorded(length.as_secs_f64() * 3.0);
         let (runtime, _folder) =
             runtime(|builder| builder.replay(bytes.clone()).speed(speed).end_with_recording());
@@ -159,7 +160,7 @@ fn a_looped_recording_is_one_recording_in_time_order() {
         assert_eq!(many[provider], expected, "{provider}");
     }
     assert!(end > length * i64::try_from(rounds - 1).unwrap());
-    // In time order nothing is out of its place, and every stack is found.
+    // In time order no event is out of place, and every stack is found.
     let mut ordered = SliceReader::new(&stream).unwrap().in_time_order();
     let mut time = i64::MIN;
     while let Some(event) = ordered.next().unwrap() {
@@ -210,7 +211,7 @@ fn a_recording_that_cannot_be_played_as_configured_is_an_error_of_the_start() {
         let error = start(bytes, speed, looped).unwrap_err();
         assert!(matches!(error, Error::Recording { .. }), "{error}");
     }
-    // A cut recording can be played once.
+    // A truncated recording can be played once.
     start(&whole[..whole.len() - 100], Speed::Recorded(2.0), false).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! What each version answers, held against what was seen on real ones.
+//! The answers of each version, compared with those of real runtimes.
 
 use crate::plain_client::{NoAnswer, moment, patience, send};
 use dipc_sim::{Runtime, Version};
@@ -54,7 +54,8 @@ fn raw(set: CommandSet, id: u8, payload: &[u8]) -> Vec<u8> {
     Message::new(CommandId { set, id }, payload.to_vec()).unwrap().to_bytes().unwrap()
 }
 
-/// A request's name and bytes, and the answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20, as observed on Linux x64.
+/// A request's name and bytes, and the answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20, as observed on
+/// Linux x64.
 type Seen = (&'static str, Vec<u8>, [&'static str; 4]);
 
 fn process_commands(missing: &str) -> Vec<Seen> {
