@@ -1,5 +1,6 @@
-//! An agent on a port: every runtime that comes is resumed and recorded for a moment. `agent ADDRESS FOLDER`, and start programs with
-//! `DOTNET_DiagnosticPorts=ADDRESS`. It ends when nobody has come for a while.
+//! An agent on a port: every runtime that connects is resumed and recorded for a moment. `agent ADDRESS
+//! FOLDER`, and start programs with `DOTNET_DiagnosticPorts=ADDRESS`. It ends when no runtime has connected
+//! for a while.
 
 use std::error::Error;
 use std::fs::File;
@@ -10,9 +11,9 @@ use std::time::Duration;
 
 use dipc_client::{Deadline, PortEvent, PortRuntime, PortServer, Providers, SessionConfig};
 
-/// How long nobody may come.
+/// The longest wait for a runtime.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long each is recorded.
+/// The duration of each recording.
 const MOMENT: Duration = Duration::from_millis(500);
 
 fn main() -> Result<(), Box<dyn Error>> {

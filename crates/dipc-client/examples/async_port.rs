@@ -1,10 +1,10 @@
-//! A diagnostic port under an async runtime, with the layers that do no I/O: `dipc-wire` for the messages, `nettrace` for the
-//! events, and nothing else of ours. Every runtime that comes is resumed, and its events are counted for a moment:
-//! `cargo run --example async_port -- SOCKET PROVIDER`, and start programs with `DOTNET_DiagnosticPorts=SOCKET`. It ends when
-//! no runtime has come for a while.
+//! A diagnostic port under an async runtime, with the layers that do no I/O: `dipc-wire` for the messages,
+//! `nettrace` for the events, and no other crate of ours. Every runtime that connects is resumed, and its
+//! events are counted for a moment: `cargo run --example async_port -- SOCKET PROVIDER`, and start programs
+//! with `DOTNET_DiagnosticPorts=SOCKET`. It ends when no runtime has connected for a while.
 //!
-//! A runtime takes one command on each of its connections, and connects again for the next one. Its first bytes on each are an
-//! Advertise message with a cookie, by which the connections of a runtime are known.
+//! A runtime takes one command on each of its connections, and connects again for the next one. Its first
+//! bytes on each are an Advertise message with a cookie, which identifies the connections of a runtime.
 #![cfg(unix)]
 
 use std::collections::HashMap;
@@ -27,13 +27,14 @@ use uuid::Uuid;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long no runtime may come.
+/// The longest wait for a runtime.
 const QUIET: Duration = Duration::from_secs(2);
-/// How long a runtime may take to advertise itself, to answer, or to connect again.
+/// The longest time for a runtime to advertise itself, to answer, or to connect again.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the events of each are counted.
+/// The time for which the events of each are counted.
 const MOMENT: Duration = Duration::from_millis(500);
-/// How many connections of a runtime wait for a command. A runtime has one, and a new one before the old one is gone.
+/// The most connections of a runtime that wait for a command. A runtime has one, and a new one before the old
+/// one is gone.
 const MAX_IDLE: usize = 4;
 
 fn main() -> Result<(), Error> {
@@ -51,18 +52,18 @@ pub(crate) fn run(arguments: Vec<String>, out: &mut dyn Write) -> Result<(), Err
     Ok(())
 }
 
-/// Serves the port until it has been quiet: the number of events of each runtime.
+/// Serves the port until it has been quiet; returns the number of events of each runtime.
 async fn serve(socket: &Path, provider: &str) -> Result<Vec<(Uuid, u64)>, Error> {
     let listener = UnixListener::bind(socket)?;
     let mut runtimes = HashMap::<Uuid, Sender<UnixStream>>::new();
     let (mut arriving, mut counting) = (JoinSet::new(), JoinSet::new());
-    // The connections of runtimes that are done with.
+    // The connections of completed runtimes.
     let mut idle = Vec::new();
     loop {
         tokio::select! {
             accepted = timeout(QUIET, listener.accept()) => {
                 let Ok(accepted) = accepted else { break };
-                // A client that says nothing keeps nobody waiting.
+                // A silent client does not block others.
                 arriving.spawn(timeout(PATIENCE, read_cookie(accepted?.0)));
             }
             Some(arrived) = arriving.join_next() => {
@@ -81,7 +82,7 @@ async fn serve(socket: &Path, provider: &str) -> Result<Vec<(Uuid, u64)>, Error>
         }
     }
     std::fs::remove_file(socket)?;
-    // No connection comes any more: whoever still waits for one ends.
+    // No more connections come: tasks that still wait for one end.
     drop(runtimes);
     counting.join_all().await.into_iter().collect()
 }
@@ -92,7 +93,7 @@ async fn read_cookie(mut stream: UnixStream) -> Result<(Uuid, UnixStream), Error
     Ok((Advertise::from_bytes(&bytes)?.runtime_cookie, stream))
 }
 
-/// Counts the events of a runtime from before its program begins, for a moment.
+/// Counts the events of a runtime for a moment, starting before its program begins.
 async fn count(mut connections: Receiver<UnixStream>, provider: String) -> Result<u64, Error> {
     let provider = ProviderConfig { keywords: u64::MAX, level: 5, name: provider, arguments: String::new() };
     let (format, request_rundown, providers) = (Format::NETTRACE, false, vec![provider]);
@@ -100,7 +101,7 @@ async fn count(mut connections: Receiver<UnixStream>, provider: String) -> Resul
     let (session, mut stream, beginning) = ask(&mut connections, &request).await?;
     ask(&mut connections, &ResumeRuntime {}).await?;
 
-    // The answer to the stop may come after the end of the stream, so the two are waited for at once.
+    // The answer to the stop may come after the end of the stream, so both are awaited concurrently.
     let stop = tokio::spawn(async move {
         sleep(MOMENT).await;
         ask(&mut connections, &StopTracing { session }).await.map(drop)
@@ -120,7 +121,8 @@ async fn count(mut connections: Receiver<UnixStream>, provider: String) -> Resul
     Ok(count)
 }
 
-/// Sends a command on the next connection of the runtime: the answer, the connection, and what came after the answer.
+/// Sends a command on the next connection of the runtime; returns the answer, the connection, and the bytes
+/// after the answer.
 async fn ask<C: Command>(
     connections: &mut Receiver<UnixStream>,
     command: &C,

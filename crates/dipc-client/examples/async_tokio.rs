@@ -1,6 +1,6 @@
-//! A session under an async runtime, with the layers that do no I/O: `dipc-wire` for the messages, `nettrace` for the events,
-//! and nothing else of ours. Counts the events of a process for some seconds, as they come:
-//! `cargo run --example async_tokio -- SOCKET PROVIDER SECONDS`.
+//! A session under an async runtime, with the layers that do no I/O: `dipc-wire` for the messages, `nettrace`
+//! for the events, and no other crate of ours. Counts the events of a process for some seconds, as they
+//! arrive: `cargo run --example async_tokio -- SOCKET PROVIDER SECONDS`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long a runtime may take to answer.
+/// The longest time for a runtime to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> Result<(), Error> {
@@ -46,7 +46,7 @@ async fn count(
     let request = CollectTracing2 { buffer_mb: 64, format, request_rundown, providers };
     let (session, mut stream, beginning) = timeout(PATIENCE, ask(&socket, &request)).await??;
 
-    // The answer to the stop comes behind the end of the stream, so the two are waited for at once.
+    // The answer to the stop comes after the end of the stream, so both are awaited concurrently.
     let stop = tokio::spawn(async move {
         sleep(duration).await;
         timeout(PATIENCE, ask(&socket, &StopTracing { session })).await??;
@@ -59,7 +59,7 @@ async fn count(
     let mut chunk = vec![0; 1 << 16];
     loop {
         while let Some(event) = decoder.next()? {
-            // The runtime's own events have numbers only.
+            // The runtime's own events have only numbers.
             let name = if event.name().is_empty() { event.id().to_string() } else { event.name().to_owned() };
             *counts.entry(format!("{}/{name}", event.provider())).or_default() += 1;
         }
@@ -72,7 +72,8 @@ async fn count(
     Ok(counts)
 }
 
-/// Sends a command on a connection of its own: the answer, the connection, and what came behind the answer.
+/// Sends a command on a connection of its own; returns the answer, the connection, and the bytes after the
+/// answer.
 async fn ask<C: Command>(socket: &Path, command: &C) -> Result<(C::Reply, Stream, Vec<u8>), Error> {
     let mut stream = connect(socket).await?;
     stream.write_all(&command.to_bytes()?).await?;

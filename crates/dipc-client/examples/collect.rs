@@ -1,5 +1,5 @@
-//! Records a process for some seconds into a file: `cargo run --example collect -- PID PROVIDERS SECONDS FILE`, where the
-//! providers are written as dotnet-trace has them, for instance `Microsoft-Windows-DotNETRuntime:0x1:4`.
+//! Records a process for some seconds into a file: `cargo run --example collect -- PID PROVIDERS SECONDS
+//! FILE`, with the providers in dotnet-trace's syntax, for instance `Microsoft-Windows-DotNETRuntime:0x1:4`.
 
 use std::fs::File;
 use std::io::{self, Write};

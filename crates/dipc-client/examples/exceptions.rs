@@ -1,4 +1,5 @@
-//! Prints every exception that a process throws, as it is thrown, for some seconds: `cargo run --example exceptions -- PID SECONDS`.
+//! Prints every exception that a process throws, as it is thrown, for some seconds: `cargo run --example
+//! exceptions -- PID SECONDS`.
 
 use std::io::Write;
 use std::time::Duration;
@@ -15,7 +16,7 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
     let seconds = Duration::try_from_secs_f64(seconds.parse()?)?;
     let target = Target::from_pid(pid.parse()?)?;
 
-    // Neither stacks nor rundown are of use here; a runtime that is too old to leave them out may send them.
+    // Neither stacks nor rundown are needed; a runtime that is too old to leave them out may send them.
     let exceptions = Providers::parse("Microsoft-Windows-DotNETRuntime:0x8000:2")?;
     let optional = vec![OptionalFeature::NoStacks, OptionalFeature::NoRundown];
     let collect = SessionConfig::new(exceptions)

@@ -1,4 +1,4 @@
-//! Prints what the runtime in a process says about itself: `cargo run --example info -- PID`.
+//! Prints what the runtime in a process reports about itself: `cargo run --example info -- PID`.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Prints the methods of a running process, one a line: `cargo run --example methods -- PID`.
+//! Prints the methods of a running process, one per line: `cargo run --example methods -- PID`.
 //!
 //! The runtime lists them at the end of a session: one that requests nothing else is stopped at once.
 

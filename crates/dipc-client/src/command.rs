@@ -1,4 +1,5 @@
-//! The commands that are asked and answered, one file a purpose. Sessions are `session_config.rs` and `session.rs`.
+//! The commands with a request and an answer, one file per purpose. Sessions are in `session_config.rs` and
+//! `session.rs`.
 
 mod dump;
 mod environment;

@@ -22,7 +22,8 @@ pub enum Error {
         /// The runtime's HRESULT and message.
         reason: ServerError,
     },
-    /// The runtime is too old for every form of the command. .NET Core 3.1 knows none of the Process commands.
+    /// The runtime is too old for every form of the command. .NET Core 3.1 knows none of the Process
+    /// commands.
     #[error("{command}: {address}: this runtime does not know the command")]
     UnknownCommand {
         /// The command, without its version.
@@ -30,7 +31,7 @@ pub enum Error {
         /// The runtime.
         address: Address,
     },
-    /// Only a newer form of the command than the runtime knows has the option.
+    /// Only a newer form of the command, unknown to the runtime, has the option.
     #[error("{command}: {address}: this runtime does not know the command, and {feature} needs it")]
     UnsupportedOption {
         /// The oldest form that has it.
@@ -40,7 +41,7 @@ pub enum Error {
         /// The option.
         feature: OptionalFeature,
     },
-    /// The bytes that came are not a reply.
+    /// The received bytes are not a reply.
     #[error("{command}: {address}: bad reply: {error}")]
     Protocol {
         /// The command.
@@ -67,46 +68,47 @@ pub enum Error {
         command: &'static str,
         /// The runtime.
         address: Address,
-        /// The bytes that came.
+        /// The number of bytes received.
         received: usize,
     },
-    /// The session was started, and no byte of its stream came.
+    /// The session was started, but no byte of its stream arrived.
     #[error("{command}: {address}: the session began, but nothing of its stream came within {:.1} s{}", .after.as_secs_f64(), PeerState::new(*.peer, .peer_state.as_ref()))]
     NoStream {
         /// The command that started it.
         command: &'static str,
         /// The runtime.
         address: Address,
-        /// The time that was waited.
+        /// The duration of the wait.
         after: Duration,
         /// The process, if known.
         peer: Option<u32>,
         /// The state of the process, if it explains the silence.
         peer_state: Option<ProcessState>,
     },
-    /// Nothing of a running session's stream came for as long as its reader waits. The read can be repeated: nothing is lost.
+    /// No bytes of a running session's stream arrived within the reader's limit. The read can be repeated:
+    /// nothing is lost.
     #[error("{command}: {address}: the session is silent: nothing came within {:.1} s{}", .after.as_secs_f64(), PeerState::new(*.peer, .peer_state.as_ref()))]
     Silent {
         /// The command that started it.
         command: &'static str,
         /// The runtime.
         address: Address,
-        /// The time that was waited.
+        /// The duration of the wait.
         after: Duration,
         /// The process, if known.
         peer: Option<u32>,
         /// The state of the process, if it explains the silence.
         peer_state: Option<ProcessState>,
     },
-    /// The session was asked to stop, and since then neither an answer nor a byte of its stream came.
+    /// The session was asked to stop, and since then neither an answer nor a byte of its stream arrived.
     #[error("StopTracing: {address}: the session did not stop: nothing came within {:.1} s", .after.as_secs_f64())]
     NotStopped {
         /// The runtime.
         address: Address,
-        /// The time that was waited.
+        /// The duration of the wait.
         after: Duration,
     },
-    /// A signal has stopped the process: it would not answer. The command was not sent.
+    /// A signal has stopped the process, so it would not answer. The command was not sent.
     #[error("{command}: {address}: not sent: process {pid} {}", ProcessState::Stopped)]
     Stopped {
         /// The command.
@@ -123,7 +125,7 @@ pub enum Error {
         command: &'static str,
         /// The runtime.
         address: Address,
-        /// The time that was waited.
+        /// The duration of the wait.
         after: Duration,
     },
     /// The command is known to end such a runtime, or to make it unreachable. It was not sent.
@@ -136,8 +138,8 @@ pub enum Error {
         /// The reason.
         hazard: Hazard,
     },
-    /// No runtime accepts the request, and some end of it: .NET 9 with a segmentation fault where a session has no
-    /// buffer, an unknown format or more than 1000 providers. It was not sent.
+    /// No runtime accepts the request, and some end because of it: .NET 9 with a segmentation fault if a
+    /// session has no buffer, an unknown format or more than 1000 providers. It was not sent.
     #[error("{command}: {what}")]
     OutOfRange {
         /// The command, without its version.
@@ -162,7 +164,7 @@ pub enum Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No connection is possible: no process, no endpoint, no permission, or not the right peer.
+    /// No connection is possible: no process, no endpoint, no permission, or the wrong peer.
     Unreachable,
     /// The runtime answered with an error.
     Refused,
@@ -172,11 +174,11 @@ pub enum ErrorKind {
     TimedOut,
     /// A canceller was used.
     Cancelled,
-    /// The connection ended where it should not.
+    /// The connection ended too early.
     Disconnected,
-    /// The bytes that came are not of the protocol.
+    /// The received bytes do not follow the protocol.
     Protocol,
-    /// The request is wrong in itself, and was not sent.
+    /// The request itself is invalid, and was not sent.
     Invalid,
     /// The request would harm the process, and was not sent.
     Blocked,
@@ -209,8 +211,8 @@ impl Error {
         }
     }
 
-    /// Whether the deadline of a read has passed, or its [silence limit](Self::Silent), and nothing else is wrong: it can be
-    /// repeated.
+    /// Whether the only error is that the deadline of a read has passed, or its [silence
+    /// limit](Self::Silent): the read can be repeated.
     pub fn is_deadline(&self) -> bool {
         match self {
             Self::Transport(error) => error.is_timeout(),
@@ -220,7 +222,7 @@ impl Error {
         }
     }
 
-    /// Returns the user's way out, if there is one.
+    /// Returns advice for the user, if there is any.
     pub fn help(&self) -> Option<&'static str> {
         match self {
             Self::Transport(error) => error.help(),

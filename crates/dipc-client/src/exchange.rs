@@ -11,11 +11,11 @@ use crate::port::PortLease;
 pub(crate) struct RouteConnection {
     // Closed before the lease ends.
     pub(crate) connection: Connection,
-    /// Of a connection that came from a port: a sign of life to that while it is open.
+    /// For a connection from a port: shows the port that it is in use, while it is open.
     pub(crate) lease: Option<PortLease>,
 }
 
-/// One command and its answer, on a connection of their own.
+/// One command and its answer, on their own connection.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     connection: Connection,
@@ -24,12 +24,12 @@ pub(crate) struct Exchange {
     started: Instant,
     reader: MessageReader,
     received: usize,
-    /// The bytes behind the message: the beginning of a stream or of an environment.
+    /// The bytes after the message: the beginning of a stream or of an environment.
     rest: Vec<u8>,
 }
 
 impl Exchange {
-    /// Sends `command`, waiting for no more than room in the connection's buffer.
+    /// Sends `command`, waiting at most for space in the connection's buffer.
     pub(crate) fn send<C: Command>(
         command: &C,
         connect: impl FnOnce() -> Result<RouteConnection, Error>,
@@ -44,7 +44,7 @@ impl Exchange {
         Ok(Self { connection, lease, command: C::NAME, started, reader, received: 0, rest: Vec::new() })
     }
 
-    /// Hands the runtime an open file, behind the command and before its answer.
+    /// Passes an open file to the runtime, after the command and before its answer.
     #[cfg(unix)]
     pub(crate) fn hand_over(
         &mut self,
@@ -54,7 +54,7 @@ impl Exchange {
         Ok(self.connection.send_with_descriptors(&[0], &[file], deadline)?)
     }
 
-    /// Receives the answer to the `C` that was sent. After a deadline it can be called again.
+    /// Receives the answer to the sent `C`. After a deadline it can be called again.
     pub(crate) fn receive<C: Command>(
         &mut self,
         deadline: Deadline,
@@ -77,12 +77,12 @@ impl Exchange {
         }
     }
 
-    /// Receives `length` bytes from behind the answer.
+    /// Receives `length` bytes that follow the answer.
     pub(crate) fn receive_rest(&mut self, length: usize, deadline: Deadline) -> Result<Vec<u8>, Error> {
         let mut bytes = std::mem::take(&mut self.rest);
         let mut buffer = [0; 4096];
         while bytes.len() < length {
-            // The length is not trusted: memory is allocated as the bytes arrive.
+            // The length is untrusted: memory is allocated as the bytes arrive.
             bytes.extend_from_slice(self.read(&mut buffer, deadline)?);
         }
         bytes.truncate(length);
@@ -90,7 +90,8 @@ impl Exchange {
     }
 
     fn read<'b>(&mut self, buffer: &'b mut [u8], deadline: Deadline) -> Result<&'b [u8], Error> {
-        // A caller that only looks for the answer does so many times a second: the state of the process is not for it.
+        // A caller that only polls for the answer does so many times a second, and does not need the state of
+        // the process.
         let waits = !deadline.is_over();
         let count = self
             .connection
@@ -116,7 +117,7 @@ impl Exchange {
         Error::Refused { command: self.command, address: self.address().clone(), reason }
     }
 
-    /// Returns the connection, and the bytes that came behind the answer.
+    /// Returns the connection, and the bytes after the answer.
     pub(crate) fn into_stream(self) -> (RouteConnection, Vec<u8>) {
         (RouteConnection { connection: self.connection, lease: self.lease }, self.rest)
     }

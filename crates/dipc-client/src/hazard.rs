@@ -1,43 +1,47 @@
 use std::path::PathBuf;
 
-/// The reason for blocking a command: the effect that it was seen to have on real runtimes.
+/// The reason for blocking a command: its observed effect on real runtimes.
 ///
-/// [`Target::without_safeguards`](crate::Target::without_safeguards) sends it all the same.
+/// [`Target::without_safeguards`](crate::Target::without_safeguards) sends it anyway.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Hazard {
-    /// A startup hook for a runtime that runs: .NET 9 ends with an unhandled exception where the hook cannot be loaded.
+    /// A startup hook for a running runtime: .NET 9 ends with an unhandled exception if the hook cannot be
+    /// loaded.
     #[error("the runtime runs already, and ends if the startup hook cannot be loaded")]
     HookWhileRunning,
-    /// A startup hook for a runtime that may run already: its state is not visible to this process.
+    /// A startup hook for a runtime that may be running: its state is not visible to this process.
     #[error(
         "it cannot be seen from here whether the runtime is still suspended; one that runs ends if the startup hook \
          cannot be loaded"
     )]
     StartupUnknown,
-    /// A startup hook that the runtime would not find, and end of, at once or when it is resumed.
+    /// A startup hook that the runtime would not find, which would end it, at once or when it is resumed.
     #[error("the runtime would not find the startup hook {path:?}, and end: {why}")]
     HookNotFound {
-        /// The path, as it was to be sent.
+        /// The path as requested.
         path: String,
         /// The fault, as far as this process sees it.
         why: String,
     },
-    /// A perf map for a runtime that is still suspended: .NET 9 ends with a segmentation fault, .NET 10 does not.
+    /// A perf map for a runtime that is still suspended: .NET 9 ends with a segmentation fault, .NET 10 does
+    /// not.
     #[error(
         "the runtime ({version}) is still suspended, where those before .NET 10 end with a segmentation fault"
     )]
     PerfMapWhileSuspended {
-        /// Its version, as it says itself.
+        /// Its version, as reported by the runtime.
         version: String,
     },
-    /// Removing an environment variable from a NativeAOT program: those of .NET 8 and 9 end with a segmentation fault. On Linux the
-    /// refusal of perf maps shows such a program, and Mono refuses them, too.
+    /// Removing an environment variable from a NativeAOT program: those of .NET 8 and 9 end with a
+    /// segmentation fault. On Linux the refusal of perf maps identifies such a program, and Mono refuses
+    /// them, too.
     #[error(
         "the process is, or may be, a NativeAOT program, which ends with a segmentation fault when a variable is removed"
     )]
     UnsetInNativeAot,
-    /// A dump where the runtime cannot start `createdump`: .NET 9 then deletes its socket and cannot be reached any more.
+    /// A dump if the runtime cannot start `createdump`: .NET 9 then deletes its socket and becomes
+    /// unreachable.
     #[error("{path}: {problem}: the runtime would delete its diagnostic socket and not be reachable any more", path = .path.display())]
     NoCreateDump {
         /// Its path among the target's files.

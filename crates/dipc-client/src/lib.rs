@@ -1,6 +1,7 @@
 //! Client of .NET diagnostic ports: every command of the protocol, with a deadline on every step.
 //!
-//! A [`Target`] is a runtime that commands can be sent to, found by pid or given by path. It has a method for each command:
+//! A [`Target`] is a runtime that commands can be sent to, found by pid or given by path. It has a method for
+//! each command:
 //!
 //! | purpose | methods of [`Target`] |
 //! |---|---|
@@ -18,9 +19,10 @@
 //!
 //! # Sessions
 //!
-//! [`Target::start_session`] starts a [`Session`], whose stream is a recording in the nettrace format. It is stopped over a second
-//! connection *while its stream is read*; the reads see to that ([`Session::stop_after`], [`Session::request_stop`]).
-//! `Session::events` (feature `nettrace`) gives the events as they come.
+//! [`Target::start_session`] starts a [`Session`], whose stream is a recording in the nettrace format. It is
+//! stopped over a second connection *while its stream is read*; the reads take care of that
+//! ([`Session::stop_after`], [`Session::request_stop`]). `Session::events` (feature `nettrace`) returns the
+//! events as they arrive.
 //!
 //! ```no_run
 //! use std::{fs::File, io, time::Duration};
@@ -34,13 +36,13 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Names of methods come at the end of a session. [`Target::list_methods`] has them listed at any time, and [`LiveNames`] while a session
-//! runs.
+//! Names of methods come at the end of a session. [`Target::list_methods`] requests the list at any time, and
+//! [`LiveNames`] while a session runs.
 //!
 //! # Ports
 //!
-//! A [`PortServer`] is a diagnostic port of this process, to which any number of runtimes connect; each of them is a [`Target`]
-//! like any other ([`PortRuntime::target`]).
+//! A [`PortServer`] is a diagnostic port of this process, to which any number of runtimes connect; each of
+//! them is an ordinary [`Target`] ([`PortRuntime::target`]).
 //!
 //! ```no_run
 //! use std::process::Command;
@@ -60,34 +62,36 @@
 //!
 //! # Old runtimes
 //!
-//! Commands that have several forms are tried from the newest to the oldest, and a command that a runtime does not know is sent
-//! once. An option that the known form lacks is an error ([`Error::UnsupportedOption`]), or is dropped if the caller allows it
-//! ([`OptionalFeature`]) and listed in the result; it is never left out silently.
+//! Commands with several forms are tried from the newest to the oldest, and a command that a runtime does not
+//! know is sent only once. An option that the known form lacks is an error ([`Error::UnsupportedOption`]), or
+//! is dropped if the caller allows it ([`OptionalFeature`]) and listed in the result; it is never left out
+//! silently.
 //!
 //! # Safeguards
 //!
-//! Some commands end some runtimes, or make them unreachable. Those that were seen to do so are blocked ([`Error::Blocked`],
-//! [`Hazard`]) unless the caller insists ([`Target::without_safeguards`]).
+//! Some commands end some runtimes, or make them unreachable. Those that were observed to do so are blocked
+//! ([`Error::Blocked`], [`Hazard`]) unless the caller insists ([`Target::without_safeguards`]).
 //!
 //! # Limits of this crate
 //!
-//! The calls block, each at most for its [`Timeouts`] or until the [`Deadline`] that it is given. The streams of sessions have no end
-//! of their own: [`SessionReader`] says how long its reads wait, and a [`Canceller`] ends a read ([`Session::canceller`]) or a wait at a
-//! port ([`PortServer::canceller`]) from another thread. No thread is started but those of a [`PortServer`] and of [`LiveNames`]. Async
-//! programs take `dipc-wire` and `nettrace` alone, as `examples/async_tokio.rs` (a session) and `examples/async_port.rs` (a port) do.
+//! The calls block, each for at most its [`Timeouts`] or until its [`Deadline`]. The streams of sessions have
+//! no end of their own: [`SessionReader`] documents how long its reads wait, and a [`Canceller`] ends a read
+//! ([`Session::canceller`]) or a wait at a port ([`PortServer::canceller`]) from another thread. The only
+//! threads are those of a [`PortServer`] and of [`LiveNames`]. Async programs use `dipc-wire` and `nettrace`
+//! alone, as in `examples/async_tokio.rs` (a session) and `examples/async_port.rs` (a port).
 //!
 //! # Modules
 //!
-//! - `target`: the runtime of commands, and what it does not know. `exchange`: one command and its answer.
-//!   `timeouts`, `error`.
+//! - `target`: the runtime for commands, and the commands it does not know. `exchange`: one command and its
+//!   answer. `timeouts`, `error`.
 //! - `command`: the commands, a module for each purpose. `optional_feature`: options that may be dropped;
 //!   `hazard`: commands that are blocked.
-//! - `providers`, `profile`, `session_config`: what a session records. `session` and its `reader` and
+//! - `providers`, `profile`, `session_config`: the contents of a session. `session` and its `reader` and
 //!   `stopper`; `user_events`.
 //! - `method_list`, `live_names`: names of methods while a process runs.
-//! - `port`: a thread with a hub, links to the callers that wait, and leases of the connections that commands
+//! - `port`: a thread with a hub, links to the waiting callers, and leases of the connections that commands
 //!   use.
-//! - `process_info`, `process_view`: a process as the runtime and as the kernel describe it;
+//! - `process_info`, `process_view`: a process as described by the runtime and by the kernel;
 //!   `process_view/thread_times`: the times of its threads.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

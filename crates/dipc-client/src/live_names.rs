@@ -9,28 +9,29 @@ use std::time::{Duration, Instant};
 
 use crate::{Deadline, Error, Session, Target};
 
-/// The time from the start of a program to its list: most of what it needs was loaded by then.
+/// The time from the start of a program to its list: most of the methods it needs are loaded by then.
 const AFTER_START: Duration = Duration::from_secs(1);
 /// The time limit for a list of methods.
 const LIST: Duration = Duration::from_secs(30);
 /// The longest wait between checks whether the names are still wanted.
 const TICK: Duration = Duration::from_millis(100);
-/// Pieces of the list that may wait to be read.
+/// The most pieces of the list that may wait for a reader.
 const PIECES: usize = 8;
 /// Bytes that are read at once.
 const BUFFER: usize = 64 << 10;
-/// The least time between the first list and the second; it doubles with each further one.
+/// The least time between the first list and the second; it doubles with each later list.
 const BEFORE_AGAIN: Duration = Duration::from_secs(2);
 
-/// The names of a process's methods while it runs, for stacks that are shown at once.
+/// The names of a process's methods while it runs, for stacks that are shown immediately.
 ///
-/// A runtime lists its methods at the end of a session only, which is too late for a live view. A thread of this type has them
-/// [listed](Target::list_methods) by a session of their own, and [makes the runtime report](Target::report_compiled_methods) each
-/// method that it compiles from then on to the session whose stacks are shown. That session needs
-/// [`NAME_KEYWORDS`](crate::NAME_KEYWORDS) at level informational. Precompiled methods that run for the first time after the list are in
-/// neither: where names are missing, [request the list again](Self::request_again).
+/// A runtime lists its methods only at the end of a session, which is too late for a live view. A thread of
+/// this type requests [the list](Target::list_methods) with a session of its own, and [makes the runtime
+/// report](Target::report_compiled_methods) each method that it compiles from then on to the session whose
+/// stacks are shown. That session needs [`NAME_KEYWORDS`](crate::NAME_KEYWORDS) at level informational.
+/// Precompiled methods that run for the first time after the list are in neither: if names are missing,
+/// [request the list again](Self::request_again).
 ///
-/// The thread ends with the value.
+/// The thread ends when the value is dropped.
 ///
 /// ```no_run
 /// use dipc_client::{LiveNames, Providers, SessionConfig, Target};
@@ -54,14 +55,14 @@ const BEFORE_AGAIN: Duration = Duration::from_secs(2);
 /// ```
 #[derive(Debug)]
 pub struct LiveNames {
-    /// Pieces of lists; `None` is the end of one.
+    /// Pieces of lists; `None` marks the end of one.
     pieces: Receiver<Option<Vec<u8>>>,
     #[cfg(feature = "nettrace")]
     decoder: nettrace::Decoder,
     flags: Arc<Flags>,
-    /// Whether the first list has been read, or there will be none.
+    /// Whether the first list has been read, or will never come.
     is_whole: bool,
-    /// The time from which the next list may be requested, and the time to the one after it.
+    /// The time from which the next list may be requested, and the interval after that one.
     next: Instant,
     wait: Duration,
 }
@@ -84,10 +85,11 @@ struct Flags {
 }
 
 impl LiveNames {
-    /// Starts the sessions, within the [time limits](crate::Timeouts) of the target. With `reports_compiled` one of them makes the runtime
-    /// report methods that it compiles; a session that itself asks for the verbose level needs no such help. A program that `is_starting`
-    /// cannot list its methods yet: the list is taken a second later, but the other session runs when this returns. `on_error` gets the
-    /// errors of the sessions: names are missing then.
+    /// Starts the sessions, within the [time limits](crate::Timeouts) of the target. With `reports_compiled`
+    /// one of them makes the runtime report methods that it compiles; a session that itself requests the
+    /// verbose level does not need this. A program that `is_starting` cannot list its methods yet: the list
+    /// is requested a second later, but the other session runs when this returns. `on_error` receives the
+    /// errors of the sessions, after which names are missing.
     pub fn start(
         target: &Target,
         reports_compiled: bool,
@@ -115,7 +117,7 @@ impl LiveNames {
                         if let Err(error) = send_list(&target, &sender, &flags.over) {
                             on_error(error);
                         }
-                        // The receiver is gone when the names are no longer wanted.
+                        // The receiver is gone if the names are no longer wanted.
                         let _ = sender.send(None);
                     }
                     drain(&mut compiled, &mut buffer);
@@ -133,8 +135,8 @@ impl LiveNames {
         }
     }
 
-    /// Requests the list again, unless it is too early: each list costs the process some of its time. The first wait is 2 seconds, and each
-    /// further one twice as long.
+    /// Requests the list again, unless it is too early: each list costs the process some time. The first wait
+    /// is 2 seconds, and each later one is twice as long.
     pub fn request_again(&mut self) {
         if self.is_whole && Instant::now() >= self.next {
             self.wait = self.wait.saturating_mul(2);
@@ -181,7 +183,7 @@ impl LiveNames {
                 ListPiece::Bytes(bytes) => self.decoder.feed(bytes),
                 ListPiece::End => self.decoder.end_of_input(),
             }
-            // Damage in the list costs names, which are counted where they are missing.
+            // Damage in the list loses names, which are counted where they are missing.
             while let Ok(Some(event)) = self.decoder.next() {
                 add(&event);
             }
@@ -199,12 +201,12 @@ impl Drop for LiveNames {
     }
 }
 
-/// Has the methods listed, and sends the stream.
+/// Requests the list of methods, and sends its stream.
 fn send_list(target: &Target, pieces: &SyncSender<Option<Vec<u8>>>, over: &AtomicBool) -> Result<(), Error> {
     let is_over = || over.load(Ordering::Acquire);
     let list = target.list_methods()?;
     list.read(Deadline::after(LIST), is_over, |piece| {
-        // The receiver is gone when the names are no longer wanted.
+        // The receiver is gone if the names are no longer wanted.
         if is_over() || pieces.send(Some(piece.to_vec())).is_err() {
             ControlFlow::Break(())
         } else {

@@ -7,10 +7,11 @@ use dipc_wire::ProviderConfig;
 
 use crate::{Deadline, Error, OptionalFeature, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Target};
 
-/// The keywords of [`RUNTIME_PROVIDER`] by which a session reports methods and modules from its start on: Loader, JIT and NGEN.
+/// The keywords of [`RUNTIME_PROVIDER`] that make a session report methods and modules from its start:
+/// Loader, JIT and NGEN.
 pub const NAME_KEYWORDS: u64 = 0x38;
 
-/// The keywords of methods that are compiled, and of precompiled ones.
+/// The keywords of compiled and of precompiled methods.
 const METHOD_KEYWORDS: u64 = 0x30;
 const CRITICAL: u32 = 1;
 const VERBOSE: u32 = 5;
@@ -20,8 +21,8 @@ const STEP: Duration = Duration::from_millis(100);
 const PIECE: usize = 256 << 10;
 
 impl Target {
-    /// Starts a session that lists all methods, and nothing else: it requests no events and is stopped at once, so that its stream is the
-    /// rundown. The stream is a recording. A NativeAOT process has no methods to list.
+    /// Starts a session that only lists all methods: it requests no events and is stopped at once, so that
+    /// its stream is the rundown. The stream is a recording. A NativeAOT process has no methods to list.
     ///
     /// # Errors
     /// Those of [`start_session`](Self::start_session) and [`Session::request_stop`].
@@ -31,8 +32,9 @@ impl Target {
         Ok(MethodList { session })
     }
 
-    /// Starts a session that makes the runtime report each method that it compiles to every session with [`NAME_KEYWORDS`], at
-    /// any level. It does so only while some session asks for the verbose level. Its own stream must be read, and is of no use.
+    /// Starts a session that makes the runtime report each method that it compiles to every session with
+    /// [`NAME_KEYWORDS`], at any level. The runtime does so only while some session requests the verbose
+    /// level. Its own stream must be read, and has no other use.
     ///
     /// # Errors
     /// Those of [`start_session`](Self::start_session).
@@ -55,11 +57,12 @@ pub struct MethodList {
 }
 
 impl MethodList {
-    /// Reads the list up to the deadline, and passes it to `each` in pieces. Returns whether the list is whole: not if `each` breaks off, or
-    /// if `is_cancelled`, which is called ten times a second, returns true while nothing arrives.
+    /// Reads the list up to the deadline, and passes it to `each` in pieces. Returns whether the list is
+    /// complete: it is not if `each` breaks off, or if `is_cancelled`, which is called ten times a second,
+    /// returns true while nothing arrives.
     ///
     /// # Errors
-    /// Those of [`Session::read`], that of the deadline included.
+    /// Those of [`Session::read`], including that of the deadline.
     pub fn read(
         mut self,
         deadline: Deadline,

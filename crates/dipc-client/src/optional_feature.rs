@@ -2,24 +2,27 @@ use std::fmt;
 
 /// An option that only the newer forms of a command have.
 ///
-/// Where a runtime knows older forms only, it is an error ([`Error::UnsupportedOption`](crate::Error)), unless the caller
-/// allows it to be dropped ([`SessionConfig::optional`](crate::SessionConfig), [`Dump::optional`](crate::Dump)).
+/// If a runtime knows only older forms, it is an error ([`Error::UnsupportedOption`](crate::Error)), unless
+/// the caller allows it to be dropped ([`SessionConfig::optional`](crate::SessionConfig),
+/// [`Dump::optional`](crate::Dump)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum OptionalFeature {
-    /// That threads wait where the session's buffer is full: CollectTracing6. Dropped: events are dropped, and counted.
+    /// Threads wait while the session's buffer is full: CollectTracing6. If dropped: events are dropped, and
+    /// counted.
     BlockWhenFull,
-    /// Filters by event id: CollectTracing5. Dropped: all events of the keywords and the level come.
+    /// Filters by event id: CollectTracing5. If dropped: all events of the keywords and the level come.
     EventFilter,
-    /// A rundown other than the default one, by keywords: CollectTracing4. Dropped: the default rundown comes.
+    /// A rundown other than the default one, by keywords: CollectTracing4. If dropped: the default rundown
+    /// comes.
     RundownKeyword,
-    /// Events without stacks: CollectTracing3. Dropped: stacks come.
+    /// Events without stacks: CollectTracing3. If dropped: stacks come.
     NoStacks,
-    /// No rundown: CollectTracing2. Dropped: the default rundown comes.
+    /// No rundown: CollectTracing2. If dropped: the default rundown comes.
     NoRundown,
-    /// Verbose logging of `createdump`: GenerateCoreDump2. Dropped: it logs as usual.
+    /// Verbose logging of `createdump`: GenerateCoreDump2. If dropped: it logs as usual.
     VerboseLogging,
-    /// A crash report beside the dump: GenerateCoreDump2. Dropped: there is none.
+    /// A crash report next to the dump: GenerateCoreDump2. If dropped: it is not written.
     CrashReport,
 }
 
@@ -50,7 +53,7 @@ impl fmt::Display for OptionalFeature {
     }
 }
 
-/// Returns the features that a form of a command lacks; an error for the first that is not optional.
+/// Returns the features that a form of a command lacks; an error for the first one that is not optional.
 pub(crate) fn drop_unsupported(
     optional_features: &[(OptionalFeature, u8)],
     form: u8,

@@ -22,13 +22,15 @@ use self::server::Server;
 use self::state::Shared;
 use crate::{Error, Target};
 
-/// A diagnostic port that any number of runtimes connect to: those with `DOTNET_DiagnosticPorts=ADDRESS` in their
-/// environment.
+/// A diagnostic port that any number of runtimes connect to: those with `DOTNET_DiagnosticPorts=ADDRESS` in
+/// their environment.
 ///
-/// Each runtime is known by its cookie, of which only its own process can make use where the system tells who connects (a TCP address
-/// does not), and connects again after every command. One thread serves them all; an idle runtime
-/// costs a descriptor and a few hundred bytes. Idle connections take three quarters of the open files that the process may have, those of
-/// one process half of that, and 65,536 at most. Dropping the server lets them go: suspended ones wait for the next server.
+/// Each runtime is identified by its cookie, which only its own process can use if the system identifies the
+/// peer (not for a TCP address), and connects again after every command. One thread serves them all; an idle
+/// runtime costs a descriptor and a few hundred bytes. Idle connections take three quarters of the open files
+/// that the process may have, those of one process half of that, and 65,536 at most. Dropping the server
+/// releases them: suspended ones wait for the next server. one process half of that, and 65,536 at most.
+/// Dropping the server lets them go: suspended ones wait for the next server.
 #[derive(Debug)]
 pub struct PortServer {
     shared: Arc<Shared>,
@@ -36,7 +38,7 @@ pub struct PortServer {
     waker: HubWaker,
     canceller: Canceller,
     thread: Option<JoinHandle<()>>,
-    /// Removed when the server goes.
+    /// Removed when the server is dropped.
     _folder: Option<TempDir>,
 }
 
@@ -44,12 +46,12 @@ pub struct PortServer {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PortEvent {
-    /// A runtime has connected for the first time. Unless its port was configured with `nosuspend`, it waits for
-    /// [`Target::resume`].
+    /// A runtime has connected for the first time. Unless its port was configured with `nosuspend`, it waits
+    /// for [`Target::resume`].
     Connected(PortRuntime),
     /// A runtime has ended.
     Exited(PortRuntime),
-    /// A connection was not accepted: too many open files, or the peer was no runtime.
+    /// A connection was not accepted: too many open files, or the peer was not a runtime.
     Error(Error),
 }
 
@@ -63,22 +65,23 @@ impl PortServer {
     /// Listens at `address`, and raises the limit on open files as far as the system allows.
     ///
     /// # Errors
-    /// Where another process listens there, or permission is missing.
+    /// If another process listens there, or permission is missing.
     pub fn bind(address: impl Into<Address>) -> Result<Self, Error> {
-        // Without it there is room for fewer runtimes, of which `PortError::Full` tells.
+        // Without it there is space for fewer runtimes, and `PortError::Full` is reported earlier.
         let _ = dipc_transport::raise_descriptor_limit();
         Self::start(address.into(), None)
     }
 
-    /// Listens in a new folder of this user's, for the programs that [`configure`](Self::configure) sends there. The limit on open
-    /// files stays.
+    /// Listens in a new folder of this user, for the programs that [`configure`](Self::configure) directs
+    /// there. The limit on open files is unchanged.
     pub fn private() -> Result<Self, Error> {
         let (address, folder) = private::address()?;
         Self::start(address, folder)
     }
 
-    /// Sets the environment of a program that is to be started, so that it and its children connect to this port and wait there
-    /// to be resumed. Ports that are in its environment already stay. Its limit on open files is that from before [`bind`](Self::bind).
+    /// Sets the environment of a program before it is started, so that it and its children connect to this
+    /// port and wait there to be resumed. Ports that are already in its environment stay. Its limit on open
+    /// files is the one from before [`bind`](Self::bind).
     pub fn configure(&self, command: &mut Command) {
         private::configure(&self.address, command);
         dipc_transport::restore_descriptor_limit(command);
@@ -104,13 +107,13 @@ impl PortServer {
         Ok(self.shared.next_event(deadline, &self.canceller, &self.address)?)
     }
 
-    /// Returns a handle that ends a pending [`next`](Self::next), and every later one, from another thread. Runtimes go on to
-    /// connect, and commands to them are not affected.
+    /// Returns a handle that ends a pending [`next`](Self::next), and every later one, from another thread.
+    /// Runtimes continue to connect, and commands to them are not affected.
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
     }
 
-    /// The runtimes that are there now.
+    /// The current runtimes.
     pub fn runtimes(&self) -> Vec<PortRuntime> {
         self.shared.links().into_iter().map(|link| PortRuntime { link }).collect()
     }
@@ -126,7 +129,7 @@ impl Drop for PortServer {
         self.shared.close();
         self.waker.wake();
         if let Some(thread) = self.thread.take() {
-            // A panic of that thread was printed where it happened.
+            // A panic of that thread has already been printed.
             let _ = thread.join();
         }
     }
@@ -138,12 +141,12 @@ impl PortRuntime {
         self.link.cookie
     }
 
-    /// The process id as the process itself sees it: inside a container not the one outside.
+    /// The process id as the process itself sees it: inside a container it differs from the one outside.
     pub fn namespace_pid(&self) -> u64 {
         self.link.namespace_pid
     }
 
-    /// The process id as seen from here, where the system tells who connects.
+    /// The process id as seen from here, if the system identifies the peer.
     pub fn pid(&self) -> Option<u32> {
         self.link.pid
     }
@@ -153,7 +156,7 @@ impl PortRuntime {
         self.link.reconnects()
     }
 
-    /// Whether it has ended.
+    /// Whether it has exited.
     pub fn has_exited(&self) -> bool {
         self.link.has_exited()
     }
@@ -175,12 +178,12 @@ impl fmt::Debug for PortRuntime {
     }
 }
 
-/// A thread that panicked leaves nothing half done here.
+/// Locks a mutex. A thread that panicked leaves the state consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a change, at most until the deadline. It may come back early.
+/// Waits for a change, at most until the deadline. It may return early.
 fn wait<'m, T>(changed: &Condvar, guard: MutexGuard<'m, T>, deadline: Deadline) -> MutexGuard<'m, T> {
     match deadline.remaining() {
         None => changed.wait(guard).unwrap_or_else(PoisonError::into_inner),

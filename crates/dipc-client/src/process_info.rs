@@ -5,13 +5,13 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessInfo {
-    /// The process id as the process itself sees it: inside a container not the one outside.
+    /// The process id as the process itself sees it: inside a container it differs from the one outside.
     pub process_id: u64,
     /// The cookie of this run of the runtime.
     pub runtime_cookie: Uuid,
-    /// The program's path and its arguments, separated by spaces. Only the path while the runtime is suspended and for some 44 ms
-    /// after it was resumed, until the program begins ([`Target::info_when_started`](crate::Target::info_when_started)); NativeAOT
-    /// never gives more.
+    /// The program's path and its arguments, separated by spaces. Only the path while the runtime is
+    /// suspended and for some 44 ms after it was resumed, until the program begins
+    /// ([`Target::info_when_started`](crate::Target::info_when_started)); NativeAOT never returns more.
     pub command_line: String,
     /// `Linux`, `macOS`, `Windows` or `Unknown`.
     pub os: String,
@@ -65,7 +65,7 @@ impl ProcessInfo {
             arch: reply.arch,
             managed_entrypoint_assembly: Some(reply.managed_entrypoint_assembly),
             clr_version: Some(reply.clr_version),
-            // Version 0 of the payload has none.
+            // Version 0 of the payload does not have it.
             runtime_identifier: (reply.version >= 1).then_some(reply.runtime_identifier),
             command,
         }

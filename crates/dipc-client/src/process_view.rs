@@ -1,4 +1,4 @@
-//! A process as the kernel shows it: threads, mapped files, paths as the process resolves them.
+//! A process as seen by the kernel: threads, mapped files, paths as the process resolves them.
 
 mod resolve;
 mod thread_times;
@@ -14,7 +14,7 @@ pub use thread_times::{ThreadTime, ThreadTimes, ThreadTimesReader};
 
 /// The most bytes that are read of a thread's state.
 const STATUS_LIMIT: u64 = 64 << 10;
-/// The most that is read of a list of mapped files.
+/// The most bytes that are read of a list of mapped files.
 const MAPS_LIMIT: u64 = 64 << 20;
 
 /// The state of a runtime at its start.
@@ -24,28 +24,31 @@ pub enum Startup {
     Suspended,
     /// It was resumed, or did not wait.
     Running,
-    /// Not visible to this process: another system than Linux, no permission, a NativeAOT program, .NET 7 or older.
+    /// Not visible to this process: a system other than Linux, no permission, a NativeAOT program, .NET 7 or
+    /// older.
     Unknown,
 }
 
-/// A thread as the kernel shows it.
+/// A thread as seen by the kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelThread {
-    /// Its number as the process itself sees it: in the innermost namespace of processes.
+    /// Its number as the process itself sees it: in the innermost pid namespace.
     pub id: u64,
-    /// Its name, of 15 bytes at most. .NET gives threads the names that programs give them, and names its own.
+    /// Its name, of at most 15 bytes. .NET passes on the names that programs give to threads, and names its
+    /// own threads.
     pub name: String,
-    /// The kernel's letter for its state: `R` for one that runs or could, `S` for one that sleeps, `D` for one in the kernel that no signal
-    /// wakes, `T` and `t` for stopped ones.
+    /// The kernel's letter for its state: `R` for running or runnable, `S` for sleeping, `D` for waiting in
+    /// the kernel without reacting to signals, `T` and `t` for stopped.
     pub state: char,
 }
 
-/// A process as the kernel shows it, without a connection to its runtime. Only Linux shows threads, mapped files and roots;
-/// elsewhere, and without permission, the answers are errors, [`Startup::Unknown`] or `None`.
+/// A process as seen by the kernel, without a connection to its runtime. Only Linux shows threads, mapped
+/// files and roots; elsewhere, and without permission, the answers are errors, [`Startup::Unknown`] or
+/// `None`.
 #[derive(Debug, Clone)]
 pub struct ProcessView {
-    /// Its folder of `/proc`.
+    /// Its folder in `/proc`.
     folder: PathBuf,
 }
 
@@ -57,8 +60,8 @@ impl ProcessView {
 
     /// Returns whether the runtime waits to be resumed, by the names of its threads.
     ///
-    /// The thread of the diagnostic server exists while the runtime waits, the finalizer's only after it was resumed: seen on
-    /// .NET 9 and 10. NativeAOT names neither, and ProcessInfo shows no difference.
+    /// The thread of the diagnostic server exists while the runtime waits, the finalizer's only after it was
+    /// resumed: seen on .NET 9 and 10. NativeAOT has neither name, and ProcessInfo shows no difference.
     pub fn startup(&self) -> Startup {
         let Ok(threads) = fs::read_dir(self.folder.join("task")) else { return Startup::Unknown };
         let mut startup = Startup::Unknown;
@@ -72,10 +75,10 @@ impl ProcessView {
         startup
     }
 
-    /// Returns the threads of the process, in no order. Those that end meanwhile are left out.
+    /// Returns the threads of the process, in no particular order. Those that end meanwhile are left out.
     ///
     /// # Errors
-    /// Where the system does not show them: another one than Linux, no such process.
+    /// If the system does not show them: not Linux, or no such process.
     pub fn threads(&self) -> io::Result<Vec<KernelThread>> {
         let tasks = fs::read_dir(self.folder.join("task"))?;
         let thread = |folder: PathBuf| {
@@ -84,7 +87,7 @@ impl ProcessView {
             let status = String::from_utf8_lossy(&status);
             let field =
                 |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-            // A kernel without namespaces of processes has one number for a thread.
+            // A kernel without pid namespaces has one number for a thread.
             let id = field("NSpid").or_else(|| field("Pid"))?.split('\t').next_back()?.parse().ok()?;
             Some(KernelThread { id, name: field("Name")?.to_owned(), state: field("State")?.chars().next()? })
         };
@@ -96,7 +99,7 @@ impl ProcessView {
         ThreadTimesReader::new(self.folder.clone())
     }
 
-    /// Returns the number of the process as it knows it itself: in the innermost namespace of processes.
+    /// Returns the process's number in its own view: in the innermost pid namespace.
     pub fn own_id(&self) -> Option<u64> {
         let mut status = String::new();
         File::open(self.folder.join("status")).ok()?.take(STATUS_LIMIT).read_to_string(&mut status).ok()?;
@@ -105,8 +108,8 @@ impl ProcessView {
 
     /// Returns whether a signal (SIGSTOP, Ctrl-Z) keeps the process stopped, so that it answers no command.
     ///
-    /// A stopped process is looked at twice, `apart` from one another: tools that limit processor time stop and continue a
-    /// process many times a second, which shows in how often its first thread was switched to.
+    /// A stopped process is checked twice, with the interval `apart`: tools that limit processor time stop
+    /// and continue a process many times a second, which shows in the number of switches of its first thread.
     pub(crate) fn stays_stopped(&self, apart: Duration) -> bool {
         let Some(first) = self.stopped_after_switches() else { return false };
         thread::sleep(apart);
@@ -125,13 +128,13 @@ impl ProcessView {
         Some(switches.into_iter().filter_map(|name| field(name)?.parse().ok()).collect())
     }
 
-    /// Returns the path of the program that the process runs, as the kernel has it.
+    /// Returns the path of the program that the process runs, as reported by the kernel.
     pub(crate) fn executable(&self) -> io::Result<PathBuf> {
         fs::read_link(self.folder.join("exe"))
     }
 
-    /// Returns whether CoreCLR is seen in the process: by its library, or by the names of its threads, which single-file programs
-    /// have too. NativeAOT has neither.
+    /// Returns whether CoreCLR is seen in the process: by its library, or by the names of its threads, which
+    /// single-file programs have, too. NativeAOT has neither.
     pub(crate) fn runs_coreclr(&self) -> bool {
         if self.mapped("libcoreclr.so").is_some() {
             return true;
@@ -141,18 +144,18 @@ impl ProcessView {
         names.any(|name| name.starts_with(b".NET EventPipe") || name.starts_with(b".NET Finalizer"))
     }
 
-    /// Returns the path by which this process reaches the file that the viewed process means by `path`.
+    /// Returns the path by which this process reaches the file at `path` in the viewed process.
     pub fn locate(&self, path: &Path) -> io::Result<PathBuf> {
         resolve::resolve(&self.folder.join("root"), &self.folder.join("cwd"), path)
     }
 
-    /// Returns the metadata of the file that the process means by `path`.
+    /// Returns the metadata of the file at `path` in the viewed process.
     pub fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         fs::metadata(self.locate(path)?)
     }
 
-    /// Returns the reason why the runtime could not start its `createdump`; `None` if nothing is seen. Single-file programs
-    /// have no library `libcoreclr.so` and start it in another way.
+    /// Returns the reason why the runtime could not start its `createdump`; `None` if none is found.
+    /// Single-file programs have no library `libcoreclr.so` and start it in another way.
     pub fn createdump_hazard(&self) -> Option<Hazard> {
         let path = self.mapped("libcoreclr.so")?.with_file_name("createdump");
         let problem = match self.metadata(&path) {
@@ -164,7 +167,7 @@ impl ProcessView {
         Some(Hazard::NoCreateDump { path, problem })
     }
 
-    /// Returns the path of a mapped file with that name, as the process has it.
+    /// Returns the path of a mapped file with that name, as the process sees it.
     fn mapped(&self, name: &str) -> Option<PathBuf> {
         let mut found = None;
         self.for_each_mapped_file(|path| {
@@ -176,12 +179,13 @@ impl ProcessView {
         found
     }
 
-    /// Calls `visit` with the path of every mapped file, as the process has it; a file may come several times.
+    /// Calls `visit` with the path of every mapped file, as the process sees it; a file may come several
+    /// times.
     pub fn for_each_mapped_file(&self, mut visit: impl FnMut(&Path)) -> io::Result<()> {
         let maps = BufReader::new(File::open(self.folder.join("maps"))?.take(MAPS_LIMIT));
         for line in maps.split(b'\n') {
             let line = line?;
-            // Names that are not UTF-8 are skipped: no file of a runtime has one.
+            // Names that are not UTF-8 are skipped: the files of a runtime have none.
             let Ok(line) = std::str::from_utf8(&line) else { continue };
             if let Some(path) = line.find('/').and_then(|start| line.get(start..)) {
                 visit(Path::new(path.strip_suffix(" (deleted)").unwrap_or(path)));
@@ -191,7 +195,7 @@ impl ProcessView {
     }
 }
 
-/// Whether anybody may run it.
+/// Whether every user may run it.
 #[cfg(unix)]
 fn is_executable(file: &Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;

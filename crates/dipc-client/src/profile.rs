@@ -1,5 +1,5 @@
-//! Named sets of providers for common questions, and the keywords of the runtime's own events, both with the names that
-//! dotnet-trace gives them.
+//! Named sets of providers for common questions, and the keywords of the runtime's own events, both with
+//! dotnet-trace's names.
 
 use dipc_wire::ProviderConfig;
 
@@ -21,12 +21,12 @@ pub struct ProfileProvider {
     pub keywords: u64,
     /// The level, 0 (log always) to 5 (verbose).
     pub level: u32,
-    /// The argument string as it is sent; empty when the provider takes none.
+    /// The argument string as sent; empty if the provider takes none.
     pub arguments: &'static str,
 }
 
 impl ProfileProvider {
-    /// Returns the provider in the form that a request carries.
+    /// Returns the provider as part of a request.
     pub fn to_config(self) -> ProviderConfig {
         ProviderConfig {
             keywords: self.keywords,
@@ -47,7 +47,7 @@ pub struct Profile {
     pub description: &'static str,
     /// The providers, in the order in which they are requested.
     pub providers: &'static [ProfileProvider],
-    /// The rundown that suffices for this profile, where that is less than the runtime's default.
+    /// The rundown that suffices for this profile, if it is less than the runtime's default.
     pub rundown_keyword: Option<u64>,
 }
 
@@ -78,14 +78,15 @@ impl Profile {
     }
 }
 
-/// The profiles used when nothing is asked for.
+/// The default profiles.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
 
 /// Every profile, in the order in which they are listed: [`Profile::find`] has a table of the names.
 ///
 /// # Source
 /// `dotnet-trace list-profiles` and the requests of dotnet-trace 10.0.750501; `database` is documented in
-/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `aspnet` and `tasks` are our own.
+/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `aspnet` and `tasks` are our
+/// own.
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "dotnet-common",
@@ -162,7 +163,7 @@ pub const PROFILES: &[Profile] = &[
                 level: INFORMATIONAL,
                 arguments: ROUTE_AND_STATUS_ARGUMENTS,
             },
-            // Those of `tasks`, and asynchronous operations.
+            // Those of `tasks`, plus asynchronous operations.
             source("System.Threading.Tasks.TplEventSource", 0xEB, VERBOSE),
             source("System.Diagnostics.Eventing.FrameworkEventSource", 0x12, VERBOSE),
             // Collections, waits for locks, exceptions, threads of the pool.
@@ -196,7 +197,7 @@ pub const PROFILES: &[Profile] = &[
     },
 ];
 
-/// Events of an EventSource that have no keyword have high bits of their own: all are asked for.
+/// Events of an EventSource without a keyword have high bits of their own, so all bits are requested.
 const ALL_KEYWORDS: u64 = u64::MAX;
 
 /// Returns a provider that takes no arguments.
@@ -204,7 +205,7 @@ const fn source(name: &'static str, keywords: u64, level: u32) -> ProfileProvide
     ProfileProvider { name, keywords, level, arguments: "" }
 }
 
-/// The log messages of ASP.NET that have the route and the status of a request, which no event has.
+/// The log messages of ASP.NET with the route and the status of a request, which no event has.
 const ROUTE_AND_STATUS_ARGUMENTS: &str = concat!(
     "FilterSpecs=\"",
     "Microsoft.AspNetCore.Hosting.Diagnostics:Information;",
@@ -217,8 +218,9 @@ const fn runtime(keywords: u64, level: u32) -> ProfileProvider {
     ProfileProvider { name: RUNTIME_PROVIDER, keywords, level, arguments: "" }
 }
 
-/// The events that `Microsoft-Diagnostics-DiagnosticSource` is asked to forward: the start and the end of each command of ADO.NET and of
-/// Entity Framework, with the properties that tell one command from another. The runtime parses it as lines.
+/// The events that `Microsoft-Diagnostics-DiagnosticSource` is asked to forward: the start and the end of
+/// each command of ADO.NET and of Entity Framework, with the properties that distinguish commands. The
+/// runtime parses it as lines.
 const DATABASE_ARGUMENTS: &str = concat!(
     "FilterAndPayloadSpecs=\"",
     "SqlClientDiagnosticListener/System.Data.SqlClient.WriteCommandBefore@Activity1Start:",
@@ -237,8 +239,8 @@ const DATABASE_ARGUMENTS: &str = concat!(
 /// The keywords of [`RUNTIME_PROVIDER`] by the names that `--clrevents` takes, in order of their bits.
 ///
 /// # Source
-/// The manifest of the runtime's events, `src/coreclr/vm/ClrEtwAll.man` of the repository dotnet/runtime; the names are
-/// dotnet-trace's.
+/// The manifest of the runtime's events, `src/coreclr/vm/ClrEtwAll.man` of the repository dotnet/runtime; the
+/// names are dotnet-trace's.
 pub const CLR_KEYWORDS: &[(&str, u64)] = &[
     ("gc", 0x1),
     ("gchandle", 0x2),
@@ -264,7 +266,7 @@ pub const CLR_KEYWORDS: &[(&str, u64)] = &[
     ("gcheapsurvivalandmovement", 0x40_0000),
     ("gcheapcollect", 0x80_0000),
     ("managedheapcollect", 0x80_0000),
-    // Misspelt in dotnet-trace, and so in the scripts of its users.
+    // Misspelt in dotnet-trace, and therefore in its users' scripts.
     ("managedheadcollect", 0x80_0000),
     ("gcheapandtypenames", 0x100_0000),
     ("gcsampledobjectallocationlow", 0x200_0000),

@@ -1,19 +1,20 @@
-//! The text form of a list of providers, as dotnet-trace's `--providers` takes it.
+//! The text form of a list of providers, in the syntax of dotnet-trace's `--providers`.
 
 use core::fmt;
 
 use dipc_wire::ProviderConfig;
 
-/// The keywords of a provider that is named without any, as dotnet-trace 10 has it: only events that belong to no keyword.
-/// (Up to version 9 it asked for all of them, which is `FFFFFFFFFFFFFFFF`.)
+/// The keywords of a provider without any in the list, as in dotnet-trace 10: only events that belong to no
+/// keyword. (Up to version 9 the default was all keywords, `FFFFFFFFFFFFFFFF`.)
 pub const DEFAULT_KEYWORDS: u64 = 0;
-/// The level of a provider that is named without one, as dotnet-trace 10 has it: informational. (Up to version 9: verbose.)
+/// The level of a provider without one in the list, as in dotnet-trace 10: informational. (Up to version 9:
+/// verbose.)
 pub const DEFAULT_LEVEL: u32 = 4;
 
-/// Names of the levels, each at its number.
+/// The names of the levels, each at its number.
 pub const LEVEL_NAMES: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
 
-/// A list of providers in which each name, compared without case, stands once.
+/// A list of providers with unique names, compared without case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Providers {
     list: Vec<ProviderConfig>,
@@ -25,15 +26,17 @@ impl Providers {
         Self { list: Vec::new() }
     }
 
-    /// Reads `Name[:Keywords[:Level[:Arguments]]],…`.
+    /// Parses `Name[:Keywords[:Level[:Arguments]]],…`.
     ///
-    /// * Keywords are hexadecimal, with or without `0x`; none means [`DEFAULT_KEYWORDS`].
-    /// * A level is a number (above 5 counts as 5) or one of [`LEVEL_NAMES`] in any case; none means [`DEFAULT_LEVEL`].
-    /// * Arguments are `key=value;key=value`. Quotes (`"`, or `\"` as many shells leave them) protect `,` `;` and `=` in a
-    ///   key or a value.
-    /// * A provider named twice gets the keywords of both and the wider level; at most one of the two may have arguments.
+    /// * Keywords are hexadecimal, with or without `0x`; the default is [`DEFAULT_KEYWORDS`].
+    /// * A level is a number (above 5 counts as 5) or one of [`LEVEL_NAMES`] in any case; the default is
+    ///   [`DEFAULT_LEVEL`].
+    /// * Arguments are `key=value;key=value`. Quotes (`"`, or `\"` as many shells leave them) protect `,` `;`
+    ///   and `=` in a key or a value.
+    /// * A provider named twice gets the keywords of both and the wider level; at most one of the two may
+    ///   have arguments.
     ///
-    /// The error says at which byte of `text` it stands.
+    /// The error has the byte position in `text`.
     pub fn parse(text: &str) -> Result<Self, ParseProvidersError> {
         let mut providers = Self::new();
         for piece in split(text, ',') {
@@ -46,8 +49,9 @@ impl Providers {
         Ok(providers)
     }
 
-    /// Adds a provider, or joins it with the one of that name: keywords of both, the wider level, the arguments of whichever
-    /// has some. False, with nothing changed, when both have arguments and these differ.
+    /// Adds a provider, or merges it into the one with that name: keywords of both, the wider level, and the
+    /// arguments of the one that has any. Returns false, with nothing changed, if both have arguments and
+    /// these differ.
     #[must_use = "two argument strings cannot be joined"]
     pub fn merge(&mut self, config: ProviderConfig) -> bool {
         let Some(known) = self.list.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&config.name))
@@ -67,7 +71,7 @@ impl Providers {
         true
     }
 
-    /// The provider of that name, in any case.
+    /// Returns the provider with that name, in any case.
     pub fn find(&self, name: &str) -> Option<&ProviderConfig> {
         self.list.iter().find(|known| known.name.eq_ignore_ascii_case(name))
     }
@@ -77,12 +81,12 @@ impl Providers {
         self.list.iter()
     }
 
-    /// True when there is none.
+    /// Whether there are no providers.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The providers as a request takes them.
+    /// Returns the providers as part of a request.
     pub fn into_vec(self) -> Vec<ProviderConfig> {
         self.list
     }
@@ -111,7 +115,7 @@ fn wider_level(a: u32, b: u32) -> u32 {
     if a == 0 || b == 0 { 0 } else { a.max(b) }
 }
 
-/// Reads a level: a number, where everything above 5 counts as 5, or one of [`LEVEL_NAMES`] in any case.
+/// Parses a level: a number, of which everything above 5 counts as 5, or one of [`LEVEL_NAMES`] in any case.
 pub fn parse_level(text: &str) -> Option<u32> {
     if let Ok(number) = text.parse::<u32>() {
         return Some(number.min(5));
@@ -119,7 +123,7 @@ pub fn parse_level(text: &str) -> Option<u32> {
     (0..).zip(LEVEL_NAMES).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(number, _)| number)
 }
 
-/// The error of a provider list that cannot be read, with its position.
+/// The error in a provider list, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseProvidersError {
     text: String,
@@ -150,7 +154,7 @@ impl ParseProvidersError {
         self.position
     }
 
-    /// The text that was read.
+    /// The parsed text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -158,7 +162,7 @@ impl ParseProvidersError {
 
 impl fmt::Display for ParseProvidersError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // People count characters from 1.
+        // Positions for users count characters from 1.
         let character = self.text.get(..self.position).map_or(0, |before| before.chars().count()) + 1;
         write!(f, "at character {character}: ")?;
         match &self.reason {
@@ -184,7 +188,7 @@ impl fmt::Display for ParseProvidersError {
 
 impl core::error::Error for ParseProvidersError {}
 
-/// A part of a text that remembers where it stands.
+/// A part of a text with its position.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     start: usize,
@@ -277,7 +281,8 @@ fn parse_keywords(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads the arguments and writes them as the runtime expects them: quotes only where a key or a value needs them.
+/// Parses the arguments and formats them as the runtime expects them: quotes only for keys and values that
+/// need them.
 fn parse_arguments(whole: &str, piece: Piece<'_>) -> Result<String, ParseProvidersError> {
     let fail = |at: usize, reason| Err(ParseProvidersError::new(whole, at, reason));
     if piece.text.matches('"').count() % 2 == 1 {
@@ -308,7 +313,8 @@ fn parse_arguments(whole: &str, piece: Piece<'_>) -> Result<String, ParseProvide
     Ok(written)
 }
 
-/// The text without the escapes that users write for their shell (`\"`, `\\`, `\n`, `\r`, `\t`) and without the quotes around it.
+/// Returns the text without the escapes that users write for their shell (`\"`, `\\`, `\n`, `\r`, `\t`) and
+/// without the enclosing quotes.
 fn unquoted(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars();

@@ -19,10 +19,11 @@ const STEP: Duration = Duration::from_secs(1);
 /// A running EventPipe session and its stream.
 ///
 /// Read the stream until it ends. To end it, call [`request_stop`](Self::request_stop) or
-/// [`stop_after`](Self::stop_after) *and keep reading*: the runtime ends the stream only after it has written what it still
-/// holds and the rundown.
+/// [`stop_after`](Self::stop_after) *and keep reading*: the runtime ends the stream only after it has written
+/// its remaining events and the rundown.
 ///
-/// A session that is dropped before its stream has ended is stopped, within [`Timeouts::abandon`](crate::Timeouts).
+/// A session that is dropped before its stream has ended is stopped, within
+/// [`Timeouts::abandon`](crate::Timeouts).
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -38,16 +39,16 @@ const STEP: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Session {
     stream: Connection,
-    /// Given back when the stream has ended.
+    /// Returned when the stream has ended.
     lease: Option<PortLease>,
-    /// The bytes that came with the reply, and how many of them were read.
+    /// The bytes that came with the reply, and the number of them that were read.
     beginning: Vec<u8>,
     beginning_read: usize,
     first_read: Option<Instant>,
     last_byte: Option<Instant>,
     /// The time at which a read requests the stop.
     stop_at: Option<Instant>,
-    /// The last look at a requested stop.
+    /// The last check of a requested stop.
     stop_checked: Option<Instant>,
     /// The longest wait of a reader, if the caller has set one.
     silence_limit: Option<Duration>,
@@ -81,7 +82,7 @@ impl Session {
         }
     }
 
-    /// The id by which the runtime knows the session. It looks like an address, and the next session may have the same.
+    /// The runtime's id of the session. It looks like an address, and the next session may have the same.
     pub fn id(&self) -> SessionId {
         self.stopper.id()
     }
@@ -91,7 +92,8 @@ impl Session {
         self.command
     }
 
-    /// Returns the options that the runtime is too old for, dropped as [`SessionConfig::optional`](crate::SessionConfig) allows.
+    /// Returns the options that the runtime is too old for, dropped as
+    /// [`SessionConfig::optional`](crate::SessionConfig) allows.
     pub fn dropped_features(&self) -> &[OptionalFeature] {
         &self.dropped_features
     }
@@ -99,10 +101,11 @@ impl Session {
     /// Reads the next bytes of the stream; 0 is its end (or an empty `buffer`).
     ///
     /// # Errors
-    /// With [`Error::is_deadline`] the session goes on and the read can be repeated. [`Error::NoStream`] if nothing at
-    /// all came in [`Timeouts::first_bytes`](crate::Timeouts) after the first call. After a
-    /// [requested](Self::request_stop) stop, the runtime's refusal of it, and [`Error::NotStopped`] if neither the answer
-    /// nor any byte came in [`Timeouts::stop`](crate::Timeouts): then it can be requested again.
+    /// With [`Error::is_deadline`] the session continues and the read can be repeated. [`Error::NoStream`] if
+    /// no bytes at all came in [`Timeouts::first_bytes`](crate::Timeouts) after the first call. After a
+    /// [requested](Self::request_stop) stop, the runtime's refusal of it, and [`Error::NotStopped`] if
+    /// neither the answer nor any byte came in [`Timeouts::stop`](crate::Timeouts): then it can be requested
+    /// again.
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
         if let Some(count) = self.read_beginning(buffer) {
             return Ok(count);
@@ -133,7 +136,7 @@ impl Session {
         }
     }
 
-    /// Reads what came with the reply; `None` once that was read.
+    /// Reads the bytes that came with the reply; `None` once they were read.
     fn read_beginning(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let waiting = self.beginning.get(self.beginning_read..).filter(|waiting| !waiting.is_empty())?;
         let count = waiting.len().min(buffer.len());
@@ -143,7 +146,7 @@ impl Session {
         Some(count)
     }
 
-    /// The deadline of the first byte; never once it came.
+    /// The deadline of the first byte; [`Deadline::never`] once it has arrived.
     fn first_bytes_deadline(&mut self, now: Instant) -> Deadline {
         if self.bytes_read() > 0 {
             return Deadline::never();
@@ -165,7 +168,8 @@ impl Session {
         }
     }
 
-    /// Requests the stop that is due, and sees to one that was requested. `quiet`: the stream just had nothing to read.
+    /// Requests a stop that is due, and advances one that was requested. `quiet`: the stream just had nothing
+    /// to read.
     fn advance_stop(&mut self, quiet: bool) -> Result<(), Error> {
         let now = Instant::now();
         if self.stop_at.is_some_and(|at| at <= now) {
@@ -211,10 +215,11 @@ impl Session {
         self.stopper.received()
     }
 
-    /// Asks the runtime to stop the session, over a connection of its own and without waiting for the answer. Keep reading
-    /// until the stream ends: the reads see to the rest. Does nothing if a stop is under way or the stream has ended.
+    /// Asks the runtime to stop the session, over its own connection and without waiting for the answer. Keep
+    /// reading until the stream ends: the reads do the rest. Does nothing if a stop is in progress or the
+    /// stream has ended.
     ///
-    /// Where no connection is free (a runtime at a port, a queue that is full) the next reads send it.
+    /// If no connection is free (a runtime at a port, a full queue) the next reads send it.
     ///
     /// # Errors
     /// Those of connecting. After an error it can be requested again.
@@ -223,31 +228,33 @@ impl Session {
         self.stopper.request_stop()
     }
 
-    /// Has the session stopped when `duration` has passed from now: a read that is under way then, or else the next one,
-    /// [requests](Self::request_stop) it and goes on reading.
+    /// Schedules the stop of the session at `duration` from now: a read in progress at that time, or else the
+    /// next one, [requests](Self::request_stop) it and continues reading.
     pub fn stop_after(&mut self, duration: Duration) {
         self.stop_at = Instant::now().checked_add(duration);
     }
 
-    /// The stream as [`std::io::Read`]. [`SessionReader`] says how long a read waits.
+    /// Returns the stream as [`std::io::Read`]. [`SessionReader`] documents how long a read waits.
     pub fn reader(&mut self) -> SessionReader<&mut Self> {
         SessionReader::new(self)
     }
 
-    /// The stream as [`std::io::Read`], which the session lives as long as.
+    /// Returns the stream as [`std::io::Read`], which owns the session.
     pub fn into_reader(self) -> SessionReader<Self> {
         SessionReader::new(self)
     }
 
-    /// The events of the stream as they come, with all that [`nettrace::Reader`] says about a recording.
+    /// Returns the events of the stream as they arrive, with everything that [`nettrace::Reader`] reports
+    /// about a recording.
     ///
     /// To stop at an event, take a [`stopper`](Self::stopper) before and call its
-    /// [`request_stop`](Stopper::request_stop): the events that are left, and the rundown, still come.
+    /// [`request_stop`](Stopper::request_stop): the remaining events, and the rundown, still come.
     ///
-    /// A program with nothing to report is silent. The next event is waited for as [`SessionReader`] says; an error whose
-    /// [`is_timeout`](nettrace::Error::is_timeout) is true can be followed by another call, and no event is lost. In time order the
-    /// last events of each thread are held until the next ones show that nothing older follows. A time-out releases them, so that a
-    /// live view needs a silence limit of a second or so:
+    /// A program with nothing to report is silent. [`SessionReader`] documents how long the next event is
+    /// waited for; an error whose [`is_timeout`](nettrace::Error::is_timeout) is true can be followed by
+    /// another call, and no event is lost. In time order the last events of each thread are held until the
+    /// next ones show that nothing older follows. A time-out releases them, so a live view needs a silence
+    /// limit of about a second:
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -267,13 +274,14 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Those of the first read ([`nettrace::Error::Io`], which carries the [`Error`]), and a stream that is no recording.
+    /// Those of the first read ([`nettrace::Error::Io`], which carries the [`Error`]), and a stream that is
+    /// not a recording.
     #[cfg(feature = "nettrace")]
     pub fn events(&mut self) -> Result<nettrace::Reader<SessionReader<&mut Self>>, nettrace::Error> {
         nettrace::Reader::new(self.reader())
     }
 
-    /// A handle that stops this session from another thread, or while its stream is lent out.
+    /// Returns a handle that stops this session from another thread, or while its stream is borrowed.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }
@@ -283,7 +291,7 @@ impl Session {
         self.stream.canceller()
     }
 
-    /// Reads to the end of the stream, to let the runtime finish.
+    /// Reads to the end of the stream, so that the runtime can finish.
     fn drain(&mut self, deadline: Deadline) {
         let mut buffer = vec![0; 64 << 10];
         while !self.stopper.has_ended() && !deadline.is_over() {
@@ -294,12 +302,12 @@ impl Session {
     }
 }
 
-/// Closing the stream is not enough: a runtime with nothing to write does not notice, and keeps the session until the
-/// next event. A stop alone is not enough either: with the stream full and no reader, the runtime waits in the
-/// middle of the stop and answers no command. And closing the stream during a stop is worse: the runtime's writing thread then
-/// stops the session a second time, by an id that may be another client's by now. So the stop is sent and the stream
-/// drained, also after a cancel. It is closed early only when the deadline passes: what the runtime still writes fails,
-/// and with it the session ends.
+/// Closing the stream is not enough: a runtime with nothing to write does not notice, and keeps the session
+/// until the next event. A stop alone is not enough either: with the stream full and no reader, the runtime
+/// waits in the middle of the stop and answers no command. And closing the stream during a stop is worse: the
+/// runtime's writing thread then stops the session a second time, by an id that may be another client's by
+/// now. So the stop is sent and the stream drained, also after a cancel. It is closed early only when the
+/// deadline passes: the runtime's remaining writes fail, which ends the session.
 impl Drop for Session {
     fn drop(&mut self) {
         let deadline = Deadline::after(self.stopper.target().timeouts().abandon);
@@ -309,7 +317,7 @@ impl Drop for Session {
         self.stream.renew_canceller();
         self.stopper.withdraw_unsent();
         if self.stopper.begin() {
-            // A stop is under way. It may yet fail, so that it is done again unless the stream ends.
+            // A stop is in progress. It may still fail, so it is repeated unless the stream ends.
             self.drain(deadline);
             if self.stopper.has_ended() {
                 return self.stopper.collect_answer(deadline);
@@ -320,7 +328,7 @@ impl Drop for Session {
         if let Ok(mut exchange) = stop
             && self.stopper.has_ended()
         {
-            // The session is gone when this comes.
+            // The session is gone when this arrives.
             let _ = exchange.receive_message(deadline);
         }
     }

@@ -11,31 +11,32 @@ use crate::{Error, OptionalFeature, Session, Target};
 pub struct SessionConfig {
     /// The providers of events, 1 to 1000; filters by event id need .NET 10.
     pub providers: Vec<FilteredProviderConfig>,
-    /// The size of the runtime's buffer in MB (2²⁰ bytes): 256.
+    /// The size of the runtime's buffer in MB (2²⁰ bytes); 256 by default.
     pub buffer_mb: u32,
-    /// The behaviour when that is full: events are dropped. Blocking instead needs .NET 11.
+    /// The behaviour when the buffer is full; by default events are dropped. Blocking instead needs .NET 11.
     pub buffer_mode: BufferMode,
     /// The rundown, which the runtime sends at the end.
     pub rundown: Rundown,
-    /// Whether each event comes with its stack: true. Runtimes before .NET 9 always send it.
+    /// Whether each event comes with its stack; true by default. Runtimes before .NET 9 always send it.
     pub stackwalk: bool,
-    /// The format of the stream: nettrace.
+    /// The format of the stream; nettrace by default.
     pub format: Format,
-    /// The options to drop where the runtime is too old for them: none.
+    /// The options to drop if the runtime is too old for them; none by default.
     pub optional: Vec<OptionalFeature>,
 }
 
-/// The events by which a runtime names, when a session stops, the methods and modules that it has loaded. Without them
-/// the stacks in a recording stay addresses.
+/// The events by which a runtime lists its loaded methods and modules when a session stops. Without them the
+/// stacks in a recording stay addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Rundown {
-    /// That of `requestRundown` (keywords 0x80020139). Every runtime has it.
+    /// The rundown of `requestRundown` (keywords 0x80020139). Every runtime has it.
     #[default]
     Default,
-    /// None. Since .NET Core 3.1.
+    /// No rundown. Since .NET Core 3.1.
     Off,
-    /// By keywords of `Microsoft-Windows-DotNETRuntimeRundown`. Since .NET 9, but for those of [`Rundown::Default`].
+    /// By keywords of `Microsoft-Windows-DotNETRuntimeRundown`. Since .NET 9, except for those of
+    /// [`Rundown::Default`].
     Keyword(u64),
 }
 
@@ -50,8 +51,8 @@ impl Rundown {
 }
 
 impl SessionConfig {
-    /// The events of `providers` ([`Providers`](crate::Providers) or any list of them, with filters or without), and the
-    /// options of the existing tools.
+    /// Creates a config with the events of `providers` ([`Providers`](crate::Providers) or any list of them,
+    /// with or without filters), and the options of the existing tools.
     pub fn new<P: Into<FilteredProviderConfig>>(providers: impl IntoIterator<Item = P>) -> Self {
         Self {
             providers: providers.into_iter().map(Into::into).collect(),
@@ -100,7 +101,7 @@ impl SessionConfig {
         Self { optional, ..self }
     }
 
-    /// The options in use that not every form has, each with the first form that has it.
+    /// The used options that not every form has, each with the first form that has it.
     fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let filtered = self.providers.iter().any(|provider| provider.filter != EventFilter::default());
         let (no_rundown, keyword) = match self.rundown.keywords() {
@@ -137,7 +138,7 @@ impl SessionConfig {
         Err(target.unknown_command(form::name(1)))
     }
 
-    /// Checks the limits of the runtimes, some of which end when asked for more.
+    /// Checks the limits of the runtimes, some of which end when these are exceeded.
     fn check(&self) -> Result<(), String> {
         const MOST_PROVIDERS: usize = 1000;
         const HIGHEST_LEVEL: u32 = 5;
@@ -171,7 +172,7 @@ impl Target {
     /// Starts a session with the newest form of CollectTracing that the runtime knows.
     ///
     /// # Errors
-    /// [`Error::UnsupportedOption`] where that form lacks an option of `config` that is not
+    /// [`Error::UnsupportedOption`] if that form lacks an option of `config` that is not
     /// [`optional`](SessionConfig::optional). [`Session::dropped_features`] returns those that were dropped.
     pub fn start_session(&self, config: &SessionConfig) -> Result<Session, Error> {
         config.start(self)

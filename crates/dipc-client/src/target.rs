@@ -11,12 +11,13 @@ use crate::port::PortLink;
 use crate::process_view::ProcessView;
 use crate::{Error, Hazard, Startup, Timeouts};
 
-/// A process that is stopped for no longer than this is not taken for stopped.
+/// The longest stop of a process after which it does not count as stopped.
 const BRIEF_STOP: Duration = Duration::from_millis(200);
 
-/// A runtime that commands can be sent to. Each command has a connection of its own.
+/// A runtime that commands can be sent to. Each command has its own connection.
 ///
-/// What the runtime turns out not to know is remembered, by the clones of a target together, and not asked again.
+/// Commands that the runtime turns out not to know are remembered, by all clones of a target together, and
+/// not sent again.
 #[derive(Debug, Clone)]
 pub struct Target {
     address: Address,
@@ -37,22 +38,22 @@ enum Route {
 }
 
 impl Target {
-    /// The runtime in a process. No other process is sent commands.
+    /// Returns the runtime in a process. Commands are sent to no other process.
     pub fn from_pid(pid: u32) -> Result<Self, Error> {
         Ok(Self::from_endpoint(&dipc_transport::find(pid)?))
     }
 
-    /// The runtime at an endpoint that was found. No other process is sent commands.
+    /// Returns the runtime at a discovered endpoint. Commands are sent to no other process.
     pub fn from_endpoint(endpoint: &Endpoint) -> Self {
         Self::new(endpoint.address(), Route::Connect(endpoint.peer_check()), Some(endpoint.pid))
     }
 
-    /// The runtime that listens on the socket at `path`, of any process.
+    /// Returns the runtime that listens on the socket at `path`, of any process.
     pub fn from_path(path: impl Into<PathBuf>) -> Self {
         Self::at(path.into())
     }
 
-    /// The runtime that listens at the address: a socket, a pipe, a forwarded port.
+    /// Returns the runtime that listens at the address: a socket, a pipe, a forwarded port.
     pub fn at(address: impl Into<Address>) -> Self {
         Self::new(address.into(), Route::Connect(PeerCheck::Any), None)
     }
@@ -71,8 +72,8 @@ impl Target {
         Self { timeouts, ..self }
     }
 
-    /// The same target, to which a command is sent even if the runtime is known to end or to become unreachable by it
-    /// ([`Hazard`]).
+    /// The same target without safeguards: a command is sent even if the runtime is known to end or to become
+    /// unreachable because of it ([`Hazard`]).
     #[must_use]
     pub fn without_safeguards(self) -> Self {
         Self { safeguards: false, ..self }
@@ -93,7 +94,7 @@ impl Target {
         self.timeouts
     }
 
-    /// Whether the runtime is known not to know the command, because it said so.
+    /// Whether the runtime has reported that it does not know the command.
     pub fn is_unknown(&self, command: CommandId) -> bool {
         self.unknown.lock().unwrap_or_else(PoisonError::into_inner).contains(&command)
     }
@@ -113,7 +114,7 @@ impl Target {
         }
     }
 
-    /// Returns a connection in several steps; `None` for a runtime at a port, which connects itself.
+    /// Returns a connector for several steps; `None` for a runtime at a port, which connects itself.
     pub(crate) fn connector(&self) -> Option<Connector> {
         match &self.route {
             Route::Connect(peer) => Some(Connector::new(self.address.clone(), *peer)),
@@ -125,10 +126,10 @@ impl Target {
         Exchange::send(command, || self.connect(deadline), deadline)
     }
 
-    /// Sends a command unless the process is stopped. A stop of a session is sent all the same ([`Target::send`]): it is to be
-    /// there when the process goes on.
+    /// Sends a command unless the process is stopped. A stop of a session is sent anyway ([`Target::send`]),
+    /// so that it is there when the process continues.
     fn send_if_running<C: Command>(&self, command: &C, deadline: Deadline) -> Result<Exchange, Error> {
-        // The queue of a stopped process may be full: better looked at before one waits there.
+        // The queue of a stopped process may be full, so it is checked before waiting there.
         self.pid.map_or(Ok(()), |pid| self.check_running(C::NAME, pid))?;
         let connect = || {
             let route = self.connect(deadline)?;
@@ -146,7 +147,8 @@ impl Target {
         Ok(())
     }
 
-    /// Sends a command and receives its reply, which is not an error; `None` if the runtime does not know the command.
+    /// Sends a command and receives a reply other than an error; `None` if the runtime does not know the
+    /// command.
     fn converse<C: Command>(
         &self,
         command: &C,
@@ -181,14 +183,14 @@ impl Target {
         }
     }
 
-    /// Sends a command that is answered with no more than a result; `None` if the runtime does not know it.
+    /// Sends a command whose reply is only a result; `None` if the runtime does not know it.
     pub(crate) fn try_command<C: Command<Reply = HResult>>(
         &self,
         command: &C,
         deadline: Deadline,
     ) -> Result<Option<()>, Error> {
         let Some((message, exchange)) = self.converse(command, deadline)? else { return Ok(None) };
-        // The protocol's text has no payload in some replies; runtimes send an HRESULT.
+        // In the protocol's text some replies have no payload; runtimes send an HRESULT.
         if message.header.command == CommandId::OK && message.payload.is_empty() {
             return Ok(Some(()));
         }
@@ -199,7 +201,7 @@ impl Target {
         }
     }
 
-    /// The same where there is no older form to fall back on.
+    /// Sends such a command without an older form to fall back to.
     pub(crate) fn send_command<C: Command<Reply = HResult>>(
         &self,
         command: &C,
@@ -208,10 +210,11 @@ impl Target {
         self.try_command(command, deadline)?.ok_or_else(|| self.unknown_command(C::NAME))
     }
 
-    /// Returns whether the runtime waits at its start to be resumed. No command says so; on Linux its threads show it.
+    /// Returns whether the runtime waits at its start to be resumed. No command reports it; on Linux its
+    /// threads show it.
     ///
     /// # Errors
-    /// Those of connecting, which finds the process of a target by path.
+    /// Those of connecting, which identifies the process of a target given by path.
     pub fn startup(&self) -> Result<Startup, Error> {
         Ok(self.view()?.map_or(Startup::Unknown, |view| view.startup()))
     }

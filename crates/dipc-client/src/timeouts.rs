@@ -2,24 +2,24 @@ use std::time::Duration;
 
 /// The longest time of each phase. A phase that takes longer is an error.
 ///
-/// A runtime answers from one thread: another client that says nothing, a dump in progress or a debugger make it as
-/// silent as a dead one.
+/// A runtime answers from one thread: a silent client, a dump in progress or a debugger makes it as silent as
+/// a dead one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {
     /// Connecting: 5 s.
     pub connect: Duration,
-    /// Sending a command and getting the whole answer: 10 s.
+    /// Sending a command and receiving the whole answer: 10 s.
     pub request: Duration,
-    /// Writing a dump, in which the whole process may have to go to a slow disk: 10 min.
+    /// Writing a dump, for which the whole process may have to go to a slow disk: 10 min.
     pub dump: Duration,
     /// From the first read of a session's stream to its first byte: 10 s.
     pub first_bytes: Duration,
-    /// Without a byte of a session that runs, for its reader and its events: 30 s. [`SessionReader`](crate::SessionReader) says
-    /// where it applies. A program with nothing to report sends nothing: raise it for sessions of rare events that are stopped by
-    /// hand.
+    /// The time without a byte of a running session, for its reader and its events: 30 s.
+    /// [`SessionReader`](crate::SessionReader) documents when it applies. A program with nothing to report
+    /// sends nothing: raise it for sessions of rare events that are stopped by hand.
     pub silence: Duration,
-    /// Between two signs of life of a session that is being stopped, the bytes of its stream among them: 30 s.
+    /// Between two signs of life of a session that is being stopped, including the bytes of its stream: 30 s.
     pub stop: Duration,
     /// Stopping a session that is dropped, and reading the rest of its stream: 5 s.
     pub abandon: Duration,

@@ -7,9 +7,10 @@ use dipc_wire::{CollectTracing5, Command as _, SessionId, UserEventsProviderConf
 use crate::exchange::RouteConnection;
 use crate::{Error, Target};
 
-/// A session by which the runtime writes events to the kernel's user_events, for `perf` and its like to read.
+/// A session whose events the runtime writes to the kernel's user_events, to be read by `perf` and similar
+/// tools.
 ///
-/// It lasts as long as this does: it is stopped when this is dropped, within [`Timeouts::abandon`](crate::Timeouts).
+/// It ends when this is dropped, within [`Timeouts::abandon`](crate::Timeouts).
 #[derive(Debug)]
 pub struct UserEvents {
     target: Target,
@@ -20,12 +21,12 @@ pub struct UserEvents {
 }
 
 impl Target {
-    /// Starts a session that writes to `user_events_data`: the file of that name below `/sys/kernel/tracing`, opened for writing,
-    /// which the runtime gets a duplicate of. Since .NET 10, on Linux.
+    /// Starts a session that writes to `user_events_data`: the file of that name below `/sys/kernel/tracing`,
+    /// opened for writing, of which the runtime gets a duplicate. Since .NET 10, on Linux.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] without providers, or for one without tracepoints. A runtime on a kernel without user_events refuses
-    /// with 0x80004005.
+    /// [`Error::OutOfRange`] without providers, or for one without tracepoints. A runtime on a kernel without
+    /// user_events refuses with 0x80004005.
     pub fn start_user_events_session(
         &self,
         providers: Vec<UserEventsProviderConfig>,
@@ -38,7 +39,8 @@ impl Target {
         let command: CollectTracing5 = CollectTracing5::UserEvents(session);
         let deadline = self.request_deadline();
         let mut exchange = self.send(&command, deadline)?;
-        // One that refuses may have closed before the descriptor came, and its answer is worth more than that.
+        // A runtime that refuses may have closed before the descriptor came, and its answer is more useful
+        // than that error.
         let handed = exchange.hand_over(user_events_data, deadline);
         let answer = exchange.receive::<CollectTracing5>(deadline);
         match answer.map_err(|error| handed.err().unwrap_or(error))? {
@@ -54,7 +56,7 @@ impl Target {
     }
 }
 
-/// Runtimes end of some of what they do not take.
+/// Some runtimes end on requests that they do not accept.
 fn check(providers: &[UserEventsProviderConfig]) -> Result<(), String> {
     if providers.is_empty() {
         return Err("a session needs a provider".into());
@@ -71,7 +73,7 @@ fn check(providers: &[UserEventsProviderConfig]) -> Result<(), String> {
 }
 
 impl UserEvents {
-    /// The id by which the runtime knows the session.
+    /// The runtime's id of the session.
     pub fn id(&self) -> SessionId {
         self.id
     }
@@ -88,7 +90,7 @@ impl Drop for UserEvents {
         if !self.stopped {
             let timeouts = self.target.timeouts();
             let timeouts = timeouts.with_stop(timeouts.abandon).with_request(timeouts.abandon);
-            // Closing the connection is the other way.
+            // Closing the connection also ends it.
             let _ = self.target.clone().with_timeouts(timeouts).stop(self.id);
         }
     }

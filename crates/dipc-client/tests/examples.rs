@@ -30,7 +30,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dipc_sim::{Runtime, Version};
 
-/// One at a time: what goes by pid finds the socket where the runtime of this very process would have it.
+/// One at a time: examples that take a pid find the socket where the runtime of this very process would have
+/// it.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Simulation {
@@ -38,7 +39,7 @@ struct Simulation {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// A runtime whose sessions are a recording in which five exceptions are thrown.
+/// A runtime whose sessions are a recording with five thrown exceptions.
 fn simulation(version: Version) -> Simulation {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = Runtime::builder().version(version).replay(recording());
@@ -105,7 +106,7 @@ fn methods_are_listed_while_the_process_runs() {
         let mut out = Vec::new();
         methods::run(&strings([&simulation.runtime.pid().to_string()]), &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
-        // The recording's rundown, as testdata/traces/net10-all.txt has it.
+        // The recording's rundown, as in testdata/traces/net10-all.txt.
         assert!(out.contains("Program.Main\n") && out.lines().count() > 100, "{out}");
         assert!(out.ends_with(" methods\n"), "{out}");
         assert_eq!(simulation.runtime.session_count(), 0);
@@ -119,7 +120,7 @@ fn an_async_program_needs_no_io_of_ours() {
     let mut out = Vec::new();
     async_tokio::run(strings([socket, "Workload-Typed", "0.1"]).to_vec(), &mut out).unwrap();
     let out = String::from_utf8(out).unwrap();
-    // `emit 20`, `throw 5` and `emit 5`, says testdata/traces/facts.jsonl; 80 is an exception.
+    // `emit 20`, `throw 5` and `emit 5` in testdata/traces/facts.jsonl; 80 is an exception.
     for line in ["      25 Workload-Typed/Strings\n", "       5 Microsoft-Windows-DotNETRuntime/80\n"] {
         assert!(out.contains(line), "{line:?} is not in\n{out}");
     }
@@ -150,7 +151,7 @@ fn an_async_port_counts_the_events_of_each_runtime_that_comes() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("port");
     let config = socket.to_str().unwrap().parse().unwrap();
-    // They wait for the port as programs do that were started before it.
+    // They wait for the port, like programs that were started before it.
     let runtimes: Vec<_> = (1..4)
         .map(|cookie| {
             let builder = Runtime::builder().suspended().replay(recording());

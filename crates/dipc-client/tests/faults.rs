@@ -1,6 +1,7 @@
-//! Every fault of the simulated runtime against every command of the client: the right outcome, no hang, nothing left behind.
+//! Every fault of the simulated runtime against every command of the client: the right outcome, no hang, no
+//! leak.
 //!
-//! One test, for it counts the descriptors and the threads of its process. `--nocapture` shows the table.
+//! One test, since it counts the descriptors and the threads of its process. `--nocapture` shows the table.
 
 #![cfg(target_os = "linux")]
 
@@ -17,19 +18,19 @@ use dipc_client::{
 };
 use dipc_sim::{Fault, Runtime, Version};
 
-/// What each step may take here.
+/// The longest time of each step here.
 const STEP: Duration = Duration::from_millis(300);
-/// What no command may take, of however many steps it is: a hang, and not a slow machine.
+/// A time that no command may reach, with any number of steps: this is a hang, and not a slow machine.
 const HANG: Duration = Duration::from_secs(20);
 const TIMEOUTS: Timeouts = Timeouts::each(STEP);
 
 const GUID: Uuid = Uuid::from_u128(0x1111_1111_2222_3333_4444_5555_5555_5555);
-/// Where the simulated dumps go.
+/// The file of the simulated dumps.
 const DUMP: &str = "core";
 
 type Call = fn(&Target, &Path) -> Result<(), Error>;
 
-/// The commands, and how each is called.
+/// The commands, with a function that calls each.
 const COMMANDS: &[(&str, Call)] = &[
     ("info", |target, _| target.info().map(drop)),
     ("environment", |target, _| target.environment().map(drop)),
@@ -38,7 +39,7 @@ const COMMANDS: &[(&str, Call)] = &[
     ("perfmap on", |target, _| target.enable_perf_map(PerfMapType::ALL)),
     ("perfmap off", |target, _| target.disable_perf_map()),
     ("startup-hook", |target, folder| {
-        // A runtime that runs ends if it is not there, also a simulated one.
+        // A running runtime ends if the file does not exist, even a simulated one.
         let hook = folder.join("hook.dll");
         fs::write(&hook, "").unwrap();
         target.apply_startup_hook(hook.to_str().unwrap())
@@ -70,7 +71,7 @@ fn collect(target: &Target) -> Result<(), Error> {
     }
 }
 
-/// What must come of a command under a fault; `None`: it succeeds.
+/// The required outcome of a command with a fault; `None` for success.
 fn expected(fault: Fault, command: &str) -> Option<ErrorKind> {
     let collects = command == "collect";
     match fault {
@@ -80,13 +81,13 @@ fn expected(fault: Fault, command: &str) -> Option<ErrorKind> {
         Fault::CloseAfterHeader | Fault::Oversize => Some(ErrorKind::Disconnected),
         Fault::NeverStop if collects || command == "stop" => Some(ErrorKind::TimedOut),
         Fault::StaleSocket => Some(ErrorKind::Unreachable),
-        // Streams are the reader's to judge: a cut one simply ends. Whose the socket is is asked where it is found, and not
-        // where it is named, as here.
+        // Streams are judged by their reader: a truncated one simply ends. The owner of the socket is checked
+        // where it is discovered, and not where it is given by path, as here.
         _ => None,
     }
 }
 
-/// How many descriptors and threads this process has.
+/// The number of descriptors and threads of this process.
 fn held() -> (usize, usize) {
     let count = |folder: &str| fs::read_dir(folder).unwrap().count();
     (count("/proc/self/fd"), count("/proc/self/task"))
@@ -116,7 +117,7 @@ fn every_fault_with_every_command_ends_as_it_should_and_leaves_nothing() {
             let folder = tempfile::tempdir().unwrap();
             let builder = Runtime::builder().version(Version::NET9).replay(recording.clone());
             let runtime = match fault {
-                // The question whether a session can be stopped is about sessions that begin.
+                // Whether a session can be stopped concerns only sessions that begin.
                 Fault::NeverStop => builder.fault_on(CommandId::STOP_TRACING, fault),
                 _ => builder.fault(fault),
             };
@@ -142,7 +143,7 @@ fn every_fault_with_every_command_ends_as_it_should_and_leaves_nothing() {
         println!("{line}");
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    // Threads that were told to end may need a moment.
+    // Threads that were asked to end may need a moment.
     let deadline = Instant::now() + HANG;
     while held() != before && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(10));

@@ -1,4 +1,4 @@
-//! A process that makes up runtimes at a port.
+//! A process that invents runtimes at a port.
 
 #![cfg(unix)]
 
@@ -13,7 +13,8 @@ use dipc_client::{Deadline, PortEvent, PortServer, Uuid};
 const MAX_ABSENT: usize = 16;
 /// The most events that a port keeps for a caller that takes none, apart from those of connected runtimes.
 const MAX_EVENTS: usize = 1000;
-/// The most connections whose end the port has not noticed at a time: the queue of a listening socket is shorter.
+/// The most connections whose end the port has not noticed at a time: the queue of a listening socket is
+/// shorter.
 const MAX_CONNECTIONS: usize = 256;
 const RUNTIMES: u128 = 3000;
 
@@ -28,7 +29,7 @@ fn one_process_cannot_fill_a_port_with_runtimes() {
         stream.write_all(&advertise.to_bytes().unwrap()).unwrap();
         drop(stream);
     }
-    // The last one, which keeps its connection, is served as any.
+    // The last one, which keeps its connection, is served like any other.
     let last = Uuid::from_u128(RUNTIMES);
     let mut stream = UnixStream::connect(&path).unwrap();
     stream.write_all(&Advertise::new(last, 1).to_bytes().unwrap()).unwrap();

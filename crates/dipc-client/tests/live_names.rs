@@ -1,4 +1,4 @@
-//! Lists of methods of a process that runs.
+//! Lists of methods of a running process.
 #![cfg(target_os = "linux")]
 
 use std::ops::ControlFlow;
@@ -54,7 +54,7 @@ fn errors_are_passed_on_and_the_list_ends() {
     let (errors, received) = mpsc::channel();
     let mut names = LiveNames::start(&target, true, false, move |error| errors.send(error).unwrap());
     assert_eq!(next_list(&mut names), []);
-    // Of the session that reports methods, and of the list.
+    // One from the session that reports methods, and one from the list.
     assert_eq!(received.try_iter().count(), 2);
 }
 

@@ -17,7 +17,7 @@ const COOKIE: Uuid = Uuid::from_u128(7);
 /// Longer than a runtime whose process is not visible may be without a connection.
 const LONG_COMMAND: Duration = Duration::from_secs(6);
 
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 fn patient() -> Deadline {
     Deadline::after(Duration::from_secs(60))
 }
@@ -26,8 +26,8 @@ fn advertise() -> Vec<u8> {
     Advertise::new(COOKIE, 1).to_bytes().unwrap()
 }
 
-/// Connects, sends what comes on standard input up to its line's end, and prints how many bytes come back before the connection ends.
-/// With an argument more it leaves the connection to a child after the next line, and ends.
+/// Connects, sends standard input up to the end of its line, and prints how many bytes come back before the
+/// connection ends. With one more argument it leaves the connection to a child after the next line, and ends.
 const CLIENT: &str = "import os, socket, sys
 s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])
 s.sendall(bytes.fromhex(sys.stdin.readline()))
@@ -36,7 +36,7 @@ if len(sys.argv) > 2:
     if os.fork() != 0: os._exit(0)
 print(len(s.recv(4096)), flush=True); sys.stdin.read()";
 
-/// Another process that advertises the cookie; `None` where there is no python3.
+/// Another process that advertises the cookie; `None` if there is no python3.
 fn other_process(path: &Path, arguments: &[&str]) -> Option<Killed> {
     let mut command = Command::new("python3");
     command.args(["-c", CLIENT]).arg(path).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -103,7 +103,7 @@ fn a_wait_for_an_event_is_cancelled_by_another_thread() {
         assert!(matches!(&error, Error::Port(PortError::Cancelled { .. })), "{error:?}");
         assert_eq!((error.kind(), error.is_deadline()), (ErrorKind::Cancelled, false));
     });
-    // So does every later one; runtimes still come.
+    // Every later one ends as well; runtimes still connect.
     assert_eq!(port.next(patient()).unwrap_err().kind(), ErrorKind::Cancelled);
     let config = port.address().to_string().parse().unwrap();
     let _runtime = Runtime::builder().connect(&config).unwrap();

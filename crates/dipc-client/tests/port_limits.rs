@@ -1,4 +1,4 @@
-//! The bounds of a port. Alone in its process, whose limit on open files it changes.
+//! The bounds of a port. Alone in its process, since it changes the limit on open files.
 #![cfg(unix)]
 
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ const OPEN_FILES: u64 = 400;
 const MOST: usize = 300;
 const MOST_OF_PROCESS: usize = 150;
 
-/// Sends each line of standard input, up to an empty one, on a connection of its own, and keeps them all.
+/// Sends each line of standard input, up to an empty one, on its own connection, and keeps them all.
 const CLIENT: &str = "import socket, sys
 kept = []
 for line in sys.stdin:
@@ -30,7 +30,7 @@ sys.stdin.read()";
 struct Client(Child);
 
 impl Client {
-    /// Starts a process that connects `count` times. `None` where there is no python3.
+    /// Starts a process that connects `count` times. `None` if there is no python3.
     fn start(path: &Path, first_cookie: u128, count: usize) -> Option<Self> {
         let mut command = Command::new("python3");
         command.args(["-c", CLIENT]).arg(path).stdin(Stdio::piped());

@@ -1,5 +1,5 @@
-//! What happens to a session in a real .NET runtime when its client drops it: the NativeAOT build of the workload needs
-//! no .NET.
+//! Sessions in a real .NET runtime whose client drops them: the NativeAOT build of the workload needs no
+//! .NET.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 use std::fs::{File, OpenOptions};
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 const PACKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/workload/nativeaot/workload-9.xz");
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How many sessions a runtime has room for.
+/// The most sessions of a runtime.
 const SESSIONS: usize = 64;
 
 struct Workload {
@@ -57,8 +57,8 @@ impl Workload {
         Target::from_pid(self.child.id()).unwrap()
     }
 
-    /// Fails unless the runtime has room for all sessions again. It is killed before they are dropped: stopping so many
-    /// would take seconds.
+    /// Fails unless the runtime can start all its sessions again. It is killed before they are dropped:
+    /// stopping that many would take seconds.
     fn assert_no_session_runs(mut self) {
         let target = self.target();
         let sessions: Vec<Session> = (0..SESSIONS).map(|_| start(&target)).collect();
@@ -80,8 +80,8 @@ impl Drop for Workload {
     }
 }
 
-/// Running a file that this process has open for writing fails, also where another thread forks while it is open. So it
-/// is written by a child.
+/// Running a file that this process has open for writing fails, also if another thread forks while it is
+/// open. So a child writes it.
 fn unpack(program: &Path) {
     let mut packed = lzma_rust2::XzReader::new(File::open(PACKED).unwrap(), false);
     let mut options = OpenOptions::new();
@@ -173,7 +173,7 @@ fn events_come_while_the_session_runs_and_one_of_them_stops_it() {
     while let Some(event) = events.next().unwrap() {
         if event.name() == "RequestStart" {
             starts += 1;
-            // Nothing else ends this session: it was seen live.
+            // Nothing else ends this session: it was observed to stay alive.
             stopper.request_stop().unwrap();
         }
     }
@@ -197,7 +197,7 @@ fn a_session_dropped_in_a_flood_leaves_nothing_behind() {
     let mut workload = Workload::start();
     let session = start(&workload.target());
     workload.command("flood 4 200000");
-    // Until the stream is full: nobody has read a byte of it.
+    // Until the stream is full: no byte of it has been read.
     assert!(workload.answer().starts_with("ok flood"));
     let started = Instant::now();
     drop(session);
@@ -224,7 +224,7 @@ fn a_runtime_that_waits_for_another_client_stops_a_dropped_session_later() {
     let mut slow = start(&workload.target());
     workload.command("flood 4 200000");
     assert!(workload.answer().starts_with("ok flood"));
-    // Its only thread now waits in this stop for a stream that nobody reads.
+    // Its only thread now waits in this stop for a stream without a reader.
     let stopper = slow.stopper();
     let stop = thread::spawn(move || stopper.stop());
     let impatient = Timeouts::default().with_request(Duration::from_millis(200));
@@ -246,7 +246,7 @@ fn a_runtime_that_waits_for_another_client_stops_a_dropped_session_later() {
 fn a_killed_target_ends_the_stream_and_the_session_is_dropped_at_once() {
     let mut workload = Workload::start();
     let mut session = start(&workload.target());
-    // The beginning is written after the reply: it is waited for.
+    // The beginning is written after the reply, so it is waited for.
     let mut beginning = [0; 8];
     assert_eq!(session.read(&mut beginning, Deadline::after(PATIENCE)).unwrap(), 8);
     assert_eq!(&beginning, b"Nettrace");
@@ -261,7 +261,7 @@ fn a_killed_target_ends_the_stream_and_the_session_is_dropped_at_once() {
 #[test]
 fn what_would_end_the_target_is_not_sent() {
     let mut workload = Workload::start();
-    // .NET 9 dies of the last three.
+    // .NET 9 dies from the last three.
     let provider = collect().providers.remove(0).provider;
     let loud = ProviderConfig { level: 6, ..provider.clone() };
     let nameless = ProviderConfig { name: String::new(), ..provider.clone() };

@@ -10,10 +10,10 @@ use dipc_client::dipc_wire::encode_ok;
 use dipc_client::{Deadline, Error, ProviderConfig, Session, SessionConfig, SessionId, Target, Timeouts};
 use tempfile::TempDir;
 
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Answers the first command with what comes on standard input, and stops.
+/// Answers the first command with the bytes on standard input, and stops.
 const RUNTIME: &str = "import os, signal, socket, sys
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(5)
 print('!', end='', flush=True)
@@ -37,7 +37,7 @@ fn state_after(error: Error) -> Option<ProcessState> {
     }
 }
 
-/// A session of a process that has stopped since it was started; `None` where there is no python3.
+/// A session of a process that has stopped since the session started; `None` if there is no python3.
 fn session_of_a_stopped_process(folder: &TempDir, timeouts: Timeouts) -> Option<(Session, Victim)> {
     let path = folder.path().join("socket");
     let mut command = Command::new("python3");
@@ -75,7 +75,8 @@ fn only_a_long_read_reads_the_state_of_the_process() {
         return;
     };
     let mut read = |wait| session.read(&mut [0; 64], Deadline::after(wait)).unwrap_err();
-    // Callers read with short deadlines many times a second: a look at every thread of the process takes long.
+    // Callers read with short deadlines many times a second: checking every thread of the process takes too
+    // long.
     assert_eq!(state_after(read(Duration::from_millis(50))), None);
     assert_eq!(state_after(read(Duration::from_millis(300))), Some(ProcessState::Stopped));
     drop(victim);

@@ -10,9 +10,10 @@ use dipc_client::dipc_wire::{CommandId, Feed, Message, MessageReader, encode_ok}
 use dipc_client::{Address, Deadline, ProviderConfig, SessionConfig, SessionId, Target};
 
 const ID: SessionId = SessionId(0x7f00_dead_0000);
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The connections to the server that are looked at while none is accepted: several attempts' time.
+/// The number of times that the connections to the server are checked while none is accepted: several
+/// attempts' time.
 const LOOKS: usize = 10;
 
 fn receive(stream: &mut TcpStream) -> Message {
@@ -26,7 +27,7 @@ fn receive(stream: &mut TcpStream) -> Message {
     }
 }
 
-/// The ports from which connections to `server` are attempted, and not answered yet.
+/// The ports of unanswered connection attempts to `server`.
 fn attempts(server: SocketAddr) -> BTreeSet<u16> {
     const SYN_SENT: &str = "02";
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
@@ -55,7 +56,7 @@ fn a_stop_goes_on_with_the_connection_that_it_began() {
     let mut session = target.start_session(&SessionConfig::new([provider])).unwrap();
     let stream = serving.join().unwrap();
 
-    // The system answers no connection beyond those that wait to be accepted: as over a network that is slow to answer.
+    // The system answers no connection beyond those that wait to be accepted, like a slow network.
     rustix::net::listen(&listener, 0).unwrap();
     let mut waiting = Vec::new();
     while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(500)) {

@@ -48,7 +48,7 @@ fn the_runtime_writes_to_the_file_that_it_was_handed() {
     let session = target.start_user_events_session(vec![provider()], 0, writing.as_file().as_fd()).unwrap();
     let mut bytes = Vec::new();
     reading.read_to_end(&mut bytes).unwrap();
-    // Index, version, event id, an extension of nothing, a payload of nine letters.
+    // Index, version, event id, an empty extension, a payload of nine letters.
     let mut expected = vec![0, 0, 0, 0, 1, 1, 0, 4, 0, 0, 0, 0, 0, 18, 0];
     expected.extend("Pröviders".encode_utf16().flat_map(u16::to_le_bytes));
     assert_eq!(bytes, expected);
@@ -74,7 +74,7 @@ fn a_session_that_is_dropped_is_stopped() {
 fn what_cannot_be_is_refused() {
     let (writing, _) = file();
     let file = writing.as_file().as_fd();
-    // As the real one, on a kernel that has none.
+    // Like the real one, on a kernel without user_events.
     let (_folder, _runtime, target) = start(Runtime::builder().version(Version::NET10));
     match target.start_user_events_session(vec![provider()], 0, file) {
         Err(Error::Refused { reason, .. }) => assert_eq!(reason.hresult, HResult::FAIL),

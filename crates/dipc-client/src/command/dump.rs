@@ -11,19 +11,20 @@ use crate::{Error, OptionalFeature, Target};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dump {
-    /// The path of the file among the *target's* files, written by the target's user. A path that is not absolute begins at
-    /// the target's working directory. `%p` and the like are replaced as in `DOTNET_DbgMiniDumpName` (`%p` by the pid, in
-    /// .NET Core 3.1 in hexadecimal), `%%` is a percent sign.
+    /// The path of the file among the *target's* files, written by the target's user. A relative path starts
+    /// at the target's working directory. `%p` and similar are replaced as in `DOTNET_DbgMiniDumpName` (`%p`
+    /// by the pid, in .NET Core 3.1 in hexadecimal), `%%` is a percent sign.
     pub path: String,
-    /// The memory in it: all. Single-file programs write no other dump.
+    /// The memory in the dump; all by default. Single-file programs write no other dump.
     pub dump_type: DumpType,
-    /// The options of writing: none. Logging goes to the console of the *target*, and the dump waits while that is full.
+    /// The options of writing; none by default. Logging goes to the console of the *target*, and the dump
+    /// waits while that is full.
     pub flags: DumpFlags,
-    /// The options to drop where the runtime is too old for them: none.
+    /// The options to drop if the runtime is too old for them; none by default.
     pub optional: Vec<OptionalFeature>,
 }
 
-/// A dump that the runtime says it has written.
+/// A dump that the runtime reports as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WrittenDump {
@@ -31,14 +32,14 @@ pub struct WrittenDump {
     pub command: &'static str,
     /// The options that were dropped.
     pub dropped_features: Vec<OptionalFeature>,
-    /// The file as it is reached from here; `None` where it is not visible from here, or its name has a `%` in it.
+    /// The file as reached from here; `None` if it is not visible from here, or its name contains `%`.
     pub file: Option<PathBuf>,
     /// The length of that file in bytes.
     pub bytes: Option<u64>,
 }
 
 impl Dump {
-    /// All memory of the process, into a file of the target's.
+    /// A dump of all memory of the process, into one of the target's files.
     pub fn new(path: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -80,7 +81,7 @@ impl Dump {
         Ok(())
     }
 
-    /// The options in use that not every form has, each with the first form that has it.
+    /// The used options that not every form has, each with the first form that has it.
     fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let flags = [
             (DumpFlags::VERBOSE_LOGGING, OptionalFeature::VerboseLogging),
@@ -92,13 +93,16 @@ impl Dump {
 }
 
 impl Target {
-    /// Has the process write a core dump of itself: GenerateCoreDump3, or 2, or 1, whichever the runtime knows.
+    /// Has the process write a core dump of itself, with the newest of GenerateCoreDump3, 2 and 1 that the
+    /// runtime knows.
     ///
-    /// The process is suspended meanwhile, and its runtime answers no other client: up to [`Timeouts::dump`](crate::Timeouts).
+    /// The process is suspended meanwhile, and its runtime answers no other client: up to
+    /// [`Timeouts::dump`](crate::Timeouts).
     ///
     /// # Errors
-    /// [`Error::UnsupportedOption`] where only a newer form has an option. Blocked where the runtime cannot start
-    /// its `createdump` ([`Hazard::NoCreateDump`](crate::Hazard)). [`Error::Refused`] carries the runtime's own words since
+    /// [`Error::UnsupportedOption`] if only a newer form has an option. Blocked if the runtime cannot start
+    /// its `createdump` ([`Hazard::NoCreateDump`](crate::Hazard)). [`Error::Refused`] carries the runtime's
+    /// own message since .NET 7.
     /// .NET 7.
     pub fn dump(&self, dump: &Dump) -> Result<WrittenDump, Error> {
         let out_of_range = |what| Error::OutOfRange { command: GenerateCoreDump1::<String>::NAME, what };
@@ -116,7 +120,8 @@ impl Target {
         Ok(WrittenDump { command, dropped_features, file, bytes })
     }
 
-    /// Requests the dump in the newest form that the runtime knows; returns that form and the options that were dropped.
+    /// Requests the dump in the newest form that the runtime knows; returns that form and the options that
+    /// were dropped.
     fn write_dump(&self, dump: &Dump) -> Result<(&'static str, Vec<OptionalFeature>), Error> {
         let deadline = || Deadline::after(self.timeouts().dump);
         let (path, dump_type, flags) = (dump.path.as_str(), dump.dump_type, dump.flags);

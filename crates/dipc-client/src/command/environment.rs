@@ -2,11 +2,12 @@ use dipc_wire::{Command as _, Environment, ProcessEnvironment, SetEnvironmentVar
 
 use crate::{Error, Hazard, Target};
 
-/// The longest environment that is read, in bytes. Linux allows a process 6 MB of it, which UTF-16 doubles.
+/// The longest environment that is read, in bytes. Linux allows a process 6 MB, which UTF-16 doubles.
 const ENVIRONMENT_LIMIT: u32 = 64 << 20;
 
 impl Target {
-    /// Returns the environment of the process, as `NAME=value` in its own order, with what was set since its start.
+    /// Returns the environment of the process, as `NAME=value` in its own order, including changes since its
+    /// start.
     pub fn environment(&self) -> Result<Vec<String>, Error> {
         let deadline = self.request_deadline();
         let Some((reply, mut exchange)) = self.try_request(&ProcessEnvironment, deadline)? else {
@@ -23,11 +24,13 @@ impl Target {
         Ok(environment.0)
     }
 
-    /// Sets an environment variable of the process, also to nothing (`Some("")`), or removes it (`None`).
+    /// Sets an environment variable of the process, also to the empty string (`Some("")`), or removes it
+    /// (`None`).
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a name that is empty or contains `=`. Removing a variable that does not exist is refused
-    /// with 0x800700cb; removing one from a program that [may be NativeAOT](Self::is_native_aot) is blocked ([`Hazard::UnsetInNativeAot`]).
+    /// [`Error::OutOfRange`] for a name that is empty or contains `=`. Removing a variable that does not
+    /// exist is refused with 0x800700cb; removing one from a program that [may be
+    /// NativeAOT](Self::is_native_aot) is blocked ([`Hazard::UnsetInNativeAot`]).
     pub fn set_environment_variable(&self, name: &str, value: Option<&str>) -> Result<(), Error> {
         const NAME: &str = SetEnvironmentVariable::<String, Option<String>>::NAME;
         if name.is_empty() || name.contains('=') {

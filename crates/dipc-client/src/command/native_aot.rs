@@ -4,15 +4,16 @@ use crate::process_view::ProcessView;
 use crate::{Error, Target};
 
 impl Target {
-    /// Returns whether the process is a NativeAOT program, as far as that can be told. Such a program has no sampler and lists no
-    /// methods.
+    /// Returns whether the process is a NativeAOT program, as far as this can be determined. Such a program
+    /// has no sampler and lists no methods.
     ///
-    /// No command reports it, and ProcessInfo is the same as CoreCLR's. A process with a known pid whose libraries or threads are CoreCLR's
-    /// is none, without a question. Of others the refusal of perf maps tells, on Linux: CoreCLR has them there, and refuses them on
-    /// Windows and macOS, as Mono does everywhere.
+    /// No command reports it, and ProcessInfo is the same as CoreCLR's. A process with a known pid and
+    /// CoreCLR's libraries or threads is not NativeAOT, and no command is sent. For others the refusal of
+    /// perf maps shows it, on Linux: CoreCLR has perf maps there, and refuses them on Windows and macOS, as
+    /// Mono does everywhere.
     ///
     /// # Errors
-    /// Those of the commands. That a runtime knows neither is no error.
+    /// Those of the commands. A runtime that knows neither command is not an error.
     pub fn is_native_aot(&self) -> Result<bool, Error> {
         if self.pid().map(ProcessView::of).is_some_and(|view| view.runs_coreclr()) {
             return Ok(false);
@@ -24,8 +25,8 @@ impl Target {
         }
     }
 
-    /// Whether the runtime has no perf maps: then it answers any request for them with `NOT_SUPPORTED`, as NativeAOT does. One that has
-    /// them has another error for the type 0.
+    /// Whether the runtime has no perf maps: then it answers any request for them with `NOT_SUPPORTED`, as
+    /// NativeAOT does. A runtime with perf maps has another error for type 0.
     fn refuses_perf_maps(&self) -> Result<bool, Error> {
         let no_map = EnablePerfMap { kind: PerfMapType::DISABLED };
         match self.send_command(&no_map, self.request_deadline()) {

@@ -2,16 +2,16 @@ use dipc_wire::{Command as _, DisablePerfMap, EnablePerfMap, PerfMapType};
 
 use crate::{Error, Hazard, Startup, Target};
 
-/// The first that survives it.
+/// The first version that survives it.
 const SURVIVING_VERSION: u32 = 10;
 
 impl Target {
-    /// Begins writing the files by which `perf` names jitted code: `perf-{pid}.map`, `jit-{pid}.dump`, in the target's
-    /// `/tmp`, with the pid that the target has there.
+    /// Begins writing the files that give `perf` the names of jitted code: `perf-{pid}.map`,
+    /// `jit-{pid}.dump`, in the target's `/tmp`, with the target's own pid there.
     ///
     /// # Errors
-    /// Held back where the runtime is suspended and older than .NET 10 ([`Hazard::PerfMapWhileSuspended`]). NativeAOT
-    /// refuses it with [`HResult::NOT_SUPPORTED`](crate::HResult::NOT_SUPPORTED).
+    /// Blocked if the runtime is suspended and older than .NET 10 ([`Hazard::PerfMapWhileSuspended`]).
+    /// NativeAOT refuses it with [`HResult::NOT_SUPPORTED`](crate::HResult::NOT_SUPPORTED).
     pub fn enable_perf_map(&self, kind: PerfMapType) -> Result<(), Error> {
         if self.has_safeguards() && self.startup()? == Startup::Suspended {
             let version = self.info()?.clr_version.unwrap_or_default();
@@ -22,7 +22,7 @@ impl Target {
         self.send_command(&EnablePerfMap { kind }, self.request_deadline())
     }
 
-    /// Ends writing these files; they stay. One that writes none is not concerned.
+    /// Ends writing these files; they stay. Without effect on a runtime that writes none.
     pub fn disable_perf_map(&self) -> Result<(), Error> {
         self.send_command(&DisablePerfMap, self.request_deadline())
     }

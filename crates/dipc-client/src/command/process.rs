@@ -9,12 +9,12 @@ use dipc_wire::{
 use crate::process_view::ProcessView;
 use crate::{Error, ProcessInfo, Target};
 
-/// Between two questions whether the program has begun.
+/// The interval between checks whether the program has begun.
 const STARTUP_POLL: Duration = Duration::from_millis(5);
 
 impl Target {
-    /// Returns what the runtime says about its process: by ProcessInfo3, or 2, or 1, whichever it knows. All of them together may take
-    /// [`Timeouts::request`](crate::Timeouts).
+    /// Returns what the runtime reports about its process, with the newest of ProcessInfo3, 2 and 1 that it
+    /// knows. All of them together may take [`Timeouts::request`](crate::Timeouts).
     ///
     /// # Errors
     /// [`Error::UnknownCommand`] from .NET Core 3.1, which knows none of them.
@@ -32,15 +32,16 @@ impl Target {
         }
     }
 
-    /// Waits until the program has begun, and returns [`info`](Self::info) with its whole command line.
+    /// Waits until the program has begun, and returns [`info`](Self::info) with its complete command line.
     ///
-    /// While CoreCLR is suspended, and after [`resume`](Self::resume) for as long as it initialises (44 ms on an idle machine, 0.4 s on a
-    /// busy one), the command line is the path of the executable alone. It is whole once it is anything else. NativeAOT gives the
-    /// path alone for good and is not waited for; it has neither CoreCLR's library nor its threads. Where the
-    /// process cannot be seen from here, and away from Linux, a command line with a space in it is taken for whole.
+    /// While CoreCLR is suspended, and after [`resume`](Self::resume) for as long as it initialises (44 ms on
+    /// an idle machine, 0.4 s on a busy one), the command line is only the path of the executable. It is
+    /// complete once it is anything else. NativeAOT always returns only the path and is not waited for: it
+    /// has neither CoreCLR's library nor its threads. If the process is not visible from here, and on systems
+    /// other than Linux, a command line with a space in it is assumed to be complete.
     ///
     /// # Errors
-    /// [`Error::NotStarted`] at the deadline; `info` then still gives what is known. Those of `info`.
+    /// [`Error::NotStarted`] at the deadline; `info` then still returns what is known. Those of `info`.
     pub fn info_when_started(&self, deadline: Deadline) -> Result<ProcessInfo, Error> {
         let started = Instant::now();
         let view = self.view()?;
@@ -57,20 +58,21 @@ impl Target {
         }
     }
 
-    /// Resumes a runtime that was started suspended. Without effect on one that runs already.
+    /// Resumes a runtime that was started suspended. Without effect on a running one.
     ///
-    /// The runtime answers before the program begins: [`info`](Self::info) has the command line without arguments for a while,
-    /// [`info_when_started`](Self::info_when_started) waits for the whole one.
+    /// The runtime answers before the program begins: [`info`](Self::info) has the command line without
+    /// arguments for a while, [`info_when_started`](Self::info_when_started) waits for the complete one.
     pub fn resume(&self) -> Result<(), Error> {
         self.send_command(&ResumeRuntime, self.request_deadline())
     }
 
     /// Stops a session of which only the id is known, such as one that another program left running.
     ///
-    /// The runtime answers when a client has read the stream to its end, within [`Timeouts::stop`](crate::Timeouts). It
-    /// does not say whether there was such a session, and an id that has ended may be another session's by now. With
-    /// no reader of the stream left, .NET Core 3.1 was seen to end with a segmentation fault. For sessions of one's own
-    /// there is [`Session::stopper`](crate::Session::stopper).
+    /// The runtime answers when a client has read the stream to its end, within
+    /// [`Timeouts::stop`](crate::Timeouts). It does not report whether the session existed, and an ended
+    /// session's id may be another session's by now. Without a reader of the stream, .NET Core 3.1 was seen
+    /// to end with a segmentation fault. For sessions of this program there is
+    /// [`Session::stopper`](crate::Session::stopper).
     pub fn stop(&self, session: SessionId) -> Result<(), Error> {
         let deadline = Deadline::after(self.timeouts().stop);
         match self.try_request(&StopTracing { session }, deadline)? {
@@ -80,7 +82,7 @@ impl Target {
     }
 }
 
-/// Whether a runtime that gives this command line has begun its program, or gives no other.
+/// Whether a runtime with this command line has begun its program, or never reports another one.
 fn has_whole_command_line(command_line: &str, view: Option<&ProcessView>) -> bool {
     match view.and_then(|view| Some((view, view.executable().ok()?))) {
         Some((view, executable)) => Some(command_line) != executable.to_str() || !view.runs_coreclr(),

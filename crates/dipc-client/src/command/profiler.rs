@@ -7,15 +7,15 @@ use uuid::Uuid;
 use crate::{Error, Target};
 
 impl Target {
-    /// Loads a profiler into the running process, which hands it `client_data`.
+    /// Loads a profiler into the running process, and passes `client_data` to it.
     ///
-    /// `path` is that of its library among the *target's* files; `class` is what the library is asked for. The runtime waits
-    /// for the profiler up to `attach_timeout` (in whole milliseconds, at most 49 days) and answers then, for which the
-    /// request's time-out is granted in addition.
+    /// `path` is that of its library among the *target's* files; `class` is the class requested from the
+    /// library. The runtime waits for the profiler up to `attach_timeout` (in whole milliseconds, at most 49
+    /// days) and answers then; the request's time-out is added to that.
     ///
     /// # Errors
-    /// A library that is not there or cannot be loaded is refused with 0x8007007e, a runtime that is still suspended
-    /// refuses with [`HResult::NOT_YET_AVAILABLE`](crate::HResult::NOT_YET_AVAILABLE).
+    /// A library that does not exist or cannot be loaded is refused with 0x8007007e; a runtime that is still
+    /// suspended refuses with [`HResult::NOT_YET_AVAILABLE`](crate::HResult::NOT_YET_AVAILABLE).
     pub fn attach_profiler(
         &self,
         class: Uuid,
@@ -32,10 +32,10 @@ impl Target {
         self.send_command(&command, Deadline::after(self.timeouts().request.saturating_add(attach_timeout)))
     }
 
-    /// Names a profiler that the suspended runtime shall load when it is resumed.
+    /// Names a profiler for the suspended runtime to load when it is resumed.
     ///
-    /// `path` is that of its library among the *target's* files. Runtimes accept it whatever stands there, also when they
-    /// run already and it comes too late; a library that cannot be loaded is passed over.
+    /// `path` is that of its library among the *target's* files. Runtimes accept any path, even when they are
+    /// already running and it comes too late; a library that cannot be loaded is ignored.
     pub fn startup_profiler(&self, class: Uuid, path: &str) -> Result<(), Error> {
         let command = StartupProfiler { profiler: class, path: path.to_owned() };
         self.send_command(&command, self.request_deadline())

@@ -6,15 +6,16 @@ use crate::process_view::ProcessView;
 use crate::{Error, Hazard, Startup, Target};
 
 impl Target {
-    /// Has a suspended runtime load an assembly, and run its `StartupHook.Initialize()`, before the program begins.
+    /// Has a suspended runtime load an assembly, and run its `StartupHook.Initialize()`, before the program
+    /// begins.
     ///
-    /// `path` is absolute, and one of the *target's* files. That the runtime accepts it says nothing: it is loaded when the
-    /// runtime is resumed, and one that cannot be loaded, or has no such method, ends the process. A program that was
-    /// published without support for startup hooks ignores it.
+    /// `path` is absolute, and one of the *target's* files. Acceptance by the runtime means nothing: the
+    /// assembly is loaded when the runtime is resumed, and one that cannot be loaded, or does not have the
+    /// method, ends the process. A program that was published without support for startup hooks ignores it.
     ///
     /// # Errors
-    /// Held back where the runtime runs already or it cannot be seen whether it does, and where the file is not there as
-    /// the target sees its files ([`Hazard`]). NativeAOT refuses it with
+    /// Blocked if the runtime is running or its state is not visible, and if the file does not exist as the
+    /// target sees its files ([`Hazard`]). NativeAOT refuses it with
     /// [`HResult::NOT_SUPPORTED`](crate::HResult::NOT_SUPPORTED).
     pub fn apply_startup_hook(&self, path: &str) -> Result<(), Error> {
         const NAME: &str = ApplyStartupHook::<String>::NAME;
@@ -30,7 +31,7 @@ impl Target {
 
 fn hazard(view: Option<&ProcessView>, path: &str) -> Option<Hazard> {
     let not_found = |why: String| Some(Hazard::HookNotFound { path: path.to_owned(), why });
-    // The target's system is this one, unless its process is not visible.
+    // The target's system is assumed to be this one, unless its process is not visible.
     let (of_unix, of_windows) = (path.starts_with('/'), is_absolute_on_windows(path));
     let is_absolute = match view {
         Some(_) if cfg!(windows) => of_windows,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortError {
-    /// The system has no thread for it.
+    /// The system cannot start a thread for it.
     #[error("listen: {address}: no thread: {error}")]
     Thread {
         /// The port.
@@ -18,10 +18,10 @@ pub enum PortError {
         /// The system's error.
         error: io::Error,
     },
-    /// There is no folder for a private port.
+    /// The folder for a private port cannot be created.
     #[error("listen: {parent}: no folder can be made there: {error}", parent = .parent.display())]
     Folder {
-        /// The folder that should hold it.
+        /// The folder that should contain it.
         parent: PathBuf,
         /// The system's error.
         error: io::Error,
@@ -31,7 +31,7 @@ pub enum PortError {
     NothingHappened {
         /// The port.
         address: Address,
-        /// The time that was waited.
+        /// The duration of the wait.
         after: Duration,
     },
     /// A canceller was used.
@@ -47,9 +47,9 @@ pub enum PortError {
         cookie: Uuid,
         /// The port.
         address: Address,
-        /// The process that advertised it first, where it is visible.
+        /// The process that advertised it first, if it is visible.
         pid: Option<u32>,
-        /// The process that connected, where it is visible.
+        /// The process that connected, if it is visible.
         found: Option<u32>,
     },
     /// One process has too many connections at a time. One was closed.
@@ -62,7 +62,7 @@ pub enum PortError {
         /// The most connections of one process.
         limit: usize,
     },
-    /// The port has as many connections as it can. Others wait until one is closed.
+    /// The port has reached its limit of connections. Others wait until one is closed.
     #[error("accept: {address}: there are {limit} connections; others have to wait")]
     Full {
         /// The port.
@@ -70,14 +70,14 @@ pub enum PortError {
         /// The most connections.
         limit: usize,
     },
-    /// The runtime is there, and did not connect again after its last command.
+    /// The runtime exists, but did not connect again after its last command.
     #[error("wait for runtime {cookie}: {address}: it did not connect within {:.1} s", .after.as_secs_f64())]
     NotConnected {
         /// The runtime.
         cookie: Uuid,
         /// The port.
         address: Address,
-        /// The time that was waited.
+        /// The duration of the wait.
         after: Duration,
     },
     /// The runtime has ended, or its port was closed.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{PortError, lock, wait};
 use crate::exchange::RouteConnection;
 
-/// The runtimes for which a command waits, for the server's thread.
+/// The runtimes for which a command waits, passed to the server's thread.
 #[derive(Debug)]
 pub(super) struct WaiterQueue {
     wanted: Mutex<Vec<Uuid>>,
@@ -31,7 +31,7 @@ impl WaiterQueue {
     }
 }
 
-/// A runtime that has connected to the port, as its commands share it with the server's thread.
+/// A runtime that has connected to the port, shared by its commands and the server's thread.
 #[derive(Debug)]
 pub(crate) struct PortLink {
     pub(crate) cookie: Uuid,
@@ -43,12 +43,12 @@ pub(crate) struct PortLink {
     changed: Condvar,
 }
 
-/// The hand-over of connections from the server's thread to the commands that wait for one.
+/// The hand-over of connections from the server's thread to the waiting commands.
 #[derive(Debug, Default)]
 struct Handoff {
     /// The number of commands that wait.
     waiting: usize,
-    /// The connections that were handed over; never more than wait.
+    /// The connections that were handed over; never more than the waiting commands.
     ready: VecDeque<Connection>,
     /// The connections that were handed over and are not closed.
     in_use: usize,
@@ -82,7 +82,7 @@ impl PortLink {
         Self { cookie, namespace_pid, pid, address, waiters, handoff, changed }
     }
 
-    /// Waits for a connection of the runtime on which nothing was sent yet.
+    /// Waits for an unused connection of the runtime.
     pub(crate) fn connect(self: &Arc<Self>, deadline: Deadline) -> Result<RouteConnection, PortError> {
         let started = Instant::now();
         let mut handoff = self.handoff();
@@ -112,7 +112,7 @@ impl PortLink {
         handoff.waiting > handoff.ready.len()
     }
 
-    /// Hands a connection over; returns it if no command waits any more.
+    /// Hands a connection over; returns it if no command is waiting.
     pub(super) fn hand_over(&self, connection: Connection) -> Option<Connection> {
         let mut handoff = self.handoff();
         if handoff.waiting <= handoff.ready.len() {
@@ -137,7 +137,8 @@ impl PortLink {
         self.handoff().in_use > 0
     }
 
-    /// Returns the time for which the runtime, without a connection at the port since `since`, has had none with a command either.
+    /// Returns how long the runtime, without a connection at the port since `since`, has had no connection
+    /// with a command either.
     pub(super) fn absence(&self, since: Instant, now: Instant) -> Duration {
         let handoff = self.handoff();
         if handoff.in_use > 0 {
@@ -146,7 +147,7 @@ impl PortLink {
         now.saturating_duration_since(handoff.last_closed.map_or(since, |closed| closed.max(since)))
     }
 
-    /// Marks the runtime as exited: no connection will come any more.
+    /// Marks the runtime as exited: no more connections will come.
     pub(super) fn end(&self) {
         self.handoff().exited = true;
         self.changed.notify_all();

@@ -13,10 +13,10 @@ use crate::Error;
 /// The variable that names a runtime's ports.
 const DIAGNOSTIC_PORTS: &str = "DOTNET_DiagnosticPorts";
 
-/// Returns a socket in a new folder that is open to this user only, and that folder.
+/// Returns a socket in a new folder that only this user can open, and that folder.
 #[cfg(unix)]
 pub(super) fn address() -> Result<(Address, Option<TempDir>), Error> {
-    // A runtime connects by the whole path, for which a socket's name has room for 107 bytes.
+    // A runtime connects by the full path, and a socket's name has at most 107 bytes.
     const LONGEST_PARENT: usize = 80;
     let parent = std::env::temp_dir();
     let parent = if parent.as_os_str().len() > LONGEST_PARENT { "/tmp".into() } else { parent };

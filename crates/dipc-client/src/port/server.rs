@@ -1,4 +1,5 @@
-//! The thread of a port: it reads the Advertise messages, keeps idle connections, hands them over, and notices exits.
+//! The thread of a port: it reads the Advertise messages, keeps idle connections, hands them over, and
+//! detects exits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,27 +16,28 @@ use crate::Error;
 
 /// The longest time between a connection and its Advertise message.
 const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(5);
-/// The interval of looking whether a runtime without a connection has ended.
+/// The interval of checks whether a runtime without a connection has exited.
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest time without a connection of a runtime whose process is not visible: it tries at least twice a second, unless it serves a
-/// command, which keeps a connection open.
+/// The longest time without a connection of a runtime whose process is not visible: it tries to connect at
+/// least twice a second, unless it serves a command, which keeps a connection open.
 const ABSENCE: Duration = Duration::from_secs(5);
-/// The most runtimes of one process that are kept without a connection: more are taken for ended, the longest absent first. A process
-/// has one, or a few where it loads libraries with a runtime of their own; one that makes up new ones would fill the memory.
+/// The most runtimes of one process that are kept without a connection: beyond that, those absent longest
+/// count as exited. A process has one, or a few if it loads libraries with a runtime of their own; one that
+/// invents new ones would fill the memory.
 const MAX_ABSENT_OF_PROCESS: usize = 16;
-/// The most runtimes of processes that are not known that are kept without a connection.
+/// The most runtimes of unknown processes that are kept without a connection.
 const MAX_ABSENT_OF_UNKNOWN: usize = 4096;
 
-/// The most connections at a time, however many open files there may be: they take memory.
+/// The most connections at a time, even if more open files are allowed: they take memory.
 const MAX_CONNECTIONS: usize = 1 << 16;
-/// The fewest that the limit leaves room for.
+/// The fewest connections that the limit allows for.
 const MIN_CONNECTIONS: usize = 16;
 
 pub(super) struct Server {
     hub: Hub,
-    /// The most connections at a time. One process has half of them.
+    /// The most connections at a time. One process may have half of them.
     limit: usize,
-    /// Whether there are as many.
+    /// Whether that number is reached.
     is_full: bool,
     waiters: Arc<WaiterQueue>,
     shared: Arc<Shared>,
@@ -44,7 +46,7 @@ pub(super) struct Server {
     runtimes: BTreeMap<Uuid, Runtime>,
     /// The runtime of each idle connection.
     idle: HashMap<Token, Uuid>,
-    /// The runtimes without a connection, and since when.
+    /// The runtimes without a connection, with the time since when.
     absent: BTreeMap<Uuid, Instant>,
     next_look: Instant,
 }
@@ -60,12 +62,12 @@ struct Runtime {
     idle: Option<Token>,
 }
 
-/// The process of a connection, as far as the system tells it.
+/// The process of a connection, as far as the system identifies it.
 #[derive(Clone, Copy)]
 struct ProcessIdentity {
     pid: Option<u32>,
     uid: Option<u32>,
-    /// The start time, for another process may get the pid.
+    /// The start time, since another process may get the pid.
     start_key: Option<u64>,
 }
 
@@ -134,7 +136,7 @@ impl Server {
         self.shared.tell(PortEvent::Error(error.into()));
     }
 
-    /// Nothing has to be looked at as long as all have said who they are, and have a connection.
+    /// No checks are due while all connections have advertised themselves and all runtimes have a connection.
     fn deadline(&self) -> Deadline {
         let nothing_to_look_at = self.arriving.is_empty() && self.absent.is_empty();
         if nothing_to_look_at { Deadline::never() } else { Deadline::at(self.next_look) }
@@ -143,7 +145,7 @@ impl Server {
     fn read(&mut self, token: Token) {
         let mut buffer = [0; Advertise::LEN];
         let Some(arriving) = self.arriving.get_mut(&token) else {
-            // A runtime says nothing until it is asked: whatever this is, it is of no use.
+            // A runtime sends nothing until it is asked, so this connection is not usable.
             self.hub.close(token);
             self.lost(token);
             return;
@@ -151,7 +153,7 @@ impl Server {
         let missing = Advertise::LEN.saturating_sub(arriving.bytes.len());
         match self.hub.read(token, buffer.get_mut(..missing).unwrap_or_default()) {
             Ok(Some(count)) => arriving.bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
-            // `Closed` tells.
+            // `Closed` follows.
             Ok(None) | Err(_) => return,
         }
         match Advertise::from_bytes(&arriving.bytes) {
@@ -169,7 +171,7 @@ impl Server {
         }
     }
 
-    /// Adds a connection whose Advertise message came.
+    /// Adds a connection whose Advertise message has arrived.
     fn arrived(&mut self, token: Token, advertise: &Advertise) {
         let cookie = advertise.runtime_cookie;
         let process = ProcessIdentity::of(self.hub.peer(token));
@@ -177,7 +179,7 @@ impl Server {
             && !runtime.process.is_same(&process)
         {
             if !runtime.process.has_ended() {
-                // Commands, with what they carry, are for the process that advertised itself first.
+                // Commands, with their contents, are for the process that advertised itself first.
                 let pid = runtime.process.pid;
                 self.hub.close(token);
                 let address = self.hub.address().clone();
@@ -206,7 +208,7 @@ impl Server {
         self.shared.tell(PortEvent::Connected(PortRuntime { link }));
     }
 
-    /// Gives a connection to a command that waits for it.
+    /// Gives a connection to a waiting command.
     fn serve(&mut self, cookie: Uuid) {
         let Some(runtime) = self.runtimes.get_mut(&cookie) else { return };
         let Some(token) = runtime.idle.filter(|_| runtime.link.is_wanted()) else { return };
@@ -228,7 +230,7 @@ impl Server {
         }
     }
 
-    /// A connection has ended.
+    /// Handles the end of a connection.
     fn lost(&mut self, token: Token) {
         self.arriving.remove(&token);
         let Some(cookie) = self.idle.remove(&token) else { return };
@@ -240,7 +242,7 @@ impl Server {
         }
     }
 
-    /// Closes connections without an Advertise message, and notices the runtimes that have ended.
+    /// Closes connections without an Advertise message, and detects exited runtimes.
     fn look(&mut self) {
         let now = Instant::now();
         self.next_look = now + LOOK;
@@ -285,17 +287,18 @@ impl Server {
     }
 }
 
-/// Returns the most connections at a time. A quarter of the descriptors is for commands and sessions, which take several each.
+/// Returns the most connections at a time. A quarter of the descriptors is for commands and sessions, which
+/// take several each.
 fn connection_limit(descriptors: Option<u64>) -> usize {
     let descriptors = descriptors.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     (descriptors - descriptors / 4).clamp(MIN_CONNECTIONS, MAX_CONNECTIONS)
 }
 
 impl Runtime {
-    /// Whether it has ended, having had no connection here since then.
+    /// Whether it has exited, given that it has had no connection here since then.
     fn has_ended(&self, since: Instant, now: Instant) -> bool {
         if self.process.is_visible() {
-            // Between two commands a runtime has no connection for a moment.
+            // Between two commands a runtime briefly has no connection.
             now.saturating_duration_since(since) >= LOOK && self.process.has_ended()
         } else {
             self.link.absence(since, now) > ABSENCE
@@ -310,8 +313,8 @@ impl ProcessIdentity {
         Self { pid, uid: peer.and_then(|peer| peer.uid), start_key }
     }
 
-    /// Whether both are one process, as far as can be told. A process can change its user; users distinguish processes whose pids are
-    /// not visible.
+    /// Whether both are one process, as far as can be determined. A process can change its user; users
+    /// distinguish processes whose pids are not visible.
     fn is_same(&self, other: &Self) -> bool {
         match (self.pid, other.pid) {
             (Some(mine), Some(other_pid)) => {
@@ -332,7 +335,7 @@ impl ProcessIdentity {
         let (Some(pid), Some(key)) = (self.pid, self.start_key) else { return false };
         match start_key(pid) {
             Ok(now) => now != key,
-            // Other errors, such as too many open files, tell nothing.
+            // Other errors, such as too many open files, are not evidence.
             Err(error) => matches!(error, dipc_transport::Error::NoSuchProcess { .. }),
         }
     }

@@ -10,10 +10,10 @@ use super::{PortError, PortEvent, PortLink, PortRuntime, lock, wait};
 /// The most errors that are kept for a caller that takes no events; later ones are dropped.
 const MAX_ERRORS: usize = 100;
 
-/// The most events about runtimes that have ended meanwhile that are kept for a caller that takes no events.
+/// The most events about exited runtimes that are kept for a caller that takes no events.
 const MAX_EVENTS: usize = 1000;
 
-/// The state that the server's thread shares with its owner.
+/// The state shared by the server's thread and its owner.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -57,7 +57,7 @@ impl Shared {
 
     /// Wakes the threads that wait for an event.
     pub(super) fn wake(&self) {
-        // A thread that has just looked holds the lock until it waits.
+        // A thread that has just checked holds the lock until it waits.
         drop(self.state());
         self.changed.notify_all();
     }
@@ -78,8 +78,8 @@ impl Shared {
         self.state().links.insert(link.cookie, link);
     }
 
-    /// Removes a runtime that has ended. If very many events wait for a caller that takes none, one that has not been told of the runtime
-    /// is told nothing of it.
+    /// Removes an exited runtime. If too many events wait for a caller that takes none, a runtime that has
+    /// not been reported yet is dropped without a report.
     pub(super) fn remove(&self, runtime: PortRuntime) {
         let cookie = runtime.cookie();
         let mut state = self.state();

@@ -1,17 +1,18 @@
-//! Paths as another process means them.
+//! Paths as resolved by another process.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// As many links as Linux follows.
+/// The most links that are followed, as in Linux.
 const LINKS: usize = 40;
 
-/// The path from here to what a process with the folders `root` and `cwd` means by `path`.
+/// Returns the path from here to the file that a process with the folders `root` and `cwd` reaches by `path`.
 ///
-/// The kernel would take an absolute link below `root` for one of our own files; here it begins at `root` again. Nor would the
-/// kernel stop at the root of a process that was changed with `chroot`: here `..` does not lead above it.
+/// The kernel would resolve an absolute link below `root` to one of our own files; here it starts at `root`
+/// again. Nor would the kernel stop at the root of a process that was changed with `chroot`: here `..` does
+/// not lead above it.
 pub(super) fn resolve(root: &Path, cwd: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut found = cwd.to_path_buf();
     let mut ahead: VecDeque<OsString> = parts(path).collect();
@@ -44,7 +45,8 @@ pub(super) fn resolve(root: &Path, cwd: &Path, path: &Path) -> io::Result<PathBu
     Ok(found)
 }
 
-/// Whether both are the same folder, by whatever path. What cannot be looked at is taken for the root: nothing is above it.
+/// Whether both are the same folder, by any path. An unreadable folder counts as the root: nothing is above
+/// it.
 #[cfg(unix)]
 fn is_same(folder: &Path, root: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -56,7 +58,7 @@ fn is_same(folder: &Path, root: &Path) -> bool {
     }
 }
 
-/// There are no such folders.
+/// Such folders do not exist.
 #[cfg(not(unix))]
 fn is_same(_: &Path, _: &Path) -> bool {
     false
@@ -82,7 +84,7 @@ mod tests {
         symlink("/opt/app", root.join("app")).unwrap();
         symlink("../app/./hook.dll", cwd.join("relative.dll")).unwrap();
         symlink("/turn", root.join("turn")).unwrap();
-        // Above the root, where no path of the process leads.
+        // Above the root, which no path of the process reaches.
         fs::write(folder.path().join("secret"), "outside").unwrap();
         fs::write(root.join("secret"), "inside").unwrap();
         symlink("../../../secret", root.join("opt/link")).unwrap();

@@ -2,7 +2,7 @@ use super::*;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use tempfile::TempDir;
 
-/// A folder like one of `/proc`, whose root and working directory are the folder itself.
+/// A folder like those of `/proc`, whose root and working directory are the folder itself.
 fn process() -> (TempDir, ProcessView) {
     let folder = tempfile::tempdir().unwrap();
     symlink(folder.path(), folder.path().join("root")).unwrap();

@@ -1,4 +1,4 @@
-//! Processor time of the threads of a process, read again and again.
+//! Processor time of the threads of a process, read repeatedly.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 
 /// The most bytes that are read of a file about a thread.
 const MOST_BYTES: u64 = 4096;
-/// Nanoseconds of the unit that `stat` counts in: programs are shown 100 a second whatever the kernel's own rate is.
+/// Nanoseconds in a unit of `stat`: programs see 100 units a second at any rate of the kernel.
 const STAT_TICK: u64 = 10_000_000;
 
-/// Reads how long each thread of a process had a processor. Only Linux shows it.
+/// Reads the processor time of each thread of a process. Only Linux shows it.
 #[derive(Debug)]
 pub struct ThreadTimesReader {
-    /// The process's folder of `/proc`.
+    /// The process's folder in `/proc`.
     folder: PathBuf,
-    /// By the thread's number in the namespace of this process.
+    /// The threads by their number in this process's pid namespace.
     known: HashMap<u32, KnownThread>,
     rounds: u64,
 }
 
-/// A thread, as the last round found it.
+/// A thread, as of the last round.
 #[derive(Debug)]
 struct KnownThread {
     id: u64,
@@ -29,17 +29,17 @@ struct KnownThread {
     round: u64,
 }
 
-/// The threads of a process that differ from the round before.
+/// The threads of a process that changed since the previous round.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadTimes {
-    /// The processor time of the process in nanoseconds, with threads that have ended; to 10 ms.
+    /// The processor time of the process in nanoseconds, including threads that have ended; to 10 ms.
     pub process: Option<u64>,
     /// The number of threads.
     pub count: usize,
     /// Threads that ran, and new ones.
     pub changed: Vec<ThreadTime>,
-    /// The numbers of threads that have ended, as the process knows them.
+    /// The numbers of threads that have ended, as the process sees them.
     pub ended: Vec<u64>,
 }
 
@@ -49,13 +49,13 @@ pub struct ThreadTimes {
 pub struct ThreadTime {
     /// Its number as the process itself sees it.
     pub id: u64,
-    /// Nanoseconds for which it had a processor, since its start.
+    /// Nanoseconds on a processor since its start.
     pub ran: u64,
-    /// Nanoseconds for which it could run and had no processor.
+    /// Nanoseconds during which it was runnable without a processor.
     pub queued: u64,
     /// The kernel's letter for its state.
     pub state: char,
-    /// The function of the kernel in which it sleeps; empty where that is not shown.
+    /// The function of the kernel in which it sleeps; empty if that is not shown.
     pub wait_channel: String,
     /// Its name.
     pub name: String,
@@ -66,16 +66,16 @@ impl ThreadTimesReader {
         Self { folder, known: HashMap::new(), rounds: 0 }
     }
 
-    /// Reads the times of all threads. A thread that did not run since the last round costs one file to read.
+    /// Reads the times of all threads. A thread that did not run since the last round costs reading one file.
     ///
     /// # Errors
-    /// Where the system does not show them: another one than Linux, no such process, no permission.
+    /// If the system does not show them: not Linux, no such process, or no permission.
     pub fn read(&mut self) -> io::Result<ThreadTimes> {
         let mut times = ThreadTimes { process: self.process_time(), ..ThreadTimes::default() };
         self.rounds = self.rounds.saturating_add(1);
         for task in fs::read_dir(self.folder.join("task"))?.flatten() {
             let Some(number) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            // Threads end meanwhile.
+            // Threads may end meanwhile.
             self.read_thread(number, &task.path(), &mut times);
         }
         let round = self.rounds;
@@ -130,21 +130,22 @@ fn read(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the times of `schedstat`: on a processor and on a run queue. `None` where the kernel does not count, and says zero.
+/// Returns the times in `schedstat`: on a processor and on a run queue. `None` if the kernel does not count,
+/// and reports zero.
 fn schedule_times(text: &str) -> Option<(u64, u64)> {
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
     let (ran, queued, slices) = (numbers.next()??, numbers.next()??, numbers.next()??);
     (slices > 0).then_some((ran, queued))
 }
 
-/// Returns the number of a thread that its process knows, out of its `status`.
+/// Returns the number of a thread as its process sees it, from its `status`.
 pub(super) fn id_in_process(status: &str) -> Option<u64> {
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-    // A kernel without namespaces of processes has one number for a thread.
+    // A kernel without pid namespaces has one number for a thread.
     field("NSpid").or_else(|| field("Pid"))?.split('\t').next_back()?.parse().ok()
 }
 
-/// The fields of `stat` that are used.
+/// The used fields of `stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat<'t> {
     name: &'t str,
@@ -154,13 +155,13 @@ struct Stat<'t> {
 }
 
 impl<'t> Stat<'t> {
-    /// Parses `PID (NAME) STATE …`: names have brackets and spaces of their own.
+    /// Parses `PID (NAME) STATE …`: names may contain brackets and spaces.
     fn parse(text: &'t str) -> Option<Self> {
         let (_, rest) = text.split_once('(')?;
         let (name, fields) = rest.rsplit_once(')')?;
         let mut fields = fields.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
-        // The 14th and the 15th of all.
+        // The 14th and the 15th field.
         let user: u64 = fields.nth(10)?.parse().ok()?;
         let system: u64 = fields.next()?.parse().ok()?;
         Some(Self { name, state, ran: user.saturating_add(system).saturating_mul(STAT_TICK) })
@@ -217,7 +218,7 @@ mod tests {
         write(folder.path(), 107, "0 0 0\n", 24);
         let times = reader.read().unwrap();
         assert_eq!((times.changed[0].ran, times.process), (250_000_000, None));
-        // One without any of these files is passed over.
+        // A thread without any of these files is skipped.
         fs::create_dir_all(folder.path().join("task/109")).unwrap();
         assert_eq!(reader.read().unwrap().count, 1);
     }

@@ -17,9 +17,9 @@ use crate::{Error, ErrorKind, Session};
 /// | runs | nothing came in [`Timeouts::silence`](crate::Timeouts) |
 /// | has a [silence limit](Session::set_silence_limit) | nothing came in that time |
 ///
-/// The last three are [`Error::Silent`], after which the read can be repeated: nothing that was received is lost. An
-/// [`io::Error`] carries the [`Error`] ([`io::Error::get_ref`]), and can be turned back into it with `downcast`; its kind is
-/// [`TimedOut`](io::ErrorKind::TimedOut) for all of these.
+/// The last three are [`Error::Silent`], after which the read can be repeated: nothing that was received is
+/// lost. An [`io::Error`] carries the [`Error`] ([`io::Error::get_ref`]), and can be turned back into it with
+/// `downcast`; its kind is [`TimedOut`](io::ErrorKind::TimedOut) for all of these.
 #[derive(Debug)]
 pub struct SessionReader<S> {
     session: S,
@@ -38,8 +38,9 @@ impl<S: AsMut<Session>> Read for SessionReader<S> {
 }
 
 impl Session {
-    /// Sets the longest time without a byte of a running session that [`reader`](Self::reader) and `events` wait for the
-    /// next one, instead of [`Timeouts::silence`](crate::Timeouts): also while a stop is scheduled or under way.
+    /// Sets the longest time that [`reader`](Self::reader) and `events` wait for the next byte of a running
+    /// session, instead of [`Timeouts::silence`](crate::Timeouts): also while a stop is scheduled or in
+    /// progress.
     ///
     /// Before the first byte [`Timeouts::first_bytes`](crate::Timeouts) applies.
     pub fn set_silence_limit(&mut self, limit: Duration) {
@@ -54,7 +55,7 @@ impl Session {
             let deadline = Deadline::after(limit.unwrap_or(self.stopper.target().timeouts().silence));
             match self.read(buffer, deadline) {
                 Err(Error::Transport(TransportError::TimedOut { address, peer, peer_state, .. })) => {
-                    // The end of the wait is set, by the caller or by the stop.
+                    // The caller or the stop has set the end of the wait.
                     let has_end = self.stop_at.is_some() || self.stopper.is_stopping();
                     if limit.is_none() && has_end && peer_state.is_none() {
                         continue;
@@ -69,7 +70,7 @@ impl Session {
 }
 
 fn io_error(error: Error) -> io::Error {
-    // Not `Interrupted` for a cancelled read: callers of `Read` repeat such a read.
+    // `Interrupted` would be wrong for a cancelled read: callers of `Read` repeat such a read.
     let kind = match error.kind() {
         ErrorKind::TimedOut => io::ErrorKind::TimedOut,
         ErrorKind::Disconnected => io::ErrorKind::ConnectionReset,

@@ -8,12 +8,13 @@ use dipc_wire::{SessionId, StopTracing};
 use crate::exchange::{Exchange, RouteConnection};
 use crate::{Error, Target};
 
-/// The longest wait for a connection that carries the stop. Reading goes on between two attempts.
+/// The longest wait for a connection for the stop. Reading continues between two attempts.
 pub(super) const ATTEMPT: Duration = Duration::from_millis(50);
-/// The time for which a stream may go on to flow after its stop has failed, before the failure is an error of the read.
+/// The time for which a stream may continue after its stop has failed, before the failure becomes an error of
+/// the read.
 const FAILURE_GRACE: Duration = Duration::from_secs(1);
 
-/// A handle that stops a [`Session`](crate::Session) from any thread, over a connection of its own.
+/// A handle that stops a [`Session`](crate::Session) from any thread, over its own connection.
 #[derive(Debug, Clone)]
 pub struct Stopper {
     target: Target,
@@ -23,17 +24,17 @@ pub struct Stopper {
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// The bytes of the stream that were read.
+    /// The number of bytes of the stream that were read.
     received: AtomicU64,
-    /// A stop was asked for, and has not failed.
+    /// Whether a stop was requested, and has not failed.
     stopping: AtomicBool,
-    /// The stream has ended, and its id may already be another session's.
+    /// Whether the stream has ended, so that its id may already be another session's.
     ended: AtomicBool,
-    /// The stop that the reads of the stream see to.
+    /// The stop that the reads of the stream advance.
     request: Mutex<Option<StopRequest>>,
 }
 
-/// A requested stop, and how far it has come.
+/// A requested stop, with its progress.
 #[derive(Debug)]
 struct StopRequest {
     since: Instant,
@@ -42,7 +43,8 @@ struct StopRequest {
 
 #[derive(Debug)]
 enum Phase {
-    /// No connection has carried it yet. A connection to an address takes several attempts where the round trip is long.
+    /// Not sent on any connection yet. A connection to an address takes several attempts if the round trip is
+    /// long.
     Unsent(Option<Connector>),
     Sent(Exchange),
     Answered,
@@ -54,12 +56,13 @@ impl Stopper {
         Self { target, id, progress: Arc::default() }
     }
 
-    /// The id by which the runtime knows the session.
+    /// The runtime's id of the session.
     pub fn id(&self) -> SessionId {
         self.id
     }
 
-    /// Asks the runtime to stop the session, without waiting for its answer: as [`Session::request_stop`](crate::Session).
+    /// Asks the runtime to stop the session, without waiting for its answer, as in
+    /// [`Session::request_stop`](crate::Session).
     ///
     /// # Errors
     /// Those of connecting. After an error it can be tried again.
@@ -67,12 +70,12 @@ impl Stopper {
         if self.begin_request() { self.attempt() } else { Ok(()) }
     }
 
-    /// Asks the runtime to stop the session and waits for its answer, while another thread reads the stream to its end.
-    /// Does nothing if the stream has ended or a stop is under way.
+    /// Asks the runtime to stop the session and waits for its answer, while another thread reads the stream
+    /// to its end. Does nothing if the stream has ended or a stop is in progress.
     ///
     /// # Errors
-    /// A time-out if neither the answer nor any byte of the stream came in [`Timeouts::stop`](crate::Timeouts). After an
-    /// error it can be tried again.
+    /// A time-out if neither the answer nor any byte of the stream came in
+    /// [`Timeouts::stop`](crate::Timeouts). After an error it can be tried again.
     pub fn stop(&self) -> Result<(), Error> {
         if self.has_ended() || self.begin() {
             return Ok(());
@@ -94,7 +97,7 @@ impl Stopper {
             match exchange.receive::<StopTracing>(deadline) {
                 Ok(Ok(_)) => return Ok(()),
                 Ok(Err(reason)) => return Err(exchange.refused(reason)),
-                // A long rundown on its way to a slow disk is no reason to give up.
+                // A long rundown on its way to a slow disk does not mean that the stop has failed.
                 Err(error) if error.is_deadline() && self.received() != received => {}
                 Err(error) => return Err(error),
             }
@@ -105,7 +108,7 @@ impl Stopper {
         self.target.send(&StopTracing { session: self.id }, deadline)
     }
 
-    /// Sends the stop if there is a connection within [`ATTEMPT`].
+    /// Sends the stop if a connection is available within [`ATTEMPT`].
     fn attempt_send(&self, connector: Option<&mut Connector>) -> Result<Exchange, Error> {
         let deadline = Deadline::after(ATTEMPT);
         match connector {
@@ -122,7 +125,7 @@ impl Stopper {
         &self.target
     }
 
-    /// The bytes of the stream that were read.
+    /// The number of bytes of the stream that were read.
     pub(super) fn received(&self) -> u64 {
         self.progress.received.load(Ordering::Relaxed)
     }
@@ -139,12 +142,12 @@ impl Stopper {
         self.progress.ended.store(true, Ordering::Release);
     }
 
-    /// Whether a stop was asked for, and has not failed.
+    /// Whether a stop was requested, and has not failed.
     pub(super) fn is_stopping(&self) -> bool {
         self.progress.stopping.load(Ordering::Acquire)
     }
 
-    /// Marks the session as being stopped. True if it was already.
+    /// Marks the session as being stopped. Returns true if it was already.
     pub(super) fn begin(&self) -> bool {
         self.progress.stopping.swap(true, Ordering::AcqRel)
     }
@@ -157,7 +160,7 @@ impl Stopper {
         self.progress.request.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves a stop to be sent by the next [`advance`](Self::advance). False if it needs none.
+    /// Leaves a stop for the next [`advance`](Self::advance) to send. Returns false if none is needed.
     pub(super) fn begin_request(&self) -> bool {
         if self.has_ended() || self.begin() {
             return false;
@@ -182,12 +185,12 @@ impl Stopper {
         Ok(())
     }
 
-    /// Sends a requested stop that was not sent, and looks for its answer, without waiting for it. `last_byte` is when the
-    /// stream last gave something, `quiet` whether it just gave nothing.
+    /// Sends a requested stop that was not sent yet, and checks for its answer, without waiting. `last_byte`
+    /// is when the stream last had bytes, `quiet` whether it just had none.
     pub(super) fn advance(&self, last_byte: Option<Instant>, quiet: bool) -> Result<(), Error> {
         let mut slot = self.request();
         let Some(request) = slot.as_mut() else { return Ok(()) };
-        // The stream of a process that has ended may still hold bytes: they come before the error.
+        // The stream of an ended process may still have bytes: they come before the error.
         let failed_before = matches!(request.phase, Phase::Failed(_));
         let failure = if failed_before && (quiet || request.since.elapsed() > FAILURE_GRACE) {
             slot.take().and_then(StopRequest::into_failure)
@@ -209,7 +212,7 @@ impl Stopper {
         }
     }
 
-    /// Waits for the answer to a requested stop whose stream has ended: then the session is gone.
+    /// Waits for the answer to a requested stop after the end of the stream: then the session is gone.
     pub(super) fn collect_answer(&self, deadline: Deadline) {
         let mut slot = self.request();
         if let Some(StopRequest { phase: Phase::Sent(exchange), .. }) = slot.as_mut()
@@ -220,7 +223,7 @@ impl Stopper {
         *slot = None;
     }
 
-    /// Forgets a requested stop that was not sent, or has failed.
+    /// Withdraws a requested stop that was not sent, or has failed.
     pub(super) fn withdraw_unsent(&self) {
         let mut slot = self.request();
         if let Some(StopRequest { phase: Phase::Unsent(_) | Phase::Failed(_), .. }) = slot.as_ref() {

@@ -29,7 +29,8 @@ pub(super) const fn name(form: u8) -> &'static str {
 }
 
 impl SessionConfig {
-    /// Requests the session in this form, without the options that it lacks; `None` if the runtime does not know it.
+    /// Requests the session in this form, without the options that it lacks; `None` if the runtime does not
+    /// know it.
     pub(super) fn try_form(&self, form: u8, target: &Target) -> Result<Option<(SessionId, Exchange)>, Error> {
         fn ask<C: Command<Reply = SessionId>>(
             target: &Target,
@@ -61,7 +62,7 @@ impl SessionConfig {
         self.providers.iter().map(|filtered| &filtered.provider).collect()
     }
 
-    /// Whether the forms that do not choose by keyword request the rundown.
+    /// Whether the forms without a rundown keyword request the rundown.
     fn request_rundown(&self) -> bool {
         self.rundown.keywords() != 0
     }

@@ -36,7 +36,7 @@ fn what_an_older_form_cannot_say_is_a_wish() {
             (OptionalFeature::NoRundown, 2)
         ]
     );
-    // No id that is wanted lets nothing through.
+    // An empty list of enabled ids passes no events, so it is a filter, too.
     for filter in [EventFilter { enable: true, ids: vec![] }, EventFilter { enable: false, ids: vec![1] }] {
         let mut filtered = SessionConfig::new([ProviderConfig::default()]);
         filtered.providers[0].filter = filter;

@@ -1,4 +1,4 @@
-//! The methods of the client: which form they come to, and what they hold back.
+//! The methods of the client: the forms that they use, and the commands that they block.
 
 use dipc_client::{
     BufferMode, Deadline, Dump, DumpFlags, DumpType, Error, OptionalFeature, PerfMapType, ProviderConfig,

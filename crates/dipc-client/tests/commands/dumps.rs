@@ -106,13 +106,13 @@ fn dump<C: Command<Reply = HResult>>(it: &mut Subject, command: &C, name: &str) 
     format!("{answer}: {written}{report}")
 }
 
-/// Does something to a process whose runtime cannot start its `createdump`; where the runtime has one.
+/// Damages a process so that its runtime cannot start its `createdump`, if the runtime has one.
 fn without_createdump(like: &mut Subject, act: fn(&mut Subject) -> String) -> String {
     let runtime = like.runtime;
     if !matches!(runtime, Runtime::Net3_1 | Runtime::Net9_0) {
         return "has none of its own".into();
     }
-    // Links to the runtime's files, but for the one.
+    // Links to all of the runtime's files except one.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     link_all(&runtime.folder(), folder.path());
     let mut it = Subject::of(runtime, runtime.program_in(folder.path()), false);

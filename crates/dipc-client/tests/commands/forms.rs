@@ -1,4 +1,4 @@
-//! Each form of each command, sent as it is to a running process.
+//! Each form of each command, sent unchanged to a running process.
 
 use std::thread;
 
@@ -106,7 +106,7 @@ pub(crate) const fn suspended(name: &'static str, act: fn(&mut Subject) -> Strin
     Case { name, suspended: true, act }
 }
 
-/// Sets a variable that there is, and looks what became of it.
+/// Sets an existing variable, and returns its new state.
 fn set(it: &mut Subject, value: Option<&str>) -> String {
     const NAME: &str = "DIPC_VARIABLE";
     if let Err(error) = it.ask(&SetEnvironmentVariable { name: NAME, value: Some("before") }) {
@@ -152,7 +152,7 @@ fn streaming() -> StreamingSession<Providers> {
     }
 }
 
-/// Starts a session and stops it, with somebody who reads its stream: without, 3.1 was seen to end.
+/// Starts a session and stops it, with a reader of its stream: without one, 3.1 was seen to end.
 fn session<C: Command<Reply = SessionId>>(it: &mut Subject, command: &C) -> String {
     let (session, mut stream) = match it.converse(command) {
         Ok(answer) => answer,

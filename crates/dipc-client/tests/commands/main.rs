@@ -1,8 +1,9 @@
-//! Every command, in every form, against every real runtime: what each answers and what becomes of it is
-//! `testdata/commands/real-runtimes.txt`, and the table of the README is made from that.
+//! Every command, in every form, against every real runtime: `testdata/commands/real-runtimes.txt` has each
+//! answer and its effect, and the table of the README is made from that.
 //!
-//! `DIPC_UPDATE_GOLDEN=1` (`cargo xtask commands --update`) rewrites both. The runtimes are where `cargo xtask runtimes` puts
-//! them (or in `$DIPC_RUNTIMES`); one that is missing is said, and a failure if `$DIPC_REQUIRE_RUNTIMES` is set.
+//! `DIPC_UPDATE_GOLDEN=1` (`cargo xtask commands --update`) rewrites both. The runtimes are where `cargo
+//! xtask runtimes` puts them (or in `$DIPC_RUNTIMES`); a missing one is reported, and is a failure if
+//! `$DIPC_REQUIRE_RUNTIMES` is set.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod calls;
@@ -18,11 +19,11 @@ use report::{Outcomes, Report};
 use runtime::Runtime;
 use subject::Subject;
 
-/// Something that is asked of a runtime, and what came of it.
+/// A request to a runtime, with its outcome.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
-    /// Whether the runtime is to be suspended at its start.
+    /// Whether the runtime has to be suspended at its start.
     suspended: bool,
     act: fn(&mut Subject) -> String,
 }
@@ -31,7 +32,7 @@ fn cases() -> Vec<Case> {
     [forms::CASES, startup::CASES, dumps::CASES, calls::CASES].concat()
 }
 
-/// The processes of one runtime that cases are tried on: each serves until it is spent.
+/// The processes of one runtime that cases run on: each serves until it is spent.
 struct Subjects {
     runtime: Runtime,
     running: Option<Subject>,
@@ -43,7 +44,7 @@ impl Subjects {
         Self { runtime, running: None, suspended: None }
     }
 
-    /// What a case comes to.
+    /// Returns the outcome of a case.
     fn outcome(&mut self, case: &Case) -> String {
         if case.suspended && !self.runtime.can_be_suspended() {
             return "cannot be suspended".to_owned();
@@ -65,10 +66,11 @@ impl Subjects {
 /// The number of processes that a case is tried on before it counts as different.
 const ATTEMPTS: usize = 4;
 
-/// What each case comes to on one runtime.
+/// Returns the outcome of each case on one runtime.
 ///
-/// Runtimes have races of their own, which a loaded machine loses: the `createdump` of 3.1 gives up where a thread ends
-/// while it attaches. So a case that differs is said, and tried again on a process of its own.
+/// Runtimes have races of their own, which a loaded machine loses: the `createdump` of 3.1 gives up if a
+/// thread ends while it attaches. So a case that differs is reported, and tried again on a process of its
+/// own.
 fn run(runtime: Runtime, expected: &Outcomes) -> Vec<(&'static str, String)> {
     let mut subjects = Subjects::of(runtime);
     let run = |case: Case| {

@@ -1,4 +1,4 @@
-//! The table of the README: what each runtime knows, who can say it.
+//! The table of the README: the commands that each runtime knows, and the methods of both clients.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -71,7 +71,7 @@ const ROWS: [(&str, &str, &str, &str); 21] = [
     ),
 ];
 
-/// What an outcome says of a command: a library that is not there is looked for only by who knows it.
+/// The support that an outcome shows: only a runtime that knows the command looks for a missing library.
 fn cell(outcome: &str) -> String {
     const NO_LIBRARY: &str = "0x8007007e";
     const UNKNOWN: &str = "0x80131385";
@@ -99,7 +99,7 @@ fn table(outcomes: &Outcomes) -> String {
     table
 }
 
-/// Fails unless the README has the table that the outcomes make; or makes it.
+/// Fails unless the README has the table of these outcomes; or rewrites it.
 pub(crate) fn check(outcomes: &Outcomes) {
     let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let readme = fs::read_to_string(&path).unwrap();

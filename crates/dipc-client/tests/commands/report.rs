@@ -28,7 +28,7 @@ pub(crate) fn updates() -> bool {
     std::env::var_os("DIPC_UPDATE_GOLDEN").is_some()
 }
 
-/// The outcomes that are committed.
+/// The committed outcomes.
 pub(crate) fn committed() -> Outcomes {
     let mut outcomes = Outcomes::new();
     let mut case = String::new();
@@ -62,7 +62,7 @@ impl Report {
         }
     }
 
-    /// Writes what was found, or fails where it differs.
+    /// Writes the outcomes, or fails if they differ.
     pub(crate) fn finish(mut self, cases: &[&str]) {
         let gone = self.committed.keys().filter(|case| !cases.contains(&case.as_str()));
         self.differences.extend(gone.map(|case| format!("{case}: no longer tried")));

@@ -1,4 +1,4 @@
-//! The runtimes, and what runs on each.
+//! The runtimes, and the program that runs on each.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -33,7 +33,7 @@ impl Runtime {
         self != Self::Net3_1
     }
 
-    /// Whether it is set up; if not, that is said.
+    /// Whether it is set up; if not, that is reported.
     pub(crate) fn is_available(self) -> bool {
         if self == Self::NativeAot9 || self.folder().exists() {
             return true;
@@ -60,7 +60,7 @@ impl Runtime {
         self.program_in(&self.folder())
     }
 
-    /// The same where the runtime lies elsewhere.
+    /// The same command line if the runtime is elsewhere.
     pub(crate) fn program_in(self, folder: &Path) -> Command {
         let assembly = match self {
             Self::Net3_1 => "netstandard2.1",

@@ -1,4 +1,4 @@
-//! What can be done before a program begins, and what it does to one that runs.
+//! Commands before a program begins, and their effect on a running one.
 
 use dipc_client::dipc_wire::{
     ApplyStartupHook, EnablePerfMap, PerfMapType, ProcessInfo2, ProcessInfo2Reply, ResumeRuntime,
@@ -55,7 +55,7 @@ pub(crate) fn hook() -> String {
     testdata().join("commands/hook/hook.dll").to_str().unwrap().to_owned()
 }
 
-/// Sets a variable for the hook to see, applies it, and lets the runtime go.
+/// Sets a variable for the hook to see, applies it, and resumes the runtime.
 fn applied(it: &mut Subject, path: &str) -> String {
     it.spend();
     let set = it.send_command(&SetEnvironmentVariable { name: "SET_BY_CLIENT", value: Some("yes ü😀") });
@@ -69,9 +69,10 @@ fn applied(it: &mut Subject, path: &str) -> String {
     format!("ok; {resumed}, {ran}")
 }
 
-/// Whether the hook ran, and what it saw.
+/// Whether the hook ran, and the value that it saw.
 fn ran(it: &mut Subject) -> String {
-    // The program has begun: a hook has run by then, and one that could not has ended the process, or is about to.
+    // The program has begun: a hook has run by then, and one that failed has ended the process, or is about
+    // to.
     if it.runtime == Runtime::Net9_0 {
         it.settle(|it| std::fs::read(it.path("hook")).is_ok_and(|seen| !seen.is_empty()));
     }

@@ -15,11 +15,11 @@ use tempfile::TempDir;
 
 use crate::runtime::Runtime;
 
-/// Longer than anything takes on a loaded machine.
+/// Longer than any step on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
 
-/// Lives no longer than its guard, and writes nowhere but into its own folder.
+/// Lives no longer than its guard, and writes only into its own folder.
 pub(crate) struct Subject {
     pub(crate) runtime: Runtime,
     child: Child,
@@ -52,7 +52,7 @@ impl Subject {
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
-        // Always read: `createdump` logs to it, and waits where nobody does.
+        // Always read: `createdump` logs to it, and waits if nothing reads.
         thread::spawn(move || {
             stdout.lines().map_while(Result::ok).for_each(|line| {
                 let _ = sender.send(line);
@@ -69,8 +69,8 @@ impl Subject {
         subject
     }
 
-    /// It has its socket before it waits, and answers differently until it does: the thread that it starts with has to
-    /// have come to rest.
+    /// Whether the runtime waits. It has its socket before it waits, and answers differently until it does:
+    /// its first thread has to have come to rest.
     fn is_waiting(&self) -> bool {
         const REST: usize = 20;
         let Ok(target) = Target::from_pid(self.pid()) else { return false };
@@ -122,7 +122,7 @@ impl Subject {
         dipc_client::find(self.pid()).ok().map(|endpoint| endpoint.path)
     }
 
-    /// The next case shall get another process.
+    /// Makes the next case use another process.
     pub(crate) fn spend(&mut self) {
         self.spent = true;
     }
@@ -131,7 +131,7 @@ impl Subject {
         self.spent
     }
 
-    /// What became of it, if it did not survive.
+    /// Returns its fate, if it did not survive.
     pub(crate) fn fate(&mut self) -> Option<String> {
         if let Some(status) = self.child.try_wait().unwrap() {
             self.spend();
@@ -147,7 +147,7 @@ impl Subject {
         Some("THE SOCKET IS GONE".into())
     }
 
-    /// Waits until it has ended or `alive` says that it lives on.
+    /// Waits until it has ended or `alive` returns true.
     pub(crate) fn settle(&mut self, mut alive: impl FnMut(&mut Self) -> bool) {
         let started = Instant::now();
         while self.child.try_wait().unwrap().is_none() && !alive(self) {
@@ -156,7 +156,7 @@ impl Subject {
         }
     }
 
-    /// Sends a command in exactly this form; the reply with its connection, or what is not one.
+    /// Sends a command in exactly this form; returns the reply with its connection, or the error.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(Message, Connection), String> {
         let answer = self.try_send(bytes);
         if answer.is_err() {
@@ -165,7 +165,7 @@ impl Subject {
         answer
     }
 
-    /// Gives it time to end, which takes a moment after its last words; it may also live on.
+    /// Gives it time to end, which takes a moment after its last output; it may also live on.
     fn await_end(&mut self) {
         let started = Instant::now();
         while self.child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(10) {
@@ -191,12 +191,12 @@ impl Subject {
         }
     }
 
-    /// The same for a command of ours: its reply, or the error as the report has it.
+    /// Does the same for a command of ours: returns its reply, or the error as in the report.
     pub(crate) fn ask<C: dipc_wire::Command>(&mut self, command: &C) -> Result<C::Reply, String> {
         self.converse(command).map(|(reply, _)| reply)
     }
 
-    /// The same with the connection, which may have more to say.
+    /// Does the same, with the connection, which may carry more bytes.
     pub(crate) fn converse<C: dipc_wire::Command>(
         &mut self,
         command: &C,
@@ -208,12 +208,12 @@ impl Subject {
         }
     }
 
-    /// The same where only success is of interest.
+    /// Does the same if only success is of interest.
     pub(crate) fn send_command<C: dipc_wire::Command>(&mut self, command: &C) -> String {
         self.ask(command).map_or_else(|error| error, |_| "ok".into())
     }
 
-    /// A text without what differs from one run to the next.
+    /// A text without the parts that differ between runs.
     pub(crate) fn anonymous(&self, text: &str) -> String {
         let text = text.replace(&self.folder.path().display().to_string(), "FOLDER").replace('\n', "\\n");
         let words = text.split(' ').map(|word| {
@@ -223,7 +223,7 @@ impl Subject {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// What the client says, as the report has it: what it means, not its words.
+    /// The client's error as in the report: its meaning rather than its words.
     pub(crate) fn said(&self, error: &Error) -> String {
         let text = match error {
             Error::UnknownCommand { command, .. } => format!("Unknown: {command}"),
@@ -262,7 +262,7 @@ fn wait(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// The length of a file as the report has it: whether it is there, and not empty.
+/// The length of a file as in the report: whether it exists, and is not empty.
 pub(crate) fn file(path: &Path) -> &'static str {
     match path.metadata() {
         Ok(metadata) if metadata.len() > 0 => "written",

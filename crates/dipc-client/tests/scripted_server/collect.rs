@@ -1,4 +1,4 @@
-//! The forms in which a session is asked for.
+//! The forms in which a session is requested.
 
 use dipc_client::dipc_wire::{
     CollectTracing6, CommandId, Request, StreamingSession, StreamingSession6, encode_ok,
@@ -59,7 +59,7 @@ fn collect_falls_back_to_the_newest_form_that_is_known() {
     server.assert_seen(&COLLECT_COMMANDS);
 }
 
-/// Whatever only a newer form can say, with that form's name and number.
+/// Options that only a newer form has, with that form's name and number.
 fn demanding() -> [(SessionConfig, OptionalFeature, &'static str, u8); 5] {
     let mut filtered = collect();
     filtered.providers[0].filter = EventFilter { enable: true, ids: vec![4, 5] };

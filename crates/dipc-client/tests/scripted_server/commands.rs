@@ -1,4 +1,4 @@
-//! The commands that are answered with a result, and what is held back.
+//! The commands whose reply is a result, and those that are blocked.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ fn ok() -> Vec<u8> {
 
 type Act = fn(&Target) -> Result<(), Error>;
 
-/// Each command that is answered with a result, and what it sends.
+/// Each command whose reply is a result, and the request it sends.
 fn orders() -> Vec<(Act, Request)> {
     let set = |value: Option<&str>| SetEnvironmentVariable { name: "A".into(), value: value.map(Into::into) };
     let profiler = AttachProfiler {
@@ -131,7 +131,7 @@ fn a_variable_is_removed_only_where_that_does_not_end_the_process() {
     server.assert_seen(&[set]);
 }
 
-/// A thread of this process with a name by which a runtime's state is told.
+/// A thread of this process with a name that shows a runtime's state.
 struct Named {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -162,7 +162,7 @@ fn wait_for(target: &Target, startup: Startup) {
     }
 }
 
-/// The server is this process, which so plays the runtime: no other test here may look at its threads.
+/// The server is this process, which thereby acts as the runtime: no other test here may look at its threads.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_endangers_a_runtime_depends_on_whether_it_is_suspended() {

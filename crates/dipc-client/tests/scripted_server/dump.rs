@@ -1,4 +1,4 @@
-//! Dumps: the forms in which they are asked for, and what becomes of them.
+//! Dumps: the forms in which they are requested, and their results.
 
 use std::fs;
 use std::thread;
@@ -104,7 +104,7 @@ fn the_file_is_looked_for_where_the_target_has_it() {
     let written = server.target().dump(&Dump::new(pattern.to_str().unwrap())).unwrap();
     assert_eq!((written.file, written.bytes), (None, None), "its name is the runtime's to make up");
 
-    // Said to be written, and not there.
+    // Reported as written, but missing.
     let nothing = Server::answering(encode_ok(&HResult::OK).unwrap());
     let written = nothing.target().dump(&Dump::new("/no/such/core")).unwrap();
     assert_eq!((written.file, written.bytes), (None, None));

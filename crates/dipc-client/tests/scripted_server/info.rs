@@ -1,4 +1,4 @@
-//! What is the same for all commands, shown on those of the process; and the environment.
+//! Behaviour common to all commands, shown with those of the process; and the environment.
 
 use std::thread;
 use std::time::Instant;
@@ -106,7 +106,7 @@ fn what_is_no_reply_is_a_protocol_error() {
         let server = Server::answering(bytes);
         let error = server.target().info().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Protocol, "{error:?}");
-        // Its message has the cause: printing the chain of causes would print that twice.
+        // Its message contains the cause: printing the chain of causes would repeat it.
         assert!(std::error::Error::source(&error).is_none(), "{error:?}");
         assert!(error.to_string().contains("socket"), "{error}");
     }
@@ -149,7 +149,7 @@ fn environment_server(announced: impl Fn(u32) -> u32 + Send + 'static, cut: usiz
         let announced = EnvironmentReply::new(announced(header.incoming_bytes));
         let mut together = encode_ok(&announced).unwrap();
         together.extend_from_slice(&bytes[..bytes.len() - cut]);
-        // Pieces that end neither where the reply does nor where a string does.
+        // Pieces that end neither at the end of the reply nor at that of a string.
         for piece in together.chunks(1013) {
             // The client may have seen enough.
             if connection.write_all(piece, patient()).is_err() {

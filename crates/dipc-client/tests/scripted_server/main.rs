@@ -1,4 +1,4 @@
-//! The client against servers that do what no runtime should, and what old runtimes did.
+//! The client against servers that misbehave as no runtime should, or behave like old runtimes.
 
 mod collect;
 mod commands;

@@ -9,7 +9,7 @@ use dipc_client::dipc_wire::{CommandId, Feed, HResult, Message, MessageReader, R
 use dipc_client::{Canceller, Deadline, SessionId, Target, Timeouts};
 use tempfile::TempDir;
 
-/// Long enough for a crowded machine; a test that needs it all has failed.
+/// Long enough for a crowded machine; a test that uses all of it has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) const SHORT: Duration = Duration::from_millis(50);
 pub(crate) const ID: SessionId = SessionId(0x7f00_dead_0000);
@@ -18,7 +18,7 @@ pub(crate) fn patient() -> Deadline {
     Deadline::after(PATIENCE)
 }
 
-/// A listening thread that hands each request to a script, with the connection it came on.
+/// A listening thread that passes each request to a script, with its connection.
 pub(crate) struct Server {
     folder: TempDir,
     seen: Receiver<CommandId>,
@@ -56,7 +56,7 @@ impl Server {
         self.target().with_timeouts(timeouts)
     }
 
-    /// The commands that have come so far, and no others.
+    /// Asserts that exactly these commands have come so far.
     pub(crate) fn assert_seen(&self, expected: &[CommandId]) {
         assert_eq!(self.seen.try_iter().collect::<Vec<_>>(), expected);
     }
@@ -72,7 +72,7 @@ impl Drop for Server {
     }
 }
 
-/// A whole command; `None` from a client that only wanted to see who listens.
+/// Receives a whole command; `None` from a client that only checked who listens.
 fn receive(connection: &mut Connection) -> Option<Message> {
     let (mut reader, mut buffer) = (MessageReader::new(), [0; 4096]);
     loop {
@@ -96,7 +96,7 @@ pub(crate) fn refuse(connection: &mut Connection) {
     reply(connection, &encode_error(HResult::UNKNOWN_COMMAND));
 }
 
-/// What a server is sent where it agrees to everything.
+/// The requests that a server receives if it agrees to everything.
 pub(crate) fn sent_by(act: impl FnOnce(&Target), reply_with: Vec<u8>) -> Vec<Request> {
     let (sender, receiver) = channel();
     let server = Server::start(move |request, mut connection| {

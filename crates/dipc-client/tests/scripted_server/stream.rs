@@ -1,4 +1,4 @@
-//! Sessions: their streams and how they are stopped.
+//! Sessions: their streams and their stops.
 
 use std::io::Read as _;
 use std::sync::mpsc::channel;
@@ -12,12 +12,13 @@ use dipc_client::{Deadline, Error, ErrorKind, Session, Timeouts};
 use crate::collect::collect;
 use crate::server::{ID, PATIENCE, SHORT, Server, patient, reply};
 
-/// What a server does with a session.
+/// A server's behaviour in a session.
 struct Stream {
     connection: Connection,
 }
 
-/// A server whose session sends `beginning` in one piece with the reply, and whose stop is answered by `stop`.
+/// A server whose session sends `beginning` in one piece with the reply, and whose stop is answered by
+/// `stop`.
 fn streaming_server(
     beginning: &'static [u8],
     mut stop: impl FnMut(&mut Option<Stream>, Connection) + Send + 'static,
@@ -165,7 +166,7 @@ fn a_stop_that_is_not_answered_is_given_up_and_can_be_repeated() {
 fn a_stop_is_not_given_up_while_the_stream_flows() {
     let server = streaming_server(b"Nettrace", |stream, mut connection| {
         let Some(Stream { connection: mut stream }) = stream.take() else { panic!("stopped twice") };
-        // Many times what the client waits in silence.
+        // Many times the client's silent wait.
         for _ in 0..60 {
             reply(&mut stream, b"rundown ");
             thread::sleep(SHORT);
