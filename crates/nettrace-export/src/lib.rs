@@ -90,7 +90,7 @@
 //! - `format`: the writers, a Cargo feature each.
 //! - `tree`, `report`: tables, which take decoded events themselves. `report/requests` sums up the spans of
 //!   `clr-activity`, by `template` where they have no route; `profile/request_stacks` has the stacks of the
-//!   slowest.
+//!   slowest. `report/blocked`: methods that were blocked, and thread pools that starve.
 //! - `events`: single events as JSON and as text.
 //! - `page`: the web page. `data` (samples by bin, thread and stack, compressed, within a budget), `reports`
 //!   (the other events, in `cells`), and plain files in `assets` that are concatenated, among them uPlot for
