@@ -27,7 +27,7 @@ impl Bytes {
         self.0.len()
     }
 
-    /// Returns whether there are no bytes.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -100,12 +100,12 @@ impl Bytes {
         self.u16(0)
     }
 
-    /// Writes UTF-8 behind a variable-length count of bytes.
+    /// Writes UTF-8 after a variable-length count of bytes.
     pub fn string8(&mut self, text: &str) -> &mut Self {
         self.var_u64(text.len() as u64).raw(text.as_bytes())
     }
 
-    /// Writes UTF-8 behind a count of four bytes.
+    /// Writes UTF-8 after a count of four bytes.
     pub fn counted_string(&mut self, text: &str) -> &mut Self {
         self.u32(length32(text.len())).raw(text.as_bytes())
     }

@@ -22,7 +22,7 @@ use crate::{Bytes, Guid, bytes::length32};
 pub struct Event {
     /// Id of its metadata.
     pub metadata_id: u32,
-    /// Nothing behind this event is older than it.
+    /// No later event is older than this one.
     pub sorted: bool,
     /// The event's number among those of its capture thread, from 1, lost ones counted.
     pub sequence: u32,
@@ -50,7 +50,7 @@ pub struct Event {
 
 /// Returns the addresses of a stack, leaf first, as they are written with pointers of `pointer_size` bytes.
 ///
-/// Of a pointer that is shorter than eight bytes the high bytes are dropped.
+/// A pointer shorter than eight bytes loses the high bytes of the value.
 pub fn stack_bytes(addresses: &[u64], pointer_size: usize) -> Vec<u8> {
     addresses.iter().flat_map(|address| address.to_le_bytes().into_iter().take(pointer_size)).collect()
 }
@@ -64,7 +64,8 @@ pub fn stack_bytes(addresses: &[u64], pointer_size: usize) -> Vec<u8> {
 /// | 4, then that many bytes | one stack: its size in bytes, its addresses; `count` times |
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md` and `NetTraceFormat.md`, "StackBlock Object".
+/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md` and `NetTraceFormat.md`, "StackBlock
+/// Object".
 pub fn stack_block(first_id: u32, stacks: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Bytes::new();
     out.u32(first_id).u32(length32(stacks.len()));

@@ -48,8 +48,8 @@ pub enum Headers {
 /// | 20 | … | reserved, up to the header's size |
 /// | … | … | events |
 ///
-/// A compressed event (each value is a `var_u64` unless noted otherwise; an absent one is that of the event before, and
-/// before a block's first event everything is zero):
+/// A compressed event (each value is a `var_u64` unless noted otherwise; an absent one is that of the event
+/// before, and before a block's first event everything is zero):
 ///
 /// | bit | value |
 /// |---|---|
@@ -66,14 +66,15 @@ pub enum Headers {
 ///
 /// Without bit 2 the sequence number is the one before, plus 1 unless the metadata id is 0.
 ///
-/// An uncompressed event: u32 size (not counting itself, counting padding), u32 metadata id with the high bit *set*
-/// when the event is *not* sorted, u32 sequence, u64 thread, u64 capture thread, u32 processor, u32 stack id,
-/// u64 timestamp, then in V4 and V5 two GUIDs and in V6 a u32 label list, u32 size of the payload, the payload, and in
-/// V4 and V5 zeros up to a file offset that is a multiple of 4.
+/// An uncompressed event: u32 size (not counting itself, counting padding), u32 metadata id with the high bit
+/// *set* when the event is *not* sorted, u32 sequence, u64 thread, u64 capture thread, u32 processor, u32
+/// stack id, u64 timestamp, then in V4 and V5 two GUIDs and in V6 a u32 label list, u32 size of the payload,
+/// the payload, and in V4 and V5 zeros up to a file offset that is a multiple of 4.
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Event blobs", and `NetTraceFormat.md`, "Event rows";
-/// the sorted bit is as dotnet/runtime's `ep-block.c` and TraceEvent have it, the documents do not define its polarity.
+/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Event blobs", and
+/// `NetTraceFormat.md`, "Event rows"; the sorted bit is as dotnet/runtime's `ep-block.c` and TraceEvent have
+/// it, the documents do not define its polarity.
 #[derive(Clone, Debug)]
 pub struct EventBlock {
     /// The flags of the header; 1 = compressed headers.
@@ -82,7 +83,7 @@ pub struct EventBlock {
     pub oldest: i64,
     /// The newest timestamp, kept up to date by [`EventBlock::event`].
     pub newest: i64,
-    /// The bytes behind the known part of the header.
+    /// The bytes after the known part of the header.
     pub reserved: Vec<u8>,
     /// The size that the header claims, where it is not the true one.
     pub header_size: Option<u16>,
@@ -140,7 +141,8 @@ impl EventBlock {
         }
     }
 
-    /// Returns the first byte that the runtime writes before this event: the groups that differ, and the sorted bit.
+    /// Returns the first byte that the runtime writes before this event: the groups that differ, and the
+    /// sorted bit.
     pub fn needed_groups(&self, event: &Event) -> u8 {
         let last = &self.last;
         let next_sequence = last.sequence.wrapping_add(u32::from(event.metadata_id != 0));

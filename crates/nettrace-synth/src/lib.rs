@@ -1,8 +1,8 @@
 //! Writes .NET EventPipe recordings of every version, block by block, to test readers with.
 //!
-//! The crate is an independent second reading of the format documents: it shares no code with any reader, so a
-//! misreading has to be made twice to go unseen. Correctness and legibility come before speed, and nothing is
-//! checked: every length, flag, kind and id can be made wrong on purpose.
+//! The crate is an independent second reading of the format documents: it shares no code with any reader, so
+//! a misreading has to be made twice to go unseen. Correctness and legibility come before speed, and nothing
+//! is checked: every length, flag, kind and id can be made wrong on purpose.
 //!
 //! | version | container | writer |
 //! |---|---|---|
@@ -11,13 +11,14 @@
 //! | V4 (.NET Core 3.0), V5 (.NET 5: further metadata tags in the same container) | nettrace, objects | [`nettrace::Trace`] |
 //! | V6 | nettrace, block headers | [`v6::Trace`] |
 //!
-//! The layers, lowest first, each usable alone:
+//! The layers, lowest first, each of which can be used alone:
 //! - [`Bytes`]: little-endian numbers, variable-length numbers, the three kinds of strings;
 //! - [`Value`] and [`payload`]: typed field values to the bytes of an event's payload;
 //! - [`Metadata`], [`Field`], [`Type`]: the description of a kind of event, in the encoding of every version;
 //! - [`Event`] and [`EventBlock`]: event rows, with headers compressed as the runtime does it or otherwise;
 //! - [`stack_block`], [`v6::ThreadRow`], [`v6::Label`] and so on: the content of the other blocks;
-//! - the four `Trace` writers, which put blocks into a stream. All have `raw`, which writes bytes as they are.
+//! - the four `Trace` writers, which put blocks into a stream. All have `raw`, which writes bytes as they
+//!   are.
 //!
 //! ```
 //! use nettrace_synth::{nettrace, payload, Event, EventBlock, Field, Metadata, TraceHeader, Type, Value};
@@ -47,8 +48,8 @@
 //!
 //! # Panics
 //!
-//! A length that its field cannot hold (a V6 metadata row of 70,000 bytes) panics: a test that wants a wrong length
-//! writes the raw bytes instead.
+//! A length that its field cannot hold (a V6 metadata row of 70,000 bytes) panics: a test that wants a wrong
+//! length writes the raw bytes instead.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

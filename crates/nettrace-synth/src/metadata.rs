@@ -16,7 +16,8 @@ use crate::{Bytes, Guid, bytes::length16, bytes::length32};
 /// [`crate::Value`] has the encoding of the values.
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock"; 15 is .NET's `System.TypeCode.Decimal`.
+/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock"; 15 is .NET's
+/// `System.TypeCode.Decimal`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named as in the document")]
 pub enum Type {
@@ -171,7 +172,8 @@ impl Metadata {
     /// | … | event id, name, keywords, version, level, fields: as in V3 |
     ///
     /// # Source
-    /// microsoft/perfview, `src/TraceEvent/EventPipe/EventPipeEventSourceV1.cs` as it was; bytes of a .NET Core 2.0 recording.
+    /// microsoft/perfview, `src/TraceEvent/EventPipe/EventPipeEventSourceV1.cs` as it was; bytes of a .NET
+    /// Core 2.0 recording.
     pub fn payload_early(&self, guid_provider: bool) -> Vec<u8> {
         let mut out = Bytes::new();
         if guid_provider {
@@ -226,8 +228,8 @@ impl Metadata {
     /// The second tag is written where a field is or holds an array; then the list of V3 is empty.
     ///
     /// # Source
-    /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Metadata event encoding"; dotnet/runtime,
-    /// `src/native/eventpipe/ep-metadata-generator.c`.
+    /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Metadata event encoding";
+    /// dotnet/runtime, `src/native/eventpipe/ep-metadata-generator.c`.
     pub fn payload_v5(&self) -> Vec<u8> {
         let mut out = Bytes::new();
         out.u32(self.id).string16(&self.provider);
@@ -263,8 +265,8 @@ impl Metadata {
     /// | 2 | size of the optional part |
     /// | 1, … | an optional element: kind, value |
     ///
-    /// A type is a u8 code; then of an array, fixed array, `RelLoc` or `DataLoc` the element's type; then of a fixed
-    /// array the u16 count; of an object its u16 count and fields.
+    /// A type is a u8 code; then of an array, fixed array, `RelLoc` or `DataLoc` the element's type; then of
+    /// a fixed array the u16 count; of an object its u16 count and fields.
     ///
     /// # Source
     /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock".
@@ -272,7 +274,7 @@ impl Metadata {
         self.row_v6_with(&self.optional_v6(), &[])
     }
 
-    /// Returns the row of V6 with this optional part, and with bytes behind it that readers are to skip.
+    /// Returns the V6 row with this optional part, followed by bytes that readers must skip.
     pub fn row_v6_with(&self, optional: &[u8], undefined: &[u8]) -> Vec<u8> {
         let mut row = Bytes::new();
         row.var_u64(self.id.into()).string8(&self.provider).var_u64(self.event_id.into()).string8(&self.name);

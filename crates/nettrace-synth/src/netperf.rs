@@ -19,9 +19,9 @@ use crate::{Bytes, Event, Metadata, ObjectStream, TraceHeader, bytes::length32};
 /// | … | 0–3 | V3 only: zeros up to a multiple of 4 |
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/EventSerialization.md`. That document has the payload padded; the
-/// runtimes (.NET Core 2.0 without padding, .NET 8 and 10 in format 0) put the size of the stack directly behind the
-/// payload and all padding behind the stack.
+/// microsoft/perfview, `src/TraceEvent/EventPipe/EventSerialization.md`. That document has the payload
+/// padded; the runtimes (.NET Core 2.0 without padding, .NET 8 and 10 in format 0) put the size of the stack
+/// directly after the payload and all padding after the stack.
 pub fn event(event: &Event, aligned: bool) -> Vec<u8> {
     let mut out = Bytes::new();
     out.u32(0)
@@ -58,8 +58,8 @@ pub fn event(event: &Event, aligned: bool) -> Vec<u8> {
 /// The id of a metadata event is the offset of its size field in the stream.
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/EventPipeEventSourceV1.cs` as it was; the trailer is from the bytes of a
-/// .NET Core 2.0 recording (it is that of perfview's `FastSerialization.cs`).
+/// microsoft/perfview, `src/TraceEvent/EventPipe/EventPipeEventSourceV1.cs` as it was; the trailer is from
+/// the bytes of a .NET Core 2.0 recording (it is that of perfview's `FastSerialization.cs`).
 #[derive(Clone, Debug)]
 pub struct EarlyTrace {
     stream: ObjectStream,
@@ -126,11 +126,12 @@ impl EarlyTrace {
     }
 }
 
-/// A recording of V3 under construction: a `Trace` object (version 3, least reader version 0) and `EventBlock` objects
-/// (version 1, least reader version 0) that hold events and metadata events alike.
+/// A recording of V3 under construction: a `Trace` object (version 3, least reader version 0) and
+/// `EventBlock` objects (version 1, least reader version 0) that hold events and metadata events alike.
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/NetPerfFormat.md`; the versions are from the bytes of recordings.
+/// microsoft/perfview, `src/TraceEvent/EventPipe/NetPerfFormat.md`; the versions are from the bytes of
+/// recordings.
 #[derive(Clone, Debug)]
 pub struct Trace {
     stream: ObjectStream,

@@ -58,13 +58,14 @@ impl Trace {
         self
     }
 
-    /// Writes a metadata block of V5 (of V4, where no metadata has an opcode or an array), as the runtime writes it.
+    /// Writes a metadata block of V5 (of V4, where no metadata has an opcode or an array), as the runtime
+    /// writes it.
     pub fn metadata_block(&mut self, metadata: &[Metadata]) -> &mut Self {
         let payloads: Vec<_> = metadata.iter().map(Metadata::payload_v5).collect();
         self.metadata_block_of(&payloads)
     }
 
-    /// Writes a metadata block of V4: the fields are in the list of V3, and there are no tags.
+    /// Writes a metadata block of V4: the fields are in the list of V3, without tags.
     pub fn metadata_block_v4(&mut self, metadata: &[Metadata]) -> &mut Self {
         let payloads: Vec<_> = metadata.iter().map(Metadata::payload_v3).collect();
         self.metadata_block_of(&payloads)

@@ -15,8 +15,8 @@ use crate::{Bytes, bytes::length32};
 /// | … | data |
 /// | 6 | end of the object |
 ///
-/// One byte of 1 in place of an object ends the stream. Where the data is a block it is an i32 size, zeros up to the
-/// next offset *of the stream* that is a multiple of 4 (not counted in the size), and the content.
+/// One byte of 1 in place of an object ends the stream. Where the data is a block it is an i32 size, zeros up
+/// to the next offset *of the stream* that is a multiple of 4 (not counted in the size), and the content.
 ///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "Objects"; `NetPerfFormat.md`.
@@ -33,7 +33,8 @@ const END_OBJECT: u8 = 6;
 const SIGNATURE: &str = "!FastSerialization.1";
 
 impl ObjectStream {
-    /// Creates a stream that begins with `magic` and the signature, and whose objects begin with the tag `begin`.
+    /// Creates a stream that begins with `magic` and the signature, and whose objects begin with the tag
+    /// `begin`.
     pub fn new(magic: &[u8], begin: u8) -> Self {
         let mut out = Bytes::new();
         out.raw(magic).counted_string(SIGNATURE);
@@ -56,7 +57,7 @@ impl ObjectStream {
         self.out.i32(version).i32(min_reader_version).counted_string(name).u8(END_OBJECT)
     }
 
-    /// Writes the tag behind an object's data.
+    /// Writes the tag after an object's data.
     pub fn end_object(&mut self) {
         self.out.u8(END_OBJECT);
     }

@@ -59,7 +59,8 @@ impl SystemTime {
 /// | `key_values` | V6 | i32 count, pairs of `string8` |
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "The First Object"; `NetTraceFormat.md`, "TraceBlock".
+/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat_v5.md`, "The First Object";
+/// `NetTraceFormat.md`, "TraceBlock".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceHeader {
     /// The wall-clock time of `sync_ticks`.
@@ -78,12 +79,14 @@ pub struct TraceHeader {
     pub sampling_rate: i32,
     /// The minor version.
     pub minor: u32,
-    /// Further keys and values; readers know `HardwareThreadCount`, `ProcessId` and `ExpectedCPUSamplingRate`.
+    /// Further keys and values; readers know `HardwareThreadCount`, `ProcessId` and
+    /// `ExpectedCPUSamplingRate`.
     pub key_values: Vec<(String, String)>,
 }
 
 impl Default for TraceHeader {
-    /// Midnight of Saturday, 2022-01-01; tick 0; a tick is a nanosecond; 64-bit; process 4242; two processors.
+    /// Midnight of Saturday, 2022-01-01; tick 0; a tick is a nanosecond; 64-bit; process 4242; two
+    /// processors.
     fn default() -> Self {
         Self {
             start: SystemTime { year: 2022, month: 1, day_of_week: 6, day: 1, ..SystemTime::default() },

@@ -102,7 +102,7 @@ pub enum Label {
     Level(u8),
     /// Kind 10: replaces the metadata's version.
     Version(u8),
-    /// A kind and the bytes behind it.
+    /// A kind and the bytes after it.
     Raw(u8, Vec<u8>),
 }
 
@@ -135,8 +135,8 @@ impl Label {
 /// | 4 | minor version |
 /// | … | blocks, the first of them the trace block |
 ///
-/// A block is a u32 whose low 24 bits are the size of what follows and whose high 8 bits are its kind, and the content.
-/// Nothing is aligned.
+/// A block is a u32, whose low 24 bits are the size of the content and whose high 8 bits are its kind,
+/// followed by the content. Nothing is aligned.
 ///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`.
@@ -238,7 +238,8 @@ impl Trace {
         self.block(kind::REMOVE_THREAD, content.as_slice())
     }
 
-    /// Writes label lists of the indexes `first_index`, `first_index + 1` and so on; none of them may be empty.
+    /// Writes label lists of the indexes `first_index`, `first_index + 1` and so on; none of them may be
+    /// empty.
     ///
     /// | size | meaning |
     /// |---|---|

@@ -25,12 +25,14 @@ use std::collections::VecDeque;
 /// | `Boolean8` | 26 | 1 byte |
 /// | `Raw` | any | the bytes |
 ///
-/// A `RelLoc` counts its position from the end of its own four bytes, a `DataLoc` from the start of the payload.
+/// A `RelLoc` counts its position from the end of its own four bytes, a `DataLoc` from the start of the
+/// payload.
 ///
 /// # Source
-/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock", the enumeration `TypeCode`; that a
-/// `DateTime` has eight bytes up to V5 is in TraceEvent's `EventPipeMetadata.cs`. (TraceEvent 4.0 reads eight bytes in
-/// V6 as well, against the document; no writer of V6 that uses the code is known.)
+/// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md`, "MetadataBlock", the enumeration
+/// `TypeCode`; that a `DateTime` has eight bytes up to V5 is in TraceEvent's `EventPipeMetadata.cs`.
+/// (TraceEvent 4.0 reads eight bytes in V6 as well, against the document; no writer of V6 that uses the code
+/// is known.)
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the table above names them")]
 pub enum Value {

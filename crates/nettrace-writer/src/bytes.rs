@@ -17,7 +17,7 @@ pub(crate) fn varint(out: &mut Vec<u8>, value: i64) {
     varuint(out, (value << 1 ^ value >> 63).cast_unsigned());
 }
 
-/// Appends UTF-16 with a NUL. Text behind a NUL of its own cannot be said and is left out.
+/// Appends UTF-16 with a NUL. Text after a NUL of its own cannot be expressed and is left out.
 pub(crate) fn string16(out: &mut Vec<u8>, text: &str) {
     for unit in text.encode_utf16().take_while(|unit| *unit != 0) {
         out.extend_from_slice(&unit.to_le_bytes());
@@ -25,7 +25,7 @@ pub(crate) fn string16(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// Appends UTF-8 behind its length.
+/// Appends UTF-8 after its length.
 pub(crate) fn string8(out: &mut Vec<u8>, text: &[u8]) {
     varuint(out, text.len() as u64);
     out.extend_from_slice(text);

@@ -8,14 +8,16 @@ use nettrace::{Ticks, TraceInfo};
 pub enum ClockRelation {
     /// It is the same clock: times stay as they are.
     Same,
-    /// It is another one. Both recordings have their beginning as UTC, in milliseconds, and by their clock: times are as exact as that.
+    /// It is another one. Both recordings have their beginning as UTC, in milliseconds, and by their clock:
+    /// times are as exact as that.
     ByStartTimes,
     /// It is another one, and the header has no calendar time: both recordings are taken to begin together.
     Unknown,
 }
 
-/// The largest difference of two clocks that are taken for the same one, in nanoseconds. The clocks of two machines, or of one before and
-/// after its start, differ by seconds to years; the calendar is adjusted by less.
+/// The largest difference of two clocks that are taken for the same one, in nanoseconds. The clocks of two
+/// machines, or of one before and after its start, differ by seconds to years; the calendar is adjusted by
+/// less.
 const MOST_DRIFT: u64 = 100_000_000;
 
 /// The beginning of a recording in UTC and by its clock.
@@ -114,7 +116,7 @@ mod tests {
         let to = clock(1_000_000, 5_000_000_000, 1_000_000_000);
         let conversion = Conversion::new(clock(1_002_000, 70, 10_000_000), to);
         assert_eq!(conversion.relation, ClockRelation::ByStartTimes);
-        // Half a second behind a start that is 2 s later.
+        // Half a second after a start that is 2 s later.
         assert_eq!(conversion.convert(Ticks(70 + 5_000_000)), Ticks(7_500_000_000));
         let conversion = Conversion::new(Clock { start: None, ..clock(0, 70, 10_000_000) }, to);
         assert_eq!(conversion.relation, ClockRelation::Unknown);

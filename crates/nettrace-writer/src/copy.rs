@@ -10,7 +10,8 @@ use crate::merger::{Merger, MergerOptions};
 use crate::transcoder::Transcoder;
 use crate::version::Version;
 
-/// Calls `write` with the bytes of a recording of all events that are left in `events`, part by part. Losses and order are as they were.
+/// Calls `write` with the bytes of a recording of all events that are left in `events`, part by part. Losses
+/// and order are as they were.
 ///
 /// Recordings of netperf, which have no sequence points, are read in time order and get some.
 ///
@@ -55,11 +56,12 @@ pub fn transcode<S: Source, E: From<Error>>(
     Ok((events, transcoder))
 }
 
-/// Calls `write` with the bytes of a recording of V6 that has all events of many recordings, in the order of time, part by part.
-/// See [`Merger`].
+/// Calls `write` with the bytes of a recording of V6 that has all events of many recordings, in the order of
+/// time, part by part. See [`Merger`].
 ///
 /// # Errors
-/// As [`Merger::new`], if reading failed, if something is larger than the format can say, and those of `write`.
+/// As [`Merger::new`], if reading failed, if something is larger than the format can say, and those of
+/// `write`.
 pub fn merge<S: Source, E: From<Error>>(
     recordings: Vec<Events<S>>,
     options: MergerOptions,

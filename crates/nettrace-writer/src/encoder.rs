@@ -13,7 +13,7 @@ use crate::metadata::{self, Properties};
 use crate::omissions::Omissions;
 use crate::version::{Version, is_v6};
 
-/// The size of an event block, and of what is defined for it, at which it is written: that of the runtimes' own.
+/// The size at which an event block and its definitions are written: that of the runtimes' own blocks.
 const BLOCK_SIZE: usize = 100 * 1024;
 
 /// The blocks of one recording: definitions are written before the events that refer to them.
@@ -154,7 +154,8 @@ impl Encoder {
     /// Adds an event.
     #[inline]
     pub(crate) fn push(&mut self, row: &RowHeader, payload: &[u8]) -> Result<(), Error> {
-        // Microsoft's reader looks at the capture thread of an event that is marked as sorted, and of the first one of a block.
+        // Microsoft's reader looks at the capture thread of an event that is marked as sorted, and of the
+        // first one of a block.
         if !row.is_sorted
             && row.capture_thread != self.events.last_capture_thread()
             && !self.events.is_empty()
@@ -196,7 +197,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// Writes a sequence point: threads, each with its last sequence number. Numbers of stacks and label lists end.
+    /// Writes a sequence point: threads, each with its last sequence number. Numbers of stacks and label
+    /// lists end.
     pub(crate) fn sequence_point(&mut self, time: Ticks, threads: &[(u64, u32)]) -> Result<(), Error> {
         self.flush()?;
         let mut content = Vec::new();

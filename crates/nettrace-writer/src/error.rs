@@ -14,7 +14,7 @@ pub enum Error {
         /// The largest size.
         limit: u64,
     },
-    /// More things than their numbers can tell apart.
+    /// More items than their numbers can distinguish.
     #[error("more than {limit} {what}, which have numbers of 32 bits")]
     TooMany {
         /// The things.

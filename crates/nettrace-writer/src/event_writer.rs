@@ -1,4 +1,4 @@
-//! Recordings of events that come from elsewhere than a recording.
+//! Recordings of events from other sources than a recording.
 
 use alloc::vec::Vec;
 
@@ -44,9 +44,11 @@ pub struct EventKindId(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadIndex(u64);
 
-/// Writes a recording of V6 from events of one's own, in memory: samples of the kernel, measurements beside a recording.
+/// Writes a V6 recording of your own events in memory: samples of the kernel, measurements that accompany a
+/// recording.
 ///
-/// Events come in the order of time. Threads that events refer to are described before; each has its own process.
+/// Events come in the order of time. Threads that events refer to are described before; each has its own
+/// process.
 ///
 /// ```
 /// use nettrace::{SliceReader, Ticks, TraceInfo, TypeCode};
@@ -83,7 +85,7 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Begins a recording with this header.
+    /// Creates a recording with this header.
     ///
     /// # Errors
     /// If the header is larger than a block can be.
@@ -98,7 +100,7 @@ impl EventWriter {
     /// Defines a kind of event.
     ///
     /// # Errors
-    /// If the description is larger than the format can say.
+    /// If the description is larger than the format allows.
     pub fn define(&mut self, kind: &EventKind<'_>) -> Result<EventKindId, Error> {
         let id = self.encoder.next_metadata_id()?;
         let mut row = Vec::new();
@@ -131,7 +133,7 @@ impl EventWriter {
     /// Describes a thread of a process.
     ///
     /// # Errors
-    /// If the name is longer than the format can say.
+    /// If the name is longer than the format allows.
     pub fn thread(
         &mut self,
         process_id: u64,
@@ -157,7 +159,7 @@ impl EventWriter {
     /// Writes an event with a stack of addresses, leaf first.
     ///
     /// # Errors
-    /// If the payload is larger than the format can say.
+    /// If the payload is larger than the format allows.
     pub fn event(
         &mut self,
         kind: EventKindId,
@@ -216,7 +218,7 @@ impl EventWriter {
         &self.encoder.container.out
     }
 
-    /// Drops the bytes at hand.
+    /// Drops these bytes.
     pub fn clear_bytes(&mut self) {
         self.encoder.container.clear();
     }

@@ -52,8 +52,8 @@ impl Interner {
         self.bytes.len().saturating_sub(start)
     }
 
-    /// Returns the content of a block of the items that are not written yet, with the size before each if `with_sizes`; `None` if there are
-    /// none.
+    /// Returns the content of a block of the unwritten items, with the size before each if `with_sizes`;
+    /// `None` if all are written.
     pub(crate) fn take_pending(&mut self, with_sizes: bool) -> Option<Vec<u8>> {
         let count = self.ends.len().checked_sub(self.written).filter(|count| *count > 0)?;
         let mut out = Vec::with_capacity(self.pending_bytes().saturating_add(count.saturating_mul(4)));

@@ -1,4 +1,4 @@
-//! Writes .NET EventPipe recordings: nettrace V4 and V6, out of the events that `nettrace` reads.
+//! Writes .NET EventPipe recordings: nettrace V4 and V6, from the events that `nettrace` reads.
 //!
 //! # Rewriting a recording
 //!
@@ -25,17 +25,18 @@
 //! # Contents
 //!
 //! * [`Transcoder`] turns the records of a reader into bytes, without input or output.
-//! * [`Writer`] (feature `std`) has them go to a [`std::io::Write`].
+//! * [`Writer`] (feature `std`) writes them to a [`std::io::Write`].
 //! * [`transcode`] rewrites a whole recording, also one of netperf.
-//! * [`EventWriter`] writes events that come from elsewhere than a recording.
-//! * [`merge`] writes many recordings into one of V6: [`MergeOrder`] has their events in the order of time, [`Merger`] encodes them.
+//! * [`EventWriter`] writes events from other sources than a recording.
+//! * [`merge`] writes many recordings into one of V6: [`MergeOrder`] orders their events by time, [`Merger`]
+//!   encodes them.
 //!
 //! # Guarantees
 //!
-//! A recording that is written with nothing left out has the same events: times, threads, sequence numbers, processors, stacks, activities,
-//! labels, payloads, kinds with their fields, in the same order; and the same losses. Things that a version cannot say are counted:
-//! [`Omissions`]. The bytes are canonical: they depend on the records alone, and a recording that was written is written again byte
-//! for byte.
+//! A recording that is written without omissions has the same events: times, threads, sequence numbers,
+//! processors, stacks, activities, labels, payloads, kinds with their fields, in the same order; and the same
+//! losses. [`Omissions`] counts the things that a version cannot express. The bytes are canonical: they
+//! depend only on the records, and writing a written recording again gives the same bytes.
 //!
 //! | | V4 | V6 |
 //! |---|---|---|
@@ -45,8 +46,8 @@
 //! | versions and levels above 255 | yes | no |
 //! | the type of fields that are times before V6 | yes | as numbers of 64 bits |
 //!
-//! Events that are [removed](Transcoder::remove) leave no gap in the sequence numbers of their thread, and losses remain gaps. The
-//! losses of a part that is [skipped](Transcoder::skip) are left out with it.
+//! Events that are [removed](Transcoder::remove) leave no gap in the sequence numbers of their thread, and
+//! losses remain gaps. The losses of a [skipped](Transcoder::skip) part are left out with it.
 //!
 //! # Out of scope
 //!
@@ -54,14 +55,14 @@
 //!
 //! # Modules
 //!
-//! - `version`, `error`, `omissions`: the versions, and what they cannot say.
+//! - `version`, `error`, `omissions`: the versions, and their limits.
 //! - `bytes`, `container` (header and frames); `event_block`, `metadata`, `labels`, `interner`: the content
 //!   of blocks.
 //! - `encoder`: blocks in memory, with definitions before the events that need them.
 //! - `event_writer`: events that do not come from a recording.
 //! - `thread_state`: sequence numbers when events are left out; `transcoder`: from records to blocks.
-//! - `clock`, `process_ids`, `repeated`: what many recordings have to agree on; `merge_order` orders their
-//!   events, and `merger` encodes them.
+//! - `clock`, `process_ids`, `repeated`: the clock, processes and events that many recordings share;
+//!   `merge_order` orders their events, and `merger` encodes them.
 //! - `copy`, `writer`: whole recordings, and a [`std::io::Write`] as the destination.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]

@@ -8,8 +8,8 @@ use nettrace::{Event, Events, Source, Ticks, TimeOrder};
 
 use crate::merger::Merger;
 
-/// The events of many recordings in the order of their times on a [`Merger`]'s clock; of the same time in the order of the
-/// recordings.
+/// The events of many recordings in the order of their times on a [`Merger`]'s clock; of the same time in the
+/// order of the recordings.
 ///
 /// Memory: that of a [`TimeOrder`] for each recording.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct MergeOrder<S> {
 }
 
 impl<S: Source> MergeOrder<S> {
-    /// Creates the order of these recordings, of which no event was read yet.
+    /// Creates the order of these recordings, none of whose events has been read yet.
     pub fn new(recordings: impl IntoIterator<Item = Events<S>>) -> Self {
         Self {
             sources: recordings.into_iter().map(Events::in_time_order).collect(),
@@ -50,7 +50,7 @@ impl<S: Source> MergeOrder<S> {
             && let Some(time) = self.advance(merger, index)?
         {
             let next = Reverse((time, index));
-            // Events of one recording often follow one another: the heap is left alone then.
+            // Events of one recording often follow one another: the heap then stays as it is.
             if self.waiting.peek().is_none_or(|first| *first < next) {
                 self.current = Some(index);
             } else {

@@ -22,9 +22,9 @@ use crate::version::{Version, is_v6};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct MergerOptions {
-    /// Processes with the same id are the same process where the recordings have the same clock. Otherwise they are told apart unless
-    /// the recordings are parts of one: containers of one machine often have the same ids. Properties of the header that some
-    /// recordings lack are those of the others.
+    /// Processes with the same id are the same process where the recordings have the same clock. Otherwise
+    /// they are distinguished, unless the recordings are parts of one: containers of one machine often have
+    /// the same ids. Properties of the header that some recordings lack come from the others.
     pub same_processes: bool,
 }
 
@@ -39,13 +39,16 @@ impl MergerOptions {
 
 /// Writes the events of many recordings into one of V6, in memory.
 ///
-/// Recordings whose headers have the same beginning, clock and process are parts of one: they share their threads, and events that
-/// several of them have are written once. The processes of others are told apart; a process whose id is another's gets a new one.
+/// Recordings whose headers have the same beginning, clock and process are parts of one: they share their
+/// threads, and events that several of them have are written once. The processes of other recordings are
+/// distinguished; a process whose id is taken gets a new one.
 ///
-/// The header lists the processes of recordings of processes, as `ProcessId` or as `ProcessIds`. The clock is that of the recording that begins first, with the highest frequency of all. Events are handed over in the order of
-/// their times on it, as [`MergeOrder`](crate::MergeOrder) has them, and written as sorted.
+/// The header lists the processes of recordings of processes, as `ProcessId` or as `ProcessIds`. The clock is
+/// that of the recording that begins first, with the highest frequency of all. Events are handed over in the
+/// order of their times on it, as [`MergeOrder`](crate::MergeOrder) has them, and written as sorted.
 ///
-/// Memory: a block of events, the stacks and label lists between two sequence points, and the threads of all recordings.
+/// Memory: a block of events, the stacks and label lists between two sequence points, and the threads of all
+/// recordings.
 #[derive(Debug)]
 pub struct Merger {
     info: TraceInfo,
@@ -107,7 +110,8 @@ impl Merger {
     /// Begins the recording of these.
     ///
     /// # Errors
-    /// If there is no recording, if the sizes of their addresses differ, or if the header is larger than a block can be.
+    /// If the list of recordings is empty, if the sizes of their addresses differ, or if the header is larger
+    /// than a block can be.
     pub fn new(infos: &[TraceInfo], options: MergerOptions) -> Result<Self, Error> {
         let earliest = infos.iter().min_by_key(|info| info.start.unix_milliseconds().unwrap_or(i64::MAX));
         let first = earliest.ok_or(Error::Read(nettrace::Error::Empty))?;
@@ -206,12 +210,13 @@ impl Merger {
         self.sources.get(source).map_or(time, |source| source.conversion.convert(time))
     }
 
-    /// The relation of a recording's clock to that of the new one; `None` if there is no such recording.
+    /// The relation of a recording's clock to that of the new one; `None` for an unknown recording.
     pub fn clock(&self, source: usize) -> Option<ClockRelation> {
         self.sources.get(source).map(|source| source.conversion.relation)
     }
 
-    /// The processes of a recording so far, and those of others that are the same: the id there, and that in the new recording.
+    /// The processes of a recording so far, and those of others that are the same: the id there, and that in
+    /// the new recording.
     pub fn processes(&self, source: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         let group = self.sources.get(source).map_or(usize::MAX, |source| source.process_group);
         self.process_ids.of_group(group)
@@ -222,7 +227,8 @@ impl Merger {
         self.sources.get(source).map_or(source, |source| source.group)
     }
 
-    /// The number of events of a recording that were written so far, and of those that repeated one of another part.
+    /// The number of events of a recording that were written so far, and of those that repeated one of
+    /// another part.
     pub fn events(&self, source: usize) -> (u64, u64) {
         self.sources.get(source).map_or((0, 0), |source| (source.written, source.repeated))
     }
@@ -281,7 +287,8 @@ impl Merger {
         self.encoder.push(&row, payload)
     }
 
-    /// Ends the recording. `threads` are [those](nettrace::Events::threads) of each reader, in the order of the recordings.
+    /// Ends the recording. `threads` are [those](nettrace::Events::threads) of each reader, in the order of
+    /// the recordings.
     ///
     /// # Errors
     /// As [`event`](Self::event).
@@ -311,8 +318,8 @@ impl Merger {
         self.encoder.end()
     }
 
-    /// Writes a sequence point where the tables of stacks and label lists have become large: where time goes on, and if it does not,
-    /// before they are four times as large.
+    /// Writes a sequence point where the tables of stacks and label lists have become large: where time goes
+    /// on, and if it does not, before they are four times as large.
     fn end_ids_if_many(&mut self, time: Ticks) -> Result<(), Error> {
         let Encoder { stacks, labels, .. } = &self.encoder;
         let count = stacks.len().saturating_add(labels.len());
@@ -338,7 +345,8 @@ impl Merger {
         Ok(())
     }
 
-    /// Returns the number of events that a thread lost before this one and that the new recording does not have yet.
+    /// Returns the number of events that a thread lost before this one and that the new recording does not
+    /// have yet.
     fn lost_before(&mut self, source: usize, slot: usize, event: &Event<'_>, is_numbered: bool) -> u32 {
         let Some(sequence) = event.sequence().filter(|_| is_numbered) else { return 0 };
         let all = event.capture_thread().map_or(0, Thread::lost);
@@ -458,7 +466,8 @@ fn is_part_of_same(one: &TraceInfo, other: &TraceInfo) -> bool {
         == (other.start, other.start_ticks, other.frequency, other.process_id)
 }
 
-/// Returns the header of the new recording, and the number of pairs that it has no place for: those that are not the same of all.
+/// Returns the header of the new recording, and the number of pairs that it has no place for: those that are
+/// not the same of all.
 fn header(
     first: &TraceInfo,
     infos: &[TraceInfo],
@@ -528,7 +537,7 @@ fn process_list(info: &TraceInfo) -> Vec<u64> {
     ids.filter_map(|id| id.parse().ok()).collect()
 }
 
-/// Returns the properties of a recording as V6 has them, besides its process.
+/// Returns the properties of a recording in the form of V6, except its process.
 fn pairs(info: &TraceInfo) -> Vec<(String, String)> {
     if is_v6(info) {
         return info

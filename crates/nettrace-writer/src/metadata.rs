@@ -40,8 +40,8 @@ impl Properties {
 const TAG_OPCODE: u8 = 1;
 const TAG_FIELDS: u8 = 2;
 
-/// Returns the payload of a metadata row of V4. Fields go into the list of V4 where that can describe them, otherwise into the tag that
-/// V5 has for them.
+/// Returns the payload of a metadata row of V4. Fields go into the list of V4 where that can describe them,
+/// otherwise into the tag that V5 has for them.
 pub(crate) fn v4(
     id: u32,
     metadata: &Metadata,
@@ -144,7 +144,7 @@ fn type_v4(out: &mut Vec<u8>, field_type: &FieldType, object: fn(&mut Vec<u8>, &
             type_v4(out, element, object);
         }
         FieldType::Scalar(code) => u32(out, code.0),
-        // Types of V6 alone were left out before.
+        // Types that only V6 has were left out before.
         _ => u32(out, 0),
     }
 }
@@ -161,7 +161,7 @@ pub(crate) fn v6(
     omissions: &mut Omissions,
 ) -> Result<Vec<u8>, Error> {
     let mut fields = Vec::new();
-    // Of a type that cannot be, the reader keeps the code; the fields before it can be read.
+    // The reader keeps the code of an invalid type; the fields before it are readable.
     let valid = metadata.fields().iter().position(|field| is_invalid(field.field_type()));
     let valid = metadata.fields().get(..valid.unwrap_or(metadata.fields().len())).unwrap_or_default();
     if !from_v6 && valid.iter().any(|field| has_date(field.field_type())) {
@@ -261,7 +261,7 @@ fn of_elements(out: &mut Vec<u8>, code: TypeCode, element: &FieldType, from_v6: 
     type_v6(out, element, from_v6)
 }
 
-/// Returns the optional part of a row of V6: whatever is not the default.
+/// Returns the optional part of a V6 row: every property that is not the default.
 fn options(metadata: &Metadata, properties: &Properties, omissions: &mut Omissions) -> Vec<u8> {
     let mut out = Vec::new();
     if let Some(opcode) = properties.opcode {
@@ -305,5 +305,5 @@ fn options(metadata: &Metadata, properties: &Properties, omissions: &mut Omissio
     out
 }
 
-/// The most bytes of texts in the optional part: the other options fit behind them.
+/// The largest number of bytes of texts in the optional part: the other options fit after them.
 const LARGEST_OPTIONS: usize = 0xff00;

@@ -1,6 +1,6 @@
-//! Things that a version cannot say.
+//! Things that a version cannot express.
 
-/// Counts of the things of a recording that the version which is written cannot say.
+/// Counts of the things in a recording that the written version cannot express.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Omissions {
@@ -21,7 +21,7 @@ pub struct Omissions {
 }
 
 impl Omissions {
-    /// Whether everything was said.
+    /// Whether nothing was omitted.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

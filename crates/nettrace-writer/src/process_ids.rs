@@ -15,7 +15,8 @@ pub(crate) struct ProcessIds {
 }
 
 impl ProcessIds {
-    /// Returns the id of a process in the new recording: its own, unless another group has a process with that id.
+    /// Returns the id of a process in the new recording: its own, unless another group has a process with
+    /// that id.
     pub(crate) fn give(&mut self, group: usize, process_id: u64) -> u64 {
         if let Some(given) = self.given.get(&(group, process_id)) {
             return *given;

@@ -11,8 +11,8 @@ use crate::event_block::RowHeader;
 /// The most bytes of events of the same time that are held.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The events of the newest time, of recordings that are parts of one: the same event may be in several parts, as the names of
-/// methods are.
+/// The events of the newest time, of recordings that are parts of one: the same event may be in several
+/// parts, as the names of methods are.
 #[derive(Debug, Default)]
 pub(crate) struct Repeated {
     time: Ticks,

@@ -2,7 +2,8 @@
 
 /// The sequence numbers of a thread: in the recording that is read, and in the one that is written.
 ///
-/// A gap in the numbers is a loss. Events that are left out on purpose leave no gap: later numbers are lower by their count.
+/// A gap in the numbers is a loss. Events that are left out on purpose leave no gap: later numbers are lower
+/// by their count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ThreadState {
     /// V6: the index in the new recording; 0 before the thread is described there.
@@ -14,7 +15,8 @@ pub(crate) struct ThreadState {
 }
 
 impl ThreadState {
-    /// Takes the number of the next event that was read. A number that goes backwards belongs to another thread with the same id.
+    /// Takes the number of the next event that was read. A number that goes backwards belongs to another
+    /// thread with the same id.
     fn read(&mut self, sequence: u32) {
         if sequence.wrapping_sub(self.last_read).cast_signed() <= 0 {
             self.removed = 0;

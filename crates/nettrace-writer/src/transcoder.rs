@@ -17,9 +17,10 @@ use crate::version::{Version, is_v6};
 
 /// Turns the records of one reader into a new recording, in memory.
 ///
-/// Each record of [`nettrace::Events::next_record`] is handed over once, in its order: written, removed, or skipped. The bytes of the new
-/// recording collect in [`bytes`](Self::bytes), from where the caller takes them. Events in time order will do, too, where the recording
-/// that is read has no sequence points (netperf): then [`sequence_point`](Self::sequence_point) writes those.
+/// Each record of [`nettrace::Events::next_record`] is handed over once, in its order: written, removed, or
+/// skipped. The bytes of the new recording collect in [`bytes`](Self::bytes), from where the caller takes
+/// them. Events in time order will do, too, where the recording that is read has no sequence points
+/// (netperf): then [`sequence_point`](Self::sequence_point) writes those.
 ///
 /// Memory: a block of events, and the stacks and label lists between two sequence points.
 #[derive(Debug)]
@@ -44,13 +45,14 @@ pub struct Transcoder {
     label_lists: HashMap<u32, u32>,
     /// V4 to V6: the last activities and their list.
     last_activities: (Option<Uuid>, Option<Uuid>, u32),
-    /// Whether events have the sequence numbers of the recording that is read. Otherwise they come in time order.
+    /// Whether events have the sequence numbers of the recording that is read. Otherwise they come in time
+    /// order.
     is_numbered: bool,
     /// Whether they are of another recording than the first, and without a time in this one.
     is_appended: bool,
     /// Whether they are of a later part of the first.
     is_continued: bool,
-    /// By slot, where the reader says what is lost: the losses of threads that are written or left out.
+    /// The losses of threads that are written or left out, by slot, if the reader reports losses.
     reader_losses: Option<Vec<u64>>,
     /// The numbers of the last events of threads, of recordings before this one.
     last_numbers: BTreeMap<u64, u32>,
@@ -134,8 +136,8 @@ impl Transcoder {
         }
     }
 
-    /// Leaves a record out because of its time: the losses that it tells of are left out, too. The order of events, and the threads that
-    /// have ended, are written.
+    /// Leaves a record out because of its time, together with the losses that it shows. The order of events
+    /// and the threads that have ended are still written.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -171,14 +173,16 @@ impl Transcoder {
         self.thread_mut(slot).skip_to(before);
     }
 
-    /// Takes the losses of threads from the reader from now on, instead of from the gaps in their sequence numbers. This is for a reader
-    /// that [skips blocks](nettrace::Events::skip_blocks_outside): gaps where it did are no losses.
+    /// Takes the losses of threads from the reader from now on, instead of from the gaps in their sequence
+    /// numbers. This is for a reader that [skips blocks](nettrace::Events::skip_blocks_outside): the gaps
+    /// that it leaves are not losses.
     pub fn take_losses_from_reader(&mut self) {
         self.reader_losses.get_or_insert_default();
     }
 
-    /// Goes on with the events of another recording, which [`event_at_end`](Self::event_at_end) takes. `threads` are
-    /// [those](nettrace::Events::threads) of the reader so far. In V4 the sequence numbers of the same threads go on.
+    /// Goes on with the events of another recording, which [`event_at_end`](Self::event_at_end) takes.
+    /// `threads` are [those](nettrace::Events::threads) of the reader so far. In V4 the sequence numbers of
+    /// the same threads go on.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -192,8 +196,8 @@ impl Transcoder {
         Ok(())
     }
 
-    /// Begins in the middle of a recording, behind the records that another transcoder was handed over: the losses before are left out.
-    /// `threads` are [those](nettrace::Events::threads) of the reader.
+    /// Begins in the middle of a recording, after the records that another transcoder was given: earlier
+    /// losses are left out. `threads` are [those](nettrace::Events::threads) of the reader.
     pub fn begin_behind(&mut self, before: &Self, threads: &[Thread]) {
         for (slot, state) in before.threads.iter().enumerate() {
             if let Some(thread) = threads.get(slot).filter(|_| self.is_continued) {
@@ -203,9 +207,9 @@ impl Transcoder {
         }
     }
 
-    /// Goes on with a later part of the same recording, one that [began](Self::begin_behind) in its middle and is read by another reader.
-    /// Times, stacks and losses are kept, and no order is set between the parts but that of their sequence points. `threads` are
-    /// [those](nettrace::Events::threads) of the reader so far.
+    /// Continues with a later part of the same recording, one that [began](Self::begin_behind) in its middle
+    /// and has a reader of its own. Times, stacks and losses are kept. Only sequence points order the parts.
+    /// `threads` are [those](nettrace::Events::threads) of the reader so far.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -220,7 +224,7 @@ impl Transcoder {
         Ok(())
     }
 
-    /// Has everything that is held among the [bytes](Self::bytes): what is there then is a recording without an end.
+    /// Moves everything held to the [bytes](Self::bytes), which are then a recording without an end.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -228,7 +232,7 @@ impl Transcoder {
         self.encoder.flush()
     }
 
-    /// Forgets what belongs to the recording that was read so far.
+    /// Drops the state of the recording read so far.
     fn leave_source(&mut self, info: &TraceInfo, threads: &[Thread]) {
         for (thread, state) in threads.iter().zip(&self.threads) {
             if *state != ThreadState::default() {
@@ -245,7 +249,8 @@ impl Transcoder {
         self.reader_losses = None;
     }
 
-    /// Writes an event of the [next recording](Self::next_source), without its stack, at the time of the last event that was written.
+    /// Writes an event of the [next recording](Self::next_source), without its stack, at the time of the last
+    /// event that was written.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -262,7 +267,7 @@ impl Transcoder {
         self.event_with(event, event.payload(), false)
     }
 
-    /// Leaves out an event that nobody wants: it is no loss.
+    /// Leaves out an unwanted event, which does not count as lost.
     pub fn remove(&mut self, event: &Event<'_>) {
         self.thread_mut(event.capture_thread_slot()).remove(event.sequence());
     }
@@ -323,7 +328,8 @@ impl Transcoder {
         self.encoder.push(&row, payload)
     }
 
-    /// Writes a sequence point behind the events so far, for a recording that has none. No later event may be older than they are.
+    /// Writes a sequence point after the events so far, for a recording that has none. No later event may be
+    /// older than they are.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -346,8 +352,8 @@ impl Transcoder {
         self.write_point(self.newest, numbers, threads)
     }
 
-    /// Ends the recording. `threads` are [those](nettrace::Events::threads) of the reader: if events follow the last sequence point, as
-    /// in a recording that was cut, one is written behind them.
+    /// Ends the recording. `threads` are [those](nettrace::Events::threads) of the reader: if events follow
+    /// the last sequence point, as in a recording that was cut, one is written after them.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -396,7 +402,7 @@ impl Transcoder {
         self.describe_all(threads)?;
         let ended = self.ended(threads)?;
         if self.encoder.version == Version::V4 {
-            // V4 says nothing about the end of a thread: its last number stands here, where it tells of a loss.
+            // V4 does not record the end of a thread, so a last number that shows a loss is written here.
             numbers.extend(ended.iter().filter(|end| end.is_loss).map(|end| (end.number, end.sequence)));
         }
         if self.encoder.version == Version::V6 {
@@ -452,8 +458,8 @@ impl Transcoder {
         outcome.map(|()| ended)
     }
 
-    /// Leaves out what was not read up to a number of a thread. A gap remains for the events that the reader knows to be lost since the
-    /// last number.
+    /// Leaves out the unread events up to a number of a thread. A gap remains for the events that the reader
+    /// knows to be lost since the last number.
     #[inline]
     fn skip_unread(&mut self, slot: usize, thread: Option<&Thread>, sequence: u32) {
         if self.reader_losses.is_some() {
@@ -462,7 +468,8 @@ impl Transcoder {
         }
     }
 
-    /// Returns the number of events that a thread has lost since the last call; 0 where the reader is not asked.
+    /// Returns the number of events that a thread has lost since the last call; 0 where the reader is not
+    /// asked.
     fn new_losses(&mut self, slot: usize, thread: Option<&Thread>) -> u64 {
         let (Some(losses), Some(thread)) = (&mut self.reader_losses, thread) else { return 0 };
         if losses.len() <= slot {
@@ -472,7 +479,7 @@ impl Transcoder {
         thread.lost().saturating_sub(core::mem::replace(known, thread.lost()))
     }
 
-    /// Has the numbers of a thread go on where those of the part before ended.
+    /// Continues the numbers of a thread where those of the previous part ended.
     fn continue_thread(&mut self, slot: usize, id: u64) {
         if (slot >= self.threads.len() || self.threads.get(slot) == Some(&ThreadState::default()))
             && let Some(last) = self.last_numbers.get(&id).copied()
@@ -675,6 +682,6 @@ const MOST_STACKS: usize = 16_384;
 struct EndedThread {
     number: u64,
     sequence: u32,
-    /// Whether the sequence number tells of lost events.
+    /// Whether the sequence number shows lost events.
     is_loss: bool,
 }

@@ -9,7 +9,7 @@ use crate::omissions::Omissions;
 use crate::transcoder::Transcoder;
 use crate::version::Version;
 
-/// Bytes that are collected before they are written.
+/// The number of bytes to collect before a write.
 const BUFFER: usize = 256 * 1024;
 
 /// A [`Transcoder`] whose bytes go to a [`Write`].
@@ -47,12 +47,13 @@ impl<W: Write> Writer<W> {
         self.drain(BUFFER)
     }
 
-    /// Leaves out the losses before an event that is written although its time is skipped: see [`Transcoder::skip_losses_before`].
+    /// Leaves out the losses before an event that is written although its time is skipped: see
+    /// [`Transcoder::skip_losses_before`].
     pub fn skip_losses_before(&mut self, event: &Event<'_>) {
         self.transcoder.skip_losses_before(event);
     }
 
-    /// Leaves out an event that nobody wants: see [`Transcoder::remove`].
+    /// Leaves out an unwanted event: see [`Transcoder::remove`].
     pub fn remove(&mut self, event: &Event<'_>) {
         self.transcoder.remove(event);
     }
@@ -75,7 +76,8 @@ impl<W: Write> Writer<W> {
         self.drain(BUFFER)
     }
 
-    /// Ends the recording: see [`Transcoder::finish`]. Returns the output, flushed, and the things that the version cannot say.
+    /// Ends the recording: see [`Transcoder::finish`]. Returns the flushed output, and counts of the things
+    /// that the version cannot express.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -91,7 +93,7 @@ impl<W: Write> Writer<W> {
         &self.transcoder
     }
 
-    /// Writes the bytes at hand if there are more than `most`.
+    /// Writes the collected bytes if there are more than `most`.
     #[inline]
     fn drain(&mut self, most: usize) -> Result<(), Error> {
         if self.transcoder.bytes().len() <= most { Ok(()) } else { self.write_out() }
