@@ -5,15 +5,15 @@ use uuid::Uuid;
 /// The difference between the sum of a path's first three words and its fourth.
 const CHECK: u32 = 0x599D_99AD;
 
-/// The path of an activity that an EventSource started: who started whom, as numbers.
+/// The path of an activity that an EventSource started: the numbers of its ancestors and its own.
 ///
-/// EventSource makes the ids of activities that begin with a `Start` event out of such paths. Prints as TraceEvent does:
-/// `//1/2/3/`, or `/#4711/1/2/3/` where the id belongs to process 4711.
+/// EventSource makes the ids of activities that begin with a `Start` event out of such paths. Prints as
+/// TraceEvent does: `//1/2/3/`, or `/#4711/1/2/3/` where the id belongs to process 4711.
 ///
 /// # Source
-/// `ActivityTracker.cs` of dotnet/runtime: half bytes, high one first. 1 to 10 are numbers; 12 to 15 begin a number of 1 to 4
-/// bytes, little-endian, whose highest bits are the low half byte if that is left; 11 marks a number that did not fit its
-/// place; 0 ends the path.
+/// `ActivityTracker.cs` of dotnet/runtime: half bytes, high one first. 1 to 10 are numbers; 12 to 15 begin a
+/// number of 1 to 4 bytes, little-endian, whose highest bits are the low half byte if that is left; 11 marks
+/// a number that did not fit its place; 0 ends the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ActivityPath {
     bytes: [u8; 12],
@@ -26,13 +26,13 @@ pub struct ActivityPath {
 pub struct PathSegment {
     /// The number: activities that one activity started are counted from 1.
     pub number: u64,
-    /// The path was too long for the id, and this number stands for the rest of it.
+    /// The path was too long for the id, and this number replaces the rest of it.
     pub is_overflow: bool,
 }
 
 impl ActivityPath {
-    /// The path of an id; `None` if the id is none. Most ids have the
-    /// process mixed in and are known to be paths only where that is: `process_id`.
+    /// The path of an id; `None` if the id is not a path. Most ids have the process mixed in, and are
+    /// recognized as paths only with the right `process_id`.
     pub fn new(id: Uuid, process_id: Option<u64>) -> Option<Self> {
         let bytes = id.to_bytes_le();
         let (words, _) = bytes.as_chunks::<4>();
@@ -52,8 +52,8 @@ impl ActivityPath {
         self.process_id
     }
 
-    /// The ids of the activities that this one lies within, nearest first: the paths that begin its own. The last one is the id of the
-    /// process's own number, which no activity has.
+    /// The ids of the enclosing activities, nearest first: the prefixes of its path. The last one is the id
+    /// of the process's own number, which no activity has.
     pub fn ancestors(&self) -> Ancestors {
         let mut starts = [0_u8; LONGEST];
         let mut segments = self.segments();

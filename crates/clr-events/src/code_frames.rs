@@ -8,7 +8,8 @@ use nettrace::{Event, Ticks};
 use crate::code::{Code, StringId, Symbolizer};
 use crate::stack::{StackId, StackTree};
 
-/// A frame in [`CodeFrames`]. All code of a method is one frame: each of its versions and every address in them.
+/// A frame in [`CodeFrames`]. All code of a method is one frame: each of its versions and every address in
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CodeFrameId(u32);
 

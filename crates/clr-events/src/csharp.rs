@@ -1,17 +1,18 @@
 //! Names of methods and types as C# writes them.
 //!
-//! The runtime writes ``System.Collections.Generic.Dictionary`2+Entry[System.Int32,System.__Canon]`` for a type and
-//! `instance void  (!0,class System.String)` for a signature. The parameters of a shared generic method are those of its type's
-//! instantiation; what a generic method itself was instantiated with is not recorded, so that its parameters are `T`, or `T1` and
-//! so on, as many as the signature uses.
+//! The runtime writes
+//! ``System.Collections.Generic.Dictionary`2+Entry[System.Int32,System.__Canon]`` for a type and `instance
+//! void  (!0,class
+//! System.String)` for a signature. The parameters of a shared generic method are those of its type's instantiation. The type arguments of a generic method itself are not recorded, so its parameters are `T`, or `T1`
+//! and so on, as many as the signature uses.
 //!
-//! Compilers make methods of their own for `async` methods, iterators, lambdas and local functions; these are shown below the
-//! method that they were written in. The forms are those of Visual Studio's call stack, and of .NET's stack traces for
-//! constructors (`Type..ctor`).
+//! Compilers make methods of their own for `async` methods, iterators, lambdas and local functions; these are
+//! shown below the method that they were written in. The forms are those of Visual Studio's call stack, and
+//! of .NET's stack traces for constructors (`Type..ctor`).
 //!
 //! # Source
-//! Types are written by dotnet/runtime's `typestring.cpp`, signatures by `prettyprintsig.cpp`; the names that compilers make are
-//! those of Roslyn's `GeneratedNameKind.cs` and of Mono's `mcs`.
+//! Types are written by dotnet/runtime's `typestring.cpp`, signatures by `prettyprintsig.cpp`; the names that
+//! compilers make are those of Roslyn's `GeneratedNameKind.cs` and of Mono's `mcs`.
 
 mod accessor;
 mod generated_name;
@@ -51,9 +52,11 @@ pub struct RuntimeName<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums, reason = "either")]
 pub enum Detail {
-    /// Types of parameters and type arguments without their namespaces. Different methods may have the same name.
+    /// Types of parameters and type arguments without their namespaces. Different methods may have the same
+    /// name.
     Short,
-    /// All types with their namespaces, and what compilers tell methods of the same name apart by.
+    /// All types with their namespaces, and the marks by which compilers distinguish methods of the same
+    /// name.
     Qualified,
 }
 
@@ -64,7 +67,7 @@ pub struct CSharpName {
     /// Type, method and parameters: `System.String.Concat(string, string)`. The body of an `async` method is
     /// `Type.Method [async]`, that of an iterator `Type.Method [iterator]`.
     pub text: String,
-    /// The bytes of the text that are the namespace and the dot behind it.
+    /// The bytes of the text that are the namespace and the dot after it.
     pub namespace_len: usize,
     /// The compiler's part in the method.
     pub body: Body,
@@ -84,7 +87,8 @@ pub enum Body {
 }
 
 impl RuntimeName<'_> {
-    /// Returns the C# name; `None` if the texts are none that a runtime writes, or more than 4 KB long or 24 types deep.
+    /// Returns the C# name; `None` if a runtime does not write such texts, or if they are more than 4 KB long
+    /// or 24 types deep.
     ///
     /// Linear in the length of the texts.
     pub fn csharp(&self, detail: Detail) -> Option<CSharpName> {
@@ -92,8 +96,8 @@ impl RuntimeName<'_> {
     }
 }
 
-/// Returns the C# name of a type as the runtime writes it in events; `None` if it is none that it writes. The type has its namespace, its
-/// type arguments have none.
+/// Returns the C# name of a type as the runtime writes it in events; `None` if the runtime does not write
+/// such a name. The type has its namespace; its type arguments do not.
 ///
 /// ```
 /// use clr_events::csharp::type_name;
@@ -109,7 +113,8 @@ pub fn type_name(runtime: &str) -> Option<String> {
     parser.is_at_end().then_some(text)
 }
 
-/// Returns the `async` method, or lambda or local function, whose state machine is the type of a `MoveNext`; `None` for all other types.
+/// Returns the `async` method, or lambda or local function, whose state machine is the type of a `MoveNext`;
+/// `None` for all other types.
 ///
 /// ```
 /// use clr_events::csharp::async_method;

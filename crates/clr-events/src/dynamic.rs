@@ -1,4 +1,5 @@
-//! Events that the garbage collector defines as it goes: event 39, whose payload is a name, bytes and the CLR's number.
+//! Events that the garbage collector defines as it goes: event 39, whose payload is a name, bytes and the
+//! CLR's number.
 
 use nettrace::Utf16;
 use nettrace::raw::ReadResult;
@@ -16,7 +17,7 @@ pub(crate) const ID: u32 = ids::runtime::GC_DYNAMIC;
 /// TraceEvent's name for those that it does not know.
 pub(crate) const NAME: &str = "GC/DynamicTraceEvent";
 
-/// The longest name, in UTF-16 code units; what is longer is not shown as a name.
+/// The longest name, in UTF-16 code units; a longer text is not shown as a name.
 const LONGEST_NAME: usize = 64;
 
 const COMMITTED_USAGE: &str = "CommittedUsage";
@@ -36,7 +37,8 @@ const COMMITTED_USAGE_SIZE: u32 = 42;
 /// | 34 | i64 | `TotalBookkeepingCommitted` |
 ///
 /// # Source
-/// `dynamic_event_payload` of dotnet/runtime (`gc.cpp`), `GCDynamicTraceEventParser.cs` of microsoft/perfview.
+/// `dynamic_event_payload` of dotnet/runtime (`gc.cpp`), `GCDynamicTraceEventParser.cs` of
+/// microsoft/perfview.
 const COMMITTED_USAGE_FIELDS: &[Field] = &[
     f("Name", T::Hidden(&T::STRING16)),
     f("DataSize", T::Hidden(&T::U32)),
@@ -65,7 +67,7 @@ const fn committed_usage(fields: &'static [Field]) -> Schema {
 }
 
 static EXACT: Schema = committed_usage(COMMITTED_USAGE_FIELDS);
-/// Of data that goes on behind the fields that are known: the CLR's number is not where it is in the known version.
+/// For data that continues after the known fields: the CLR's number is not at its place in the known version.
 static LONGER: Schema = committed_usage(COMMITTED_USAGE_FIELDS.split_at(8).0);
 
 /// Whether the layout of the event's data is not known.
@@ -73,7 +75,8 @@ pub(crate) fn is_dynamic(schema: &Schema) -> bool {
     u32::from(schema.id) == ID && schema.provider == Provider::Runtime && schema.name == NAME
 }
 
-/// The schema of an event whose data has a known layout; `None` also where the payload is shorter than it says.
+/// The schema of an event whose data has a known layout; `None` also where the payload is shorter than it
+/// says.
 #[cold]
 pub(crate) fn schema(payload: &[u8]) -> Option<&'static Schema> {
     let mut reader = Reader::new(payload, true);
@@ -92,7 +95,7 @@ fn is_committed_usage(name: Utf16<'_>) -> bool {
     name.chars().map(|c| c.to_ascii_lowercase()).eq(COMMITTED_USAGE.chars().map(|c| c.to_ascii_lowercase()))
 }
 
-/// The name in a payload; `None` if it is none that could be shown: it is cut, empty, too long or no identifier.
+/// The name in a payload; `None` if it cannot be shown: it is cut, empty, too long or not an identifier.
 pub(crate) fn name(payload: &[u8]) -> Option<Utf16<'_>> {
     let name = Reader::new(payload, true).utf16().ok()?;
     let length = name.units().count();

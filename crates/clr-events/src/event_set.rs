@@ -15,7 +15,8 @@ use crate::provider::Provider;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct EventSet {
-    /// A bit for each id, modulo their number: most events of a recording are not in a set, and one look at these tells so.
+    /// A bit for each id, modulo their number: most events of a recording are not in a set, and one look at
+    /// these bits shows it.
     bits: [u64; WORDS],
     kinds: &'static [(Provider, u32)],
 }

@@ -1,7 +1,8 @@
 //! The schemas and the meaning of the .NET runtime's events.
 //!
-//! A recording carries the runtime's own events without names and fields: provider, number, version and bytes. This crate knows
-//! the rest, from a table of facts that was read out of the manifest compiled into .NET.
+//! A recording carries the runtime's own events without names and fields: provider, number, version and
+//! bytes. This crate knows the rest, from a table of facts that was read out of the manifest compiled into
+//! .NET.
 //!
 //! # Fields of any event
 //!
@@ -35,13 +36,13 @@
 //! # }
 //! ```
 //!
-//! [`ids`] has the ids of events as constants, [`sets`] those of one subject: [`EventSet::contains`] says of most events
-//! quickly that they are not worth decoding.
+//! [`ids`] has the ids of events as constants, [`sets`] those of one subject: [`EventSet::contains`] says of
+//! most events quickly that they are not worth decoding.
 //!
 //! # Names for stacks
 //!
-//! Most methods are named at the end of a recording, so that it is read twice: once for a [`CodeMap`], and once for whatever
-//! the names are wanted for.
+//! Most methods are named at the end of a recording, so it is read twice: once for a [`CodeMap`], and once
+//! for the events that need the names.
 //!
 //! ```no_run
 //! use clr_events::CodeMap;
@@ -61,13 +62,14 @@
 //! # }
 //! ```
 //!
-//! [`CodeFrames`] does the same with a memory, [`StackTree`] keeps stacks, [`Intervals`] makes times of samples, [`ThreadRoles`]
-//! tells what threads are for, [`ThreadState`] whether they worked or waited, [`ActivityPath`] what activity ids say.
+//! [`CodeFrames`] does the same with a memory, [`StackTree`] keeps stacks, [`Intervals`] turns samples into
+//! durations, [`ThreadRoles`] has the purposes of threads, [`ThreadState`] whether they worked or waited,
+//! [`ActivityPath`] the content of activity ids.
 //!
 //! # What this crate does not do
 //!
-//! It reads no file and no clock, prints nothing, and holds nothing of an event but what is said above. Events of EventSources
-//! describe themselves: see [`nettrace::Event::fields`].
+//! It reads no file and no clock, prints nothing, and keeps only the parts of events named above. Events of
+//! EventSources describe themselves: see [`nettrace::Event::fields`].
 //!
 //! # Modules
 //!
@@ -76,9 +78,9 @@
 //! - `provider`, `schema`, `lookup`, `name`, `event_set`: the field lists of the runtime's events, which
 //!   `nettrace` decodes, and their names. `dynamic`: events that the collector defines itself.
 //! - `reader`, `list`, `view`: payloads with typed fields.
-//! - `code`: what lies at an address. `string_table`, `ranges` and `method_entry` are its storage;
+//! - `code`: the code at an address. `string_table`, `ranges` and `method_entry` are its storage;
 //!   `method_record`, `il_matcher` and `il_maps` come from events; `method`, `module`, `native` and `process`
-//!   are what is found; `code_map` and `symbolizer` answer.
+//!   are the results; `code_map` and `symbolizer` answer queries.
 //! - `csharp`: names as C# writes them.
 //! - `stack`, `code_frames`: stacks and frames, each once. `interval`: times from samples. `role`: roles of
 //!   threads. `wait`: whether a thread worked, by its stack and by the kernel. `activity`: paths of

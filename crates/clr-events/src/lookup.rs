@@ -35,8 +35,9 @@ pub fn event_fields<'a>(event: &Event<'a>) -> Option<Fields<'a>> {
 }
 
 impl Schema {
-    /// The schema for a version of an event: that version's own, or that of the newest version before it, since the runtime
-    /// only appends fields. `None` for an event that is not known, or known only in newer versions.
+    /// The schema for a version of an event: that version's own, or that of the newest version before it,
+    /// since the runtime only appends fields. `None` for an event that is not known, or known only in newer
+    /// versions.
     #[inline]
     pub fn find(provider: Provider, id: u32, version: u32) -> Option<&'static Self> {
         Self::versions(provider, id).iter().rev().find(|schema| u32::from(schema.version) <= version)
@@ -61,7 +62,8 @@ impl Schema {
 
     /// The schema of an event; `None` for one that is not known.
     ///
-    /// An event that the garbage collector defines as it goes has a schema of its own where the layout of its data is known.
+    /// An event that the garbage collector defines as it goes has a schema of its own where the layout of its
+    /// data is known.
     #[inline]
     pub fn of(event: &Event<'_>) -> Option<&'static Self> {
         let schema = Self::find(Provider::of(event.metadata())?, event.id(), event.version())?;

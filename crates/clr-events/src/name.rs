@@ -17,15 +17,16 @@ const STOP: u8 = 2;
 pub enum EventName<'a> {
     /// The name that the recording has.
     Plain(&'a str),
-    /// The name of an event that begins or ends something, `Request/Start` for `RequestStart` with that opcode, or of one of the
-    /// runtime's own events, `GC/AllocationTick`.
+    /// The name of an event that begins or ends something, `Request/Start` for `RequestStart` with that
+    /// opcode, or of one of the runtime's own events, `GC/AllocationTick`.
     Phase {
         /// The activity or the component: `Request`, `GC`.
         task: &'a str,
         /// The opcode: `Start`, `Stop`, `AllocationTick`.
         phase: &'static str,
     },
-    /// The name of an event that the garbage collector defines as it goes (event 39): `GC/` and the name in its payload.
+    /// The name of an event that the garbage collector defines as it goes (event 39): `GC/` and the name in
+    /// its payload.
     Dynamic(Utf16<'a>),
     /// The id of an event without a name.
     Number(u32),
@@ -33,8 +34,8 @@ pub enum EventName<'a> {
 
 /// Returns the name of an event.
 ///
-/// In order: the name that TraceEvent has for an event of the runtime, the name in the recording, the task and opcode of
-/// the runtime's manifest, the number.
+/// In order: the name that TraceEvent has for an event of the runtime, the name in the recording, the task
+/// and opcode of the runtime's manifest, the number.
 pub fn event_name<'a>(event: &Event<'a>) -> EventName<'a> {
     match Schema::of(event) {
         Some(schema) if dynamic::is_dynamic(schema) => {
@@ -46,8 +47,8 @@ pub fn event_name<'a>(event: &Event<'a>) -> EventName<'a> {
 
 /// Returns the opcode of an event: 1 is start, 2 is stop.
 ///
-/// Where the recording has none, it is that of the runtime's manifest or what the name ends with: runtimes before .NET 5 record
-/// no opcodes. `None` where nothing says it.
+/// If the recording has none, it comes from the runtime's manifest or the end of the name: runtimes before
+/// .NET 5 record no opcodes. `None` if it is unknown.
 pub fn event_opcode(event: &Event<'_>) -> Option<u8> {
     opcode(Schema::of(event), event.metadata(), event.opcode())
 }
@@ -57,8 +58,8 @@ pub fn kind_opcode(metadata: &Metadata) -> Option<u8> {
     opcode(Schema::of_kind(metadata), metadata, metadata.opcode())
 }
 
-/// Whether all events of this event's kind have its name: neither labels (V6) change its version or opcode, nor is it one
-/// that the garbage collector defines as it goes.
+/// Whether all events of this event's kind have its name: neither labels (V6) change its version or opcode,
+/// nor is it one that the garbage collector defines as it goes.
 #[inline]
 pub fn is_named_by_kind(event: &Event<'_>) -> bool {
     !(event.id() == dynamic::ID && Provider::of(event.metadata()) == Some(Provider::Runtime)
@@ -88,7 +89,8 @@ fn without_end<'a>(name: &'a str, end: &str) -> Option<&'a str> {
 }
 
 impl<'a> EventName<'a> {
-    /// Returns the name of a kind of event: of all its events but those whose [name is their own](is_named_by_kind).
+    /// Returns the name of a kind of event: of all its events but those whose [name is their
+    /// own](is_named_by_kind).
     pub fn of_kind(metadata: &'a Metadata) -> Self {
         Self::new(Schema::of_kind(metadata), metadata, metadata.opcode())
     }
@@ -109,8 +111,8 @@ impl<'a> EventName<'a> {
         }
     }
 
-    /// The name that TraceEvent would have for an event of the runtime that it does not know: task and opcode of the manifest
-    /// without what it leaves out of those that it knows.
+    /// The name that TraceEvent would have for an event of the runtime that it does not know: task and opcode
+    /// of the manifest, without the parts that it omits for known events.
     fn of_manifest(schema: &'static Schema) -> Self {
         let task = schema.task.strip_suffix("Private").unwrap_or(schema.task);
         let task = task.strip_suffix("Rundown").unwrap_or(task);
@@ -120,7 +122,7 @@ impl<'a> EventName<'a> {
         Self::Phase { task, phase }
     }
 
-    /// The name for what a recording says about a kind of event.
+    /// The name for the description of a kind of event in a recording.
     fn recorded(name: &'a str, id: u32, opcode: Option<u8>) -> Self {
         if name.is_empty() {
             return Self::Number(id);
@@ -136,7 +138,8 @@ impl<'a> EventName<'a> {
         }
     }
 
-    /// Whether `text` is this name, in any case. The undivided name of an event with a phase is also its name.
+    /// Whether `text` is this name, in any case. The undivided name of an event with a phase is also its
+    /// name.
     pub fn matches(&self, text: &str) -> bool {
         match *self {
             Self::Plain(name) => name.eq_ignore_ascii_case(text),
@@ -159,7 +162,7 @@ impl<'a> EventName<'a> {
     }
 }
 
-/// The part of `text` behind `start`, in any case.
+/// The part of `text` after `start`, ignoring case.
 fn without_start<'a>(text: &'a str, start: &str) -> Option<&'a str> {
     let (begin, rest) = text.split_at_checked(start.len())?;
     begin.eq_ignore_ascii_case(start).then_some(rest)

@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
         self.field = self.field.wrapping_add(1);
     }
 
-    /// Returns the result for the fields of an event, of which there are so many.
+    /// Returns the result for the fields of an event, given their number.
     pub(crate) fn finish<T>(&self, result: ReadResult<T>, fields: usize) -> Result<T, FieldError> {
         result.map_err(|error| FieldError::from_read_error(error, self.field, fields))
     }
@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
         self.cursor.bytes(usize::try_from(count.into()).map_err(|_| ReadError::UnexpectedEnd)?)
     }
 
-    /// Reads so many elements of a fixed size, without looking at them.
+    /// Skips a number of elements of a fixed size.
     #[inline]
     pub(crate) fn skip(&mut self, count: usize, size: usize) -> ReadResult<()> {
         self.cursor.bytes(count.checked_mul(size).ok_or(ReadError::UnexpectedEnd)?).map(drop)

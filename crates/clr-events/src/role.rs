@@ -45,11 +45,13 @@ type ThreadKey = (Option<u64>, ThreadId);
 
 /// The roles of the threads of a recording. The first role stated for a thread is kept.
 ///
-/// Memory: some 50 bytes for each thread. Names that V6 recordings give are [`Thread::name`](nettrace::Thread::name).
+/// Memory: some 50 bytes for each thread. Names that V6 recordings give are
+/// [`Thread::name`](nettrace::Thread::name).
 #[derive(Debug, Default)]
 pub struct ThreadRoles {
     roles: HashMap<ThreadKey, ThreadRole>,
-    /// Threads that marked a heap: they are the collector's own if it is a server's, which a later event may state.
+    /// Threads that marked a heap: they are the collector's own if it is a server's, which a later event may
+    /// state.
     marked: HashMap<ThreadKey, u32>,
     /// Processes with a server collector.
     servers: HashSet<Option<u64>>,
@@ -80,7 +82,8 @@ impl ThreadRoles {
         self.len() == 0
     }
 
-    /// Adds the role that a decoded event of [`sets::THREAD_ROLES`] states; `view` is `None` if it has none, or is cut.
+    /// Adds the role that a decoded event of [`sets::THREAD_ROLES`] states; `view` is `None` if it has none,
+    /// or is cut.
     pub fn add_decoded(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>) {
         let process = event.process_id();
         let this = (process, event.thread_id());

@@ -25,9 +25,9 @@ pub struct Schema {
     pub version: u8,
     /// The name that TraceEvent shows, such as `GC/Start`; empty where it knows none.
     pub name: &'static str,
-    /// The runtime's name for what it is about, such as `GarbageCollection`.
+    /// The runtime's name for the task, such as `GarbageCollection`.
     pub task: &'static str,
-    /// The runtime's name for what happens, such as `win:Start`.
+    /// The runtime's name for the opcode, such as `win:Start`.
     pub opcode_name: &'static str,
     /// The number of that: 1 is start, 2 is stop.
     pub opcode: u8,
@@ -49,7 +49,8 @@ pub(crate) struct Table {
 impl Schema {
     /// Whether the schema is used in place of the recording's own field list, which is empty or wrong.
     ///
-    /// Recorders of `Universal.System` describe its texts as single code units, which would lose all that follows.
+    /// Recorders of `Universal.System` describe its texts as single code units, which would lose all that
+    /// follows.
     pub fn overrides(&self, metadata: &Metadata) -> bool {
         metadata.fields().is_empty()
             || self.provider == Provider::UniversalSystem

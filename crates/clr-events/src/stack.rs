@@ -1,4 +1,4 @@
-//! Stacks as a tree: what many have in common is kept once.
+//! Stacks as a tree, which keeps common parts once.
 
 use alloc::vec::Vec;
 use core::hash::{BuildHasher as _, Hash};
@@ -13,7 +13,8 @@ impl StackId {
     /// The stack without frames.
     pub const EMPTY: Self = Self(0);
 
-    /// A number for tables by stack: 0 for the empty one, then without gaps in the order in which stacks were met.
+    /// A number for tables by stack: 0 for the empty one, then without gaps in the order in which stacks were
+    /// met.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -25,16 +26,17 @@ struct Node<F> {
     frame: F,
 }
 
-/// Call stacks, each frame hanging on its caller. What a frame is, is up to the program: an address, or a
-/// [`CodeFrameId`](crate::CodeFrameId).
+/// Call stacks, in which each frame refers to its caller. The program chooses the type of a frame: an
+/// address, or a [`CodeFrameId`](crate::CodeFrameId).
 ///
-/// Takes 12 to 24 bytes for each frame of its own that a stack has, with a frame of 4 bytes. Once it has as many as it was
-/// [allowed](Self::with_limit) a stack ends where it would need another, which is [counted](Self::cut).
+/// Takes 12 to 24 bytes for each frame of its own that a stack has, with a frame of 4 bytes. Once it has as
+/// many as it was [allowed](Self::with_limit) a stack ends where it would need another, which is
+/// [counted](Self::cut).
 #[derive(Debug)]
 pub struct StackTree<F> {
     /// Node `n` is that of stack `n + 1`.
     nodes: Vec<Node<F>>,
-    /// An index set would keep the hash of each node beside it, 8 bytes more; this table has ids only.
+    /// An index set would also keep the hash of each node, 8 bytes more; this table has only ids.
     ids: HashTable<u32>,
     hasher: DefaultHashBuilder,
     limit: u32,
@@ -48,7 +50,7 @@ impl<F: Copy + Eq + Hash> Default for StackTree<F> {
 }
 
 impl<F: Copy + Eq + Hash> StackTree<F> {
-    /// A tree of at most so many frames.
+    /// A tree with a limit of frames.
     pub fn with_limit(frames: u32) -> Self {
         Self {
             nodes: Vec::new(),
@@ -109,7 +111,7 @@ impl<F: Copy + Eq + Hash> StackTree<F> {
         self.nodes.len()
     }
 
-    /// Whether there is none but the empty stack.
+    /// Whether only the empty stack is known.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }

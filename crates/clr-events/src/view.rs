@@ -14,7 +14,8 @@ pub use crate::generated::views::*;
 impl<'a> ClrEvent<'a> {
     /// Reads the view of an event; `None` for an event, or an old version of it, that has no view.
     ///
-    /// Versions that this crate does not know are read as the newest that it knows: the runtime only appends fields.
+    /// Versions that this crate does not know are read as the newest that it knows: the runtime only appends
+    /// fields.
     ///
     /// # Errors
     /// If the payload ends before its fields do.
@@ -126,7 +127,7 @@ mod tests {
                     let mut fields = schema.fields(&payload[..cut], pointer_size);
                     assert_eq!(fields.find_map(Result::err), Some(error), "{schema:?} cut at {cut}");
                 }
-                // What a newer version appends is not looked at.
+                // Fields that a newer version appends are ignored.
                 payload.extend_from_slice(b"more");
                 let newest = Schema::versions(provider, schema.id.into()).last().unwrap();
                 if newest.version == schema.version {

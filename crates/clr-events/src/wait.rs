@@ -1,12 +1,13 @@
 //! Threads that wait, by the names on their stacks.
 //!
-//! A sample of a thread does not tell whether the thread ran. Waits are samples of the type [`EXTERNAL`], and most of these are
-//! waits, but native code and some managed code have it too. So it is the method at the leaf that tells of a wait, and the one that
-//! called for it tells what is waited for: for work, or in the midst of work.
+//! A sample of a thread does not show whether the thread ran. Waits are samples of the type [`EXTERNAL`], and
+//! most of these are waits, but native code and some managed code have it too. So the method at the leaf
+//! shows a wait, and its caller shows the purpose: waiting for work, or in the middle of work.
 //!
-//! The methods are in `facts/waits.tsv`. What the rule gets wrong: a thread that waits for its own queue of work is taken for
-//! blocked; a wait that was compiled into its caller, locks on .NET 8 and 9 and waits in native code are taken for work. Where the
-//! kernel says that a thread sleeps, [`ThreadState::of_asleep`] is right about all of them.
+//! The methods are in `facts/waits.tsv`. The rule has errors: a thread that waits for its own queue of work
+//! counts as blocked; a wait that was compiled into its caller, locks on .NET 8 and 9 and waits in native
+//! code count as work. If the kernel reports that a thread sleeps, [`ThreadState::of_asleep`] is right about
+//! all of them.
 //!
 //! [`EXTERNAL`]: crate::enums::ThreadSampleType::EXTERNAL
 
@@ -26,7 +27,8 @@ pub enum ThreadState {
 
 impl ThreadState {
     /// The state of a thread by its stack, leaf first, whose sample has the type
-    /// [`MANAGED`](crate::enums::ThreadSampleType::MANAGED): idle if it spins while it waits for work, before it sleeps.
+    /// [`MANAGED`](crate::enums::ThreadSampleType::MANAGED): idle if it spins while it waits for work, before
+    /// it sleeps.
     pub fn of_managed(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let mut frames = stack.into_iter();
         match frames.next() {
@@ -74,7 +76,8 @@ impl ThreadState {
         }
     }
 
-    /// The state of a thread by its stack, leaf first, of which the kernel says that it sleeps: whatever the sample's type, it does not work.
+    /// The state by its stack, leaf first, of a thread that sleeps according to the kernel: it does not work,
+    /// whatever the sample's type.
     pub fn of_asleep(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let waits = |frame: &WaitFrame| {
             frame.is_unnamed() || frame.has(WaitFrame::WAIT | WaitFrame::BETWEEN | WaitFrame::BLOCKING_CALL)
@@ -126,7 +129,7 @@ impl WaitFrame {
     }
 }
 
-/// Whether a name is that of a pattern, in which each `*` stands for any text.
+/// Whether a name matches a pattern, in which each `*` matches any text.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };

@@ -14,18 +14,20 @@ use crate::view::{self, ClrEvent, IlToNativeMap, ProcessMapping, ProcessSymbol};
 
 /// The code of a recording by address: methods and symbols.
 ///
-/// Collects from the events of a recording, in any order, what they say about code: methods that were loaded and unloaded,
-/// those that were there when the session began or ended (rundown), modules, and in V6 what is mapped into which process, and
-/// symbols. Most methods are named only at the end of a recording, so that names are to be had when all of it was read:
-/// [`symbolizer`](Self::symbolizer).
+/// Collects descriptions of code from the events of a recording, in any order: methods that were loaded and
+/// unloaded, those present when the session began or ended (rundown), modules, and in V6 the mappings of
+/// processes, and symbols. Most methods are named only at the end of a recording, so names are available
+/// after a full read: [`symbolizer`](Self::symbolizer).
 ///
-/// An address may have been used more than once: dynamic methods are unloaded, methods are compiled again. Time decides then.
+/// An address may have been used more than once: dynamic methods are unloaded, methods are compiled again.
+/// Time decides then.
 ///
 /// # Memory
-/// About 80 bytes for a stretch of code, and each text once: 500,000 methods take less than 100 MB. No more is kept than the
-/// [limit](Self::with_limit) allows; what is left out is [counted](Self::left_out). With [IL offsets](Self::with_il_offsets)
-/// there are 8 bytes more for each entry of each map of the recording: some 200 for a compiled method. Where more than 64 stretches of
-/// code overlap, [`symbolizer`](Self::symbolizer) takes up to 16 bytes more for each of these and each doubling of their number.
+/// It takes about 80 bytes for a range of code, and each text once: 500,000 methods take less than 100 MB.
+/// The [limit](Self::with_limit) bounds it, and omitted entries are [counted](Self::left_out). [IL
+/// offsets](Self::with_il_offsets) add 8 bytes for each entry of each map of the recording: some 200 for a
+/// compiled method. Where more than 64 ranges of code overlap, [`symbolizer`](Self::symbolizer) takes up to
+/// 16 bytes more for each of these and each doubling of their number.
 #[derive(Debug)]
 pub struct CodeMap {
     pub(crate) processes: HashMap<u64, Process>,
@@ -96,8 +98,9 @@ impl CodeMap {
         }
     }
 
-    /// Adds the record of an event that was decoded already. Uses the events of [`sets::CODE`](crate::sets::CODE), and with
-    /// [IL offsets](Self::with_il_offsets) those of [`sets::IL_MAPS`](crate::sets::IL_MAPS).
+    /// Adds the record of an event that was decoded already. Uses the events of
+    /// [`sets::CODE`](crate::sets::CODE), and with [IL offsets](Self::with_il_offsets) those of
+    /// [`sets::IL_MAPS`](crate::sets::IL_MAPS).
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         self.update_size();
         let pid = event.process_id().unwrap_or(0);

@@ -21,7 +21,7 @@ struct Point {
     il: u32,
 }
 
-/// IL offsets that are none.
+/// Special values in place of IL offsets.
 ///
 /// # Source
 /// `ICorDebugInfo::MappingTypes` of dotnet/runtime's `cordebuginfo.h`.
@@ -45,12 +45,12 @@ impl IlMaps {
         let Self { points, ends, scratch, .. } = self;
         scratch.clear();
         let pairs = map.il_offsets.zip(map.native_offsets);
-        // What has no IL, or ends the method, belongs to what is before it.
+        // Code without IL, or that ends the method, belongs to the code before it.
         let is_il = |il: u32| !matches!(il, NO_MAPPING | PROLOG | EPILOG);
         scratch.extend(pairs.clone().filter(|(il, _)| is_il(*il)).map(|(il, native)| Point { native, il }));
-        // Of points at one place, the last one is that of the code there; those before it are empty.
+        // The last of several points at one address is that of the code there; the earlier ones are empty.
         scratch.sort_unstable();
-        // What goes before the first statement, of the method or of a handler in it, belongs to that.
+        // Code before the first statement of the method, or of a handler in it, belongs to that statement.
         for (_, native) in pairs.filter(|(il, _)| *il == PROLOG) {
             let behind = scratch.partition_point(|point| point.native < native);
             if let Some(first) = scratch.get_mut(behind) {
@@ -71,7 +71,7 @@ impl IlMaps {
         IlMapId(number)
     }
 
-    /// Returns the IL offset of the code at an offset; `None` if there is no map, or an empty one.
+    /// Returns the IL offset of the code at an offset; `None` without a map, or with an empty one.
     pub(crate) fn find(&self, map: IlMapId, native: u32) -> Option<u32> {
         let index = usize::try_from(map.0).ok()?.checked_sub(1)?;
         let end = usize::try_from(*self.ends.get(index)?).ok()?;

@@ -10,8 +10,9 @@ use crate::view::IlToNativeMap;
 /// The number of threads whose last record is kept. When a recording has more, all are dropped.
 const MAX_THREADS: usize = 1 << 16;
 
-/// The last record of a thread that is about code. A map names its method, not its code, of which a method may have several;
-/// but the same thread writes the code's record right before the map, or, for unloads and in a rundown, right behind it.
+/// The last record of a thread that is about code. A map names its method, but not which of the method's
+/// codes it describes; the same thread writes the code's record right before the map or, for unloads and in a
+/// rundown, right after it.
 #[derive(Debug)]
 enum LastRecord {
     Code(Entry),
@@ -31,7 +32,8 @@ impl IlMatcher {
         self.set_last(thread, LastRecord::Code(code));
     }
 
-    /// Takes the record of code that is unloaded or listed in a rundown, and returns the map if that was the thread's last record.
+    /// Takes the record of code that is unloaded or listed in a rundown, and returns the map if that was the
+    /// thread's last record.
     pub(crate) fn on_unload(&mut self, thread: (u64, ThreadId), method: u64) -> IlMapId {
         match self.last_records.remove(&thread) {
             Some(LastRecord::Map(of, map)) if of == method => map,

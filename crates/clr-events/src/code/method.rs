@@ -121,11 +121,12 @@ impl<'m> Method<'m> {
     pub const fn size(&self) -> u32 {
         self.entry.size
     }
-    /// The IL that the code at an address of it was made of, in bytes from the beginning of the method's IL; `None` if the
-    /// recording has no map, or the code map does not [keep](crate::CodeMap::with_il_offsets) it. Runtimes map jitted code only.
+    /// The IL that the code at an address of it was made of, in bytes from the beginning of the method's IL;
+    /// `None` if the recording has no map, or the code map does not [keep](crate::CodeMap::with_il_offsets)
+    /// it. Runtimes map jitted code only.
     ///
-    /// Of a frame that called another, or the runtime, the address is where it goes on: the call is before that. The IL there
-    /// may already be that of the next statement, so that one asks for the address less one.
+    /// The address of a frame that called another, or the runtime, is the return address, which follows the
+    /// call. The IL there may already belong to the next statement, so look up the address minus one.
     pub fn il_offset(&self, address: u64) -> Option<u32> {
         let native = u32::try_from(address.saturating_sub(self.entry.start)).ok()?;
         self.il?.find(self.entry.il, native)
@@ -153,7 +154,8 @@ impl<'m> Method<'m> {
         Some(self.entry.to).filter(|to| to.0 != u64::MAX)
     }
 
-    /// Returns the identity that all code of one method shares: path of the module, namespace, name, signature.
+    /// Returns the identity that all code of one method shares: path of the module, namespace, name,
+    /// signature.
     pub(crate) fn identity(&self) -> (StringId, StringId, StringId, StringId) {
         let path = self.modules.path(self.entry.module);
         (path, self.entry.namespace, self.entry.name, self.entry.signature)

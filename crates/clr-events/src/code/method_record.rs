@@ -39,7 +39,7 @@ impl RecordKind {
         matches!(self, Self::DcStart | Self::DcStop)
     }
 
-    /// Whether runtimes write the IL map behind the record, not before it.
+    /// Whether runtimes write the IL map after the record instead of before it.
     pub(crate) const fn is_before_il(self) -> bool {
         matches!(self, Self::Load | Self::DcStart)
     }

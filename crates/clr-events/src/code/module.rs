@@ -1,4 +1,4 @@
-//! Modules: the files that methods come from.
+//! Modules: the files that contain methods.
 
 use core::fmt;
 

@@ -9,7 +9,8 @@ use crate::code::ranges::Span;
 use crate::code::string_table::{StringId, StringTable};
 use crate::csharp::RuntimeName;
 
-/// A file, or a part of one, in the memory of a process. Processes that share memory have mappings with the same number.
+/// A file, or a part of one, in the memory of a process. Processes that share memory have mappings with the
+/// same number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mapping {
     pub(crate) start: u64,
@@ -46,7 +47,8 @@ pub(crate) struct Entry {
     pub(crate) start: u64,
     pub(crate) last: u64,
     pub(crate) name: StringId,
-    /// The number of symbols that were added to the code map before: of two names for one range the first is kept.
+    /// The number of symbols that were added to the code map before: of two names for one range the first is
+    /// kept.
     pub(crate) number: u32,
 }
 
@@ -63,14 +65,15 @@ impl Span for Entry {
         (self.last, self.number.into())
     }
     fn merge_with(&mut self, other: &Self) -> bool {
-        // Of several names for the same code the first counts, as it does for the existing tools.
+        // The first of several names for the same code counts, as in the existing tools.
         self.last == other.last
     }
 }
 
 /// Code that is known by a symbol of its file.
 ///
-/// Prints as `file!symbol`. Code that .NET compiled while it ran, which perf maps list, prints as its method does.
+/// Prints as `file!symbol`. Code that .NET compiled while it ran, which perf maps list, prints as its method
+/// does.
 #[derive(Clone, Copy)]
 pub struct Symbol<'m> {
     pub(crate) texts: &'m StringTable,
@@ -117,7 +120,8 @@ impl<'m> Symbol<'m> {
     }
 }
 
-/// The beginning of the path of memory with compiled code, which the runtime maps twice, for writing and for running it.
+/// The beginning of the path of memory with compiled code, which the runtime maps twice, for writing and for
+/// running it.
 ///
 /// # Source
 /// `VMToOSInterface::CreateDoubleMemoryMapper` of dotnet/runtime: `memfd_create("doublemapper")`.

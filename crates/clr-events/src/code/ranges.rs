@@ -11,14 +11,15 @@ use overlaps::Overlaps;
 use span::distance;
 pub(crate) use span::{Found, Span};
 
-/// Ranges that begin before an address and are compared one by one. Where more of them may hold it, [`Overlaps`] finds the right
-/// one.
+/// Ranges that begin before an address and are compared one by one. Where more of them may hold it,
+/// [`Overlaps`] finds the right one.
 const COMPARED: usize = 64;
 
 /// The number of unsorted ranges up to which adding one never sorts; above it, [`FRACTION`] decides.
 const MIN_UNSORTED: usize = 1 << 14;
 
-/// The divisor of two shares: of the sorted ranges that may be unsorted beside them, and of the capacity that is added at a time.
+/// The divisor for two fractions: the ranges that may be unsorted, of the sorted ones, and the capacity added
+/// at a time, of the current one.
 const FRACTION: usize = 8;
 
 /// Ranges by address.
@@ -29,7 +30,7 @@ pub(crate) struct Ranges<T> {
     sorted: usize,
     /// The highest last address of each of these and all before it.
     reach: Vec<u64>,
-    /// Of those entries of which more than are compared may hold one address.
+    /// The entries where more ranges than can be compared one by one may hold an address.
     overlaps: Overlaps,
 }
 
@@ -112,7 +113,8 @@ impl<T: Span> Ranges<T> {
         self.entries.capacity().saturating_mul(entry).saturating_add(self.overlaps.bytes())
     }
 
-    /// The range that held an address at a time: the newest of those that did, else the one that did soonest before or after.
+    /// The range that held an address at a time: the newest of those that did, else the one that did soonest
+    /// before or after.
     ///
     /// The ranges must be sorted.
     pub(crate) fn find(&self, address: u64, time: Ticks) -> Option<Found> {
@@ -146,7 +148,7 @@ fn key<T: Span>(entry: &T) -> (u64, (u64, u64), Ticks) {
     (entry.start(), entry.order(), entry.from())
 }
 
-/// Merges what is in order into what is in order, in place: from the end, so that nothing is written over before it was moved.
+/// Merges two sorted parts in place, from the end, so that no item is overwritten before it was moved.
 fn merge<T: Span>(entries: &mut Vec<T>, late: &[T]) {
     let mut left = entries.len();
     entries.extend_from_slice(late);
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(at(&ranges, 160, 10), Some(("old", false)));
         assert_eq!(at(&ranges, 160, 25), Some(("around", false)));
         assert_eq!(at(&ranges, 160, 70), Some(("new", false)));
-        // Nothing was there then: the nearest.
+        // No code was there at that time: the nearest.
         assert_eq!(at(&ranges, 160, 52), Some(("old", false)));
         assert_eq!(at(&ranges, 160, 58), Some(("new", false)));
         assert_eq!(at(&ranges, 160, 200), Some(("new", false)));
@@ -271,7 +273,7 @@ mod tests {
             (state >> 33) % below
         };
         let count = if cfg!(miri) { 70 } else { 700 };
-        // Addresses: one, some, many. Times: one behind the other, anyhow, until forever, all the same.
+        // Addresses: one, some, many. Times: consecutive, random, endless, all equal.
         for (starts, lengths, times) in
             [(1, 1, 0), (1, 100, 1), (5, 20, 1), (400, 900, 1), (400, 3000, 2), (300, 200, 3)]
         {

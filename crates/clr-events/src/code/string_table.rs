@@ -27,8 +27,8 @@ const MAX_LEN: usize = 1 << 16;
 
 /// Texts in chunks. The id of a text is the offset of its length, all chunks counted as full.
 ///
-/// A set of boxed strings would take an allocation, a pointer and a length for each text, and some 8 bytes for its hash; here
-/// that is 3 bytes and a 4-byte id.
+/// A set of boxed strings would take an allocation, a pointer and a length for each text, and some 8 bytes
+/// for its hash; here that is 3 bytes and a 4-byte id.
 #[derive(Debug)]
 pub(crate) struct StringTable {
     chunks: Vec<String>,

@@ -19,14 +19,14 @@ pub struct Symbolizer<'m> {
     map: &'m CodeMap,
 }
 
-/// The code at an address. Prints as the name, or as the address if there is no name.
+/// The code at an address. Prints as the name, or as the address without one.
 #[derive(Debug, Clone, Copy)]
 pub enum Code<'m> {
     /// Code of a .NET method.
     Method(Method<'m>),
     /// Native code with a symbol.
     Symbol(Symbol<'m>),
-    /// Nothing that has a name.
+    /// No named code.
     Unresolved(Unresolved<'m>),
 }
 
@@ -48,15 +48,16 @@ pub struct Unresolved<'m> {
 pub enum UnresolvedReason {
     /// The recording has no event about code of the process.
     NoCode,
-    /// The recording has no rundown, the only events about code that was loaded before it began, precompiled code above all.
+    /// The recording has no rundown, the only events about code that was loaded before it began, precompiled
+    /// code above all.
     NoRundown,
-    /// The method there was told of without its name.
+    /// The method there was reported without a name.
     Unnamed,
     /// No method lies there: it is a helper or stub of the runtime's, or native code.
     NoMethod,
     /// A file is mapped there of which the recording has no symbol for the address.
     NoSymbol,
-    /// More code was told of than was to be kept.
+    /// More code was reported than the limit allows.
     LeftOut,
 }
 
@@ -145,7 +146,7 @@ impl<'m> Code<'m> {
         }
     }
 
-    /// The names of the method as the runtime writes them; `None` for native code, and what has no name.
+    /// The names of the method as the runtime writes them; `None` for native code and code without a name.
     pub fn runtime_name(&self) -> Option<RuntimeName<'m>> {
         match self {
             Self::Method(method) => Some(method.runtime_name()),

@@ -9,7 +9,8 @@ pub(super) enum GeneratedName<'n> {
     LocalFunction { of: &'n str, name: &'n str, ordinal: &'n str },
     /// A type: the state machine of an `async` method or an iterator.
     StateMachine { of: &'n str, kind: &'n str },
-    /// A type: the variables that lambdas share, or where none do, the lambdas. mcs names the method, Roslyn does not.
+    /// A type: the variables that lambdas share, or where none do, the lambdas. mcs names the method, Roslyn
+    /// does not.
     Closure { of: &'n str, ordinal: &'n str },
 }
 

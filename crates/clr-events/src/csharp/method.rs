@@ -91,7 +91,7 @@ pub(super) fn state_machine_method(namespace: &str, detail: Detail) -> Option<St
     Some(text)
 }
 
-/// The type that the runtime says dynamic methods are of. Their names are whatever the program chose.
+/// The type to which the runtime assigns dynamic methods. The program chooses their names freely.
 const DYNAMIC: &str = "dynamicClass";
 
 impl<'t> TypeParser<'t> {
@@ -116,7 +116,7 @@ impl<'t> TypeName<'t> {
 
     fn namespace_len(&self) -> usize {
         let name = self.parts.first().map_or("", |part| part.name);
-        // What is escaped is written shorter.
+        // Escaped characters are written shorter.
         if name.contains('\\') { 0 } else { name.len().saturating_sub(without_namespace(name).len()) }
     }
 
@@ -242,7 +242,7 @@ impl Writer<'_, '_> {
         self.push_part(out, name, closure, &arguments, DEEPEST)
     }
 
-    /// A method, and the part of it that a name stands for.
+    /// A method, and the part of it that a name denotes.
     fn push_part(
         &mut self,
         out: &mut String,
@@ -286,7 +286,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The name of a method in a source file: accessors and operators, behind the interface that the method is of.
+    /// The name of a method in a source file: accessors and operators, after the interface that the method
+    /// implements.
     fn push_source_name(&mut self, out: &mut String, name: &str) -> Option<()> {
         let split = last_dot(name).filter(|dot| *dot > 0).and_then(|dot| name.split_at_checked(dot));
         let member = match split {

@@ -137,7 +137,7 @@ fn members_are_named_as_in_source_files() {
         "instance class System.Globalization.CultureInfo  ()",
         "N.Items.IEnumerator<CultureInfo>.Current.get()",
     );
-    // What programs make while they run has any name.
+    // Code that programs generate while they run can have any name.
     check(
         "dynamicClass",
         "InvokeStub_Outer.get_Pair",
@@ -146,7 +146,7 @@ fn members_are_named_as_in_source_files() {
     );
 }
 
-/// The names of the program of testdata, of Roslyn and of mcs, and what its source says.
+/// The names of the testdata program, by Roslyn and by mcs, and its source's declarations.
 #[test]
 fn compiler_made_methods_stand_below_the_method_they_were_written_in() {
     for (namespace, name, signature, expected) in [

@@ -12,7 +12,8 @@ const DEEPEST: u32 = 24;
 /// Bytes that may be written for a name, those of type arguments counted wherever they are copied to.
 const LONGEST: usize = 4096;
 
-/// A reader of types. Nothing is written twice from the same place, and what is written is bounded: linear.
+/// A reader of types. It writes each part of the text at most once and bounds its output, so its time is
+/// linear.
 pub(super) struct TypeParser<'t> {
     rest: &'t str,
     detail: Detail,
@@ -121,7 +122,8 @@ impl<'t> TypeParser<'t> {
         }
     }
 
-    /// Reads the brackets of arrays of arrays and appends them: C# writes the outermost first, the runtime last.
+    /// Reads the brackets of arrays of arrays and appends them: C# writes the outermost first, the runtime
+    /// last.
     pub(super) fn push_array_ranks(&mut self, out: &mut String) -> Option<()> {
         let start = out.len();
         while let Some(rank) = self.array_rank() {
@@ -143,7 +145,7 @@ impl<'t> TypeParser<'t> {
         dimensions.matches(',').count().checked_add(1)
     }
 
-    /// Reads what arrays, pointers and references are of.
+    /// Reads the element type of arrays, pointers and references.
     fn push_element(&mut self, out: &mut String, depth: u32, with_namespace: bool) -> Option<()> {
         if self.eat("fnptr ") || self.eat("method ") {
             return self.push_function_pointer(out, depth);
@@ -353,7 +355,7 @@ impl<'t> TypeParser<'t> {
     /// Appends a name without the backslashes before special characters.
     fn push_unescaped(&mut self, out: &mut String, name: &str) -> Option<()> {
         for (index, part) in name.split('\\').enumerate() {
-            // Two of them stand for one.
+            // Two of them denote one.
             if index > 0 && part.is_empty() {
                 self.push(out, "\\")?;
             }
@@ -362,7 +364,8 @@ impl<'t> TypeParser<'t> {
         Some(())
     }
 
-    /// The bytes up to the end of a name; `None` if a bracket of it stays open. Compilers begin names with `<`; elsewhere that begins arguments.
+    /// The bytes up to the end of a name; `None` if a bracket of it stays open. Compilers begin names with
+    /// `<`; elsewhere that begins arguments.
     fn name_end(&self) -> Option<usize> {
         let mut depth = 0_u32;
         let mut may_begin = true;
@@ -412,7 +415,7 @@ fn split_nested(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A name behind its last dot that is in no brackets.
+/// A name after its last dot outside brackets.
 pub(super) fn without_namespace(name: &str) -> &str {
     last_dot(name).and_then(|at| name.split_at_checked(at)?.1.strip_prefix('.')).unwrap_or(name)
 }

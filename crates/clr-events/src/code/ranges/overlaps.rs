@@ -7,21 +7,23 @@ use nettrace::Ticks;
 
 use super::span::{Found, Span, distance};
 
-/// A segment tree over addresses. Each range stands in the nodes that it covers, at most two a level, so that the ranges that
-/// hold an address are those of the nodes on one path to the root. Within a node time decides, by binary search.
+/// A segment tree over addresses. Each range is in the nodes that it covers, at most two a level, so the
+/// ranges that hold an address are those of the nodes on one path to the root. Within a node, a binary search
+/// by time decides.
 ///
 /// # Memory
 /// 16 bytes for each range and level at most, for ranges that overlap more than are compared one by one.
 #[derive(Debug, Default)]
 pub(super) struct Overlaps {
-    /// The addresses where a range begins, or the first behind one; each begins a leaf.
+    /// The addresses where a range begins, or the first after one; each begins a leaf.
     bounds: Vec<u64>,
     /// By node, its first slot; one more at the end. Leaves come last, the root is 1.
     first_slots: Vec<u32>,
     slots: Vec<Slot>,
 }
 
-/// A range in a node; those of a node are ordered by [`Span::from`], and form a binary tree whose root is the middle one.
+/// A range in a node; those of a node are ordered by [`Span::from`], and form a binary tree whose root is the
+/// middle one.
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     /// Index of the range.
@@ -141,7 +143,7 @@ fn to<T: Span>(ranges: &[T], index: u32) -> Ticks {
     get(ranges, index).map_or(Ticks(0), Span::to)
 }
 
-/// Returns the first address of each range and the address behind its last, sorted.
+/// Returns the first address of each range and the address after its last, sorted.
 fn bounds<T: Span>(ranges: &[T], order: &[u32]) -> Vec<u64> {
     let mut bounds = Vec::with_capacity(order.len().saturating_mul(2));
     for range in order.iter().filter_map(|index| get(ranges, *index)) {
@@ -154,7 +156,8 @@ fn bounds<T: Span>(ranges: &[T], order: &[u32]) -> Vec<u64> {
     bounds
 }
 
-/// Sets [`Slot::ends_last`] of all; returns that of the middle one. Of those that end together the last one counts.
+/// Sets [`Slot::ends_last`] of all; returns that of the middle one. The last of those that end together
+/// counts.
 fn set_ends<T: Span>(ranges: &[T], slots: &mut [Slot]) -> Option<u32> {
     let (left, rest) = slots.split_at_mut_checked(slots.len() / 2)?;
     let (middle, right) = rest.split_first_mut()?;
