@@ -18,67 +18,73 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Task {
-    /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz target for a few seconds (about
-    /// 20 min)
+    /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz
+    /// target for a few seconds (about 20 min)
     ///
-    /// The builds take about 5 min of these, the tests 10 min and the fuzz targets 6 min. Without any runtime the live tests do not run.
+    /// The builds take about 5 min of these, the tests 10 min and the fuzz targets 6 min. Without any runtime
+    /// the live tests do not run.
     Test(TestOptions),
-    /// Runs the checks of `.ci/run`, after its set-up: `test` with every runtime, a browser and Prometheus required
-    /// (about 20 min)
+    /// Runs the checks of `.ci/run`, after its set-up: `test` with every runtime, a browser and Prometheus
+    /// required (about 20 min)
     ///
-    /// A step that cannot run (fuzzing without cargo-fuzz, types with the oldest Rust without a network) is a failure here; `.ci/run`
-    /// reports it.
+    /// A step that cannot run (fuzzing without cargo-fuzz, types with the oldest Rust without a network) is a
+    /// failure here; `.ci/run` reports it.
     Ci,
-    /// Installs the programs that tasks start, where they are missing, with apt-get, rustup and cargo (minutes, by
-    /// what is missing)
+    /// Installs the programs that tasks start, where they are missing, with apt-get, rustup and cargo
+    /// (minutes, by what is missing)
     Setup(SetupOptions),
-    /// Sets up the real .NET runtimes for the live tests, and prints where each is (seconds to minutes, by the network)
+    /// Sets up the real .NET runtimes for the live tests, and prints where each is (seconds to minutes, by
+    /// the network)
     Runtimes(RuntimesOptions),
     /// Fuzzes the parsers with cargo-fuzz, on this toolchain (1 min for each target, or `--time`)
     ///
-    /// It installs cargo-fuzz if it is missing (`cargo install cargo-fuzz --locked`, a minute or two; libFuzzer needs a C++
-    /// compiler), sets `RUSTC_BOOTSTRAP=1` for its builds, since sanitizers otherwise need a nightly toolchain, and seeds the corpus
-    /// of each target (fuzz/corpus/TARGET, not committed) with testdata, and with the inputs that earlier fuzzing found and that add
-    /// coverage (fuzz/corpora/TARGET.tar.xz, committed; `--minimize` writes it). A crash is written to fuzz/artifacts/TARGET: rerun it with
-    /// `cargo xtask fuzz TARGET --input FILE`.
+    /// It installs cargo-fuzz if it is missing (`cargo install cargo-fuzz --locked`, a minute or two;
+    /// libFuzzer needs a C++ compiler), sets `RUSTC_BOOTSTRAP=1` for its builds, since sanitizers otherwise
+    /// need a nightly toolchain, and seeds the corpus of each target (fuzz/corpus/TARGET, not committed) with
+    /// testdata, and with the inputs that earlier fuzzing found and that add coverage
+    /// (fuzz/corpora/TARGET.tar.xz, committed; `--minimize` writes it). A crash is written to
+    /// fuzz/artifacts/TARGET: rerun it with `cargo xtask fuzz TARGET --input FILE`.
     Fuzz(FuzzOptions),
-    /// Compares the readers' output for testdata with the committed expectations, or rewrites these (minutes, most of
-    /// them for the build)
+    /// Compares the readers' output for testdata with the committed expectations, or rewrites these (minutes,
+    /// most of them for the build)
     Golden(GoldenOptions),
-    /// Type-checks for Windows, macOS, aarch64 and WebAssembly, runs the parsers' tests on 32-bit, big-endian and aarch64 Linux, and
-    /// the Windows programs under Wine (minutes for each target)
+    /// Type-checks for Windows, macOS, aarch64 and WebAssembly, runs the parsers' tests on 32-bit, big-endian
+    /// and aarch64 Linux, and the Windows programs under Wine (minutes for each target)
     ///
-    /// The tests run natively or under QEMU. A standard library that rustup has not installed is built from its sources if these are
-    /// installed, which takes some minutes the first time. A target without either, or without its linker or emulator, is reported as
-    /// not run, which is a failure with `--require-all` only.
+    /// The tests run natively or under QEMU. A standard library that rustup has not installed is built from
+    /// its sources if these are installed, which takes some minutes the first time. A target without either,
+    /// or without its linker or emulator, is reported as not run, which is a failure with `--require-all`
+    /// only.
     Cross(CrossOptions),
     /// Runs the parsers' unit tests in Miri, which finds undefined behaviour (minutes for each crate)
     Miri(MiriOptions),
-    /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer (about 1 min)
+    /// Runs the tests of dipc-transport, which has the `unsafe` code, with the address sanitizer (about 1
+    /// min)
     Sanitize(SanitizeOptions),
-    /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in Cargo.toml; about
-    /// 15 min)
+    /// Builds and tests everything with the oldest Rust that the crates promise (`rust-version` in
+    /// Cargo.toml; about 15 min)
     Msrv,
-    /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these (minutes,
-    /// most of them for the build)
+    /// Compares the answers of every real runtime to every command with testdata/commands, or rewrites these
+    /// (minutes, most of them for the build)
     Commands(CommandsOptions),
-    /// Exports the recordings of testdata, and has DuckDB, DataFusion, Spark and ClickHouse answer queries that `dipc report` answers, too
-    /// (30 s for `duckdb datafusion`, minutes for all)
+    /// Exports the recordings of testdata, and has DuckDB, DataFusion, Spark and ClickHouse answer queries
+    /// that `dipc report` answers, too (30 s for `duckdb datafusion`, minutes for all)
     ///
-    /// The engines are Python packages, which are installed in target/fleet-venv; Spark needs Java 17. An engine that cannot be
-    /// installed is named, and not run.
+    /// The engines are Python packages, which are installed in target/fleet-venv; Spark needs Java 17. An
+    /// engine that cannot be installed is named, and not run.
     Fleet(FleetOptions),
     /// Generates the code of clr-events from its table of facts (about a second)
     Schemas(SchemasOptions),
     /// Checks a release, makes its files in target/dist, and with `--publish` uploads them (about 1 h)
     ///
-    /// The files: packages for the registry, each built and tested alone; static programs, dipc and dipc-fleet, for Linux (x86-64,
-    /// aarch64) and Windows, with man pages, completion scripts and licences; Debian packages; the files of container images; `install.sh`; bills of
-    /// materials; the bytes that each dependency adds; the versions of compilers and linkers; SHA256SUMS. All but the last are built
-    /// twice, in different folders, and must be the same.
+    /// The files: packages for the registry, each built and tested alone; static programs, dipc and
+    /// dipc-fleet, for Linux (x86-64, aarch64) and Windows, with man pages, completion scripts and licences;
+    /// Debian packages; the files of container images; `install.sh`; bills of materials; the bytes that each
+    /// dependency adds; the versions of compilers and linkers; SHA256SUMS. All but the last are built twice,
+    /// in different folders, and must be the same.
     Release(ReleaseOptions),
-    /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is missing
-    /// (seconds, or some minutes with mdBook's installation)
+    /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is
+    /// missing (seconds, or some minutes with mdBook's installation)
     Book,
     /// Runs the criterion benchmarks (minutes for each crate)
     Bench(BenchOptions),
@@ -109,10 +115,10 @@ pub(crate) const CROSS_TARGETS: [&str; 8] = [
 pub(crate) const SETUP_TASKS: [&str; 9] =
     ["ci", "test", "msrv", "cross", "miri", "sanitize", "fuzz", "release", "book"];
 
-/// The crates that neither speak with processes nor need a C library. Their own code has no `unsafe`; that of their dependencies
-/// (hashbrown, memchr) is reached with their data. Not among them: gcdump, some of whose tests fill tables to their limits, more than ten
-/// minutes each here; clr-counters, whose tests expect exact logarithms and powers, which Miri makes inexact on purpose; clr-conditions,
-/// which has no unit tests.
+/// The crates that neither speak with processes nor need a C library. Their own code has no `unsafe`; that of
+/// their dependencies (hashbrown, memchr) is reached with their data. Not among them: gcdump, some of whose
+/// tests fill tables to their limits, more than ten minutes each here; clr-counters, whose tests expect exact
+/// logarithms and powers, which Miri makes inexact on purpose; clr-conditions, which has no unit tests.
 pub(crate) const MIRI_PACKAGES: [&str; 5] =
     ["dipc-wire", "nettrace", "nettrace-writer", "clr-events", "portable-pdb"];
 
@@ -122,7 +128,8 @@ pub(crate) struct TestOptions {
     /// Fails if a .NET runtime of the live tests cannot be set up, instead of skipping its tests
     #[arg(long, env = REQUIRE_RUNTIMES, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) require_runtimes: bool,
-    /// Fails where any step cannot run, and where a browser or Prometheus that tests need is missing, instead of reporting it
+    /// Fails where any step cannot run, and where a browser or Prometheus that tests need is missing, instead
+    /// of reporting it
     #[arg(long)]
     pub(crate) require_all: bool,
 }
@@ -157,7 +164,8 @@ pub(crate) struct FuzzOptions {
     /// Time for each target: seconds, or a number with s, m or h
     #[arg(long, default_value = "60s", value_parser = parse_time)]
     pub(crate) time: Duration,
-    /// Afterwards drops the inputs of each corpus that add no coverage, and packs all but the seeds into fuzz/corpora, to be committed
+    /// Afterwards drops the inputs of each corpus that add no coverage, and packs all but the seeds into
+    /// fuzz/corpora, to be committed
     #[arg(long)]
     pub(crate) minimize: bool,
     /// Builds quickly, as `cargo xtask test` does: hardly optimised, and without the address sanitizer
@@ -174,7 +182,8 @@ pub(crate) struct GoldenOptions {
     /// Rewrites the expectations; look at the difference before committing it
     #[arg(long)]
     pub(crate) update: bool,
-    /// Lists the event types, type codes, block kinds, versions and commands that no golden has, with the reasons
+    /// Lists the event types, type codes, block kinds, versions and commands that no golden has, with the
+    /// reasons
     #[arg(long, conflicts_with = "update")]
     pub(crate) coverage: bool,
 }
@@ -215,7 +224,8 @@ pub(crate) struct SanitizeOptions {
 /// The arguments of `cargo xtask commands`.
 #[derive(Args)]
 pub(crate) struct CommandsOptions {
-    /// Rewrites testdata/commands and the table in the README of dipc-client; look at the difference before committing it
+    /// Rewrites testdata/commands and the table in the README of dipc-client; look at the difference before
+    /// committing it
     #[arg(long)]
     pub(crate) update: bool,
 }
@@ -225,7 +235,8 @@ pub(crate) struct CommandsOptions {
 pub(crate) struct FleetOptions {
     /// Only these engines: duckdb, datafusion, spark, clickhouse
     pub(crate) engines: Vec<String>,
-    /// Makes N recordings of simulated processes, and prints how long export and queries take, also by a Spark cluster of two workers
+    /// Makes N recordings of simulated processes, and prints how long export and queries take, also by a
+    /// Spark cluster of two workers
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) recordings: u32,
     /// Measures the program as a release builds it: figures of a debug build mean nothing
@@ -261,9 +272,10 @@ pub(crate) struct ReleaseOptions {
     pub(crate) files_only: bool,
     /// Uploads the packages to crates.io, and the files to the GitHub release of the tag vVERSION
     ///
-    /// Every step must have run and passed. It needs CARGO_REGISTRY_TOKEN and, for the program `gh`, GH_TOKEN. The files are a draft until all
-    /// packages are there; the registry takes five new packages at once, and then one every ten minutes. Run an interrupted task again:
-    /// it continues with what is missing.
+    /// Every step must have run and passed. It needs CARGO_REGISTRY_TOKEN and, for the program `gh`,
+    /// GH_TOKEN. The files are a draft until all packages are there; the registry takes five new packages at
+    /// once, and then one every ten minutes. Run an interrupted task again: it continues with what is
+    /// missing.
     #[arg(long)]
     pub(crate) publish: bool,
     /// Fails where a step cannot run instead of reporting it, as `--publish` does

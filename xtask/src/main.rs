@@ -1,7 +1,9 @@
-//! The project's development tasks: `cargo xtask` lists them, and `.ci/run` and the workflows call only these.
+//! The project's development tasks: `cargo xtask` lists them, and `.ci/run` and the workflows call only
+//! these.
 //!
-//! `cargo xtask` compiles this program without the feature `tasks`, and so without all packages but clap. It lists the tasks and explains
-//! their arguments; to run a task, it has cargo compile and run the program with the feature.
+//! `cargo xtask` compiles this program without the feature `tasks`, and so without all packages but clap. It
+//! lists the tasks and explains their arguments; to run a task, it has cargo compile and run the program with
+//! the feature.
 
 #![forbid(unsafe_code)]
 

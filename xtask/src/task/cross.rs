@@ -35,8 +35,9 @@ pub(crate) fn run(options: &CrossOptions) -> Result<()> {
     steps.finish()
 }
 
-/// Checks the libraries and programs except xtask, which runs on the developer's system, and the tests of dipc-transport, which has
-/// code for each system. Dependencies of other tests may need a C compiler for the target.
+/// Checks the libraries and programs except xtask, which runs on the developer's system, and the tests of
+/// dipc-transport, which has code for each system. Dependencies of other tests may need a C compiler for the
+/// target.
 fn check(toolchain: &Toolchain, target: &str) -> Result<()> {
     let mut all = toolchain.cargo("check", target);
     execute(all.args(["--workspace", "--exclude", "xtask", "--lib", "--bins"]))?;

@@ -1,4 +1,5 @@
-//! `cargo xtask fleet`: exported recordings asked by SQL engines, whose answers must be those of `dipc report`.
+//! `cargo xtask fleet`: exported recordings asked by SQL engines, whose answers must be those of
+//! `dipc report`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,7 +59,7 @@ fn python(environment: &Path, offline: bool) -> Result<PathBuf> {
             println!("not installed: {package}: {reason}");
             continue;
         }
-        // Built here where there is no wheel: pyspark is a source package.
+        // Built here without a wheel: pyspark is a source package.
         let pip = |packages: &[&str]| {
             let packages = packages.iter().map(|package| match *package {
                 "moto" => "moto[iam,s3,server]",

@@ -104,8 +104,8 @@ fn write_corpus(target: &Target, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns a command of cargo-fuzz. The targets call no code with `unsafe` but that of well-kept libraries, so that a quick build without
-/// a sanitizer finds the same faults of this project.
+/// Returns a command of cargo-fuzz. The targets call `unsafe` code only in well-kept libraries, so a quick
+/// build without a sanitizer finds the same faults of this project.
 fn fuzz_command(subcommand: &str, quick: bool) -> Result<Command> {
     let mut command = cargo(["fuzz", subcommand]);
     command.env("RUSTC_BOOTSTRAP", "1").stdin(Stdio::null());

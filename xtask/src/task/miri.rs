@@ -1,4 +1,5 @@
-//! `cargo xtask miri`: the parsers' unit tests in Miri, an interpreter that finds undefined behaviour and unaligned access.
+//! `cargo xtask miri`: the parsers' unit tests in Miri, an interpreter that finds undefined behaviour and
+//! unaligned access.
 
 use std::process::{Command, Stdio};
 

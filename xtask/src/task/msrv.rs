@@ -14,7 +14,8 @@ pub(crate) fn run() -> Result<()> {
     execute(cargo(&version)?.args(["test", "--workspace", "--all-features", "--all-targets", "--locked"]))
 }
 
-/// The step of `cargo xtask test` that checks the types of crates and programs. Newer compilers take expressions that this one refuses.
+/// The step of `cargo xtask test` that checks the types of crates and programs. Newer compilers take
+/// expressions that this one refuses.
 pub(crate) fn check(steps: &mut Steps) {
     const STEP: &str = "types with the oldest Rust";
     let version = version();

@@ -85,7 +85,8 @@ pub(crate) fn check() -> Result<()> {
     bail!("not ready to be published:\n  {}", faults.join("\n  "))
 }
 
-/// Checks that every package has the version, and requires it of the others, and that the job for exports names it.
+/// Checks that every package has the version, and requires it of the others, and that the job for exports
+/// names it.
 pub(crate) fn check_version(version: &str) -> Result<()> {
     const JOB: &str = "fleet/kubernetes-job.yaml";
     let image = format!("/dipc-fleet:{version}");
@@ -97,7 +98,8 @@ pub(crate) fn check_version(version: &str) -> Result<()> {
         ensure!(package.version == version, "{} has version {}", package.name, package.version);
         for dependency in array(&package.metadata["dependencies"]) {
             let requirement = text(&dependency["req"]);
-            // A path without a version (`*`) is a development dependency on itself, which no package contains.
+            // A path without a version (`*`) is a development dependency on itself, which no package
+            // contains.
             if names.contains(text(&dependency["name"])) && requirement != "*" {
                 let required = requirement == format!("^{version}");
                 ensure!(required, "{} requires {} {requirement}", package.name, dependency["name"]);
@@ -130,7 +132,7 @@ fn metadata_faults(package: &Value) -> Vec<String> {
     require(text(&package["readme"]) == "README.md", "`readme` is missing");
     require(package["rust_version"].is_string(), "`rust-version` is missing");
     let documented = &package["metadata"]["docs"]["rs"];
-    // Features that compile C are left out: there is no C compiler for targets of other systems.
+    // Features that compile C are left out, because a C compiler for targets of other systems is missing.
     require(
         documented["all-features"] == true || documented["features"].is_array(),
         "`package.metadata.docs.rs` has neither all-features = true nor a list of features",
@@ -177,7 +179,7 @@ fn file_faults(package: &Package) -> Result<Vec<String>> {
     Ok(faults)
 }
 
-/// Returns what a README does not say: the oldest Rust, and the features.
+/// Returns the parts missing from a README: the oldest Rust, and the features.
 fn readme_faults(package: &Value, readme: &str) -> Vec<String> {
     let version = format!("\nRust {}. ", text(&package["rust_version"]));
     let mut faults = Vec::new();

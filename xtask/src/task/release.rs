@@ -29,7 +29,7 @@ use crate::task::packages::published;
 use crate::task::steps::Steps;
 use crate::task::workspace;
 
-/// The identity of a release, which is all that its files depend on besides the sources and the compiler.
+/// The identity of a release. Apart from the sources and the compiler, its files depend on nothing else.
 struct Release {
     version: String,
     /// The address of the repository.

@@ -1,7 +1,7 @@
 //! `cargo xtask runtimes`: real .NET runtimes on a machine without .NET, from packages of public registries.
 //!
-//! Each runtime is one folder under `target/runtimes`. It is built in a temporary folder and renamed, so that it is always complete.
-//! A stamp file contains the version of its recipe: another version rebuilds it.
+//! Each runtime is one folder under `target/runtimes`. It is built in a temporary folder and renamed, so that
+//! it is always complete. A stamp file contains the version of its recipe: another version rebuilds it.
 
 mod layout;
 pub(crate) mod package;
@@ -27,7 +27,8 @@ pub(crate) struct Runtime {
     build: fn(&layout::Packages<'_>, &Path) -> Result<()>,
 }
 
-/// The runtimes of the live tests, in the order of setting up: 9.0.1 takes its `dotnet` from the package of 3.1.23.
+/// The runtimes of the live tests, in the order of setting up: 9.0.1 takes its `dotnet` from the package of
+/// 3.1.23.
 static LIVE: [Runtime; 4] = [
     Runtime { name: "nativeaot-9", recipe: "1", build: layout::native_aot },
     Runtime { name: "3.1.23", recipe: "1", build: layout::net3_1 },
@@ -63,7 +64,8 @@ pub(crate) fn run(options: &RuntimesOptions) -> Result<()> {
     Ok(())
 }
 
-/// Returns the folder of the runtimes: `chosen`, else that in the environment, else one in cargo's target folder.
+/// Returns the folder of the runtimes: `chosen`, else that in the environment, else one in cargo's target
+/// folder.
 pub(crate) fn folder(chosen: Option<&Path>) -> Result<PathBuf> {
     let folder = match (chosen, std::env::var_os(RUNTIMES)) {
         (Some(chosen), _) => chosen.to_owned(),

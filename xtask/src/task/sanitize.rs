@@ -18,7 +18,8 @@ pub(crate) fn run(options: &SanitizeOptions) -> Result<()> {
                 cargo(["test", "--package", "dipc-transport", "--lib", "--tests", "--no-fail-fast"]);
             // With a target, the flags are not those of build scripts.
             test.args(["--target", TARGET, "--target-dir"]).arg(workspace::target()?.join("sanitize"));
-            // The search for leaks stops the process with ptrace at its end, and never went on after the tests of traced processes.
+            // The search for leaks stops the process with ptrace at its end, and never went on after the
+            // tests of traced processes.
             test.env("ASAN_OPTIONS", "detect_leaks=0");
             // It counts memory, of which the sanitizer takes a multiple.
             test.args(["--", "--skip", "a_thousand_connections_cost_little"]);

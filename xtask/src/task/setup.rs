@@ -21,7 +21,8 @@ const ALL: &[&str] = &SETUP_TASKS;
 
 /// A program of Debian.
 struct Tool {
-    /// The program that is looked for in PATH or, if it begins with `/`, there; a command with arguments has to succeed.
+    /// The program that is looked for in PATH or, if it begins with `/`, there; a command with arguments has
+    /// to succeed.
     program: &'static str,
     packages: &'static [&'static str],
     tasks: &'static [&'static str],
@@ -184,7 +185,7 @@ mod tests {
             include_str!("../../../.github/workflows/release.yml"),
         ] {
             assert!(workflow.contains("cargo xtask setup"));
-            // Nothing but tasks is run, so that all of it can be run elsewhere.
+            // It runs only tasks, so that all of it can run elsewhere.
             let commands: Vec<_> =
                 workflow.lines().filter_map(|line| line.trim().strip_prefix("- run: ")).collect();
             assert!(

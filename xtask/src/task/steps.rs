@@ -17,7 +17,8 @@ struct Step {
     duration: Duration,
 }
 
-/// A runner of steps, one after the other. Later steps run also after one has failed, so that the summary shows all failures.
+/// A runner of steps, one after the other. Later steps run even after one has failed, so that the summary
+/// shows all failures.
 pub(crate) struct Steps {
     results: Vec<Step>,
     /// Whether a step that cannot run is a failure.

@@ -16,8 +16,8 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    /// Returns a toolchain that has the target's standard library, or else its sources: the one that runs this program, or the
-    /// distribution's.
+    /// Returns a toolchain that has the target's standard library, or else its sources: the one that runs
+    /// this program, or the distribution's.
     pub(crate) fn for_target(target: &str) -> Result<Self> {
         let candidates = || [None, Some(PathBuf::from("/usr/bin"))].into_iter();
         let sysroots = || candidates().filter_map(|folder| Some((sysroot(folder.as_deref())?, folder)));
@@ -47,7 +47,8 @@ impl Toolchain {
         Self::for_target(target)
     }
 
-    /// Returns the command `cargo SUBCOMMAND --target TARGET`, with a target folder that all these commands share.
+    /// Returns the command `cargo SUBCOMMAND --target TARGET`, with a target folder that all these commands
+    /// share.
     pub(crate) fn cargo(&self, subcommand: &str, target: &str) -> Command {
         let mut command = self.command(subcommand, target);
         if let Ok(folder) = Self::target_folder() {

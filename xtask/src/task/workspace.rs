@@ -39,8 +39,9 @@ pub(crate) fn target() -> Result<PathBuf> {
 pub(crate) fn cargo<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args(arguments);
-    // Those of this program, not of what is built: build scripts that look at them (ring's) would run again, and all that uses their crates be
-    // compiled again, each time that a build by hand follows one from here.
+    // These are of this program, not of the build. Build scripts that look at them (ring's) would run again,
+    // and everything that uses their crates would be compiled again, whenever a manual build follows one from
+    // here.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -101,7 +102,8 @@ pub(crate) fn command_line(command: &Command) -> String {
     line
 }
 
-/// Does some work for each item, for as many at once as there are processors. The first error of a processor ends its part of the work.
+/// Does some work for each item, for as many at once as there are processors. The first error of a processor
+/// ends its part of the work.
 pub(crate) fn on_all_processors<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
     let next = AtomicUsize::new(0);
     let some = || items.get(next.fetch_add(1, Ordering::Relaxed)).map(&work);

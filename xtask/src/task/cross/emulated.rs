@@ -1,4 +1,5 @@
-//! Tests on Linux of other processors: with 32-bit addresses, with the most significant byte first, and aarch64.
+//! Tests on Linux of other processors: with 32-bit addresses, with the most significant byte first, and
+//! aarch64.
 
 use std::process::Command;
 
@@ -59,7 +60,8 @@ pub(crate) const PARSERS: [&str; 11] = [
     "nettrace-export",
 ];
 
-/// The tests of these crates that read no `testdata`: these need neither minutes of emulation nor a file system.
+/// The tests of these crates that read no `testdata`: these need neither minutes of emulation nor a file
+/// system.
 const TESTS: [&str; 6] = ["round_trip", "synth", "hostile", "schema", "events", "language"];
 
 /// Returns the linkers, each with its Debian packages.

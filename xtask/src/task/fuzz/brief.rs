@@ -1,4 +1,5 @@
-//! The step of `cargo xtask test` that runs each target on a fixed number of inputs, a few seconds of them, from the seeds and the kept inputs.
+//! The step of `cargo xtask test` that runs each target on a fixed number of inputs, a few seconds of them,
+//! from the seeds and the kept inputs.
 
 use anyhow::Result;
 
@@ -8,9 +9,10 @@ use crate::task::workspace::{execute, has_cargo_subcommand, on_all_processors};
 
 const STEP: &str = "each fuzz target for a few seconds";
 
-/// libFuzzer stops at the first input that takes too long or too much memory. These limits are far above what a busy machine needs:
-/// targets hold their memory against the size of an input themselves. The seed and the number of inputs are fixed, so that it is a
-/// change that fails and neither luck nor a faster machine: other inputs are for `cargo xtask fuzz`.
+/// libFuzzer stops at the first input that takes too long or too much memory. These limits are far above the
+/// needs of a busy machine: targets themselves compare their memory with the size of an input. The seed and
+/// the number of inputs are fixed, so a failure comes from a change, not from luck or a faster machine.
+/// `cargo xtask fuzz` tries other inputs.
 const LIMITS: [&str; 6] = [
     "-seed=1",
     "-max_total_time=120",

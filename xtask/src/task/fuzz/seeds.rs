@@ -30,9 +30,10 @@ pub(super) enum InputFormat {
     Advertised,
     /// A message, and a byte that seeds its division into pieces.
     Message,
-    /// Four lengths of pieces, and the bytes of a recording behind this header; the whole recording if the header is empty.
+    /// Four lengths of pieces, and the bytes of a recording after this header; the whole recording if the
+    /// header is empty.
     Recording(&'static [u8]),
-    /// The number of a parser of dipc-doctor, and what it reads.
+    /// The number of a parser of dipc-doctor, and its input.
     Facts,
     /// A `.gcdump` file.
     HeapDump,
@@ -60,7 +61,7 @@ impl InputFormat {
                 .then(|| bytes.to_vec())
                 .into_iter()
                 .collect(),
-            // Beside recordings lie what other tools made of them.
+            // The folder also has other tools' output for the recordings.
             Self::Recording(header) => {
                 let is_recording =
                     !matches!(nettrace::SliceReader::new(bytes), Err(nettrace::Error::NotATrace { .. }));
@@ -99,7 +100,8 @@ impl InputFormat {
             0
         } else {
             let (version, start) = Version::of(bytes)?;
-            // Up to V5, alignment and references to metadata depend on offsets in the stream, which must stay the same.
+            // Up to V5, alignment and references to metadata depend on offsets in the stream, which must stay
+            // the same.
             let fits = Version::of(header)? == (version, header.len())
                 && (version == Version::Blocks || start == header.len());
             fits.then_some(start)?
@@ -169,8 +171,8 @@ enum Version {
 }
 
 impl Version {
-    /// Returns the version of a recording, and the length of its header, which ends at the first event or the first block of
-    /// metadata or events.
+    /// Returns the version of a recording, and the length of its header, which ends at the first event or the
+    /// first block of metadata or events.
     fn of(recording: &[u8]) -> Option<(Self, usize)> {
         let number = |at: usize| Some(u32::from_le_bytes(*recording.get(at..)?.first_chunk()?));
         let has_magic = recording.starts_with(b"Nettrace");
@@ -185,8 +187,8 @@ impl Version {
         let object = signature + 24;
         let version = number(object + 3)?;
         let data = object + 15 + number(object + 11)? as usize + 1;
-        // V1 and V2 have the index of a forward reference and the clock, and their events follow. Later ones have four
-        // numbers behind the clock, and the object's end tag.
+        // V1 and V2 have the index of a forward reference and the clock, and their events follow. Later ones
+        // have four numbers after the clock, and the object's end tag.
         let length = if version < 3 { 4 + 32 } else { 32 + 16 + 1 };
         Some((Self::Objects { has_magic, version }, data + length))
     }

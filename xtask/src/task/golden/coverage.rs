@@ -1,4 +1,5 @@
-//! `cargo xtask golden --coverage`: the parts of the formats and of the protocol that no committed golden has.
+//! `cargo xtask golden --coverage`: the parts of the formats and of the protocol that no committed golden
+//! has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +14,8 @@ use nettrace::{FieldType, Metadata, SliceReader, TypeCode};
 
 use crate::task::workspace;
 
-/// Parts that no golden can have, each with the reason: a pattern, a tab, the reason. `*` at the end of a pattern stands for any text.
+/// Parts that no golden can have, each on a line: a pattern, a tab, the reason. `*` at the end of a pattern
+/// matches any text.
 const REASONS: &str = "testdata/uncovered.tsv";
 
 /// Prints the parts that no golden has.

@@ -63,7 +63,7 @@ fn section(changelog: &str, version: &str) -> Option<Section> {
     Some(Section { date: is_date.then(|| date.to_owned()), text: text.trim().to_owned() })
 }
 
-/// Checks that the release is made of what is committed and, if it is published, tagged.
+/// Checks that the release is made of committed files and, if it is published, of a tagged commit.
 fn check_sources(version: &str, publish: bool) -> Result<()> {
     let changes = git(&["status", "--porcelain"])?;
     ensure!(changes.is_empty(), "the sources have changes that are not committed:\n{changes}");
@@ -95,8 +95,8 @@ fn compare_with_last_release(steps: &mut Steps, version: &str) {
     });
 }
 
-/// Puts the repository's files of a commit, and nothing else, into a folder. Files that it has already keep their times, so that
-/// cargo does not build them again.
+/// Puts exactly the repository's files of a commit into a folder. Files that are already there keep their
+/// times, so that cargo does not build them again.
 pub(super) fn check_out(commit: &str, folder: &Path) -> Result<()> {
     let git = || {
         let mut git = Command::new("git");

@@ -54,7 +54,7 @@ fn file_name(build: &Build<'_>, program: &str, architecture: &str) -> String {
     format!("{program}_{}_{architecture}.deb", build.release.version)
 }
 
-/// Unpacks the packages as dpkg does, checks what they say of themselves and, where their programs run here, tries these.
+/// Unpacks the packages as dpkg does, checks their metadata and, if their programs run here, runs these.
 pub(super) fn check(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
     let folder = tempfile::tempdir()?;
     for platform in platforms {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
     use crate::task::workspace;
 
-    /// Makes the packages of scripts that stand for the programs, and checks them.
+    /// Makes packages with scripts in place of the programs, and checks them.
     fn make_and_check(version: &str, page: &str) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let release = Release {

@@ -69,7 +69,7 @@ fn write(build: &Build<'_>, name: &str, bytes: &[u8]) -> Result<()> {
     fs::write(build.dist.join(name), bytes).with_context(|| name.to_owned())
 }
 
-/// Returns what every archive has beside the program: licences, man pages and completion scripts.
+/// Returns the files of every archive besides the program: licences, man pages and completion scripts.
 fn documents(build: &Build<'_>, platforms: &[Platform]) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for name in ["README.md", "CHANGELOG.md"].into_iter().chain(LICENCES) {
@@ -95,13 +95,13 @@ fn documents(build: &Build<'_>, platforms: &[Platform]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// Returns what a container image is built from, but the programs.
+/// Returns the sources of a container image, without the programs.
 fn container_files(build: &Build<'_>) -> Result<Vec<Entry>> {
     let files = [("Containerfile", "packaging/Containerfile"), ("sidecar.yaml", "packaging/sidecar.yaml")];
     filled_in(build, files)
 }
 
-/// Returns what the image with dipc-fleet is built from, but the programs.
+/// Returns the sources of the image with dipc-fleet, without the programs.
 fn fleet_container_files(build: &Build<'_>) -> Result<Vec<Entry>> {
     let files = [
         ("Containerfile", "packaging/fleet.Containerfile"),

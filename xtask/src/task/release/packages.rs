@@ -1,4 +1,5 @@
-//! The packages for the registry: each is built from its own files, and tested with nothing else of the repository at hand.
+//! The packages for the registry: each is built from its own files, and tested with nothing else of the
+//! repository at hand.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -17,10 +18,10 @@ use crate::task::workspace::{cargo, execute};
 const PROFILE: [(&str, &str); 2] =
     [("CARGO_PROFILE_DEV_OPT_LEVEL", "1"), ("CARGO_PROFILE_DEV_DEBUG", "false")];
 
-/// Creates the packages in `dist`, builds each as its users will, and runs its tests from its files, unpacked into
-/// `sources`.
+/// Creates the packages in `dist`, builds each as its users will, and runs its tests from its files, unpacked
+/// into `sources`.
 pub(super) fn run(build: &Build<'_>, sources: &Path) -> Result<()> {
-    // Of an earlier run in this folder: what was built from a registry is taken to be the same for ever.
+    // Remains of an earlier run in this folder: cargo assumes that builds from a registry never change.
     forget_unpacked(&cargo_home()?, &published()?)?;
     for folder in ["package", "debug"] {
         remove(&build.target.join(folder))?;
@@ -38,8 +39,8 @@ fn cargo_home() -> Result<PathBuf> {
     Ok(std::env::home_dir().context("there is no home folder for cargo's files")?.join(".cargo"))
 }
 
-/// Removes what cargo keeps of these packages from earlier runs in the same folder: it unpacks a version once, also where the
-/// package has changed since.
+/// Removes cargo's copies of these packages from earlier runs in the same folder: it unpacks a version only
+/// once, even if the package has changed since.
 fn forget_unpacked(cargo_home: &Path, packages: &[Package]) -> Result<()> {
     let Ok(registries) = fs::read_dir(cargo_home.join("registry/src")) else { return Ok(()) };
     for registry in registries {
@@ -92,7 +93,8 @@ fn file_name(package: &Package) -> String {
     format!("{}-{}.crate", package.name, package.version)
 }
 
-/// Runs each package's own tests, with all its features. They see the package's files and, as dependencies, the other packages.
+/// Runs each package's own tests, with all its features. They see the package's files and, as dependencies,
+/// the other packages.
 fn test(build: &Build<'_>, sources: &Path) -> Result<()> {
     let packages = published()?;
     unpack(build, sources, &packages)?;
@@ -108,7 +110,8 @@ fn test(build: &Build<'_>, sources: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks the packages into a workspace of their own, in which each stands for the registry's package of its name.
+/// Unpacks the packages into a workspace of their own, in which each replaces the registry's package of its
+/// name.
 fn unpack(build: &Build<'_>, sources: &Path, packages: &[Package]) -> Result<()> {
     remove(sources)?;
     fs::create_dir_all(sources)?;

@@ -33,7 +33,8 @@ pub(super) const PROGRAMS: [Program; 2] = [DIPC, FLEET];
 pub(super) const TARGETS: [&str; 3] =
     ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-pc-windows-gnu"];
 
-/// For each target: its name in the names of files, the prefix of its compiler's name, Debian's packages of it, and Debian's architecture.
+/// For each target: its name in the names of files, the prefix of its compiler's name, Debian's packages of
+/// it, and Debian's architecture.
 const DETAILS: [(&str, &str, &str, Option<&str>); 3] = [
     ("x86_64-linux", "x86_64-linux-gnu-", "gcc", Some("amd64")),
     ("aarch64-linux", "aarch64-linux-gnu-", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", Some("arm64")),
@@ -125,7 +126,8 @@ pub(super) fn available(steps: &mut Steps) -> Vec<Platform> {
     platforms
 }
 
-/// Builds the programs of all platforms, as many at once as there are processors: linking, most of the time, is the work of one.
+/// Builds the programs of all platforms, as many at once as there are processors: linking, most of the time,
+/// is the work of one.
 pub(super) fn build_all(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
     on_all_processors(platforms, |platform| {
         self::build(build, platform).with_context(|| format!("program for {}", platform.name))
@@ -195,10 +197,12 @@ fn flags(build: &Build<'_>, platform: &Platform) -> Result<OsString> {
     rename(&build.sources, "/dipc");
     flags.push("-Ctarget-feature=+crt-static".into());
     if platform.target == "x86_64-unknown-linux-gnu" && platform.is_native() {
-        // Rust links with LLD here, which makes one of equal functions and packs the relocations of a program that may lie anywhere: 0.6 MB.
+        // Rust links with LLD here, which makes one of equal functions and packs the relocations of a program
+        // that may lie anywhere: 0.6 MB.
         flags.push("-Clink-arg=-Wl,--icf=all".into());
         flags.push("-Clink-arg=-Wl,-z,pack-relative-relocs".into());
-        // Nothing is unwound where a panic ends the program, and without symbols a trace would name nothing: 0.07 MB.
+        // A panic ends the program without unwinding, and a trace without symbols has no names: 0.07 MB
+        // saved.
         flags.push("-Clink-arg=-Wl,--no-eh-frame-hdr".into());
     }
     if platform.is_windows() {
@@ -261,7 +265,7 @@ fn demonstrate(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
     execute(start().arg("demo").current_dir(folder.path()).env("TMPDIR", folder.path()))
 }
 
-/// Has the program write the tables of a recording.
+/// Runs the program to write the tables of a recording.
 pub(super) fn export(build: &Build<'_>, program: &Path) -> Result<()> {
     check_version(build, || Command::new(program))?;
     let folder = tempfile::tempdir()?;
@@ -271,7 +275,8 @@ pub(super) fn export(build: &Build<'_>, program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Checks the program's version, and has it read a recording: an emulator of programs cannot start others, as `demo` does.
+/// Checks the program's version, and has it read a recording: an emulator of programs cannot start others, as
+/// `demo` does.
 fn read_recording(build: &Build<'_>, start: impl Fn() -> Command) -> Result<()> {
     check_version(build, &start)?;
     let recording = build.sources.join("testdata/traces/synth-v6.nettrace");

@@ -1,4 +1,4 @@
-//! The upload of a release. Each part can be run again: what an earlier run has uploaded is left as it is.
+//! The upload of a release. Each part can be run again: earlier uploads are left as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -18,7 +18,7 @@ use crate::task::workspace::{cargo, command_line, execute, is_installed};
 
 /// The registry's time between two new packages, for an answer that names none.
 const PAUSE: Duration = Duration::from_secs(600);
-/// The longest time that is waited at once: a registry that asks for more is to be asked again another day.
+/// The longest single wait: if a registry asks for more, try again another day.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// Checks that the upload will be let in, before an hour of building.
@@ -30,7 +30,8 @@ pub(super) fn check_logins() -> Result<()> {
     Ok(())
 }
 
-/// Uploads the files as a draft with the changelog's section as notes, then the packages, and makes the draft public when all are there.
+/// Uploads the files as a draft with the changelog's section as notes, then the packages, and makes the draft
+/// public when all are there.
 pub(super) fn run(release: &Release, dist: &Path) -> Result<()> {
     let files: Vec<_> = dist::names(dist)?.iter().map(|name| dist.join(name)).collect();
     let notes = checks::changelog(&release.version)?.text;
@@ -44,12 +45,13 @@ pub(super) fn run(release: &Release, dist: &Path) -> Result<()> {
         version: &release.version,
     };
     upload.draft(&[vec![dist.join(dist::CHECKSUMS)], files].concat(), &notes)?;
-    // What is published was built and tested above.
+    // The published packages were built and tested above.
     upload.packages(&names)?;
     upload.show()
 }
 
-/// Returns each package's dependencies among the others, those of its tests included: the registry refuses a package before them.
+/// Returns each package's dependencies among the others, those of its tests included: the registry refuses a
+/// package before them.
 fn dependencies(packages: &[Package]) -> BTreeMap<&str, BTreeSet<&str>> {
     let names: BTreeSet<_> = packages.iter().map(|package| package.name.as_str()).collect();
     let required =
@@ -57,7 +59,7 @@ fn dependencies(packages: &[Package]) -> BTreeMap<&str, BTreeSet<&str>> {
     packages.iter().map(|package| (package.name.as_str(), required(package))).collect()
 }
 
-/// Returns the names such that each comes after its dependencies.
+/// Returns the names in an order in which each follows its dependencies.
 fn in_order<'p>(dependencies: &BTreeMap<&'p str, BTreeSet<&'p str>>) -> Result<Vec<&'p str>> {
     let mut order = Vec::new();
     let mut left = dependencies.clone();
@@ -90,7 +92,8 @@ impl Upload<'_> {
         format!("v{}", self.version)
     }
 
-    /// Creates the release as a draft, which only its maintainers see, or replaces the files of the draft of an earlier run.
+    /// Creates the release as a draft, which only its maintainers see, or replaces the files of the draft of
+    /// an earlier run.
     fn draft(&self, files: &[PathBuf], notes: &str) -> Result<()> {
         let tag = self.tag();
         match self.is_draft()? {
@@ -107,7 +110,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Returns whether the release is a draft; `None` if there is none.
+    /// Returns whether the release is a draft; `None` if it does not exist.
     fn is_draft(&self) -> Result<Option<bool>> {
         let mut view = (self.gh)();
         let output = view.args(["release", "view", &self.tag(), "--json", "isDraft"]).output()?;
@@ -126,9 +129,11 @@ impl Upload<'_> {
         execute((self.gh)().args(["release", "edit", &self.tag(), "--draft=false"]))
     }
 
-    /// Publishes the packages one by one. Those that the registry has are skipped; where it asks to wait, this waits.
+    /// Publishes the packages one by one. Those that the registry has are skipped; where it asks to wait,
+    /// this waits.
     fn packages(&self, names: &[&str]) -> Result<()> {
-        // The registry takes a few new packages at once and then one at a time, so that nearly each may be refused once.
+        // The registry takes a few new packages at once and then one at a time, so it may refuse nearly every
+        // package once.
         let mut pauses = names.len().saturating_mul(2);
         for (done, name) in names.iter().enumerate() {
             loop {
@@ -163,7 +168,8 @@ impl Upload<'_> {
         Ok(())
     }
 
-    /// Asks cargo to publish a package. It waits until the registry's index has it, since others depend on it.
+    /// Asks cargo to publish a package. It waits until the registry's index has it, since others depend on
+    /// it.
     fn package(&self, name: &str) -> Result<Outcome> {
         let mut publish = (self.cargo)();
         publish.args(["publish", "--package", name, "--locked", "--no-verify"]);
@@ -196,7 +202,7 @@ enum Outcome {
     },
 }
 
-/// Returns the outcome that cargo's message of a failure means.
+/// Returns the outcome for cargo's message of a failure.
 fn refusal(message: &str, name: &str, version: &str) -> Result<Outcome> {
     // Cargo's words where the index has it, and the registry's where it was uploaded a moment ago.
     if message.contains(&format!("crate {name}@{version} already exists"))
@@ -274,7 +280,7 @@ mod tests {
         assert_eq!(place("dipc-cli"), packages.len() - 1);
     }
 
-    /// A folder with programs that write what they are called with into `log`.
+    /// A folder with programs that write their arguments into `log`.
     struct Programs(tempfile::TempDir);
 
     impl Programs {

@@ -1,4 +1,4 @@
-//! The tools that a release was built with: who has the same ones gets the same bytes.
+//! The tools that a release was built with: the same tools give the same bytes.
 
 use std::fmt::Write as _;
 use std::fs;

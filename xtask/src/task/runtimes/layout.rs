@@ -47,7 +47,8 @@ pub(super) fn net3_1(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     make_executable(&layout.join("dotnet"))
 }
 
-/// Makes .NET 9.0.1: such a folder, from an application that contains its frameworks unpacked, and the `dotnet` of 3.1.
+/// Makes .NET 9.0.1: such a folder, from an application that contains its frameworks unpacked, and the
+/// `dotnet` of 3.1.
 pub(super) fn net9_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     let (wheel, application) = (packages.obtain(&NET3_1)?, packages.obtain(&NET9_0)?);
     let unpacked = tempfile::tempdir_in(layout)?;
@@ -68,8 +69,8 @@ pub(super) fn net9_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     make_executable(&core.join("createdump"))
 }
 
-/// Makes a `shared/NAME/9.0.1` folder: the files that the application's manifest lists for the framework's runtime pack, and a
-/// manifest of the framework, made from that entry.
+/// Makes a `shared/NAME/9.0.1` folder: the files that the application's manifest lists for the framework's
+/// runtime pack, and a manifest of the framework, made from that entry.
 fn framework_folder(framework: &str, deps: &Value, application: &Path, layout: &Path) -> Result<()> {
     const TARGET: &str = ".NETCoreApp,Version=v9.0/linux-x64";
     let target = &deps["targets"][TARGET];
@@ -109,8 +110,8 @@ fn framework_folder(framework: &str, deps: &Value, application: &Path, layout: &
     Ok(())
 }
 
-/// Assemblies of Microsoft.NETCore.App that the application has replaced by newer packages: its manifest lists them apart from the
-/// runtime pack.
+/// Assemblies of Microsoft.NETCore.App that the application has replaced by newer packages: its manifest
+/// lists them apart from the runtime pack.
 const REPLACED: [&str; 4] = [
     "System.Diagnostics.DiagnosticSource/9.0.4",
     "System.Formats.Asn1/9.0.4",

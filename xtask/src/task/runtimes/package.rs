@@ -1,4 +1,5 @@
-//! Packages that contain a runtime: downloaded with the registry's client, verified by checksum, and unpacked.
+//! Packages that contain a runtime: downloaded with the registry's client, verified by checksum, and
+//! unpacked.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,8 @@ pub(super) const NET10_0_WINDOWS: Package = Package {
 };
 
 impl Package {
-    /// Returns the package's file from the folder `provided` or `downloads`; downloads it into the latter if neither has it.
+    /// Returns the package's file from the folder `provided` or `downloads`; downloads it into the latter if
+    /// neither has it.
     pub(super) fn obtain(&self, downloads: &Path, provided: Option<&Path>) -> Result<PathBuf> {
         for folder in provided.into_iter().chain([downloads]) {
             let file = folder.join(self.file);

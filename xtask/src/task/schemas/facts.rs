@@ -87,11 +87,11 @@ pub(super) struct Set {
     pub(super) events: Vec<(String, String)>,
 }
 
-/// A method that tells of waits.
+/// A method that shows a wait.
 #[derive(Debug)]
 pub(super) struct WaitMethod {
     pub(super) role: String,
-    /// `*` stands for any text.
+    /// `*` matches any text.
     pub(super) pattern: String,
     pub(super) meaning: String,
 }

@@ -49,7 +49,8 @@ fn module_of(provider: &Provider) -> String {
     names::constant(&provider.variant).to_ascii_lowercase()
 }
 
-/// Returns the constants of a provider. Events with a view have its name, all others that of TraceEvent, or the manifest's opcode.
+/// Returns the constants of a provider. Events with a view have its name, all others that of TraceEvent, or
+/// the manifest's opcode.
 fn constants(facts: &Facts, provider: &Provider) -> Result<Constants> {
     let mut constants = Constants::new();
     for event in facts.events.iter().filter(|event| event.provider == provider.name) {

@@ -1,4 +1,4 @@
-//! Methods that tell of waits.
+//! Methods that show waits.
 
 use std::fmt::Write as _;
 
