@@ -1,4 +1,4 @@
-//! Bounds of what a recording may become: a stack is written once and may be meant by every event.
+//! Bounds of the output for a recording: a stack is recorded once, but every event may refer to it.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -16,30 +16,31 @@ const OUTPUT_PER_BYTE: u64 = 2048;
 const FREE_STACKS: usize = 1 << 19;
 const STACKS_PER_PLACE: usize = 8;
 
-/// The same where stacks stand below what caused them.
+/// The same if stacks are below their causes.
 const JOINED_STACKS_PER_PLACE: usize = 64;
 
 /// Frames that are named for each stack that may be kept.
 const LOOKUPS_PER_STACK: u64 = 8;
 
-/// The most bytes that so many bytes of a recording may become: 64 MB, and 2,048 for each.
+/// The largest output for a number of recorded bytes: 64 MB, and 2,048 bytes for each.
 pub const fn most_output(recorded: u64) -> u64 {
     recorded.saturating_mul(OUTPUT_PER_BYTE).saturating_add(FREE_OUTPUT)
 }
 
-/// The most stacks that are made of so many frames of stacks of addresses and places where something was seen.
+/// The largest number of stacks for a number of frames of address stacks and of places where they were seen.
 pub(crate) fn most_stacks(places: usize, is_joined: bool) -> u32 {
     let each = if is_joined { JOINED_STACKS_PER_PLACE } else { STACKS_PER_PLACE };
     let most = places.saturating_mul(each).saturating_add(FREE_STACKS).min(1 << 26);
     u32::try_from(most).unwrap_or(1 << 26)
 }
 
-/// The most frames that are named while so many stacks may be made.
+/// The largest number of named frames for a limit of stacks.
 pub(crate) fn most_lookups(stacks: u32) -> u64 {
     u64::from(stacks).saturating_mul(LOOKUPS_PER_STACK)
 }
 
-/// Appends a name, of which at most [`LONGEST_NAME`] bytes are kept; one that is longer ends in `…`. Returns whether it is whole.
+/// Appends a name, of which at most [`LONGEST_NAME`] bytes are kept; one that is longer ends in `…`. Returns
+/// whether it is whole.
 pub fn push_name(text: &mut String, name: impl fmt::Display) -> bool {
     let mut bounded = Bounded { text, left: LONGEST_NAME };
     write!(bounded, "{name}").is_ok()
@@ -65,7 +66,8 @@ impl fmt::Write for Bounded<'_> {
     }
 }
 
-/// The result would have been larger than [`most_output`] allows. It is the source of the [`io::Error`] of [`write`](crate::write).
+/// The result would have been larger than [`most_output`] allows. It is the source of the [`io::Error`] of
+/// [`write`](crate::write).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TooLarge {
@@ -98,7 +100,7 @@ impl From<TooLarge> for io::Error {
     }
 }
 
-/// Passes on so many bytes at most.
+/// Passes on a limited number of bytes.
 pub(crate) struct Limited<'a> {
     out: &'a mut dyn Write,
     limit: u64,

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character moves the cursor, begins an escape sequence, reorders the text around it, or breaks a line:
+/// Whether a character moves the cursor, begins an escape sequence, reorders the text around it, or breaks a
+/// line:
 ///
 /// | code points | kind |
 /// |---|---|
@@ -29,12 +30,14 @@ pub const fn is_control(c: char) -> bool {
     )
 }
 
-/// Whether a character of [`is_control`] may begin with this byte in UTF-8. Quickly answered, and seldom wrong.
+/// Whether a character of [`is_control`] may begin with this byte in UTF-8. Quickly answered, and seldom
+/// wrong.
 pub const fn may_begin_control(byte: u8) -> bool {
     matches!(byte, 0..=0x1f | 0x7f | 0xc2 | 0xd8 | 0xe2)
 }
 
-/// Returns the text in one line of characters that can be seen: controls are escaped as JSON escapes them, `\u001b`.
+/// Returns the text in one line of characters that can be seen: controls are escaped as JSON escapes them,
+/// `\u001b`.
 pub fn escape_controls(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(may_begin_control) {
         return Cow::Borrowed(text);

@@ -1,6 +1,7 @@
 //! Events one by one: as JSON objects for programs, as columns for people.
 //!
-//! Nothing here allocates for each event. No text can steer a terminal: control characters are escaped as JSON escapes them.
+//! Nothing here allocates for each event. No text can steer a terminal: control characters are escaped as
+//! JSON escapes them.
 //!
 //! ```no_run
 //! use nettrace_export::events::{JsonLines, LineContent};

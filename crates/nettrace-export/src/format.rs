@@ -123,10 +123,12 @@ pub struct WriteOptions<'a> {
     pub title: &'a str,
     /// The program that writes it.
     pub exporter: &'a str,
-    /// Whether threads stay apart in the formats that show no time, each thread being the first frame of its stacks.
+    /// Whether threads stay apart in the formats that show no time, each thread being the first frame of its
+    /// stacks.
     pub by_thread: bool,
-    /// Whether cells of CSV that a spreadsheet would take for a formula, those that begin with `=`, `+`, `-` or `@`, get an
-    /// apostrophe in front. Programs that read the CSV would see it, so it is only for spreadsheets.
+    /// Whether cells of CSV that a spreadsheet would take for a formula, those that begin with `=`, `+`, `-`
+    /// or `@`, get an apostrophe in front. Programs that read the CSV would see it, so it is only for
+    /// spreadsheets.
     pub for_spreadsheets: bool,
 }
 
@@ -149,7 +151,8 @@ impl<'a> WriteOptions<'a> {
     }
 }
 
-/// Bytes of memory that a format takes for each frame of each total, if it puts its result together before it writes it.
+/// Bytes of memory that a format takes for each frame of each total, if it puts its result together before it
+/// writes it.
 const fn bytes_per_frame(format: Format, options: WriteOptions<'_>) -> u64 {
     match format {
         #[cfg(feature = "firefox")]
@@ -175,7 +178,7 @@ fn frames_of_totals(profile: &Profile) -> u64 {
 /// Writes a profile. `out` may be a file: it is written to in large pieces.
 ///
 /// # Errors
-/// Those of `out`, and [`TooLarge`] if the result, or what must be held to make it, would be larger than
+/// Those of `out`, and [`TooLarge`] if the result, or the memory to make it, would be larger than
 /// [`most_output`] of [`Profile::recorded_bytes`].
 pub fn write(
     profile: &Profile,
@@ -224,8 +227,8 @@ fn write_pieces(
     }
 }
 
-/// The stack without the frame that says which kind of time it stands for, and that kind: here labels can say so, and a list
-/// of methods would have little else at its top.
+/// The stack without the frame of its kind of time, and that kind. These formats can express it as a label,
+/// and otherwise such frames would fill the top of a list of methods.
 #[cfg(any(feature = "otlp", feature = "pprof"))]
 fn without_kind(profile: &Profile, stack: StackId) -> (StackId, Option<&str>) {
     match profile.leaf_name(stack) {

@@ -39,31 +39,37 @@
 //!
 //! # From events to a file
 //!
-//! * [`profile`](fn@profile) reads a recording, in file order or where that does not do in time order; [`ProfileReader`] does the same for
-//!   what can be read but once, and with [source lines](SourceLines).
-//! * [`ProfileBuilder`] takes all events of a recording. It weighs some of them ([`Metric`]) and keeps what others state about code.
-//! * [`Profile`] is what it makes of them: [stacks](Profile::stacks) of named [frames](Frames), how much each weighs on which
-//!   thread ([`StackTotal`]), and where wanted when ([`Track`]).
+//! * [`profile`](fn@profile) reads a recording, in file order or, if that is not enough, in time order;
+//!   [`ProfileReader`] does the same for inputs that can be read only once, and with [source
+//!   lines](SourceLines).
+//! * [`ProfileBuilder`] takes all events of a recording. It weighs some of them ([`Metric`]) and keeps the
+//!   descriptions of code from others.
+//! * [`Profile`] is the result: [stacks](Profile::stacks) of named [frames](Frames), their weight on each
+//!   thread ([`StackTotal`]), and on request their times ([`Track`]).
 //! * [`StackProfileBuilder`] makes a profile of samples of any other metric.
 //! * [`write`](fn@write) writes a profile in a [`Format`].
 //!
-//! [`events`] writes events one by one, as JSON or text. [`report`] has what is no profile: tables of collections, allocations, exceptions and so on.
+//! [`events`] writes events one by one, as JSON or text. [`report`] has everything other than profiles:
+//! tables of collections, allocations, exceptions and so on.
 //!
 //! # Time of threads
 //!
-//! The sampler says every few milliseconds what each managed thread has on its stack. A sample counts from then until the
-//! thread's next one; nothing else makes time. A thread's last sample counts nothing, for how long it held is not known. Only
-//! whether a thread was in managed code is known of it: what is in native code, in a system call or waiting looks alike.
+//! Every few milliseconds the sampler records the stack of each managed thread. A sample counts from its time
+//! until the thread's next one; time has no other source. A thread's last sample counts nothing, because its
+//! duration is unknown. A sample only shows whether a thread was in managed code: native code, system calls
+//! and waits look alike.
 //!
 //! # Tasks and requests
 //!
-//! Work that one thread causes and another does can be shown [below](CausalGrouping) the stack that created its task, and below the request
-//! that it is for. Nothing but the frames above a stack changes: time stays that of the thread that spent it. Requests are activities
-//! that an EventSource starts, as ASP.NET's does for each it gets; that an id goes with the work is told by TplEventSource.
+//! Work that one thread causes and another does can be shown [below](CausalGrouping) the stack that created
+//! its task, and below its request. Only the frames above a stack change: time stays with the thread that
+//! spent it. Requests are activities that an EventSource starts, as ASP.NET's does for each request that it
+//! gets; TplEventSource carries the id along with the work.
 //!
 //! # Features
 //!
-//! Each [`Format`], [`events`] and [`report`] are Cargo features, all of them by default. Who writes pprof alone compiles half as many packages:
+//! Each [`Format`], [`events`] and [`report`] are Cargo features, all of them on by default. A program that
+//! only writes pprof compiles half as many packages:
 //!
 //! ```toml
 //! nettrace-export = { version = "0.1", default-features = false, features = ["pprof"] }
@@ -71,14 +77,14 @@
 //!
 //! # What this crate does not do
 //!
-//! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks the caller's source for the
-//! lines of frames, if these are wanted: [`SourceLines`].
+//! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks the
+//! caller's source for the lines of frames, if these are wanted: [`SourceLines`].
 //!
 //! # Modules
 //!
 //! - `bounds`, `decode`, `escape`: limits of results, events that are decoded once, and unsafe characters.
 //! - `profile/read` reads a recording in the order that its events need, twice if necessary, into
-//!   `profile/builder`, which knows by `event_interest` what each event is used for.
+//!   `profile/builder`, which looks up the use of each event in `event_interest`.
 //! - `profile/metrics`: weights, a module each. `profile/builder/gc_pauses` cuts pauses out of the time of
 //!   threads. `profile/kernel_times` is the kernel's account of threads, and its `correction` applies it once
 //!   names and states are known. `profile/causality`: the task and the request of each thread.

@@ -1,11 +1,13 @@
 //! A page that shows a recording: text, style, scripts and data in one file, which loads nothing.
 //!
-//! A [`Page`] shows a profile: as a flame graph, as the callers of each method, and as a table; over time, where the profile has
-//! [tracks](crate::Thread::track). With [`PageReports`] it also shows what else happened: pauses, exceptions, requests, allocations.
+//! A [`Page`] shows a profile: as a flame graph, as the callers of each method, and as a table; over time,
+//! where the profile has [tracks](crate::Thread::track). With [`PageReports`] it also shows other events:
+//! pauses, exceptions, requests, allocations.
 //!
 //! # Size
-//! A page takes no more than its [budget](Page::with_budget), however long the recording is. Samples are summed up in bins of time; the
-//! bins get wider until the page fits, and if that does not do, stacks that weigh little count for their callers. The page says both.
+//! A page takes no more than its [budget](Page::with_budget), however long the recording is. Samples are
+//! summed up in bins of time; the bins get wider until the page fits, and if that does not do, stacks that
+//! weigh little count for their callers. The page says both.
 
 mod base64;
 mod bins;
@@ -24,10 +26,11 @@ use crate::profile::Profile;
 #[cfg(feature = "html")]
 pub use reports::PageReports;
 
-/// The page in pieces: between them stand style, data and scripts.
+/// The page in pieces, with style, data and scripts between them.
 const HEAD: &str = include_str!("page/assets/head.html");
 const BODY: &str = include_str!("page/assets/body.html");
-/// The style sheet of a page, for pages of other things that are to look like it: `header` with `#heading` and `#tools`, `#about`, `#tabs`, tables.
+/// The style sheet of a page, for pages of other things that are to look like it: `header` with `#heading`
+/// and `#tools`, `#about`, `#tabs`, tables.
 pub const STYLE: &str = include_str!("page/assets/page.css");
 const STYLES: [&str; 1] = [STYLE];
 /// Classic scripts, in this order: each may use what those before it declare.
@@ -89,7 +92,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// With what else happened.
+    /// With other events.
     #[cfg(feature = "html")]
     #[must_use]
     pub fn with_reports(self, mut reports: PageReports) -> Self {
@@ -112,7 +115,8 @@ impl<'a> Page<'a> {
     /// Writes the page.
     ///
     /// # Errors
-    /// Those of `out`, and [`TooLarge`](crate::TooLarge) if what cannot be coarsened takes more than the budget.
+    /// Those of `out`, and [`TooLarge`](crate::TooLarge) if the parts that cannot be coarsened take more than
+    /// the budget.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let has_time = self.has_reports() || self.profile.threads.iter().any(|thread| thread.track.is_some());
         let own = STYLES.iter().chain(&SCRIPTS).chain(&[HEAD, BODY]).map(|text| text.len()).sum::<usize>();

@@ -8,7 +8,7 @@ use crate::profile::frame::FrameId;
 /// The name of a node of a [`Tree`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Name {
-    /// The root is no frame.
+    /// The root is not a frame.
     None,
     Frame(FrameId),
     /// An index of [`Profile::threads`].

@@ -25,9 +25,9 @@ pub(super) fn push_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
-/// Appends the fields of an event as a JSON object, up to the first that is cut, or to those that with all names of
-/// fields would take more than 1 MiB and 256 bytes for each of the payload; nothing if no field list is known. Returns whether they
-/// cover the payload.
+/// Appends the fields of an event as a JSON object, up to the first that is cut, or to those that with all
+/// names of fields would take more than 1 MiB and 256 bytes for each of the payload; nothing if no field list
+/// is known. Returns whether they cover the payload.
 pub fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     let Some(mut fields) = event_fields(event) else { return event.payload().is_empty() };
     let limit = json::limit(out, event.payload());
@@ -68,7 +68,8 @@ pub(super) fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     decoded && is_complete(&fields)
 }
 
-/// Whether fields that were all read cover the payload: fields that a newer version of the runtime has appended have no names.
+/// Whether fields that were all read cover the payload: fields that a newer version of the runtime has
+/// appended have no names.
 const fn is_complete(fields: &Fields<'_>) -> bool {
     fields.is_recorded() || fields.rest().is_empty()
 }

@@ -26,8 +26,8 @@ pub(super) fn push_i64(out: &mut Vec<u8>, value: i64) {
     infallible!(CompactFormatter.write_i64(out, value));
 }
 
-/// Appends a float in the fewest digits that read back as the same value; JSON has no word for what is no number, so these are
-/// strings.
+/// Appends a float in the fewest digits that read back as the same value; JSON cannot express infinities and
+/// NaN as numbers, so these are strings.
 fn push_f64(out: &mut Vec<u8>, value: f64) {
     if value.is_finite() {
         infallible!(CompactFormatter.write_f64(out, value));
@@ -63,7 +63,7 @@ pub fn push_str(out: &mut Vec<u8>, text: &str) {
         if !may_need_escape(byte) {
             continue;
         }
-        // What may need one begins a character.
+        // A byte that may need an escape begins a character.
         let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { continue };
         if needs_escape(c) {
             out.extend_from_slice(&bytes[written..at]);
@@ -99,7 +99,7 @@ fn push_char(out: &mut Vec<u8>, c: char) {
     }
 }
 
-/// Appends bytes as a string; whatever is not UTF-8 becomes U+FFFD.
+/// Appends bytes as a string; invalid UTF-8 becomes U+FFFD.
 fn push_utf8(out: &mut Vec<u8>, bytes: &[u8]) {
     push_str(out, &String::from_utf8_lossy(bytes));
 }
@@ -180,7 +180,8 @@ impl fmt::Display for Incomplete {
     }
 }
 
-/// Bytes that any value may become. A name stands before a field of each element of an array, and may be longer than all else.
+/// The largest output of any value, in bytes. A name precedes a field of each element of an array, and may be
+/// longer than everything else.
 const FREE_JSON: usize = 1 << 20;
 /// Bytes that each byte of a payload may become on top of that.
 const JSON_PER_BYTE: usize = 256;
@@ -191,7 +192,8 @@ pub(super) fn limit(out: &[u8], payload: &[u8]) -> usize {
     out.len().saturating_add(more)
 }
 
-/// Appends an object with the fields. `Err` says why some are missing at its end; what is written is whole all the same.
+/// Appends an object with the fields. `Err` has the reason if some are missing at its end; the written object
+/// is well-formed in any case.
 pub(super) fn push_fields(
     out: &mut Vec<u8>,
     fields: &mut Fields<'_>,
@@ -227,13 +229,14 @@ pub(super) fn push_fields(
 
 /// Appends one value. A number that has a name is that name.
 ///
-/// False if elements are missing at its end: with the names of their fields they would have taken more than 1 MiB.
+/// False if elements are missing at its end: with the names of their fields they would have taken more than 1
+/// MiB.
 pub fn push_value(out: &mut Vec<u8>, value: Value<'_>) -> bool {
     let limit = limit(out, &[]);
     push_within(out, value, limit)
 }
 
-/// Appends one value. False if elements are missing at its end, because the buffer has so many bytes.
+/// Appends one value. False if elements are missing at its end, because the buffer has reached its limit.
 pub(super) fn push_within(out: &mut Vec<u8>, value: Value<'_>, limit: usize) -> bool {
     match value {
         Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),

@@ -1,4 +1,4 @@
-//! The cache of what all events with the same metadata share.
+//! The cache of texts that all events with the same metadata share.
 
 use clr_events::is_named_by_kind;
 use nettrace::{Event, Label};
@@ -11,7 +11,7 @@ pub(super) struct MetadataCache {
 }
 
 impl MetadataCache {
-    /// Appends what `write` writes for the event's kind.
+    /// Appends the output of `write` for the event's kind.
     #[inline]
     pub(super) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>, write: fn(&mut Vec<u8>, &Event<'_>)) {
         match self.written.get(event.metadata_index()) {

@@ -11,7 +11,7 @@ use crate::format::text::{decimal, json_string};
 use crate::profile::{Profile, Thread};
 use clr_events::StackId;
 
-/// Digits behind the point of a microsecond.
+/// The number of decimals of a microsecond.
 const MICROSECOND: u32 = 3;
 
 pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -42,7 +42,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// The separator, and what every event begins with.
+    /// The separator, and the beginning of every event.
     fn event(&mut self, phase: char, thread: &Thread) -> io::Result<()> {
         let process = self.profile.process_of(thread).map_or(0, |process| process.id);
         let separator = if self.any { ",\n" } else { "\n" };

@@ -82,8 +82,8 @@ impl ThreadWriter<'_> {
         }
     }
 
-    /// Adds the samples that a span consists of, spread evenly; for a thread that waits, two: the first, and the last with the
-    /// weight of all others.
+    /// Adds the samples that a span consists of, spread evenly; for a thread that waits, two: the first, and
+    /// the last with the weight of all others.
     fn add_samples(&mut self, span: Span, stack: Option<StackHandle>, is_waiting: bool) {
         let start = span.start.as_nanos().max(0).unsigned_abs();
         let at = Timestamp::from_nanos_since_reference;

@@ -11,7 +11,7 @@ use crate::profile::track::Track;
 /// A change of a thread's stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
-    /// Time in which the thread is known begins; all frames that stand for its process and itself open.
+    /// Time in which the thread is known begins; the frames of its process and of itself open.
     Begin,
     /// A frame is called.
     Open(StackId),
@@ -35,8 +35,8 @@ pub(super) fn depths(stacks: &StackTree<FrameId>) -> Vec<u32> {
 
 /// Passes every change of a thread's stack to `each`, with its time. Each frame that opens closes.
 ///
-/// Times are in nanoseconds since the recording's start, or for weights that are no time what was before, all of it together:
-/// such a track is drawn as if each unit of weight took a unit of time.
+/// Times are in nanoseconds since the recording's start, or, for weights other than time, the sum of all
+/// earlier weights: such a track is drawn as if each unit of weight took a unit of time.
 pub(super) fn walk(
     profile: &Profile,
     depths: &[u32],
@@ -47,7 +47,7 @@ pub(super) fn walk(
     let depth = |node: StackId| depths.get(node.index()).copied().unwrap_or(0);
     let parent = |node: StackId| profile.stacks.caller(node).unwrap_or(StackId::EMPTY);
     let mut opening = Vec::new();
-    // What is open, and until when.
+    // The open frames, and their end.
     let mut open: Option<(StackId, u64)> = None;
     let mut sum = 0u64;
     for span in track.iter() {

@@ -1,7 +1,8 @@
 //! Requests with profiles for OpenTelemetry collectors.
 //!
 //! # Source
-//! `opentelemetry/proto/profiles/v1development/profiles.proto` and its collector's service, version 1.10, in which `Sample.values` is field 4.
+//! `opentelemetry/proto/profiles/v1development/profiles.proto` and its collector's service, version 1.10, in
+//! which `Sample.values` is field 4.
 
 use std::hash::Hash;
 
@@ -18,9 +19,11 @@ use crate::profile::Profile;
 use crate::profile::frame::{FrameId, parts};
 use crate::profile::measure::Unit;
 
-/// Returns the body of an `ExportProfilesServiceRequest` with a profile, of a resource with these attributes (`service.name` and others).
+/// Returns the body of an `ExportProfilesServiceRequest` with a profile, of a resource with these attributes
+/// (`service.name` and others).
 ///
-/// Samples are summed up by stack and thread, which `thread.id` and `thread.name` name, and have their weight as value.
+/// Samples are summed up by stack and thread, which `thread.id` and `thread.name` name, and have their weight
+/// as value.
 pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: &str) -> Vec<u8> {
     let mut tables = Tables::default();
     let unit = match profile.measure.unit {
@@ -43,7 +46,7 @@ pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: 
     let samples: Vec<_> = samples.collect();
     let start = profile.start_unix_ms.and_then(|start| u64::try_from(start).ok()).unwrap_or(0);
     let out = Out {
-        // Pyroscope wants a period. Values are weights as they are, and no numbers of periods.
+        // Pyroscope requires a period. Values are unchanged weights, not numbers of periods.
         period_type: Some(sample_type),
         period: 1,
         sample_type: Some(sample_type),
@@ -65,7 +68,7 @@ pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: 
         .encode_to_vec()
 }
 
-/// The tables of a request. Row 0 of each is the one that stands for nothing.
+/// The tables of a request. Row 0 of each is the empty one.
 #[derive(Default)]
 struct Tables {
     texts: Rows<String>,
@@ -167,7 +170,7 @@ impl Tables {
     }
 }
 
-/// Rows behind the one that stands for nothing.
+/// Rows after the empty one.
 fn with_nothing<T: Default>(rows: impl IntoIterator<Item = T>) -> Vec<T> {
     std::iter::once(T::default()).chain(rows).collect()
 }

@@ -1,7 +1,8 @@
 //! Perfetto's protobuf traces: a track for each thread, frames as slices.
 //!
 //! # Source
-//! `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto` and `interned_data.proto` of google/perfetto.
+//! `trace_packet.proto`, `track_event.proto`, `track_descriptor.proto` and `interned_data.proto` of
+//! google/perfetto.
 
 use std::io::{self, Write};
 
@@ -143,7 +144,7 @@ fn points(profile: &Profile, index: usize, thread: &Thread, packets: &mut Packet
 }
 
 fn name_iid(frame: FrameId) -> u64 {
-    // 0 is no name.
+    // 0 means no name.
     u64::from(frame.0) + 1
 }
 

@@ -61,7 +61,7 @@ fn message(profile: &Profile) -> Out {
         out.sample_type.push(ValueType { kind: strings.number(kind), unit: strings.number(unit) });
     }
     out.default_sample_type = strings.number(profile.measure.name);
-    // Pyroscope takes no profile without it. Values are weights as they are, and no numbers of periods.
+    // Pyroscope rejects profiles without it. Values are unchanged weights, not numbers of periods.
     out.period_type = out.sample_type.last().cloned();
     out.period = 1;
     let mut modules = HashMap::new();
@@ -100,7 +100,7 @@ fn sample(profile: &Profile, total: &StackTotal, strings: &mut Strings) -> Optio
     let (stack, kind) = without_kind(profile, total.stack?);
     let number = |key: i64, number: u64| Label { key, text: 0, number: signed(number) };
     let mut label = Vec::new();
-    // What is no recording has no threads.
+    // Profiles that are not of a recording have no threads.
     if let Some(thread) = profile.threads.get(total.thread as usize) {
         let process = profile.process_of(thread).map_or(0, |process| process.id);
         let mut text =

@@ -102,7 +102,8 @@ pub(super) mod pprof {
     }
 }
 
-/// `opentelemetry.proto` 1.10: `collector.profiles.v1development`, `profiles.v1development`, and what of `common.v1` and `resource.v1` they need.
+/// `opentelemetry.proto` 1.10: `collector.profiles.v1development`, `profiles.v1development`, and the parts of
+/// `common.v1` and `resource.v1` that they need.
 #[cfg(feature = "otlp")]
 pub(super) mod otlp {
     use super::Message;
@@ -115,7 +116,7 @@ pub(super) mod otlp {
         pub(crate) dictionary: Option<Dictionary>,
     }
 
-    /// Tables whose first rows stand for nothing.
+    /// Tables whose first rows are empty.
     #[allow(clippy::struct_field_names, reason = "the protocol's names")]
     #[derive(Clone, PartialEq, Message)]
     pub(crate) struct Dictionary {
@@ -269,7 +270,7 @@ pub(super) mod otlp {
     }
 }
 
-/// `perfetto.protos`: what of `TracePacket` is used here.
+/// `perfetto.protos`: the parts of `TracePacket` that are used here.
 #[cfg(feature = "perfetto")]
 pub(super) mod perfetto {
     use super::Message;

@@ -12,7 +12,7 @@ use crate::profile::measure::Unit;
 use crate::profile::{Profile, Thread};
 use clr_events::StackId;
 
-/// Digits behind the point of a millisecond.
+/// The number of decimals of a millisecond.
 const MILLISECOND: u32 = 6;
 
 /// Frames between the process and the thread, which the existing tools write and views rely on.

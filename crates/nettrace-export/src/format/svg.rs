@@ -1,4 +1,5 @@
-//! A flame graph as a picture: rectangles as wide as their frames weigh, the root at the bottom. It has no script.
+//! A flame graph as a picture: rectangles as wide as their frames weigh, the root at the bottom. It has no
+//! script.
 
 use std::io::{self, Write};
 
@@ -78,7 +79,8 @@ fn places(profile: &Profile, tree: &Tree) -> Vec<Option<Place>> {
     if let Some(root) = places.first_mut().filter(|_| total > 0) {
         *root = Some(Place { left: 0.0, width: WIDTH, row: 0 });
     }
-    // Callers come before those that they call, so that the place of a parent is known. `left` is that of the next sibling.
+    // Callers come before those that they call, so that the place of a parent is known. `left` is that of the
+    // next sibling.
     let (mut siblings_of, mut left) = (None, 0.0);
     for index in order {
         let Some(node) = tree.nodes.get(index) else { continue };
@@ -147,7 +149,8 @@ fn hue(name: &str) -> u32 {
     hash % 60
 }
 
-/// Text of XML: marks are escaped as entities; controls, which XML cannot have or would be obeyed, as in JSON.
+/// Text of XML: marks are escaped as entities; controls, which XML cannot have or would be obeyed, as in
+/// JSON.
 fn text(out: &mut dyn Write, text: &str) -> io::Result<()> {
     for c in text.chars() {
         match c {

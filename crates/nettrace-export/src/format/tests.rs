@@ -29,7 +29,8 @@ pub(crate) const EVERY: [Format; 9] = [
     Format::Csv,
 ];
 
-/// Two threads: one calls `Work` twice, recursively, and is not known of in between; the other waits in `Sle;ep`.
+/// Two threads: one calls `Work` twice, recursively, and is not known of in between; the other waits in
+/// `Sle;ep`.
 fn profile(metric: Metric) -> Profile {
     let mut frames = Frames::default();
     let mut stacks = StackTree::default();
@@ -174,7 +175,8 @@ fn lines_of_text() {
     assert_eq!(lines.len(), 6);
 }
 
-/// Names that would rename the window, clear the screen and show what follows backwards, in all places where names stand.
+/// Names that would rename the window, clear the screen and reverse the following text, in every place for a
+/// name.
 #[test]
 fn no_text_steers_a_terminal() {
     const NAME: &str = "a\u{1b}]0;x\u{7}\u{9b}2J\u{7f}\u{202e}b\u{2028}c\nd";

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use crate::escape::is_control;
 
-/// A JSON string. Nothing is escaped but what has to be, and what would steer a terminal: Perfetto shows `\u003c` as it stands.
+/// A JSON string. It escapes only the characters that require it and those that control a terminal: Perfetto
+/// shows `\u003c` literally.
 pub(crate) fn json_string(out: &mut dyn Write, text: &str) -> io::Result<()> {
     quoted(out, text, |c| matches!(c, '"' | '\\') || is_control(c))
 }
@@ -48,7 +49,7 @@ pub(super) fn decimal(out: &mut dyn Write, nanoseconds: u64, digits: u32) -> io:
     if fraction == 0 {
         return Ok(());
     }
-    // A leading 1 keeps the zeros behind the point.
+    // A leading 1 keeps the zeros after the point.
     let digits = buffer.format(unit + fraction).trim_end_matches('0');
     out.write_all(b".")?;
     out.write_all(digits.get(1..).unwrap_or_default().as_bytes())

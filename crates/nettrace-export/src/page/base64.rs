@@ -1,4 +1,4 @@
-//! Base64, as RFC 4648 has it: text that can stand in a page whatever the bytes are.
+//! Base64, as in RFC 4648: text that is safe in a page for any bytes.
 
 use std::io::{self, Write};
 

@@ -5,8 +5,8 @@ use nettrace::RelativeTime;
 /// Bins that a recording is divided into, at most: more than a screen has columns.
 pub(super) const MOST_BINS: u32 = 5000;
 
-/// The width of bins: 1 ms, 2 ms, 10 ms, 20 ms, 100 ms and so on. Each is a multiple of those before it, so that what was counted in
-/// narrow bins can be counted in wide ones.
+/// The width of bins: 1 ms, 2 ms, 10 ms, 20 ms, 100 ms and so on. Each is a multiple of those before it, so
+/// that counts in narrow bins can be added to those in wide ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct BinWidth {
     /// A power of ten.
@@ -43,7 +43,7 @@ impl BinWidth {
         if self.is_twice { self.tens.saturating_mul(2) } else { self.tens }
     }
 
-    /// The bin of a time; what was before the recording's start counts as the start.
+    /// The bin of a time; a time before the recording's start counts as the start.
     pub(super) fn bin(self, time: RelativeTime) -> u32 {
         let bin = time.as_nanos().max(0).unsigned_abs() / self.nanoseconds();
         u32::try_from(bin).unwrap_or(u32::MAX)

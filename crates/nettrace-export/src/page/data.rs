@@ -1,7 +1,8 @@
 //! The data of a page: one JSON object, compressed.
 //!
-//! Samples are summed up by bin, thread, stack and state. A thread's are one flat array: for each bin with samples the distance from
-//! the bin before, the number of pairs, and the pairs of a number in the thread's own list of stacks and a weight.
+//! Samples are summed up by bin, thread, stack and state. A thread's are one flat array: for each bin with
+//! samples the distance from the bin before, the number of pairs, and the pairs of a number in the thread's
+//! own list of stacks and a weight.
 
 use std::io::{self, BufWriter, Write};
 
@@ -28,8 +29,8 @@ const FEWEST_BINS: u32 = 500;
 /// Nanoseconds in a unit of weight where weights are time.
 const MICROSECOND: u64 = 1000;
 
-/// Returns the data of a page, in as many bytes as `limit`: bins get wider until it fits, then weights coarser, then light stacks are
-/// left out.
+/// Returns the data of a page, in as many bytes as `limit`: bins get wider until it fits, then weights
+/// coarser, then light stacks are left out.
 pub(super) fn compressed(page: &Page<'_>, limit: u64) -> io::Result<Vec<u8>> {
     let profile = page.profile;
     let end = end(profile);
@@ -60,7 +61,8 @@ pub(super) fn compressed(page: &Page<'_>, limit: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Units of weight in the samples of a thread in a bin, or of all together where weights are no time: fewer would show little.
+/// Units of weight in the samples of a thread in a bin, or of all threads if weights are not time: fewer
+/// would show little.
 const FEWEST_UNITS: u64 = 100;
 
 fn coarsest(profile: &Profile, width: BinWidth, total: u64) -> u64 {
@@ -153,7 +155,7 @@ fn attempt(page: &Page<'_>, layout: &Layout, limit: u64) -> io::Result<Vec<u8>> 
     let mut json = Limited::new(&mut gzip, MOST_JSON);
     let mut buffer = BufWriter::with_capacity(1 << 16, &mut json);
     let written = write_json(page, layout, &mut buffer).and_then(|()| buffer.flush());
-    // What is left in it would be written when it is dropped.
+    // Otherwise its drop would write the rest of its content.
     let _ = buffer.into_parts();
     written?;
     gzip.finish()?;
@@ -220,7 +222,8 @@ pub(super) fn list<T>(
     out.write_all(b"]")
 }
 
-/// Writes two numbers for each stack: how far back its caller is, and its frame. Returns the frames, in the order of their new numbers.
+/// Writes two numbers for each stack: how far back its caller is, and its frame. Returns the frames, in the
+/// order of their new numbers.
 fn write_stacks(profile: &Profile, stacks: &KeptStacks, out: &mut dyn Write) -> io::Result<Vec<u32>> {
     let mut numbers = vec![u32::MAX; profile.frames.len()];
     let mut frames = Vec::new();
@@ -240,8 +243,8 @@ fn write_stacks(profile: &Profile, stacks: &KeptStacks, out: &mut dyn Write) -> 
     Ok(frames)
 }
 
-/// Writes the names of frames, their kinds, and what they are where the plumbing of `async` is folded: nothing (-1), themselves (0),
-/// or a name of `written` (from 1 on).
+/// Writes the names of frames, their kinds, and their form when the plumbing of `async` is folded: hidden
+/// (-1), themselves (0), or a name of `written` (from 1 on).
 fn write_frames(profile: &Profile, frames: &[u32], out: &mut dyn Write) -> io::Result<()> {
     let id = |frame: &u32| crate::FrameId(*frame);
     list(out, "frames", frames.iter(), |out, frame| text(out, profile.frames.name(id(frame))))?;
@@ -337,7 +340,8 @@ fn write_track(
     sums.write(bin, out)
 }
 
-/// The key by which samples are summed up: stack and state. Totals whose stacks became one by leaving out frames have one key.
+/// The key by which samples are summed up: stack and state. Totals whose stacks became one by leaving out
+/// frames have one key.
 struct SampleKeys {
     /// By total; `u32::MAX` if it is not shown.
     of_total: Vec<u32>,
@@ -375,7 +379,8 @@ struct BinSums<'a> {
     keys: &'a SampleKeys,
     /// By key.
     sums: Vec<u64>,
-    /// By key, what was less than a unit: it counts in the next bin, so that sums over bins are exact.
+    /// By key, the remainder of less than a unit: it counts in the next bin, so that sums over bins are
+    /// exact.
     rests: Vec<u64>,
     /// By key, its place in `list`.
     locals: Vec<u32>,

@@ -11,7 +11,7 @@ pub(super) enum FrameKind {
     Runtime = 2,
     /// Other native code, and the kernel's.
     Native = 3,
-    /// Not code: types, kinds of time, what has no name.
+    /// Not code: types, kinds of time, frames without a name.
     Other = 4,
 }
 

@@ -20,7 +20,8 @@ use cells::Cells;
 use clr_activity::Suspensions;
 use requests::Requests;
 
-/// Gathers what a page shows beside a profile: pauses and collections, exceptions, allocated bytes, requests and other spans.
+/// Gathers the contents of a page besides the profile: pauses and collections, exceptions, allocated bytes,
+/// requests and other spans.
 ///
 /// # Memory
 /// Bounded but for 200 bytes a collection: everything else is counted in bins, which get wider.
@@ -46,7 +47,7 @@ struct ExceptionType {
     first_message: String,
 }
 
-/// Types of exceptions that are told apart.
+/// The number of distinct types of exceptions.
 const MOST_TYPES: usize = 500;
 /// Characters of a name or message that are kept.
 const LONGEST: usize = 300;
@@ -114,7 +115,7 @@ impl PageReports {
         widths.into_iter().fold(self.requests.width(), BinWidth::max)
     }
 
-    /// Ends what has not ended, and returns the collections one by one.
+    /// Ends unfinished items, and returns the collections one by one.
     pub(super) fn finish(&mut self) -> Vec<Collection> {
         self.requests.finish();
         std::mem::take(&mut self.collections).finish().collections
@@ -142,7 +143,8 @@ impl PageReports {
     }
 }
 
-/// Writes ten values for each collection, as it began; if there are too many, of those that paused the program the longest.
+/// Writes ten values for each collection, as it began; if there are too many, of those that paused the
+/// program the longest.
 fn write_collections(all: &[Collection], out: &mut dyn Write) -> io::Result<()> {
     let mut listed: Vec<_> = all.iter().collect();
     if listed.len() > MOST_COLLECTIONS {

@@ -7,7 +7,7 @@ use nettrace::RelativeTime;
 
 use crate::page::bins::{BinWidth, MOST_BINS};
 
-/// Cells of which no more are kept: bins get wider before.
+/// The largest number of cells: bins get wider before it is exceeded.
 const MOST_CELLS: usize = 1 << 18;
 
 /// Counts and sums by key and bin. Bins begin narrow and get wider with the recording.
@@ -80,8 +80,8 @@ impl Cells {
         cells
     }
 
-    /// Writes four numbers for each cell in wider bins: the distance from the key before, the bin, or its distance if the key is the
-    /// same, count and sum.
+    /// Writes four numbers for each cell in wider bins: the distance from the key before, the bin, or its
+    /// distance if the key is the same, count and sum.
     pub(super) fn write(&self, name: &str, width: BinWidth, out: &mut dyn Write) -> io::Result<()> {
         debug_assert!(width >= self.width, "bins are only made wider");
         let mut cells: Vec<_> = self.in_bins(width).into_iter().collect();

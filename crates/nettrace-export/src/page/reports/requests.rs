@@ -15,13 +15,13 @@ use crate::page::text::text;
 use crate::report::requests::row_name;
 use clr_activity::{Span, SpanEnd, SpanRole, Spans, TimeParts};
 
-/// Rows that are told apart.
+/// The number of distinct rows.
 const MOST_ROWS: usize = 500;
 /// Requests that are listed, the slowest.
 const MOST_SLOWEST: usize = 500;
 /// Bits of a duration in microseconds that are kept: percentiles are at most a 64th too high.
 const PRECISION: u32 = 6;
-/// Durations that are told apart: a key of a cell is its row times this and the duration's number.
+/// The number of distinct durations: a cell's key is its row times this, plus the duration's number.
 const DURATIONS: u32 = 4096;
 /// Parts of a request's time.
 const PARTS: u32 = 5;
@@ -38,8 +38,8 @@ struct Found {
     rows: IndexMap<(SpanRole, String, String), Row, DefaultHashBuilder>,
     /// Counts and errors, by role: for the time line, in bins as narrow as those of everything else.
     roles: Cells,
-    /// Counts and errors, by row and duration. Routes have many durations: these bins, and those of the parts, may get wider than
-    /// the page's.
+    /// Counts and errors, by row and duration. Routes have many durations: these bins, and those of the
+    /// parts, may get wider than the page's.
     durations: Cells,
     /// Nanoseconds, by row and part.
     parts: Cells,
@@ -51,7 +51,7 @@ struct Found {
 /// The spans of one name, apart from those that are counted.
 #[derive(Debug, Default)]
 struct Row {
-    /// Spans whose end another event tells.
+    /// Spans whose end another event reports.
     implied: u64,
     /// Spans that had not ended when the recording did.
     cut_by_end: u64,
@@ -90,8 +90,8 @@ impl Requests {
         self.found.roles.width()
     }
 
-    /// Writes rows, cells and the slowest. The time parts that the recording does not tell of are null. Durations and parts are in
-    /// bins of their own, of which a bin of the page is a part.
+    /// Writes rows, cells and the slowest. Parts of the time that the recording does not have are null.
+    /// Durations and parts are in bins of their own, of which a bin of the page is a part.
     pub(super) fn write(&self, width: BinWidth, out: &mut dyn Write) -> io::Result<()> {
         let Found { rows, roles, durations, parts, slowest, slowest_calls } = &self.found;
         list(out, "spanRows", rows.iter(), |out, ((role, kind, name), row)| {
@@ -193,7 +193,7 @@ impl Found {
 fn duration_number(duration: Duration) -> u32 {
     let micros = u64::try_from(duration.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX);
     let shift = (u64::BITS - micros.leading_zeros()).saturating_sub(PRECISION + 1);
-    // Rounded up, so that what is told is no less than what was.
+    // Rounded up, so that the shown duration is not less than the real one.
     let digits = micros.div_ceil(1 << shift);
     (shift << PRECISION).saturating_add(u32::try_from(digits).unwrap_or(0)).min(DURATIONS - 1)
 }
