@@ -25,7 +25,7 @@ pub(crate) mod track;
 
 use std::time::Duration;
 
-use clr_events::{StackId, StackTree, ThreadState};
+use clr_events::{StackId, StackTree, ThreadRole, ThreadState};
 
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::measure::Measure;
@@ -54,7 +54,11 @@ pub struct Thread {
     pub process: usize,
     /// Its number.
     pub id: u64,
-    /// The frame that stands for it: `Thread (ID)`, with a name or what it does for the runtime behind that.
+    /// Its name, where the recording or the kernel's account of threads has it.
+    pub name: Option<String>,
+    /// What it does for the runtime, where events tell.
+    pub role: Option<ThreadRole>,
+    /// The frame that stands for it: `Thread (ID)`, followed by its name or by what it does for the runtime.
     pub frame: String,
     /// The thread's samples in the order of time; `None` where only [`Profile::stack_totals`] were wanted.
     pub track: Option<Track>,

@@ -404,3 +404,15 @@ fn intervals_of_a_live_session_use_the_rounds_that_they_have() {
     assert_eq!(time(&profiles[0], 7, "Transfer"), (0, 999));
     assert_eq!(time(&profiles[1], 7, "Transfer"), (1000, 0));
 }
+
+#[test]
+fn threads_without_a_name_have_the_one_that_the_kernel_has() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 100, HOT, MANAGED).samples(8, 0, 100, HOT, MANAGED);
+    let mut times = kernel(&[(0, &[(7, 0), (8, 0)]), (100, &[(7, 100), (8, 100)])]);
+    times.set_name(7, "orders");
+    let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times));
+    let threads = |id| profile.threads.iter().find(|thread| thread.id == id).unwrap();
+    assert_eq!((threads(7).name.as_deref(), &*threads(7).frame), (Some("orders"), "Thread (7) (orders)"));
+    assert_eq!((threads(8).name.as_deref(), &*threads(8).frame), (None, "Thread (8)"));
+}

@@ -1,5 +1,7 @@
 //! The stacks of threads: the first samples of each.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::Path;
 
 use clr_events::ThreadState;
@@ -50,7 +52,10 @@ pub(crate) struct SampledStack {
 impl ThreadStacks {
     /// Takes `most` samples of each thread of a profile that has tracks, kinds and idle stacks: the first
     /// ones after those to leave out, or the last ones if a thread has too few.
-    fn new(profile: Profile, unverified: u64, locks: ContentionReport, most: u64) -> Self {
+    fn new(profile: Profile, unverified: u64, mut locks: ContentionReport, most: u64) -> Self {
+        let names = profile.threads.iter().filter_map(|thread| Some((thread.id, thread.name.as_deref()?)));
+        let names: HashMap<_, _> = names.collect();
+        locks.name_threads(|_, tid| names.get(&tid).map(|name| (*name).to_owned()));
         let threads = profile.threads.iter().enumerate();
         let threads = threads.map(|(index, thread)| samples(&profile, index, thread, UNRELIABLE, most));
         let threads = threads.filter(|thread| thread.samples > 0).collect();
@@ -75,10 +80,11 @@ impl ThreadStacks {
         self.profile.threads.get(thread.thread).map_or(0, |thread| thread.id)
     }
 
-    /// The name or role that the recording has for a thread.
-    pub(crate) fn name(&self, thread: &ThreadSamples) -> Option<&str> {
-        let frame = &self.profile.threads.get(thread.thread)?.frame;
-        frame.split_once(") (")?.1.strip_suffix(')')
+    /// The name of a thread, where the recording or the kernel's account of threads has one, or else its role.
+    pub(crate) fn name(&self, thread: &ThreadSamples) -> Option<Cow<'_, str>> {
+        let thread = self.profile.threads.get(thread.thread)?;
+        let role = || thread.role.map(|role| role.to_string().into());
+        thread.name.as_deref().map(Cow::Borrowed).or_else(role)
     }
 
     /// The process of a thread, if the recording has several.

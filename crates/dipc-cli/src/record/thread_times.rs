@@ -201,6 +201,9 @@ impl Round {
         for thread in self.threads.changed.iter().filter(|thread| !runnable.contains(&thread.id)) {
             times.set(thread.id, thread.ran, thread.queued);
         }
+        for thread in &self.threads.changed {
+            times.set_name(thread.id, &thread.name);
+        }
         for thread in runnable {
             times.set(*thread, self.time, 0);
         }

@@ -135,6 +135,21 @@ fn reports_call_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Run
     // 3.1 does not tell the kernel the names of threads.
     assert!(events.contains("parked-lock") || runtime == Runtime::Net3_1, "{events}");
     assert!(events.contains(r#""WaitChannel":"futex"#), "{events}");
+    // These names are those of threads in everything that is made of the recording.
+    if runtime != Runtime::Net3_1 {
+        let names: Vec<_> =
+            shown["threads"].as_array().unwrap().iter().map(|thread| &thread["name"]).collect();
+        assert!(names.iter().any(|name| *name == "parked-lock"), "{names:?}");
+        let name = "(parked-lock)";
+        let stacks =
+            run(["report", file.to_str().unwrap(), "stacks", "--by-thread", "--least", "0", "-n", "100000"]);
+        let stacks = stacks.with_code(0).text();
+        assert!(stacks.contains(name), "{stacks}");
+        let profile = file.with_file_name("named.speedscope.json");
+        run(["convert", file.to_str().unwrap(), "-f", "speedscope", "-o", profile.to_str().unwrap()])
+            .with_code(0);
+        assert!(fs::read_to_string(profile).unwrap().contains(name));
+    }
     // A recording that is made of it has it, too.
     let edited = file.with_file_name("edited.nettrace");
     run(["edit", file.to_str().unwrap(), "-o", edited.to_str().unwrap(), "--from", "100ms"]).with_code(0);
@@ -166,6 +181,8 @@ fn top_calls_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Runtim
     let arguments = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5", "--count", "4"];
     let shown = run(arguments).with_code(0);
     let ran = ran_since(workload.pid(), &before);
+    let names = shown.text();
+    assert!(names.contains(r#""name":"parked-lock""#) || runtime == Runtime::Net3_1, "{names}");
     let mut worked: BTreeMap<u64, u64> = BTreeMap::new();
     for interval in shown.json_lines() {
         for thread in interval["threads"].as_array().unwrap() {

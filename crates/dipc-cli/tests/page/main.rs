@@ -3,6 +3,7 @@
 //! A script that is put at the page's end does what a person does, by events of the DOM, and leaves what it sees in the document.
 //! Without Chromium these tests say that they were not run; with `$DIPC_REQUIRE_BROWSER` that is a failure.
 
+mod agreement;
 mod browser;
 mod data;
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -69,7 +69,10 @@ fn a_dead_lock_is_found_by_the_owners_of_locks() {
     let overview = printed(folder.path(), &["report", file]);
     assert!(overview.contains(&format!("contention    ! Dead lock: {chain}\n")), "{overview}");
     let stacks = json(folder.path(), &["stack", file, "--format", "json"]);
-    assert_eq!(stacks["dead_locks"], serde_json::json!([{ "pid": 21533, "tids": [21782, 21783] }]));
+    assert_eq!(
+        stacks["dead_locks"],
+        serde_json::json!([{ "pid": 21533, "tids": [21782, 21783], "names": [null, null] }])
+    );
     // The object of the lock that two wait for is the one that the first owner has.
     let waits = stacks["lock_waits"].as_array().unwrap();
     let owners: Vec<_> = waits.iter().map(|wait| (&wait["tid"], &wait["owner_tid"])).collect();

@@ -72,7 +72,7 @@ fn profile(metric: Metric) -> Profile {
             });
         }
         let id = 100 + u64::from(number);
-        Thread { process: 0, id, frame: format!("Thread ({id})"), track: Some(track) }
+        Thread { process: 0, id, name: None, role: None, frame: format!("Thread ({id})"), track: Some(track) }
     });
     let threads = threads.collect();
     Profile {

@@ -89,7 +89,7 @@ fn busy_hour(thread_count: u32, milliseconds: u64) -> Profile {
             track.push(Span { start, weight, samples: 1, total: u32::try_from(total).unwrap() });
         }
         let id = u64::from(number) + 100;
-        Thread { process: 0, id, frame: format!("Thread ({id})"), track: Some(track) }
+        Thread { process: 0, id, name: None, role: None, frame: format!("Thread ({id})"), track: Some(track) }
     });
     let threads = threads.collect();
     Profile {

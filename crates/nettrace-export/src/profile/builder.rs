@@ -370,18 +370,15 @@ impl ProfileBuilder {
         let pointer_size = info.map_or(8, |info| info.pointer_size);
         let (processes, of_thread) =
             self.processes.finish(threads.iter().map(|thread| thread.key.0), pointer_size);
-        let roles = &self.roles;
+        let (roles, kernel_times) = (&self.roles, self.kernel_times.as_ref());
         let threads = threads.into_iter().zip(of_thread);
         let mut threads: Vec<_> = threads
-            .map(|(thread, process)| Thread {
-                process,
-                id: thread.key.1.0,
-                frame: threads::frame(
-                    thread.key.1,
-                    thread.name.as_deref(),
-                    roles.get(thread.key.0, thread.key.1),
-                ),
-                track: thread.track,
+            .map(|(thread, process)| {
+                let (pid, id) = thread.key;
+                let by_kernel = || kernel_times?.name(id.0).map(str::to_owned);
+                let (name, role) = (thread.name.or_else(by_kernel), roles.get(pid, id));
+                let frame = threads::frame(id, name.as_deref(), role);
+                Thread { process, id: id.0, name, role, frame, track: thread.track }
             })
             .collect();
         let mut stack_totals = named.stack_totals;

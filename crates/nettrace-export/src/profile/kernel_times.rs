@@ -9,6 +9,10 @@ use nettrace::{Event, Ticks};
 
 /// Readings that are kept, of 24 bytes.
 const MOST_READINGS: usize = 1 << 22;
+/// Names of threads that are kept.
+const MOST_NAMES: usize = 1 << 16;
+/// Characters of a name that are kept: the kernel's have 15.
+const MOST_OF_NAME: usize = 64;
 /// The time by which the kernel's account of a running thread lags, at most: it is updated at each tick of the scheduler.
 const LAG: u64 = 10_000_000;
 
@@ -43,6 +47,8 @@ pub struct KernelTimes {
     readings: usize,
     /// By thread, what the profiles of a live session have used of its time.
     carries: HashMap<u64, Carry>,
+    /// By thread, its last name.
+    names: HashMap<u64, String>,
 }
 
 /// The part of a thread's time that was used for the profile before: an interval between two rounds may belong to two profiles.
@@ -162,6 +168,23 @@ impl KernelTimes {
         }
     }
 
+    /// Sets the name of a thread; an empty one changes nothing. A thread that ended keeps its name until another thread of its number has one.
+    pub fn set_name(&mut self, thread: u64, name: &str) {
+        if name.is_empty() || self.names.len() >= MOST_NAMES && !self.names.contains_key(&thread) {
+            return;
+        }
+        let known = self.names.entry(thread).or_default();
+        if known != name {
+            known.clear();
+            known.extend(name.chars().take(MOST_OF_NAME));
+        }
+    }
+
+    /// Returns the name of a thread.
+    pub fn name(&self, thread: u64) -> Option<&str> {
+        self.names.get(&thread).map(String::as_str)
+    }
+
     /// Says that a thread has ended: this round does not have it.
     pub fn end(&mut self, thread: u64) {
         let Some(round) = self.rounds.len().checked_sub(1) else { return };
@@ -184,7 +207,12 @@ impl KernelTimes {
             (Self::ROUND, Some(process), ..) => {
                 self.begin_round(event.time(), Some(process).filter(|process| *process != u64::MAX));
             }
-            (Self::THREAD_TIME, Some(thread), Some(ran), Some(queued)) => self.set(thread, ran, queued),
+            (Self::THREAD_TIME, Some(thread), Some(ran), Some(queued)) => {
+                self.set(thread, ran, queued);
+                if let Some(name) = payload.get(24..).and_then(name_of) {
+                    self.set_name(thread, &name);
+                }
+            }
             (Self::THREAD_END, Some(thread), ..) => self.end(thread),
             _ => {}
         }
@@ -216,6 +244,7 @@ impl KernelTimes {
         }
         self.threads.retain(|_, lives| !lives.is_empty());
         self.carries.retain(|thread, _| self.threads.contains_key(thread));
+        self.names.retain(|thread, _| self.threads.contains_key(thread));
         self.readings = self.threads.values().flatten().map(|life| life.readings.len()).sum();
     }
 
@@ -239,5 +268,41 @@ impl KernelTimes {
         let known = self.threads.keys().filter_map(|thread| self.between(*thread, round));
         let known = known.map(|time| time.ran).fold(0, u64::saturating_add);
         Some(process.saturating_sub(known))
+    }
+}
+
+/// Returns the last of the three texts at the end of an event of a thread's time: state, wait channel and name.
+fn name_of(texts: &[u8]) -> Option<String> {
+    let mut units = texts.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit));
+    for _ in 0..2 {
+        units.find(|unit| *unit == 0)?;
+    }
+    let name = units.take_while(|unit| *unit != 0).take(MOST_OF_NAME);
+    Some(char::decode_utf16(name).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_is_the_last_text_and_the_newest_counts() {
+        let texts = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
+        for (text, name) in [
+            ("S\0futex\0.NET TP Worker\0", Some(".NET TP Worker")),
+            ("S\0\0cut", Some("cut")),
+            ("R\0\0\0", Some("")),
+            ("R\0", None),
+            ("", None),
+        ] {
+            assert_eq!(name_of(&texts(text)).as_deref(), name, "{text}");
+        }
+        let mut times = KernelTimes::default();
+        for name in ["dotnet", "", "worker"] {
+            times.set_name(7, name);
+        }
+        assert_eq!((times.name(7), times.name(8)), (Some("worker"), None));
+        times.set_name(7, &"x".repeat(1000));
+        assert_eq!(times.name(7).map(str::len), Some(MOST_OF_NAME));
     }
 }

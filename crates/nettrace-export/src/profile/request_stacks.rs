@@ -161,7 +161,14 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             &Sampler::new(Metric::Wall, true),
             &Contexts::default(),
         );
-        let thread = |(id, _)| Thread { process: 0, id, frame: format!("request {id}"), track: None };
+        let thread = |(id, _)| Thread {
+            process: 0,
+            id,
+            name: None,
+            role: None,
+            frame: format!("request {id}"),
+            track: None,
+        };
         Profile {
             metric: Metric::Wall,
             measure: Metric::Wall.measure(),

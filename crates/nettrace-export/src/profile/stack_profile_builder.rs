@@ -102,6 +102,7 @@ impl StackProfileBuilder {
     pub fn set_thread_name(&mut self, process: u64, thread: u64, name: &str) {
         let index = self.thread(process, thread);
         if let Some(known) = index.and_then(|index| self.profile.threads.get_mut(index as usize)) {
+            known.name = Some(name.to_owned());
             known.frame = format!("Thread ({thread}) ({name})");
         }
     }
@@ -181,8 +182,14 @@ impl StackProfileBuilder {
             return Some(*known);
         }
         let index = u32::try_from(self.profile.threads.len()).ok()?;
-        let thread =
-            Thread { process: self.process(process), id, frame: format!("Thread ({id})"), track: None };
+        let thread = Thread {
+            process: self.process(process),
+            id,
+            name: None,
+            role: None,
+            frame: format!("Thread ({id})"),
+            track: None,
+        };
         self.profile.threads.push(thread);
         self.spans.push(Vec::new());
         self.thread_indices.insert((process, id), index);

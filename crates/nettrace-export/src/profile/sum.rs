@@ -56,7 +56,14 @@ impl ProfileSum {
         if sum.threads.is_empty() && !other.processes.is_empty() {
             sum.processes.clone_from(&other.processes);
             sum.processes.truncate(1);
-            sum.threads.push(Thread { process: 0, id: 0, frame: "Threads".to_owned(), track: None });
+            sum.threads.push(Thread {
+                process: 0,
+                id: 0,
+                name: None,
+                role: None,
+                frame: "Threads".to_owned(),
+                track: None,
+            });
         }
         let frames: Vec<FrameId> = other.frames.ids().map(|frame| self.frame(&other.frames, frame)).collect();
         let sum = &mut self.profile;

@@ -56,6 +56,22 @@ impl ContentionReport {
     pub const fn is_empty(&self) -> bool {
         self.waits.count == 0 && self.unfinished == 0
     }
+
+    /// Names threads whose names the recording does not have, by process and thread.
+    pub fn name_threads(&mut self, name: impl Fn(Option<u64>, u64) -> Option<String>) {
+        for wait in &mut self.unfinished_waits {
+            wait.name = wait.name.take().or_else(|| name(wait.pid, wait.tid));
+        }
+        let known = self.unfinished_waits.iter();
+        let known: HashMap<_, _> =
+            known.filter_map(|wait| Some(((wait.pid, wait.tid), wait.name.clone()?))).collect();
+        for wait in &mut self.unfinished_waits {
+            let Some(owner) = wait.owner_tid else { continue };
+            let of_owner = || known.get(&(wait.pid, owner)).cloned().or_else(|| name(wait.pid, owner));
+            wait.owner_name = wait.owner_name.take().or_else(of_owner);
+        }
+        self.dead_locks = dead_locks(&self.unfinished_waits);
+    }
 }
 
 /// Gathers waits for locks: runtime keyword `Contention` (0x4000) at level informational.
@@ -106,13 +122,15 @@ impl Contention {
                     lock,
                     object: start.associated_object_id.unwrap_or(0),
                     owner_tid: start.lock_owner_thread_id.filter(|owner| *owner != 0),
+                    name: name_of_thread(event),
+                    owner_name: None,
                     since: now,
                 };
                 self.open.insert(key, wait);
             }
             ClrEvent::ContentionStop(stop) => {
                 let begin = self.open.remove(&key);
-                let since_begin = begin.map(|wait| now.abs_diff(wait.since));
+                let since_begin = begin.as_ref().map(|wait| now.abs_diff(wait.since));
                 let Some(waited) = stop.duration().or(since_begin) else { return };
                 // Of a wait that began before the recording the lock is not known.
                 let begin = begin.map(|wait| (wait.since, wait.lock));
@@ -143,14 +161,20 @@ impl Contention {
         let unfinished = self.open.len() as u64;
         let mut unfinished_waits: Vec<_> = self.open.into_values().take(MOST).collect();
         unfinished_waits.sort_by_key(|wait| (wait.since, wait.pid, wait.tid));
-        let dead_locks = dead_locks(&unfinished_waits);
-        ContentionReport {
+        let mut report = ContentionReport {
             waits: self.waits.distribution(),
             unfinished,
             timeline: self.timeline,
             locks,
             unfinished_waits,
-            dead_locks,
-        }
+            dead_locks: Vec::new(),
+        };
+        report.name_threads(|_, _| None);
+        report
     }
+}
+
+/// Returns the name that a recording has for the thread of an event.
+fn name_of_thread(event: &Event<'_>) -> Option<String> {
+    event.thread()?.name().filter(|name| !name.is_empty()).map(str::to_owned)
 }

@@ -6,22 +6,27 @@ use hashbrown::HashMap;
 use nettrace::RelativeTime;
 use serde::Serialize;
 
+use crate::escape::escape_controls;
 use crate::report::nanoseconds;
 
 /// A wait for a lock that had not ended when the recording did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LockWait {
     /// The process, where it is known.
     pub pid: Option<u64>,
     /// The thread that waits.
     pub tid: u64,
+    /// Its name, where it is known.
+    pub name: Option<String>,
     /// The runtime's number for the lock; 0 where it does not say (before .NET 7).
     pub lock: u64,
     /// The address that the object had that is locked.
     pub object: u64,
     /// The thread that had the lock when the wait began, where the runtime says it.
     pub owner_tid: Option<u64>,
+    /// The name of that thread, where it is known.
+    pub owner_name: Option<String>,
     /// The beginning of the wait.
     #[serde(rename = "since_ns", serialize_with = "nanoseconds::serialize")]
     pub since: RelativeTime,
@@ -35,15 +40,43 @@ pub struct DeadLock {
     pub pid: Option<u64>,
     /// The threads, the lowest number first.
     pub tids: Vec<u64>,
+    /// The name of each of them, where it is known.
+    pub names: Vec<Option<String>>,
+}
+
+/// A thread in a sentence: its name, if it has one, and its number.
+pub(super) struct ThreadLabel<'t>(pub(super) u64, pub(super) Option<&'t str>);
+
+impl fmt::Display for ThreadLabel<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            Some(name) => write!(f, "{} ({})", escape_controls(name), self.0),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl LockWait {
+    /// Returns the thread that waits: `NAME (TID)`, or its number alone. Controls in the name are escaped.
+    pub fn thread(&self) -> impl fmt::Display {
+        ThreadLabel(self.tid, self.name.as_deref())
+    }
+
+    /// Returns the owner of the lock in the same form.
+    pub fn owner(&self) -> Option<impl fmt::Display> {
+        self.owner_tid.map(|owner| ThreadLabel(owner, self.owner_name.as_deref()))
+    }
 }
 
 impl fmt::Display for DeadLock {
     /// Formats the threads as a sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(first) = self.tids.first() else { return Ok(()) };
+        let names = self.names.iter().map(Option::as_deref).chain(std::iter::repeat(None));
+        let mut threads = self.tids.iter().zip(names).map(|(tid, name)| ThreadLabel(*tid, name));
+        let Some(first) = threads.next() else { return Ok(()) };
         write!(f, "thread {first}")?;
-        for tid in self.tids.iter().skip(1) {
-            write!(f, " waits for a lock of {tid}, which")?;
+        for thread in threads {
+            write!(f, " waits for a lock of {thread}, which")?;
         }
         write!(f, " waits for a lock of {first}")
     }
@@ -56,6 +89,8 @@ impl fmt::Display for DeadLock {
 pub(super) fn dead_locks(waits: &[LockWait]) -> Vec<DeadLock> {
     let owners: HashMap<_, _> =
         waits.iter().filter_map(|wait| Some(((wait.pid, wait.tid), wait.owner_tid?))).collect();
+    let names: HashMap<_, _> =
+        waits.iter().map(|wait| ((wait.pid, wait.tid), wait.name.as_deref())).collect();
     let mut found: Vec<DeadLock> = Vec::new();
     // By thread, the number of the walk that came by.
     let mut walks = HashMap::new();
@@ -81,7 +116,9 @@ pub(super) fn dead_locks(waits: &[LockWait]) -> Vec<DeadLock> {
             if tids.len() > 1 {
                 let first = tids.iter().enumerate().min_by_key(|(_, tid)| **tid).map_or(0, |(at, _)| at);
                 tids.rotate_left(first);
-                found.push(DeadLock { pid: wait.pid, tids });
+                let names =
+                    tids.iter().map(|tid| names.get(&(wait.pid, *tid)).copied().flatten().map(str::to_owned));
+                found.push(DeadLock { pid: wait.pid, names: names.collect(), tids });
             }
         }
     }
@@ -92,6 +129,7 @@ pub(super) fn dead_locks(waits: &[LockWait]) -> Vec<DeadLock> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::ContentionReport;
 
     fn waits(of: &[(u64, Option<u64>)]) -> Vec<LockWait> {
         let wait = |(tid, owner_tid)| LockWait {
@@ -100,6 +138,8 @@ mod tests {
             lock: 0,
             object: 0,
             owner_tid,
+            name: None,
+            owner_name: None,
             since: RelativeTime::START,
         };
         of.iter().copied().map(wait).collect()
@@ -130,11 +170,35 @@ mod tests {
 
     #[test]
     fn a_dead_lock_is_a_sentence() {
-        let dead_lock = DeadLock { pid: None, tids: vec![1, 2, 3] };
+        let mut dead_lock = DeadLock { pid: None, tids: vec![1, 2, 3], names: Vec::new() };
         assert_eq!(
             dead_lock.to_string(),
             "thread 1 waits for a lock of 2, which waits for a lock of 3, which waits for a lock of 1"
         );
+        dead_lock.names = vec![Some("orders".into()), None, Some("\u{1b}[2J".into())];
+        assert_eq!(
+            dead_lock.to_string(),
+            "thread orders (1) waits for a lock of 2, which waits for a lock of \\u001b[2J (3), which waits for a lock of orders (1)"
+        );
+    }
+
+    #[test]
+    fn names_are_those_of_the_threads_that_wait() {
+        let mut report = ContentionReport {
+            unfinished_waits: waits(&[(1, Some(2)), (2, Some(1)), (3, Some(9))]),
+            ..ContentionReport::default()
+        };
+        // A name of the recording stays.
+        report.unfinished_waits[0].name = Some("orders".into());
+        report.name_threads(|_, tid| (tid != 2).then(|| format!("kernel-{tid}")));
+        let names: Vec<_> =
+            report.unfinished_waits.iter().map(|it| (it.name.as_deref(), it.owner_name.as_deref())).collect();
+        assert_eq!(
+            names,
+            [(Some("orders"), None), (None, Some("orders")), (Some("kernel-3"), Some("kernel-9"))]
+        );
+        assert_eq!(report.dead_locks[0].names, [Some("orders".to_owned()), None]);
+        assert_eq!(report.unfinished_waits[2].thread().to_string(), "kernel-3 (3)");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use nettrace_export::report::{Contention, ContentionReport};
 use crate::command::report::reading::{ReadPart, ReadingArgs};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
+use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
@@ -17,7 +18,13 @@ pub(super) const NEEDS: Needs =
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut contention = Contention::default();
     let ReadPart { exit, .. } = args.read_kinds(file, Contention::needs, |event| contention.add(event))?;
-    let report = Some(contention.finish()).filter(|report| !report.is_empty());
+    let mut report = contention.finish();
+    if report.unfinished > 0
+        && let Some(kernel) = kernel_times_beside(file)
+    {
+        report.name_threads(|_, tid| kernel.name(tid).map(str::to_owned));
+    }
+    let report = Some(report).filter(|report| !report.is_empty());
     args.show(
         (file, exit),
         &NEEDS,
@@ -34,8 +41,8 @@ fn unfinished(report: &ContentionReport, rows: usize) -> String {
     for wait in report.unfinished_waits.iter().take(rows) {
         columns.row([
             units::time(wait.since.since_start()),
-            wait.tid.to_string(),
-            wait.owner_tid.map_or("-".to_owned(), |owner| owner.to_string()),
+            wait.thread().to_string(),
+            wait.owner().map_or("-".to_owned(), |owner| owner.to_string()),
             format!("{:#x}", wait.lock),
         ]);
     }

@@ -1,5 +1,6 @@
 //! Stacks as text and JSON.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -122,7 +123,7 @@ const fn kernel_state(state: char) -> &'static str {
 fn label(stacks: &ThreadStacks, thread: &ThreadSamples, kernel_threads: &[KernelThread]) -> String {
     let id = stacks.id(thread);
     let kernel = kernel_thread(stacks, thread, kernel_threads);
-    let name = kernel.map(|kernel| kernel.name.as_str()).or_else(|| stacks.name(thread));
+    let name = kernel.map(|kernel| Cow::from(&kernel.name)).or_else(|| stacks.name(thread));
     name.map_or_else(|| id.to_string(), |name| format!("{id} {name}"))
 }
 
@@ -201,9 +202,9 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
     }
     let locks = stacks.locks();
     for wait in locks.unfinished_waits.iter().take(MOST_WAITS) {
-        if let Some(owner) = wait.owner_tid {
-            let _ =
-                writeln!(text, "Thread {} waits for a lock of {owner} to the end of the recording", wait.tid);
+        if let Some(owner) = wait.owner() {
+            let thread = wait.thread();
+            let _ = writeln!(text, "Thread {thread} waits for a lock of {owner} to the end of the recording");
         }
     }
     for dead_lock in &locks.dead_locks {
@@ -245,7 +246,7 @@ struct ThreadReport<'s> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u64>,
     /// The kernel's name for the thread, or its role according to the recording.
-    name: Option<&'s str>,
+    name: Option<Cow<'s, str>>,
     /// The kernel's state of the thread: also running if it ran while it was sampled and sleeps again now.
     kernel_state: Option<&'static str>,
     samples: u64,
@@ -289,7 +290,7 @@ fn report<'s>(stacks: &'s ThreadStacks, kernel_threads: &'s [KernelThread]) -> R
         ThreadReport {
             tid,
             pid: stacks.process(thread),
-            name: kernel.map(|kernel| kernel.name.as_str()).or_else(|| stacks.name(thread)),
+            name: kernel.map(|kernel| Cow::from(&kernel.name)).or_else(|| stacks.name(thread)),
             kernel_state: kernel.map(|kernel| kernel_state(letter(kernel))),
             samples: thread.samples,
             stacks: reports,

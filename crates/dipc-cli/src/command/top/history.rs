@@ -82,6 +82,7 @@ impl History {
                 blocked: 0,
                 idle: 0,
                 leaf: None,
+                name: if id == 0 { String::new() } else { row.name.clone() },
                 role: if id == 0 { OTHERS.to_owned() } else { row.role.clone() },
             });
             sum.working = sum.working.saturating_add(row.working);

@@ -85,6 +85,8 @@ impl Omissions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ThreadRow {
     pub(super) id: u64,
+    /// Its name; empty if unknown.
+    pub(super) name: String,
     /// Its role in the runtime; empty if unknown.
     pub(super) role: String,
     pub(super) working: u64,
@@ -267,12 +269,8 @@ fn after(start: RelativeTime, length: Duration) -> RelativeTime {
 fn threads(profile: &Profile) -> Vec<ThreadRow> {
     let row = |thread: &Thread| ThreadRow {
         id: thread.id,
-        role: thread
-            .frame
-            .split_once(") (")
-            .and_then(|(_, role)| role.strip_suffix(')'))
-            .unwrap_or_default()
-            .to_owned(),
+        name: thread.name.clone().unwrap_or_default(),
+        role: thread.role.map(|role| role.to_string()).unwrap_or_default(),
         working: 0,
         blocked: 0,
         idle: 0,

@@ -153,6 +153,7 @@ struct MethodRow<'i> {
 #[derive(Debug, Serialize)]
 struct ThreadRow<'i> {
     tid: u64,
+    name: Option<&'i str>,
     role: Option<&'i str>,
     working_ns: u64,
     blocked_ns: u64,
@@ -241,6 +242,7 @@ fn methods<'i>(args: &TopArgs, profile: &'i Profile, rows: usize) -> Vec<MethodR
 fn threads(interval: &Interval, rows: usize) -> Vec<ThreadRow<'_>> {
     let threads = interval.threads.iter().take(rows).map(|row| ThreadRow {
         tid: row.id,
+        name: Some(&*row.name).filter(|name| !name.is_empty()),
         role: Some(&*row.role).filter(|role| !role.is_empty()),
         working_ns: row.working,
         blocked_ns: row.blocked,

@@ -189,8 +189,8 @@ fn thread_table(history: &History, profile: &Profile, length: Duration, choice: 
         let leaf =
             row.leaf.map(|leaf| FrameName::new(&profile.frames, Some(leaf), profile.frames.name(leaf)));
         let leaf = leaf.map(|leaf| leaf.without_parameters().to_owned()).unwrap_or_default();
-        let role = if row.role.is_empty() { String::new() } else { format!("{} ", row.role) };
-        let name = format!("{role}{leaf}");
+        let label = if row.name.is_empty() { &row.role } else { &row.name };
+        let name = if label.is_empty() { leaf } else { format!("{label} {leaf}") };
         let cells = vec![
             row.id.to_string(),
             percent(row.working, length),
@@ -201,7 +201,7 @@ fn thread_table(history: &History, profile: &Profile, length: Duration, choice: 
     });
     ViewTable {
         head: vec!["THREAD", "WORKS", "BLOCKED", "IDLE"],
-        name: "ROLE, MOSTLY IN",
+        name: "NAME, MOSTLY IN",
         rows: rows.take(MOST_ROWS).collect(),
     }
 }

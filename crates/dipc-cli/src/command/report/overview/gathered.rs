@@ -236,6 +236,10 @@ impl Gathered {
         let counted = events.metadata().iter().zip(&all.counts);
         let has_samples =
             counted.into_iter().any(|(kind, count)| *count > 0 && sets::THREAD_SAMPLES.contains(kind));
+        let mut contention = some.contention.finish();
+        if let Some(kernel) = some.profile.kernel_times_mut() {
+            contention.name_threads(|_, tid| kernel.name(tid).map(str::to_owned));
+        }
         let (profile, omissions) = some.profile.finish(info).expect("events come in time order");
         let has_samples = has_samples || profile.samples() > 0;
         let gathered = Self {
@@ -244,7 +248,7 @@ impl Gathered {
             gc: some.gc.finish(),
             allocations: some.allocations.finish(),
             exceptions: some.exceptions.finish(),
-            contention: some.contention.finish(),
+            contention,
             thread_pool: some.thread_pool.finish(),
             jit: some.jit.finish(),
             requests: all.requests.finish(),

@@ -28,6 +28,7 @@ fn interval(profile: Profile) -> Interval {
     let leaf = profile.stack_totals.first().and_then(|total| profile.stacks.leaf(total.stack?));
     let thread = ThreadRow {
         id: 4711,
+        name: String::new(),
         role: "finalizer".into(),
         working: 900_000_000,
         blocked: 0,
