@@ -53,9 +53,14 @@ impl ThreadStacks {
     /// Takes `most` samples of each thread of a profile that has tracks, kinds and idle stacks: the first
     /// ones after those to leave out, or the last ones if a thread has too few.
     fn new(profile: Profile, unverified: u64, mut locks: ContentionReport, most: u64) -> Self {
-        let names = profile.threads.iter().filter_map(|thread| Some((thread.id, thread.name.as_deref()?)));
+        let has_many = profile.processes.len() > 1;
+        let key = |pid: Option<u64>, tid: u64| (pid.filter(|_| has_many), tid);
+        let names = profile.threads.iter().filter_map(|thread| {
+            let pid = profile.process_of(thread).map(|process| process.id);
+            Some((key(pid, thread.id), thread.name.as_deref()?))
+        });
         let names: HashMap<_, _> = names.collect();
-        locks.name_threads(|_, tid| names.get(&tid).map(|name| (*name).to_owned()));
+        locks.name_threads(|pid, tid| names.get(&key(pid, tid)).map(|name| (*name).to_owned()));
         let threads = profile.threads.iter().enumerate();
         let threads = threads.map(|(index, thread)| samples(&profile, index, thread, UNRELIABLE, most));
         let threads = threads.filter(|thread| thread.samples > 0).collect();

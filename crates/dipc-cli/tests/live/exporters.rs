@@ -72,6 +72,9 @@ fn prometheus_has_what_the_program_counts(runtime: Runtime) {
     let memory = until(memory, || prometheus.value(memory));
     assert!((1e6..1e10).contains(&memory), "{memory}");
     prometheus.assert_healthy();
+    let metrics = served.get("text/plain").1;
+    let label = format!("process_name=\"workload\",process_pid=\"{pid}\"");
+    assert!(metrics.contains(&label), "the entry assembly's name: {metrics}");
     check_metrics(&served.address);
     // The end of the process is the end of the program.
     workload.send("quit");
@@ -205,7 +208,9 @@ fn a_collector_gets_what_the_program_counts(runtime: Runtime) {
         for (key, value) in [("process.pid", &*pid), ("deployment.environment", "test")] {
             assert_eq!(attributes.get(key).map(String::as_str), Some(value), "{attributes:?}");
         }
-        for key in ["service.name", "service.instance.id", "host.name"] {
+        // The entry assembly's, where `dotnet` runs it.
+        assert_eq!(attributes.get("service.name").map(String::as_str), Some("workload"), "{attributes:?}");
+        for key in ["service.instance.id", "host.name"] {
             assert!(attributes.get(key).is_some_and(|value| !value.is_empty()), "{key}: {attributes:?}");
         }
     }
