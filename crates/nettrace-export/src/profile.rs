@@ -1,4 +1,4 @@
-//! Weighted stacks of the threads of a recording: what every format is written from.
+//! Weighted stacks of the threads of a recording: the source of every format.
 
 mod address_stacks;
 pub(crate) mod builder;
@@ -42,7 +42,7 @@ pub struct Process {
     pub id: u64,
     /// Its program's name, if the recording says so.
     pub name: Option<String>,
-    /// The frame that stands for it, as dotnet-trace writes it: `Process64 NAME (ID) Args: ARGUMENTS`.
+    /// The frame of the process, as dotnet-trace writes it: `Process64 NAME (ID) Args: ARGUMENTS`.
     pub frame: String,
 }
 
@@ -64,7 +64,7 @@ pub struct Thread {
     pub track: Option<Track>,
 }
 
-/// A stack that some thread had, and what all its samples weigh together.
+/// A stack that some thread had, and the total weight of its samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackTotal {
@@ -72,7 +72,8 @@ pub struct StackTotal {
     pub thread: u32,
     /// The stack; `None` if it is not to be shown.
     pub stack: Option<StackId>,
-    /// The state of the thread; [`ThreadState::Working`] where that was not [asked](crate::Options::idle), or is not known.
+    /// The state of the thread; [`ThreadState::Working`] where that was not [asked](crate::Options::idle), or
+    /// is not known.
     pub state: ThreadState,
     /// The sum of its samples' weights.
     pub weight: u64,
@@ -87,8 +88,8 @@ impl StackTotal {
     }
 }
 
-/// Weighted stacks: what [`ProfileBuilder`](crate::ProfileBuilder) makes of a recording, and
-/// [`StackProfileBuilder`](crate::StackProfileBuilder) of samples that a program has taken itself.
+/// Weighted stacks: [`ProfileBuilder`](crate::ProfileBuilder) builds them from a recording,
+/// [`StackProfileBuilder`](crate::StackProfileBuilder) from a program's own samples.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Profile {
@@ -98,11 +99,13 @@ pub struct Profile {
     pub measure: Measure,
     /// The beginning of the recording, in milliseconds since 1970-01-01T00:00:00Z; `None` if it does not say.
     pub start_unix_ms: Option<i64>,
-    /// The duration of the recording up to its last event, of the selected range of it, or of the interval of a live session.
+    /// The duration of the recording up to its last event, of the selected range of it, or of the interval of
+    /// a live session.
     pub duration: Duration,
     /// The names of frames.
     pub frames: Frames,
-    /// The stacks. They have the frames of methods and of what a sample is about, not of processes and threads.
+    /// The stacks. They have the frames of methods and of the subjects of samples, not of processes and
+    /// threads.
     pub stacks: StackTree<FrameId>,
     /// The processes.
     pub processes: Vec<Process>,
@@ -110,7 +113,7 @@ pub struct Profile {
     pub threads: Vec<Thread>,
     /// Which stacks there were on which thread.
     pub stack_totals: Vec<StackTotal>,
-    /// Bytes of the recording that the profile was made of, at least: they bound [what it may become](crate::most_output).
+    /// A lower bound of the bytes of the recording: it bounds [the output](crate::most_output).
     pub recorded_bytes: u64,
 }
 
@@ -126,7 +129,8 @@ impl Profile {
         Some((total, total.stack?))
     }
 
-    /// Returns the weight of everything shown. Saturates, as all sums of weights do: recordings may claim any weight.
+    /// Returns the weight of everything shown. Saturates, as all sums of weights do: recordings may claim any
+    /// weight.
     pub fn total(&self) -> u64 {
         let shown = self.stack_totals.iter().filter(|total| total.stack.is_some());
         shown.map(|total| total.weight).fold(0, u64::saturating_add)
@@ -143,12 +147,14 @@ impl Profile {
         self.weight_where(|total| total.state == ThreadState::Idle)
     }
 
-    /// Returns the weight shown of threads that waited in the midst of work, where [idle time](crate::Options::idle) is left out.
+    /// Returns the weight shown of threads that waited in the midst of work, where [idle
+    /// time](crate::Options::idle) is left out.
     pub fn blocked(&self) -> u64 {
         self.weight_where(|total| total.state == ThreadState::Blocked && total.stack.is_some())
     }
 
-    /// Returns the weight of threads that waited in the midst of work, where it is [left out](crate::Options::blocked).
+    /// Returns the weight of threads that waited in the midst of work, where it is [left
+    /// out](crate::Options::blocked).
     pub fn blocked_left_out(&self) -> u64 {
         self.weight_where(|total| total.state == ThreadState::Blocked && total.stack.is_none())
     }

@@ -1,7 +1,8 @@
 //! Reports of recordings, as tables: a module each.
 //!
-//! Each report takes the events of a recording in time order (`add`), as [`read`] gives them, and returns what they say (`finish`). Most look at
-//! few kinds of events (`needs`), which [`read_kinds`] gives faster. Where several reports are made at once, events are decoded once for all: `add_decoded`.
+//! Each report takes the events of a recording in time order (`add`), as [`read`] gives them, and returns the
+//! result (`finish`). Most need few kinds of events (`needs`), which [`read_kinds`] gives faster. When
+//! several reports are made at once, events are decoded once for all: `add_decoded`.
 //!
 //! ```no_run
 //! use nettrace_export::report::{self, Collections};

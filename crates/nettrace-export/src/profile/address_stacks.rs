@@ -45,7 +45,7 @@ impl AddressStacks {
     pub(crate) fn of(&mut self, event: &Event<'_>) -> StackId {
         let stack = event.stack();
         let bytes = stack.as_bytes();
-        // What is kept is all that is compared.
+        // Only the kept part is compared.
         let bytes = bytes.get(..DEEPEST * usize::from(event.pointer_size())).unwrap_or(bytes);
         let Self { tree, cache, hasher, leaf_first, deeper } = self;
         #[allow(clippy::cast_possible_truncation, reason = "only low bits are wanted")]

@@ -31,12 +31,13 @@ use gc_pauses::GcPauses;
 use process::Processes;
 use threads::Threads;
 
-/// Builds a profile from a recording's events. Requires all of them, since those that name code may come anywhere.
+/// Builds a profile from a recording's events. Requires all of them, since those that name code may come
+/// anywhere.
 ///
 /// # Memory
-/// Nothing is kept of an event but what it adds: 16 to 30 bytes for each frame of each stack that is new, 40 for each stack of
-/// each thread, some 100 for each method that is told of, and, if [tracks](Options::tracks) are wanted, about 5 for each
-/// sample whose stack is not that of the thread's sample before it.
+/// Memory grows only with new content: 16 to 30 bytes for each frame of each new stack, 40 for each stack of
+/// each thread, some 100 for each method, and, with [tracks](Options::tracks), about 5 for each sample whose
+/// stack differs from that of the thread's previous sample.
 #[derive(Debug)]
 pub struct ProfileBuilder {
     options: Options,
@@ -63,7 +64,8 @@ pub struct ProfileBuilder {
     begin: RelativeTime,
 }
 
-/// The threads, and the processes, that are remembered from one profile to the next: if there are more, none is.
+/// The threads, and the processes, that are remembered from one profile to the next: if there are more, none
+/// is.
 const MOST_ROLES: usize = 1 << 16;
 
 /// Counts of what a profile omits.
@@ -76,18 +78,19 @@ pub struct Omissions {
     pub frames: u64,
     /// Methods whose names are longer than [`LONGEST_NAME`](crate::LONGEST_NAME), and were cut.
     pub long_names: u64,
-    /// Events that told of code and were left out, because there were more than are kept.
+    /// Events about code that were left out because their number exceeded the limit.
     pub code: u64,
     /// Creators of tasks that were left out, because they lay deeper or were more than is followed.
     pub causes: u64,
     /// The groupings of [`Options::grouping`] for which the recording has no events.
     pub grouping: CausalGrouping,
-    /// The samples that thread time was made of. Where hardly any is of managed code, [`Metric::Cpu`] lacks what ran: so it is of
-    /// .NET 9 and early 10.0, which take all for others (dotnet/runtime issue 123996).
+    /// The samples behind thread time. If hardly any is of managed code, [`Metric::Cpu`] lacks the time that
+    /// ran: .NET 9 and early 10.0 mark all samples as other code (dotnet/runtime issue 123996).
     pub samples: Samples,
-    /// The time of working threads that were not in managed code, by the samples, and of which no [account of the kernel](KernelTimes) says
-    /// whether they ran: they may have waited. .NET 9 and early 10.0 say it of all samples; locks of .NET 8 and 9 have no frame, nor have
-    /// waits that were compiled into their callers.
+    /// The time of working threads that were not in managed code according to the samples, without an
+    /// [account of the kernel](KernelTimes) that shows whether they ran: they may have waited. .NET 9 and
+    /// early 10.0 mark all samples so; locks of .NET 8 and 9 have no frame, nor do waits that were compiled
+    /// into their callers.
     pub unverified: u64,
     /// The part of blocked time in which threads could run and had no processor, by the kernel's account.
     pub without_processor: u64,
@@ -125,21 +128,24 @@ impl ProfileBuilder {
         }
     }
 
-    /// Whether a profile with these options needs events of a kind. With [`Metric::Wait`] it also needs the last event of the recording.
+    /// Whether a profile with these options needs events of a kind. With [`Metric::Wait`] it also needs the
+    /// last event of the recording.
     pub fn needs(options: &Options, kind: &Metadata) -> bool {
         let metric = options.metric.or(Some(Metric::Wall));
         EventInterest::new(kind, &Options { metric, ..options.clone() }).is_any()
     }
 
-    /// The code that is known so far: what is known from elsewhere than the recording is added before its first event.
+    /// The code that is known so far. Add code from other sources than the recording before its first event.
     pub fn code_mut(&mut self) -> &mut CodeMap {
         &mut self.code
     }
 
-    /// Has the kernel's account of the process's threads decide how long they worked. It is wanted before the first event.
+    /// Lets the kernel's account of the process's threads decide how long they worked. Call it before the
+    /// first event.
     ///
-    /// In each interval between two rounds of it, a thread that has more time of work than the kernel ran it is blocked for the rest, in
-    /// the stacks that it had. Nothing changes where [idle time](Options::idle) is not told apart, and in other metrics than time.
+    /// In each interval between two of its rounds, a thread with more time of work than the kernel ran it
+    /// counts as blocked for the rest, in the stacks that it had. It has no effect unless [idle
+    /// time](Options::idle) is distinguished, nor on metrics other than time.
     #[must_use]
     pub fn with_kernel_times(self, times: KernelTimes) -> Self {
         Self { kernel_times: Some(times), ..self }
@@ -154,7 +160,8 @@ impl ProfileBuilder {
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
         self.end = self.end.max(event.relative_time());
-        // Most events have no use. The event is copied only where it has: a reference would force every event into memory.
+        // Most events have no use. The event is copied only where it has: a reference would force every event
+        // into memory.
         if self.interests.is_used(event.metadata_index()) {
             self.take_in(*event);
         }
@@ -252,7 +259,7 @@ impl ProfileBuilder {
         self.kernel_times.is_some() && self.tells_waits()
     }
 
-    /// Whether working threads are told from those that wait.
+    /// Whether working threads are distinguished from waiting ones.
     fn tells_waits(&self) -> bool {
         self.sampler.is_thread_time() && !self.options.idle && self.measure.unit.is_time()
     }
@@ -260,21 +267,23 @@ impl ProfileBuilder {
     /// Returns the profile of all events added, and what it omits.
     ///
     /// # Errors
-    /// Only with [`Order::File`], if something is to be [grouped](Options::grouping), or if that order leaves something open: which
-    /// code lay at an address of some stack, or in which order a thread's samples were taken.
+    /// Only with [`Order::File`], if [grouping](Options::grouping) is requested, or if that order leaves a
+    /// question open: which code was at an address of some stack, or in which order a thread's samples were
+    /// taken.
     pub fn finish(mut self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         let (profile, omissions, outcome) = self.build(info, None);
         outcome.map(|()| (profile, omissions))
     }
 
-    /// Returns the profile of what was added since the last call, and begins the next one with the code and the threads' roles that are
-    /// known by then: a profile for each interval of a live session.
+    /// Returns the profile of the events added since the last call, and begins the next one with the code and
+    /// the threads' roles known by then: a profile for each interval of a live session.
     ///
-    /// A thread's last sample before the call weighs nothing, as at the end of a recording, and no cause is followed across the call. A wait
-    /// that has not ended counts in each interval for its part of it. Memory is that of an interval, and of the code.
+    /// A thread's last sample before the call weighs nothing, as at the end of a recording, and no cause is
+    /// followed across the call. A wait that has not ended counts in each interval for its part of it. Memory
+    /// is that of an interval, and of the code.
     ///
     /// # Errors
-    /// Those of [`finish`](Self::finish). What was added is gone then, too.
+    /// Those of [`finish`](Self::finish). The added events are dropped then, too.
     pub fn take(&mut self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         let mut open = self.sampler.open_waits();
         if open.len() > MOST_ROLES {
@@ -305,7 +314,8 @@ impl ProfileBuilder {
         outcome.map(|()| (profile, omissions))
     }
 
-    /// The same; each line of a method is a frame, where `lines` knows it. It must have been [wanted](Options::lines).
+    /// The same; each line of a method is a frame, where `lines` knows it. It must have been
+    /// [wanted](Options::lines).
     ///
     /// # Errors
     /// Those of [`finish`](Self::finish).
@@ -318,7 +328,8 @@ impl ProfileBuilder {
         outcome.map(|()| (profile, omissions))
     }
 
-    /// Returns the time of the events that were added since the last call of [`take`](Self::take), as far as it is selected.
+    /// Returns the time of the events that were added since the last call of [`take`](Self::take), as far as
+    /// it is selected.
     fn duration(&self) -> Duration {
         let Selection { from, to, .. } = &self.options.selection;
         let start = from.map_or(self.begin, |from| from.max(self.begin));
@@ -413,7 +424,7 @@ impl ProfileBuilder {
     }
 }
 
-/// Returns what weighs events, and what cuts pauses out of their time.
+/// Returns the metric, and the pauses to cut out of its time.
 fn sampler(metric: Metric, options: &Options) -> (Sampler, Option<GcPauses>) {
     let mut sampler = Sampler::new(metric, options.idle);
     let gc_pauses = options.cuts_gc_pauses().then(|| GcPauses::new(sampler.pause_leaves()));
@@ -426,7 +437,8 @@ fn recorded_bytes(addresses: &AddressStacks, totals: &StackTotals) -> u64 {
     samples.saturating_add(addresses.tree().len() as u64).saturating_mul(8)
 }
 
-/// Keeps the part of a sample that lies within the time range of the options; all of it if its weight is to be corrected.
+/// Keeps the part of a sample that lies within the time range of the options; all of it if its weight will be
+/// corrected.
 #[inline]
 fn keep(
     sample: Sample,
@@ -436,7 +448,7 @@ fn keep(
     totals: &mut StackTotals,
     threads: &mut Threads,
 ) {
-    // The kernel's account is of more than the time range: what is corrected is clipped then.
+    // The kernel's account covers more than the time range, so the corrected parts are clipped later.
     let clipped = if is_corrected { Some(sample) } else { within(sample, is_time, options) };
     if let Some(sample) = clipped {
         let total = totals.add(&sample);

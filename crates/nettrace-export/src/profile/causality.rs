@@ -25,10 +25,10 @@ pub(super) struct Context {
     pub(super) request: StackId,
 }
 
-/// Contexts that are told apart.
+/// The number of distinct contexts.
 const MOST: usize = 1 << 20;
 
-/// Whether what its thread works on may be learned from a kind of event.
+/// Whether a kind of event may show what its thread works on.
 pub(super) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> bool {
     if is_of_work(metadata) { grouping.any() } else { grouping.requests && has_activity(metadata) }
 }
@@ -36,8 +36,8 @@ pub(super) fn states_context(metadata: &Metadata, grouping: CausalGrouping) -> b
 /// Follows tasks and requests from thread to thread.
 ///
 /// # Memory
-/// Bounded: so many tasks that were created and have not run, so many requests that began, so many causes and contexts. What is
-/// more than that is forgotten, oldest first, or has no context.
+/// The numbers of pending tasks, begun requests, causes and contexts are bounded. Beyond that, the oldest are
+/// dropped, or samples have no context.
 #[derive(Debug, Default)]
 pub(super) struct Contexts {
     grouping: CausalGrouping,
@@ -55,7 +55,7 @@ impl Contexts {
         Self { grouping, ..Self::default() }
     }
 
-    /// Takes in an event that may say what its thread works on.
+    /// Adds an event that may show what its thread works on.
     pub(super) fn add(&mut self, event: &Event<'_>, addresses: &mut AddressStacks, generation: u32) {
         let process = event.process_id();
         let worker = self.workers.entry((process, event.thread_id())).or_default();

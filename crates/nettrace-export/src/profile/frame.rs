@@ -1,4 +1,4 @@
-//! Frames: what a level of a stack is called.
+//! Frames: the names of the levels of stacks.
 
 use clr_events::csharp;
 use hashbrown::{DefaultHashBuilder, HashMap};
@@ -11,10 +11,11 @@ use crate::profile::symbolize::SchedulerFrame;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub u32);
 
-/// The names of frames, each once: `Module!Namespace.Type.Method(parameters)`, or the name of a pseudo-frame. Where lines are
-/// known, each line of a method is a frame, and the line stands behind the method: `Module!Type.Method() (File.cs:12)`.
+/// The names of frames, each once: `Module!Namespace.Type.Method(parameters)`, or the name of a pseudo-frame.
+/// Where lines are known, each line of a method is a frame, with the line after the method:
+/// `Module!Type.Method() (File.cs:12)`.
 ///
-/// Names are in the [form that was asked for](crate::Options::names); what has no name in C# has the runtime's.
+/// Names are in the [requested form](crate::Options::names); frames without a C# name have the runtime's.
 #[derive(Debug, Default)]
 pub struct Frames {
     /// As TraceEvent writes them.
@@ -29,7 +30,7 @@ pub struct Frames {
 #[derive(Debug)]
 pub(crate) struct CSharpText {
     pub(crate) text: Box<str>,
-    /// The byte at which the type begins, behind module and namespace.
+    /// The byte at which the type begins, after module and namespace.
     pub(crate) type_at: usize,
 }
 
@@ -48,8 +49,8 @@ impl Frames {
         frame_id(intern(&mut self.names, name))
     }
 
-    /// The frame of that name, of which so many bytes are kept, and `…` if there are more; or where there are as many frames as `limit` and it is none of
-    /// them, that of `(others)`.
+    /// The frame of that name, which is cut at a limit of bytes and then ends in `…`; or that of `(others)`
+    /// if the name is new and `limit` frames exist.
     pub(crate) fn intern_within(&mut self, limit: usize, bytes: usize, name: &str) -> FrameId {
         let end = (0..=bytes.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
         let cut = end.filter(|end| *end < name.len()).and_then(|end| name.get(..end));
@@ -91,7 +92,7 @@ impl Frames {
         id
     }
 
-    /// The line that a frame stands for, if it is known.
+    /// The line of a frame, if it is known.
     pub fn line(&self, id: FrameId) -> Option<SourceLine<'_>> {
         let line = self.lines.get(&id)?;
         Some(SourceLine { file: self.files.get_index(line.file)?, line: line.number })
@@ -109,7 +110,8 @@ impl Frames {
         self.csharp_text(id).map_or_else(|| self.full_name(id), |csharp| &csharp.text)
     }
 
-    /// The C# name without module and namespace; `None` if the frame has no C# name, or these were not asked for.
+    /// The C# name without module and namespace; `None` if the frame has no C# name, or these were not asked
+    /// for.
     pub fn short_name(&self, id: FrameId) -> Option<&str> {
         let csharp = self.csharp_text(id)?;
         csharp.text.get(csharp.type_at..)
@@ -119,7 +121,7 @@ impl Frames {
         self.csharp.get(id.0 as usize)?.as_ref()
     }
 
-    /// The whole name as TraceEvent writes it, in whatever form names were asked for.
+    /// The whole name as TraceEvent writes it, whatever form of names was requested.
     pub fn full_name(&self, id: FrameId) -> &str {
         self.names.get_index(id.0 as usize).map_or("", |name| name)
     }
@@ -130,16 +132,18 @@ impl Frames {
         self.lines.get(&id).and_then(|line| name.get(..line.method)).unwrap_or(name)
     }
 
-    /// The `async` method or iterator whose state machine the frame runs, with its module and without parameters:
-    /// `App!Program.Round` for ``App!Program+<Round>d__7.MoveNext()``. `None` for all other frames.
+    /// The `async` method or iterator whose state machine the frame runs, with its module and without
+    /// parameters: `App!Program.Round` for ``App!Program+<Round>d__7.MoveNext()``. `None` for all other
+    /// frames.
     pub fn state_machine_method(&self, id: FrameId) -> Option<String> {
         let (module, method) = parts(self.full_method(id));
         let name = csharp::async_method(method.strip_suffix(".MoveNext()")?)?;
         Some(if module.is_empty() { name } else { format!("{module}!{name}") })
     }
 
-    /// Whether the frame is part of how an `await` or a task works, and not of what the program does with it: builders of `async`
-    /// methods, awaiters, continuations, the queue of the thread pool. Frames that wait for a task are none.
+    /// Whether the frame belongs to the machinery of `await` and tasks and not to the program: builders of
+    /// `async` methods, awaiters, continuations, the queue of the thread pool. Frames that wait for a task do
+    /// not count.
     pub fn is_async_plumbing(&self, id: FrameId) -> bool {
         SchedulerFrame::is_async_plumbing(self.full_method(id))
     }
@@ -154,7 +158,7 @@ impl Frames {
         (0..).map(FrameId).take(self.names.len())
     }
 
-    /// The name in two: the module, empty for pseudo-frames, and what is behind the first `!`.
+    /// The name in two parts: the module, empty for pseudo-frames, and the rest after the first `!`.
     pub fn parts(&self, id: FrameId) -> (&str, &str) {
         parts(self.name(id))
     }
@@ -164,7 +168,7 @@ impl Frames {
         self.names.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
@@ -175,7 +179,7 @@ impl Frames {
     }
 }
 
-/// A name in two: the module, empty for pseudo-frames, and what is behind the first `!`.
+/// A name in two parts: the module, empty for pseudo-frames, and the rest after the first `!`.
 pub(crate) fn parts(name: &str) -> (&str, &str) {
     match name.split_once('!') {
         Some((module, method)) if !module.is_empty() => (module, method),
@@ -191,7 +195,8 @@ fn intern(texts: &mut IndexSet<Box<str>, DefaultHashBuilder>, text: &str) -> usi
     }
 }
 
-/// Frames come from stacks of a recording, whose bytes would not fit any memory before their number overflows.
+/// Frames come from stacks of a recording, whose bytes would not fit any memory before their number
+/// overflows.
 fn frame_id(index: usize) -> FrameId {
     debug_assert!(u32::try_from(index).is_ok(), "more frames than numbers");
     FrameId(u32::try_from(index).unwrap_or(u32::MAX))

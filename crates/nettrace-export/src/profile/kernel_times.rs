@@ -1,6 +1,7 @@
 //! The kernel's account of threads: how long each had a processor, at several times.
 //!
-//! A sample of a thread does not tell whether the thread ran. The kernel knows, but not in which method: both together do.
+//! A sample of a thread does not show whether the thread ran. The kernel knows that, but not in which method:
+//! both together show it.
 
 pub(super) mod correction;
 
@@ -13,13 +14,15 @@ const MOST_READINGS: usize = 1 << 22;
 const MOST_NAMES: usize = 1 << 16;
 /// Characters of a name that are kept: the kernel's have 15.
 const MOST_OF_NAME: usize = 64;
-/// The time by which the kernel's account of a running thread lags, at most: it is updated at each tick of the scheduler.
+/// The time by which the kernel's account of a running thread lags, at most: it is updated at each tick of
+/// the scheduler.
 const LAG: u64 = 10_000_000;
 
 /// The processor time of a process's threads, in rounds: each round looks at all threads.
 ///
-/// `dipc trace` keeps them beside a recording, as a recording of the provider [`PROVIDER`](Self::PROVIDER) whose clock is the same.
-/// A round is an event [`ROUND`](Self::ROUND), followed by events of the same time for the threads that differ from the round before:
+/// `dipc trace` keeps them beside a recording, as a recording of the provider [`PROVIDER`](Self::PROVIDER)
+/// whose clock is the same. A round is an event [`ROUND`](Self::ROUND), followed by events of the same time
+/// for the threads that differ from the round before:
 ///
 /// | event | fields |
 /// |---|---|
@@ -45,13 +48,14 @@ pub struct KernelTimes {
     rounds: Vec<Round>,
     threads: HashMap<u64, Vec<Life>>,
     readings: usize,
-    /// By thread, what the profiles of a live session have used of its time.
+    /// By thread, the part of its time that the profiles of a live session have used.
     carries: HashMap<u64, Carry>,
     /// By thread, its last name.
     names: HashMap<u64, String>,
 }
 
-/// The part of a thread's time that was used for the profile before: an interval between two rounds may belong to two profiles.
+/// The part of a thread's time that was used for the profile before: an interval between two rounds may
+/// belong to two profiles.
 #[derive(Debug, Clone, Copy)]
 struct Carry {
     /// The time that a thread may still have beyond the kernel's account, which lags.
@@ -134,8 +138,8 @@ impl KernelTimes {
     /// The event of a thread that has ended.
     pub const THREAD_END: u32 = 3;
 
-    /// Begins a round at a time of the recording's clock, which is later than the last one. `process` is the processor time of the whole
-    /// process in nanoseconds, with threads that have ended.
+    /// Begins a round at a time of the recording's clock, which is later than the last one. `process` is the
+    /// processor time of the whole process in nanoseconds, with threads that have ended.
     pub fn begin_round(&mut self, time: Ticks, process: Option<u64>) {
         let is_later = self.rounds.last().is_none_or(|last| last.time < time);
         if is_later && self.rounds.len() < MOST_READINGS {
@@ -143,8 +147,8 @@ impl KernelTimes {
         }
     }
 
-    /// Sets the processor time of a thread in this round, and its time on a run queue, in nanoseconds since the thread began. A thread
-    /// of the round before keeps its times.
+    /// Sets the processor time of a thread in this round, and its time on a run queue, in nanoseconds since
+    /// the thread began. A thread of the round before keeps its times.
     pub fn set(&mut self, thread: u64, ran: u64, queued: u64) {
         let Some(round) = self.rounds.len().checked_sub(1) else { return };
         if self.readings >= MOST_READINGS {
@@ -168,7 +172,8 @@ impl KernelTimes {
         }
     }
 
-    /// Sets the name of a thread; an empty one changes nothing. A thread that ended keeps its name until another thread of its number has one.
+    /// Sets the name of a thread; an empty one changes nothing. A thread that ended keeps its name until
+    /// another thread of its number has one.
     pub fn set_name(&mut self, thread: u64, name: &str) {
         if name.is_empty() || self.names.len() >= MOST_NAMES && !self.names.contains_key(&thread) {
             return;
@@ -223,7 +228,7 @@ impl KernelTimes {
         self.rounds.len()
     }
 
-    /// Forgets what no time from `from` on needs: all rounds but the last one before it.
+    /// Drops the rounds that no time from `from` on needs: all before it but the last.
     pub fn forget_before(&mut self, from: Ticks) {
         let later = self.rounds.partition_point(|round| round.time <= from);
         let gone = later.saturating_sub(1);
@@ -260,8 +265,8 @@ impl KernelTimes {
             .between(round)
     }
 
-    /// Returns the processor time that no thread of which the time is known had between a round and the next: that of threads which
-    /// began and ended meanwhile.
+    /// Returns the processor time that no thread of which the time is known had between a round and the next:
+    /// that of threads which began and ended meanwhile.
     fn unassigned(&self, round: usize) -> Option<u64> {
         let of = |round: usize| self.rounds.get(round)?.process;
         let process = of(round.checked_add(1)?)?.saturating_sub(of(round)?);
@@ -271,7 +276,8 @@ impl KernelTimes {
     }
 }
 
-/// Returns the last of the three texts at the end of an event of a thread's time: state, wait channel and name.
+/// Returns the last of the three texts at the end of an event of a thread's time: state, wait channel and
+/// name.
 fn name_of(texts: &[u8]) -> Option<String> {
     let mut units = texts.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit));
     for _ in 0..2 {

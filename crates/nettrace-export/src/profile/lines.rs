@@ -8,7 +8,7 @@ use clr_events::code::{Code, Method};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceLine<'a> {
-    /// The file, as the compiler was told it.
+    /// The file, as it was given to the compiler.
     pub file: &'a str,
     /// The line, from 1 on.
     pub line: u32,
@@ -28,7 +28,7 @@ impl fmt::Display for SourceLine<'_> {
     }
 }
 
-/// Knows which line IL came from. Recordings do not: it stands in the PDB of a method's module.
+/// Maps IL to source lines. Recordings lack this: it is in the PDB of a method's module.
 pub trait SourceLines {
     /// The line that the IL of a method came from, at an offset in bytes; `None` if that is not known.
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>>;
@@ -42,15 +42,15 @@ pub struct LineCounts {
     pub found: u64,
     /// The recording has the IL offset of the code, but the source of symbols has no line for it.
     pub without_line: u64,
-    /// The recording does not tell which IL the code was made of. Runtimes tell it of jitted code only, native code has none.
+    /// The recording does not map the code to IL. Runtimes do so only for jitted code; native code has no IL.
     pub without_il: u64,
 }
 
 impl LineCounts {
-    /// The line of a frame of a stack, whose code is `code`; what became of it is counted.
+    /// The line of a frame of a stack, whose code is `code`; the outcome is counted.
     ///
-    /// A thread is seen where it goes on after a call, or after it was stopped. What it is doing is before that, and may come from
-    /// another line: it is the code before the address that is looked at.
+    /// The address of a thread is where it continues after a call, or after it was stopped. Its current work
+    /// precedes that and may come from another line, so the code before the address is looked up.
     pub fn find<'l>(
         &mut self,
         lines: &'l mut dyn SourceLines,

@@ -8,12 +8,13 @@ use crate::profile::measure::{Measure, Unit};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Metric {
-    /// Time of threads, whatever they did: from a thread's sample to its next. [Pseudo-frames](crate::pseudo_frames) at the leaf tell managed
-    /// code from waiting and native code.
+    /// Time of threads, whatever they did: from a thread's sample to its next.
+    /// [Pseudo-frames](crate::pseudo_frames) at the leaf distinguish managed code from waiting and native
+    /// code.
     Wall,
     /// Time of threads in managed code; in recordings of a whole machine (V6) samples of processors.
     Cpu,
-    /// Bytes allocated, by what the allocator said of every so many bytes, or of sampled objects.
+    /// Allocated bytes, by the allocator's periodic events, or by those for sampled objects.
     Alloc,
     /// Time in which threads waited for a lock that another one had.
     Contention,
@@ -23,13 +24,15 @@ pub enum Metric {
     Wait,
     /// Time in which the collector had stopped all threads, on the thread that stopped them.
     Gc,
-    /// The metric of a profile that a program [builds itself](crate::StackProfileBuilder); recordings have no events of it.
+    /// The metric of a profile that a program [builds itself](crate::StackProfileBuilder); recordings have no
+    /// events of it.
     Other,
 }
 
 impl Metric {
-    /// Returns the metric of time that a recording has: [`Cpu`](Self::Cpu) for that of a whole machine, which has no sampler in the
-    /// process, else [`Wall`](Self::Wall). Recordings of processes that were merged list these in the header: `ProcessIds`.
+    /// Returns the metric of time that a recording has: [`Cpu`](Self::Cpu) for that of a whole machine, which
+    /// has no sampler in the process, else [`Wall`](Self::Wall). Recordings of processes that were merged
+    /// list these in the header: `ProcessIds`.
     pub fn of_time(info: Option<&TraceInfo>) -> Self {
         let is_list = |info: &TraceInfo| info.key_values.iter().any(|(key, _)| key == "ProcessIds");
         // Versions 1 and 2 of netperf do not say which process they are of.

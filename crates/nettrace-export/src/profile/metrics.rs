@@ -56,7 +56,8 @@ impl Sample {
         RelativeTime::from_nanos(self.start.as_nanos().saturating_add_unsigned(self.weight))
     }
 
-    /// Splits off the part before `end`; `None` if there is none. The number of samples goes with the first part.
+    /// Splits off the part before `end`; `None` if it is empty. The number of samples goes with the first
+    /// part.
     pub(crate) fn split_off_until(&mut self, end: RelativeTime) -> Option<Self> {
         let end = end.min(self.end());
         if end <= self.start {
@@ -84,7 +85,8 @@ impl PauseLeaves {
         leaf != Some(self.absent)
     }
 
-    /// The leaf of a pause in the time of a sample with the leaf `leaf`, of the thread that collects or one that is stopped.
+    /// The leaf of a pause in the time of a sample with the leaf `leaf`, of the thread that collects or one
+    /// that is stopped.
     pub(crate) fn of(self, leaf: Option<FrameId>, collects: bool) -> FrameId {
         match leaf {
             _ if collects => self.collects,
@@ -267,7 +269,8 @@ impl Sampler {
         open
     }
 
-    /// Begins the next interval of a live session, in which `open` waits go on: with their threads and stacks as they are now.
+    /// Begins the next interval of a live session, in which `open` waits go on: with their threads and stacks
+    /// as they are now.
     pub(crate) fn begin_interval(&mut self, start: RelativeTime, open: Vec<OpenWait>) {
         let MetricState::Waits(waits) = &mut self.state else { return };
         *waits = Waits::from(start);
@@ -278,7 +281,7 @@ impl Sampler {
         }
     }
 
-    /// Adds an event of any thread, wanted or not, to what has to know of all threads.
+    /// Adds an event of any thread, wanted or not, to the metrics that need all threads.
     #[inline]
     pub(crate) fn add_of_any_thread(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>, thread: u32) {
         if let MetricState::ThreadTime(time) = &mut self.state {

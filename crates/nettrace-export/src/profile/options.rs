@@ -20,21 +20,24 @@ pub struct Options {
     pub metric: Option<Metric>,
     /// Whether it is wanted when things happened: [`Thread::track`](crate::Thread::track).
     pub tracks: bool,
-    /// Whether samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of time.
+    /// Whether samples of [`Metric::Wall`] end in a frame that names the [kind](crate::pseudo_frames) of
+    /// time.
     pub kinds: bool,
-    /// Whether [`Metric::Wall`] has the time in which threads waited for work, as dotnet-trace has it. Without, what is left tells
-    /// blocked threads from working ones: [`ThreadState`](clr_events::ThreadState). Time in which the sampler did not find a thread is
-    /// idle, too, with [`Metric::Cpu`] as well: the thread had no managed frames.
+    /// Whether [`Metric::Wall`] has the time in which threads waited for work, as dotnet-trace has it.
+    /// Without it, the rest distinguishes blocked threads from working ones:
+    /// [`ThreadState`](clr_events::ThreadState). Time in which the sampler did not find a thread is idle,
+    /// too, with [`Metric::Cpu`] as well: the thread had no managed frames.
     pub idle: bool,
-    /// Whether stacks of threads that waited for work are kept where [idle](Self::idle) time is left out. Only their
-    /// [state](crate::StackTotal::state) tells them apart then, and [`Profile::total`](crate::Profile::total) has their time.
+    /// Whether stacks of threads that waited for work are kept where [idle](Self::idle) time is left out.
+    /// Only their [state](crate::StackTotal::state) distinguishes them then, and
+    /// [`Profile::total`](crate::Profile::total) has their time.
     pub idle_stacks: bool,
-    /// Whether [`Metric::Wall`] has the time in which threads were blocked in the midst of work, where [idle](Self::idle) time is left
-    /// out.
+    /// Whether [`Metric::Wall`] has the time in which threads were blocked in the midst of work, where
+    /// [idle](Self::idle) time is left out.
     pub blocked: bool,
-    /// Whether pauses of the garbage collector are a [frame of their own](crate::pseudo_frames::GC_PAUSE) in thread time, where
-    /// [idle](Self::idle) time is left out. The thread that stops all others works in it, the others are blocked. Without, a pause
-    /// is charged to the methods that it interrupted.
+    /// Whether pauses of the garbage collector are a [frame of their own](crate::pseudo_frames::GC_PAUSE) in
+    /// thread time, where [idle](Self::idle) time is left out. The thread that stops all others works in it,
+    /// the others are blocked. Without, a pause is charged to the methods that it interrupted.
     pub gc_pauses: bool,
     /// Methods that wait for work, beside [those that are known](clr_events::WaitFrame).
     pub waits_for_work: Vec<Pattern>,
@@ -44,7 +47,8 @@ pub struct Options {
     pub filter: StackFilter,
     /// The causes and requests that stacks are shown below.
     pub grouping: CausalGrouping,
-    /// Whether frames are lines of methods, where these are known: [`ProfileBuilder::finish_with_lines`](crate::ProfileBuilder::finish_with_lines).
+    /// Whether frames are lines of methods, where these are known:
+    /// [`ProfileBuilder::finish_with_lines`](crate::ProfileBuilder::finish_with_lines).
     pub lines: bool,
     /// The form of the names of methods and types.
     pub names: NameForm,
@@ -56,14 +60,15 @@ pub struct Options {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CausalGrouping {
-    /// Work of a task stands below the stack that created the task, and that stack below what had created its own task. Loops of
-    /// tasks that create each other are shown once, and no more than 32 creators above each other.
+    /// Work of a task is below the stack that created the task, and that stack below the creator of its own
+    /// task. Loops of tasks that create each other are shown once, and no more than 32 creators above each
+    /// other.
     ///
-    /// The frame [`STARTING_TASK`](crate::pseudo_frames::STARTING_TASK) stands
-    /// between. Frames of the scheduler are left out.
+    /// The frame [`STARTING_TASK`](crate::pseudo_frames::STARTING_TASK) lies between them. Frames of the
+    /// scheduler are left out.
     pub tasks: bool,
-    /// Everything stands below the request that it was done for: the activity that an EventSource had started, with what the event
-    /// says in words, below the activity around it; or below
+    /// Everything is below the request that it was done for: the activity that an EventSource had started,
+    /// with the text of its event, below the enclosing activity; or below
     /// [`NO_REQUEST`](crate::pseudo_frames::NO_REQUEST).
     pub requests: bool,
 }
@@ -88,8 +93,9 @@ pub enum NameForm {
     /// ``System.Private.CoreLib!System.Collections.Generic.List`1[System.__Canon].AddWithResize(!0)``.
     #[default]
     Full,
-    /// As [C# writes them](clr_events::csharp): `System.Private.CoreLib!System.Collections.Generic.List<__Canon>.AddWithResize(__Canon)`.
-    /// Different methods have different names.
+    /// As [C# writes them](clr_events::csharp):
+    /// `System.Private.CoreLib!System.Collections.Generic.List<__Canon>.AddWithResize(__Canon)`. Different
+    /// methods have different names.
     CSharp,
 }
 
@@ -99,8 +105,8 @@ pub enum NameForm {
 pub enum Order {
     /// As they happened: [`Events::in_time_order`](nettrace::Events::in_time_order).
     Time,
-    /// As they stand in the recording, which is read twice as fast. Nearly always that is enough; where it is not,
-    /// [`ProfileBuilder::finish`](crate::ProfileBuilder::finish) says so.
+    /// The order of the recording, which is read twice as fast. It is nearly always enough; otherwise
+    /// [`ProfileBuilder::finish`](crate::ProfileBuilder::finish) returns an error.
     File,
 }
 

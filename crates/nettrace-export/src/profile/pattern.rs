@@ -1,7 +1,7 @@
 //! Patterns that frames are chosen by.
 
-/// Text that a name must contain, in any case; `*` stands for any text, and `^` at the beginning and `$` at the end for the
-/// name's.
+/// Text that a name must contain, ignoring case; `*` matches any text, `^` at the beginning the name's
+/// beginning, and `$` at the end its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<String>,

@@ -1,17 +1,17 @@
 //! Pseudo-frames. The names are dotnet-trace's where it has any.
 //!
-//! Those at the leaf say what kind of time a thread's sample stands for.
+//! Those at the leaf show the kind of time of a thread's sample.
 
 /// The thread ran managed code, or was about to: whether it had a processor is not known.
 pub const MANAGED: &str = "CPU_TIME";
 /// The thread was in native code: waiting, in a system call, or at work there.
 pub const UNMANAGED: &str = "UNMANAGED_CODE_TIME";
-/// The thread waited in the midst of work: [`ThreadState::Blocked`](clr_events::ThreadState::Blocked). Only where
-/// [idle time](crate::Options::idle) is left out; dotnet-trace writes [`UNMANAGED`].
+/// The thread waited in the midst of work: [`ThreadState::Blocked`](clr_events::ThreadState::Blocked). Only
+/// where [idle time](crate::Options::idle) is left out; dotnet-trace writes [`UNMANAGED`].
 pub const BLOCKED: &str = "BLOCKED_TIME";
 
-/// The garbage collector had stopped all threads. Only where [idle time](crate::Options::idle) is left out and pauses
-/// [have a frame](crate::Options::gc_pauses); below it is the stack that the pause interrupted.
+/// The garbage collector had stopped all threads. Only where [idle time](crate::Options::idle) is left out
+/// and pauses [have a frame](crate::Options::gc_pauses); below it is the stack that the pause interrupted.
 pub const GC_PAUSE: &str = "GC pause";
 
 /// A pause for a thread whose sample was one of managed code. Shown as [`GC_PAUSE`].
@@ -19,13 +19,14 @@ pub(crate) const STOPPED: &str = "(stopped)";
 /// A pause for a thread whose sample was of the other kind: shown as [`GC_PAUSE`] if its stack does not wait.
 pub(crate) const STOPPED_UNMANAGED: &str = "(stopped, unmanaged)";
 
-/// The thread had no managed frames, and so no samples: its stack is that of the sample before. Stacks that are shown end in
-/// [`UNMANAGED`] instead.
+/// The thread had no managed frames, and so no samples: its stack is that of the sample before. Stacks that
+/// are shown end in [`UNMANAGED`] instead.
 pub(crate) const ABSENT: &str = "(no managed frames)";
-/// The thread waited for a lock, by the events of contention. Stacks that are shown end in [`BLOCKED`] instead.
+/// The thread waited for a lock, by the events of contention. Stacks that are shown end in [`BLOCKED`]
+/// instead.
 pub(crate) const CONTENDED: &str = "(contended)";
 
-/// Between the stack that created a task and what the task did.
+/// Between the stack that created a task and the work of the task.
 pub const STARTING_TASK: &str = "STARTING TASK";
-/// Above what was done for no request.
+/// Above work that belongs to no request.
 pub const NO_REQUEST: &str = "(no request)";

@@ -14,11 +14,12 @@ use crate::profile::options::{NeedsTimeOrder, Options, Order};
 
 /// Reads a recording and builds its profile.
 ///
-/// It is read from where `recording` stands: in [file order](Order::File), and if that leaves something open again in
-/// [time order](Order::Time). [`Options::order`] is not looked at.
+/// It is read from the current position of `recording`: in [file order](Order::File), and if that leaves a
+/// question open, again in [time order](Order::Time). [`Options::order`] is ignored.
 ///
 /// # Errors
-/// If the bytes are no recording, or reading them failed. Damage is no error: [`ProfileReader`] also gives what is known of it.
+/// If the bytes are not a recording, or reading them failed. Damage is not an error: [`ProfileReader`] also
+/// reports it.
 pub fn profile<R: Read + Seek>(mut recording: R, options: Options) -> Result<(Profile, Omissions), Error> {
     let cannot_seek = |error| Error::Io { offset: 0, error };
     let start = recording.stream_position().map_err(cannot_seek)?;
@@ -34,7 +35,8 @@ pub fn profile<R: Read + Seek>(mut recording: R, options: Options) -> Result<(Pr
     Ok((read.profile, read.omissions))
 }
 
-/// A reader of recordings that makes profiles of them and chooses the order: see also [`profile`](fn@profile).
+/// A reader of recordings that makes profiles of them and chooses the order: see also
+/// [`profile`](fn@profile).
 ///
 /// ```no_run
 /// use nettrace_export::{Metric, Options, ProfileReader};
@@ -73,15 +75,16 @@ impl<'l> ProfileReader<'l> {
         Self { options, lines: None, code: None, kernel_times: None }
     }
 
-    /// Has `add` add code that is known from elsewhere than the recording, before each reading of it. What the recording says later
-    /// than that comes before it.
+    /// Calls `add` before each reading of the recording, to add code known from other sources. Later
+    /// descriptions in the recording take precedence.
     #[must_use]
     pub fn with_code(mut self, add: &'l mut dyn FnMut(&mut CodeMap)) -> Self {
         self.code = Some(add);
         self
     }
 
-    /// Has the kernel's account of the process's threads decide how long they worked: see [`ProfileBuilder::with_kernel_times`].
+    /// Lets the kernel's account of the process's threads decide how long they worked: see
+    /// [`ProfileBuilder::with_kernel_times`].
     #[must_use]
     pub fn with_kernel_times(self, times: Option<KernelTimes>) -> Self {
         Self { kernel_times: times, ..self }
@@ -95,7 +98,8 @@ impl<'l> ProfileReader<'l> {
         self
     }
 
-    /// Reads a recording that can be read once, in [time order](Order::Time). `each` is called with every event.
+    /// Reads a recording that can be read once, in [time order](Order::Time). `each` is called with every
+    /// event.
     ///
     /// # Errors
     /// If reading failed.
@@ -109,8 +113,9 @@ impl<'l> ProfileReader<'l> {
         Ok(read)
     }
 
-    /// Reads a recording that can be opened again: in [file order](Order::File), which is twice as fast, and only if that leaves
-    /// something open again in time order. `each` is called with every event, of both readings.
+    /// Reads a recording that can be opened again: in [file order](Order::File), which is twice as fast, and
+    /// only if that leaves something open again in time order. `each` is called with every event, of both
+    /// readings.
     ///
     /// # Errors
     /// Those of `open`, and if reading failed.
@@ -128,7 +133,7 @@ impl<'l> ProfileReader<'l> {
         Ok(self.read(open()?, each)?)
     }
 
-    /// Whether file order may do: who caused what is known in time order alone.
+    /// Whether file order may be enough: causes are known only in time order.
     const fn may_use_file_order(&self) -> bool {
         !self.options.grouping.any()
     }

@@ -18,8 +18,8 @@ use crate::profile::stack_totals::StackTotals;
 use crate::profile::symbolize::{NameSources, symbolize};
 use crate::profile::{Process, Profile, Thread};
 
-/// Samples of threads, by the request that the thread worked for. A sample counts until the thread's next one, or until the thread
-/// or the request has ended with that work.
+/// Samples of threads, by the request that the thread worked for. A sample counts until the thread's next
+/// one, or until the thread or the request has ended with that work.
 ///
 /// # Memory
 /// Bounded: 512 stacks of each request, 262,144 of all that have not ended, and 1,024 threads at once.

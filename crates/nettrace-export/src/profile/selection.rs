@@ -6,9 +6,9 @@ use nettrace::{Event, RelativeTime};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Selection {
-    /// Only what happened at or after this.
+    /// Only events at or after this time.
     pub from: Option<RelativeTime>,
-    /// Only what happened before this.
+    /// Only events before this time.
     pub to: Option<RelativeTime>,
     /// Only these threads, or all if empty.
     pub threads: Vec<u64>,

@@ -8,7 +8,7 @@ use crate::profile::pattern::Pattern;
 pub struct StackFilter {
     /// Only stacks with a frame that one of these matches, from the first such frame on; all if empty.
     pub roots: Vec<Pattern>,
-    /// Frames that one of these matches disappear: what they weigh goes to their callers.
+    /// Frames that one of these matches disappear: their weight goes to their callers.
     pub hidden: Vec<Pattern>,
     /// A frame that calls itself is one.
     pub fold_recursion: bool,

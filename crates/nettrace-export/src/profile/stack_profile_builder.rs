@@ -1,4 +1,4 @@
-//! Profiles of what a program has measured itself.
+//! Profiles of a program's own measurements.
 
 use std::time::Duration;
 
@@ -18,10 +18,11 @@ const DEEPEST: usize = 1024;
 /// Names of frames; further ones are `(others)`.
 const MOST_NAMES: usize = 1 << 22;
 
-/// A builder of profiles from samples of any metric: stacks of names, each with a weight, a thread and a time.
+/// A builder of profiles from samples of any metric: stacks of names, each with a weight, a thread and a
+/// time.
 ///
-/// Processes and threads are those that samples or names refer to, in the order in which they are met. Stacks are cut after 1,024
-/// frames from the root, names after 2,048 bytes.
+/// Processes and threads are those that samples or names refer to, in the order in which they are met. Stacks
+/// are cut after 1,024 frames from the root, names after 2,048 bytes.
 ///
 /// ```
 /// use nettrace_export::nettrace::RelativeTime;
@@ -109,8 +110,9 @@ impl StackProfileBuilder {
 
     /// Adds a sample of a thread: its time, its weight in the unit of the measure, and its stack, root first.
     ///
-    /// Where weights are time a sample lasts as long as it weighs, from `start` on, which is at least [`RelativeTime::START`]. Samples of a
-    /// thread may come in any order; one that begins before the one ahead of it has ended is shown after that.
+    /// Where weights are time a sample lasts as long as it weighs, from `start` on, which is at least
+    /// [`RelativeTime::START`]. Samples of a thread may come in any order; one that begins before the one
+    /// ahead of it has ended is shown after that.
     pub fn add_sample<N: AsRef<str>>(
         &mut self,
         process: u64,

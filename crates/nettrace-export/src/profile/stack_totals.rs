@@ -17,7 +17,7 @@ pub(super) struct StackKey {
     pub(super) stack: StackId,
     /// The frame below the stack.
     pub(super) leaf: Option<FrameId>,
-    /// Of which time the addresses are.
+    /// The generation of the addresses.
     pub(super) generation: u32,
     pub(super) context: ContextId,
     /// The priority among duplicate sources.

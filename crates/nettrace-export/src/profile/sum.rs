@@ -12,13 +12,14 @@ use crate::profile::{Profile, StackTotal, Thread};
 /// Bytes of all names of frames.
 const NAME_BYTES: usize = 32 << 20;
 
-/// The sum of profiles of a metric, such as those of the intervals of a [live session](crate::ProfileBuilder::take).
+/// The sum of profiles of a metric, such as those of the intervals of a [live
+/// session](crate::ProfileBuilder::take).
 ///
 /// Threads are put together, and times are not kept.
 ///
 /// # Memory
-/// At most 32 MB of names, and some 100 bytes for each of the [stacks](Self::new). A stack for which there is no room counts for the longest
-/// part of it that is known.
+/// At most 32 MB of names, and some 100 bytes for each of the [stacks](Self::new). A stack beyond the limit
+/// counts for the longest part of it that is known.
 #[derive(Debug)]
 pub struct ProfileSum {
     profile: Profile,
@@ -29,7 +30,7 @@ pub struct ProfileSum {
 }
 
 impl ProfileSum {
-    /// The sum of no profile, which will have at most so many stacks.
+    /// An empty sum, with a limit of stacks.
     pub fn new(metric: Metric, most_stacks: u32) -> Self {
         let profile = Profile {
             metric,
@@ -124,7 +125,7 @@ impl ProfileSum {
         self.profile
     }
 
-    /// Returns the number of frames that were left out because there was no room: of stacks, and names.
+    /// Returns the number of frames that were left out because of the limits: of stacks, and names.
     pub const fn left_out(&self) -> u64 {
         self.profile.stacks.cut().saturating_add(self.names_left_out)
     }

@@ -47,7 +47,8 @@ pub(super) struct SymbolizedStacks {
     pub(super) is_ambiguous: bool,
     /// The time of threads that work by their stacks and were in no managed code: they may as well wait.
     pub(super) unverified: u64,
-    /// By total, what becomes of it while its thread sleeps by the kernel's account; `None` for those of threads that do not work.
+    /// By total, its replacement while its thread sleeps by the kernel's account; `None` for those of threads
+    /// that do not work.
     pub(super) asleep: Vec<Option<Asleep>>,
     /// The methods of [`Options::waits_for_work`] that no thread waited in, by index.
     pub(super) unmatched_waits: Vec<usize>,
@@ -90,7 +91,7 @@ pub(super) fn symbolize(
             symbolizer.epoch += 1;
             symbolizer.causal_stacks = CausalStacks::default();
         }
-        // Of duplicate sources only the one of the highest rank counts.
+        // Only the duplicate source of the highest rank counts.
         if key.rank == best
             && let Some(place) = shown.get_mut(index)
         {
@@ -168,9 +169,9 @@ struct StackSymbolizer<'a, 'm, 'l> {
     of_code: Memo<FrameId>,
     named: NamedFrames<'m>,
     stacks: StackTree<FrameId>,
-    /// By frame, what its name means for stacks.
+    /// By frame, the meaning of its name for stacks.
     traits: Memo<FrameTraits>,
-    /// By frame of code, what it means for waits.
+    /// By frame of code, its meaning for waits.
     waits: Memo<WaitFrame>,
     /// By method of [`Options::waits_for_work`], whether a frame is one.
     matched_waits: Vec<bool>,
@@ -185,7 +186,8 @@ struct StackSymbolizer<'a, 'm, 'l> {
     left_out: u64,
 }
 
-/// Returns whether the first and the last code at an address are the same, so that it had no other code between them.
+/// Returns whether the first and the last code at an address are the same, so that it had no other code
+/// between them.
 fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
     match (first, last) {
         (Code::Method(first), Code::Method(last)) => {
@@ -202,7 +204,7 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
 /// The frames from the leaf on in which the owner of a wait is looked for: a wait has fewer of its own.
 const MOST_WAIT_FRAMES: usize = 32;
 
-/// Returns what the code of a frame means for waits.
+/// Returns the meaning of a frame's code for waits.
 fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut [bool]) -> WaitFrame {
     let mut name = String::new();
     match code {
@@ -286,8 +288,8 @@ impl StackSymbolizer<'_, '_, '_> {
         self.processes.get(key.thread as usize).copied().flatten()
     }
 
-    /// Returns the stack that is shown, and what its thread was doing; no stack if none of its frames is one that stacks may begin
-    /// with, or if the thread was idle and that is not to be shown.
+    /// Returns the shown stack, and the state of its thread; no stack if stacks may not begin with any of its
+    /// frames, or if the thread was idle and idle time is not shown.
     fn shown_stack(&mut self, key: &StackKey, time: Ticks, sampler: &Sampler) -> ShownStack {
         let (stack, process) = (key.stack, self.process(key));
         let known = if self.options.grouping.any() {
@@ -344,7 +346,7 @@ impl StackSymbolizer<'_, '_, '_> {
         }
         if state == ThreadState::Working && tells_waits && self.has_kernel_times {
             let state = ThreadState::of_asleep(self.wait_frames(key, time));
-            // What is not shown has no state.
+            // A hidden stack has no state.
             let state = if known.has_begun { state } else { ThreadState::Working };
             shown.asleep = Some(Asleep { stack: stack_in(self, state), state, is_managed });
         } else if !known.has_begun {
@@ -353,7 +355,7 @@ impl StackSymbolizer<'_, '_, '_> {
         shown
     }
 
-    /// Returns a stack with its leaf, of metrics that are no thread time; `None` if it is not shown.
+    /// Returns a stack with its leaf, for metrics other than thread time; `None` if it is not shown.
     fn shown_leaf(
         &mut self,
         known: CachedStack,
@@ -379,7 +381,8 @@ impl StackSymbolizer<'_, '_, '_> {
         if is_hidden { stack } else { self.stacks.push(stack, leaf) }
     }
 
-    /// Returns the methods that were named as waiting for work and that no frame was, where frames were compared with them.
+    /// Returns the methods that were named as waiting for work and that no frame was, where frames were
+    /// compared with them.
     fn unmatched_waits(&self) -> Vec<usize> {
         let tells_waits =
             matches!(self.options.metric, Some(Metric::Wall | Metric::Cpu)) && !self.options.idle;
@@ -393,7 +396,7 @@ impl StackSymbolizer<'_, '_, '_> {
         matches!(self.options.metric, Some(Metric::Alloc | Metric::Exception))
     }
 
-    /// Returns what the methods on a stack mean for waits, whatever is shown of them.
+    /// Returns the meaning of a stack's methods for waits, shown or not.
     fn wait_frames(&mut self, key: &StackKey, time: Ticks) -> impl Iterator<Item = WaitFrame> {
         let process = self.process(key);
         let Self { addresses, code, waits, options, matched_waits, .. } = self;
@@ -419,7 +422,7 @@ impl StackSymbolizer<'_, '_, '_> {
         let traits = self.traits(frame);
         known.has_begun |= traits.is_root;
         if known.has_begun && !traits.is_hidden {
-            // Of a method that calls itself from several lines, the last one stays.
+            // The last line stays of a method that calls itself from several.
             let caller = if self.folds(known.stack, frame) { self.stacks.caller(known.stack) } else { None };
             known.stack = self.stacks.push(caller.unwrap_or(known.stack), frame);
         }
@@ -444,7 +447,7 @@ impl StackSymbolizer<'_, '_, '_> {
             let cut = self.stacks.cut();
             known = self.push(known, frame);
             if self.stacks.cut() > cut {
-                // There is no room for what this one called either.
+                // Its callees do not fit either.
                 self.left_out = self.left_out.saturating_add(missing.len() as u64);
                 break;
             }
@@ -462,8 +465,8 @@ impl StackSymbolizer<'_, '_, '_> {
         self.options.filter.fold_recursion && self.stacks.leaf(stack).is_some_and(is_same)
     }
 
-    /// Returns the frame of an address; `None` once more were named than [bounds] allow. Addresses that often change their
-    /// meaning lead there.
+    /// Returns the frame of an address; `None` once more were named than [bounds] allow. Addresses that often
+    /// change their meaning lead there.
     fn frame_within(&mut self, process: Option<u64>, address: u64, time: Ticks) -> Option<FrameId> {
         let Some(left) = self.lookups_left.checked_sub(1) else {
             self.left_out = self.left_out.saturating_add(1);
@@ -496,7 +499,8 @@ impl StackSymbolizer<'_, '_, '_> {
         })
     }
 
-    /// Returns the frame of the line that an address belongs to; `None` if lines are not wanted, or it has none.
+    /// Returns the frame of the line that an address belongs to; `None` if lines are not wanted, or it has
+    /// none.
     fn line(&mut self, process: Option<u64>, address: u64, time: Ticks) -> Option<FrameId> {
         let lines = self.lines.as_deref_mut()?;
         let code = self.names.resolve(process, address, time);

@@ -2,7 +2,7 @@
 
 use nettrace::RelativeTime;
 
-/// A stretch of time, or for weights that are no time a point, with the stack that it has.
+/// A range of time, or a point for weights other than time, with its stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Span {
@@ -41,7 +41,7 @@ impl Track {
         Self { bytes: Vec::new(), open: None, before: (RelativeTime::START, 0), is_time }
     }
 
-    /// Appends a span. One that begins before the last one ended is put behind it.
+    /// Appends a span. One that begins before the last one ended is moved after it.
     pub fn push(&mut self, span: Span) {
         if let Some(open) = &mut self.open {
             let end = open.end(self.is_time);
@@ -73,7 +73,7 @@ impl Track {
         self.before = (span.end(self.is_time), span.total);
     }
 
-    /// Whether there is no span.
+    /// Whether it has no spans.
     pub const fn is_empty(&self) -> bool {
         self.open.is_none()
     }

@@ -22,7 +22,7 @@ pub struct TypeRow {
     pub bytes: u64,
     /// Events that named it.
     pub samples: u64,
-    /// Of the bytes, those of large objects.
+    /// The bytes of large objects, which are included.
     pub large_bytes: u64,
     /// The largest object that was named; 0 if the recording does not say.
     pub largest_object_bytes: u64,
@@ -49,8 +49,8 @@ impl AllocationsReport {
     }
 }
 
-/// Gathers allocation ticks, which come every 100 KB or so: runtime keyword `GC` (1) at level verbose; or, without
-/// them, sampled allocations (.NET 10, keyword `AllocationSampling`).
+/// Gathers allocation ticks, which come every 100 KB or so: runtime keyword `GC` (1) at level verbose; or,
+/// without them, sampled allocations (.NET 10, keyword `AllocationSampling`).
 #[derive(Debug, Default)]
 pub struct Allocations {
     types: TypeTable<TypeRow, MOST>,
@@ -59,7 +59,7 @@ pub struct Allocations {
     samples: Timeline,
 }
 
-/// Types that are told apart.
+/// The number of distinct types.
 const MOST: usize = 1 << 17;
 
 impl Allocations {

@@ -14,8 +14,9 @@ use crate::report::nanoseconds;
 
 /// The methods in which threads were blocked in the midst of work, the longest first, with the time of each.
 ///
-/// That is the program's own method next to the wait, because those of the class library are how it waits; where there is none, the
-/// method at the leaf. Pauses of the garbage collector are [their own](pseudo_frames::GC_PAUSE).
+/// That is the program's own method next to the wait, because the methods of the class library only implement
+/// the wait; without one, the method at the leaf. Pauses of the garbage collector are [their
+/// own](pseudo_frames::GC_PAUSE).
 pub fn blocked_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
     methods_of(profile, |_| true)
 }
@@ -45,8 +46,8 @@ fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
 
 /// Stretches of time in which all workers of a thread pool were blocked: no work could begin.
 ///
-/// A stretch counts from 100 ms on, and only if the process had at least as many workers as processors, and two: up to that number the
-/// pool starts workers at once.
+/// A stretch counts from 100 ms on, and only if the process had at least as many workers as processors, and
+/// two: up to that number the pool starts workers at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Starvation {
@@ -87,9 +88,10 @@ const TASK_WAITS: [&str; 3] = [
     "System.Threading.Tasks.Task.Wait",
 ];
 
-/// Returns the starvation of the process in which it lasted the longest; `None` if there was none.
+/// Returns the starvation of the process in which it lasted the longest; `None` without starvation.
 ///
-/// The profile is one of thread time without [idle](crate::Options::idle) time, with [tracks](crate::Options::tracks).
+/// The profile is one of thread time without [idle](crate::Options::idle) time, with
+/// [tracks](crate::Options::tracks).
 pub fn starvation(profile: &Profile, processors: Option<u32>) -> Option<Starvation> {
     let has = |stack: StackId, methods: &[&str]| {
         profile.path(stack).any(|(_, frame)| {
@@ -139,7 +141,8 @@ pub fn starvation(profile: &Profile, processors: Option<u32>) -> Option<Starvati
         .max_by_key(|starvation| (starvation.total, starvation.process))
 }
 
-/// Returns the most threads, the sum and the longest of the stretches in which all of these threads were blocked, at least `least`.
+/// Returns the most threads, the sum and the longest of the stretches in which all of these threads were
+/// blocked, at least `least`.
 fn stretches(
     profile: &Profile,
     is_counted: impl Fn(usize) -> bool,

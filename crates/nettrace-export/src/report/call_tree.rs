@@ -11,7 +11,7 @@ use crate::tree::{self, Name, Tree};
 /// A call tree.
 #[derive(Debug)]
 pub struct CallTree<'p> {
-    /// Callers come before those that they call; the first one is the root, which is no frame.
+    /// Callers come before their callees; the first one is the root, which is not a frame.
     nodes: Vec<Node<'p>>,
 }
 
@@ -32,7 +32,7 @@ struct Node<'p> {
 pub struct CallNode<'a> {
     /// Its whole name.
     pub name: &'a str,
-    /// The frame of the profile; `None` if it stands for a thread.
+    /// The frame of the profile; `None` for a thread.
     pub frame: Option<FrameId>,
     /// The file and line of it, if these are known.
     pub line: Option<SourceLine<'a>>,
@@ -89,13 +89,13 @@ impl CallTree<'_> {
         self.nodes.len() - 1
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Shows the `most` frames that weigh most and at least `least`, callers before those that they call, heaviest first, each
-    /// with how many frames are above it.
+    /// Shows the `most` frames that weigh most and at least `least`, callers before those that they call,
+    /// heaviest first, each with how many frames are above it.
     pub fn walk<'a>(&'a self, most: usize, least: u64, mut each: impl FnMut(usize, CallNode<'a>)) {
         let chosen = self.choose(most, least);
         let is_chosen = |index: &usize| chosen.get(*index).copied().unwrap_or(false);

@@ -16,11 +16,11 @@ pub struct CallerRow {
     pub weight: u64,
 }
 
-/// The callers of a method, heaviest first. `path` is the method, then the caller that is asked for its own callers, and so on; of an
-/// empty path there are none.
+/// The callers of a method, heaviest first. `path` is the method, then the caller whose own callers are
+/// wanted, and so on; an empty path has no callers.
 ///
-/// With `exclusive` those samples count in which the method is the leaf. A method that calls itself counts as one frame, and of several
-/// places on a stack that match the outermost counts.
+/// With `exclusive` those samples count in which the method is the leaf. A method that calls itself counts as
+/// one frame, and of several places on a stack that match the outermost counts.
 pub fn callers(profile: &Profile, path: &[FrameId], exclusive: bool) -> Vec<CallerRow> {
     let mut weights: HashMap<Option<FrameId>, u64> = HashMap::new();
     let mut frames = Vec::new();
@@ -44,7 +44,7 @@ fn frames_without_recursion(profile: &Profile, stack: StackId, frames: &mut Vec<
     frames.dedup();
 }
 
-/// Returns the caller behind a path; `None` if the stack does not have the path.
+/// Returns the caller at the end of a path; `None` if the stack does not have the path.
 #[allow(clippy::option_option, reason = "no such path, or no caller")]
 fn caller(frames: &[FrameId], path: &[FrameId], exclusive: bool) -> Option<Option<FrameId>> {
     if path.is_empty() {

@@ -45,7 +45,8 @@ pub struct ContentionReport {
     pub timeline: Timeline,
     /// By lock, the longest sum first.
     pub locks: Vec<LockRow>,
-    /// Waits that had not ended when the recording did, the longest first; of very many those of some threads.
+    /// Waits that had not ended when the recording did, the longest first; of very many those of some
+    /// threads.
     pub unfinished_waits: Vec<LockWait>,
     /// Threads that wait for one another.
     pub dead_locks: Vec<DeadLock>,
@@ -86,7 +87,7 @@ pub struct Contention {
 /// A lock, and the threads that waited for it.
 type Lock = (LockRow, HashSet<ThreadId>);
 
-/// Locks that are told apart, and threads that are counted for each.
+/// The number of distinct locks, and of threads that are counted for each.
 const MOST: usize = 1 << 16;
 
 impl Contention {
@@ -132,7 +133,7 @@ impl Contention {
                 let begin = self.open.remove(&key);
                 let since_begin = begin.as_ref().map(|wait| now.abs_diff(wait.since));
                 let Some(waited) = stop.duration().or(since_begin) else { return };
-                // Of a wait that began before the recording the lock is not known.
+                // The lock of a wait that began before the recording is unknown.
                 let begin = begin.map(|wait| (wait.since, wait.lock));
                 let (start, lock) = begin.unwrap_or_else(|| {
                     let before = now.since_start().saturating_sub(waited);

@@ -43,7 +43,7 @@ pub struct Bucket {
 }
 
 impl Distribution {
-    /// Of these, exactly: percentiles are by nearest rank.
+    /// Returns the exact distribution of these values: percentiles are by nearest rank.
     pub fn of(mut values: Vec<Duration>) -> Self {
         values.sort_unstable();
         let at = |percent: usize| {
@@ -82,7 +82,7 @@ fn histogram(buckets: &[u64; 65]) -> Vec<Bucket> {
     buckets.iter().enumerate().take(last).skip(first).map(bucket).collect()
 }
 
-/// Bits of a number that are kept: what is counted is not more than a 64th off.
+/// The number of bits kept of a number: counted values are at most a 64th off.
 const PRECISION: usize = 6;
 const PARTS: usize = 1 << PRECISION;
 
@@ -144,7 +144,8 @@ impl Durations {
     }
 }
 
-/// Returns the index of a number's counter: the first `2 * PARTS` have one each, then each power of two has `PARTS`.
+/// Returns the index of a number's counter: the first `2 * PARTS` have one each, then each power of two has
+/// `PARTS`.
 #[allow(clippy::cast_possible_truncation, reason = "what is cut has few bits")]
 const fn place(value: u64) -> usize {
     let shift = bits(value).saturating_sub(PRECISION + 1);

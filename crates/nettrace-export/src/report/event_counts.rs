@@ -59,8 +59,8 @@ pub struct EventCounts {
 /// Provider, id, version and name.
 type Kind = (String, u32, u32, String);
 
-/// Kinds of events that have timelines of their own. Names that payloads choose are told apart as long as there are fewer
-/// kinds.
+/// Kinds of events that have timelines of their own. Names that payloads choose are distinguished as long as
+/// there are fewer kinds.
 const MOST: usize = 4096;
 
 impl EventCounts {

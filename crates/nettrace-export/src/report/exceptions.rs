@@ -56,7 +56,7 @@ pub struct Exceptions {
     timeline: Timeline,
 }
 
-/// Types that are told apart.
+/// The number of distinct types.
 const MOST: usize = 1 << 16;
 /// Characters of a message that are kept.
 const LONGEST: usize = 500;

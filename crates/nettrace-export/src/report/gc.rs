@@ -33,9 +33,10 @@ pub struct Collection {
     /// The duration; `None` if the recording has no end of it.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
-    /// The time that the program was suspended for it, suspending and resuming included. A background collection has two
-    /// pauses, one at its beginning and one before its end. A collection of young generations in the first of these, ahead
-    /// of it, has that time for its own. `None` if the recording, or the part of it, has no end of a suspension for it.
+    /// The time that the program was suspended for it, suspending and resuming included. A background
+    /// collection has two pauses, one at its beginning and one before its end. A collection of young
+    /// generations in the first of these, ahead of it, has that time for its own. `None` if the recording, or
+    /// the part of it, has no end of a suspension for it.
     #[serde(rename = "pause_ns", serialize_with = "nanoseconds::serialize")]
     pub pause: Option<Duration>,
     /// The number of suspensions for it.
@@ -61,7 +62,8 @@ pub struct Collection {
 pub struct GcPause {
     /// Its process; `None` if the recording does not say.
     pub process: Option<u64>,
-    /// The number of the collection that began first in it, or of the one in the background; `None` if there was neither.
+    /// The number of the collection that began first in it, or of the one in the background; `None` if there
+    /// was neither.
     pub collection: Option<u32>,
     /// Its beginning, as in [`Collection::pause`].
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
@@ -82,7 +84,7 @@ pub struct GenerationRow {
     pub generation: Option<u32>,
     /// The number of collections.
     pub collections: u64,
-    /// Of these, how many the program asked for.
+    /// The number of these that the program requested.
     pub induced: u64,
     /// The time suspended for each collection, all of its pauses together.
     pub pauses: Distribution,
@@ -112,7 +114,7 @@ pub struct GcReport {
 }
 
 impl GcReport {
-    /// Whether there was no collection.
+    /// Whether it has no collections.
     pub const fn is_empty(&self) -> bool {
         self.collections.is_empty()
     }
@@ -142,7 +144,8 @@ struct Heap {
 }
 
 impl Collections {
-    /// Of a part of a recording, from this time on: its [duration](GcReport::duration) and the time since the last pause begin there.
+    /// Limits the report to a part of a recording, from this time on: its [duration](GcReport::duration) and
+    /// the time since the last pause begin there.
     #[must_use]
     pub fn with_start(self, start: RelativeTime) -> Self {
         Self { start, ..self }
@@ -158,7 +161,8 @@ impl Collections {
         sets::COLLECTIONS.contains(kind)
     }
 
-    /// Extends the recording's [duration](GcReport::duration) to the time of an event, where not all events are added.
+    /// Extends the recording's [duration](GcReport::duration) to the time of an event, where not all events
+    /// are added.
     pub fn extend_to(&mut self, time: RelativeTime) {
         self.last = self.last.max(time);
     }
@@ -171,7 +175,8 @@ impl Collections {
         }
     }
 
-    /// Adds an event that was decoded already. The last event that is shown ends [the recording](GcReport::duration).
+    /// Adds an event that was decoded already. The last event that is shown ends [the
+    /// recording](GcReport::duration).
     pub fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let now = event.relative_time().max(RelativeTime::START);
         self.last = self.last.max(now);
@@ -252,8 +257,8 @@ impl Collections {
         report(self.last.saturating_duration_since(self.start), self.pauses, self.done)
     }
 
-    /// Returns the report of the collections and pauses that have ended since the last call, in which `duration` passed; those that are
-    /// open are in a later one.
+    /// Returns the report of the collections and pauses that have ended since the last call, in which
+    /// `duration` passed; those that are open are in a later one.
     pub fn take(&mut self, duration: Duration) -> GcReport {
         let mut done = Vec::new();
         let mut kept = Vec::new();
@@ -308,8 +313,9 @@ fn report(duration: Duration, pause_list: Vec<GcPause>, done: Vec<Collection>) -
 }
 
 impl Heap {
-    /// All threads run again. The pause is that of the first collection that began in it, but for the time of those that it held
-    /// up for: these began after it, and have ended. Where none began it is that of the one in the background. Returns its index.
+    /// All threads run again. The pause is that of the first collection that began in it, but for the time of
+    /// those that it held up for: these began after it, and have ended. Where none began it is that of the
+    /// one in the background. Returns its index.
     fn resume(
         &mut self,
         suspension: &Suspension<Vec<usize>>,

@@ -32,9 +32,9 @@ pub struct MethodRow {
     /// The duration of compiling it, if the recording says when it began.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
-    /// Bytes of what was compiled, if the recording says when it began.
+    /// The size of the IL in bytes, if the recording has the beginning of the compilation.
     pub il_bytes: Option<u32>,
-    /// Bytes of what came out.
+    /// The size of the machine code in bytes.
     pub native_bytes: u32,
 }
 
@@ -49,7 +49,7 @@ pub struct TierRow {
     /// The duration of compiling those of them that have one; `None` if none has.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
-    /// Bytes of what came out.
+    /// The size of the machine code in bytes.
     pub native_bytes: u64,
 }
 
@@ -62,9 +62,9 @@ pub struct JitReport {
     /// The duration of compiling those of them that have one; `None` if none has.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
-    /// Bytes of what was compiled, of those methods that have them; `None` if none has.
+    /// The size of the IL in bytes, of the methods that have it; `None` if none has.
     pub il_bytes: Option<u64>,
-    /// Bytes of what came out.
+    /// The size of the machine code in bytes.
     pub native_bytes: u64,
     /// Methods over time.
     pub timeline: Timeline,
@@ -122,7 +122,7 @@ impl Jit {
         match view {
             ClrEvent::MethodJittingStarted(method) => {
                 let open = self.open.entry(key).or_default();
-                // Methods that could not be compiled have no end: the oldest is none that still compiles.
+                // Methods that could not be compiled have no end: the oldest one is not compiling any more.
                 if open.len() >= DEEPEST {
                     open.remove(0);
                 }

@@ -84,8 +84,8 @@ impl fmt::Display for DeadLock {
 
 /// Returns the dead locks among waits, each once.
 ///
-/// The owners are those of the beginnings of the waits. Where a lock went from one owner to another while a thread waited for it, the
-/// second is not known.
+/// The owners are those of the beginnings of the waits. Where a lock went from one owner to another while a
+/// thread waited for it, the second is not known.
 pub(super) fn dead_locks(waits: &[LockWait]) -> Vec<DeadLock> {
     let owners: HashMap<_, _> =
         waits.iter().filter_map(|wait| Some(((wait.pid, wait.tid), wait.owner_tid?))).collect();

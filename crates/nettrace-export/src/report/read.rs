@@ -4,8 +4,8 @@ use std::io::Read;
 
 use nettrace::{Error, Event, Metadata, ReadSource, Reader, TimeOrder};
 
-/// Passes all events of a recording to `each` in the order that reports need, which is that of time, and returns the reader at
-/// the end of the recording.
+/// Passes all events of a recording to `each` in the order that reports need, which is that of time, and
+/// returns the reader at the end of the recording.
 ///
 /// # Errors
 /// If reading failed.
@@ -16,10 +16,11 @@ pub fn read<R: Read>(recording: Reader<R>, mut each: impl FnMut(&Event<'_>)) -> 
 }
 
 /// Passes the events of some kinds to `each`, in the same order: those for which `is_needed` is true, such as
-/// [`Contention::needs`](crate::report::Contention::needs). Where they are few it takes half the time of [`read`].
+/// [`Contention::needs`](crate::report::Contention::needs). Where they are few it takes half the time of
+/// [`read`].
 ///
-/// Returns the order at the end of the recording, which knows the time of the [last event](TimeOrder::last_time) of all kinds and the
-/// [reader](TimeOrder::into_events).
+/// Returns the order at the end of the recording, which knows the time of the [last
+/// event](TimeOrder::last_time) of all kinds and the [reader](TimeOrder::into_events).
 ///
 /// # Errors
 /// If reading failed.

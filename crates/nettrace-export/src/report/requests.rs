@@ -26,11 +26,12 @@ use crate::report::nanoseconds;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RequestsOptions {
-    /// The number of requests that are told one by one, the slowest first; at most 1,000.
+    /// The number of requests to list one by one, the slowest first; at most 1,000.
     pub slowest: usize,
     /// Only spans with such a name: the route, path or address, or `Provider/Task`.
     pub name: Option<Pattern>,
-    /// The form of the names of methods: of [`RequestsReport::profile`], and whether [`SlowStack::csharp`] is there.
+    /// The form of the names of methods: of [`RequestsReport::profile`], and whether [`SlowStack::csharp`] is
+    /// there.
     pub names: NameForm,
     /// The time from which events are added, of a part of a recording: rates are of the time since then.
     pub start: RelativeTime,
@@ -103,8 +104,8 @@ pub struct SpanRow {
     pub provider: String,
     /// The name that Start and Stop have in common.
     pub task: String,
-    /// The route, path or address; `(others)` where there are more than are told apart. Numbers, GUIDs and hexadecimal numbers in the
-    /// paths of HTTP are replaced: `/hello/{n}`.
+    /// The route, path or address; `(others)` beyond the number of distinct rows. Numbers, GUIDs and
+    /// hexadecimal numbers in the paths of HTTP are replaced: `/hello/{n}`.
     pub name: String,
     /// The whole name of the first span, where something in it was replaced.
     pub example: Option<String>,
@@ -112,15 +113,15 @@ pub struct SpanRow {
     pub count: u64,
     /// The same for each second of the recording.
     pub per_second: f64,
-    /// Of these, how many failed.
+    /// The number of these that failed.
     pub errors: u64,
     /// By status, most first.
     pub statuses: Vec<StatusRow>,
     /// Their durations.
     pub latencies: Latencies,
-    /// The time of those that are requests, by what was done; `None` if none is one, or nothing is known.
+    /// The time of the requests among them, by the work done; `None` without requests, or if it is unknown.
     pub parts: Option<TimeParts>,
-    /// Spans whose end another event tells. They are not in the numbers above.
+    /// Spans whose end another event reports. They are not in the numbers above.
     pub implied: u64,
     /// Spans that had not ended when the recording did. They are not in the numbers above.
     pub cut_by_end: u64,
@@ -154,7 +155,7 @@ pub struct SlowSpan {
     pub is_error: bool,
     /// The error's text, if an event has one.
     pub error: Option<String>,
-    /// Its time by what was done.
+    /// Its time by the work done.
     pub parts: Option<TimeParts>,
     /// Samples of its threads.
     pub samples: u64,
@@ -217,7 +218,7 @@ pub struct Requests {
 struct Finished {
     rows: HashMap<RowKey, Row>,
     slowest: Vec<(SlowSpan, RequestSamples)>,
-    /// Calls that are part of no request: they are told where there are no others.
+    /// Calls that are not part of a request: they are listed only if there are no others.
     slowest_calls: Vec<(SlowSpan, RequestSamples)>,
 }
 
@@ -237,14 +238,14 @@ struct Row {
     cut_by_end: u64,
 }
 
-/// Rows that are told apart, and statuses of a row.
+/// The number of distinct rows, and of statuses of a row.
 const MOST_ROWS: usize = 1 << 11;
 const MOST_STATUSES: usize = 64;
-/// Requests that are told one by one.
+/// The requests that are listed one by one.
 const MOST_SLOWEST: usize = 1000;
-/// The longest duration that is told from longer ones in percentiles: twelve days.
+/// The longest duration that percentiles distinguish from longer ones: twelve days.
 const LONGEST: u64 = 1 << 50;
-/// The name of the row for what is above the limit.
+/// The name of the row for everything above the limit.
 const OTHERS: &str = "(others)";
 
 impl Default for Row {
@@ -272,7 +273,7 @@ impl Requests {
         Self { options: RequestsOptions { slowest, ..options }, ..Self::default() }
     }
 
-    /// The code that is known so far: what is known from elsewhere than the recording is added before its first event.
+    /// The code that is known so far. Add code from other sources than the recording before its first event.
     pub fn code_mut(&mut self) -> &mut CodeMap {
         self.stacks.code_mut()
     }
@@ -293,7 +294,7 @@ impl Requests {
         }
     }
 
-    /// Returns the report; `None` if there was no span.
+    /// Returns the report; `None` without spans.
     pub fn finish(mut self) -> Option<RequestsReport> {
         let Self { options, spans, finished, stacks, .. } = &mut self;
         spans.finish(|span| finished.add(&span, options, stacks));
@@ -341,7 +342,7 @@ impl Requests {
     }
 }
 
-/// Stacks that are told of a request.
+/// The number of stacks of a request.
 const MOST_STACKS: usize = 100;
 
 /// The samples and the heaviest stacks of a thread of a profile.
@@ -467,7 +468,7 @@ impl Row {
         self.errors = self.errors.saturating_add(u64::from(span.is_error));
         self.total = self.total.saturating_add(span.duration);
         self.max = self.max.max(span.duration);
-        // It grows as it must; beyond what it can count there is no duration.
+        // It grows on demand; longer durations than it can count do not occur.
         let nanoseconds = nanoseconds::saturating(span.duration).min(LONGEST);
         let _ = self.durations.record(nanoseconds);
         let status = span.status.map(str::to_owned);

@@ -29,12 +29,13 @@ pub struct Step {
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct StartupReport {
-    /// The process of the command line and the version: in recordings of several the first that says it. `None` if the recording has no
-    /// numbers of processes.
+    /// The process of the command line and the version: in recordings of several the first that says it.
+    /// `None` if the recording has no numbers of processes.
     pub process: Option<u64>,
     /// The program's command line, if the recording says so.
     pub command_line: Option<String>,
-    /// The runtime's version, three numbers as `dotnet --list-runtimes` prints them, if the recording says so.
+    /// The runtime's version, three numbers as `dotnet --list-runtimes` prints them, if the recording says
+    /// so.
     pub runtime: Option<String>,
     /// Assemblies that were loaded.
     pub assemblies: u64,
@@ -61,8 +62,8 @@ pub struct StartupReport {
     pub steps: Vec<Step>,
 }
 
-/// Gathers the facts of a program's start: runtime keywords `Loader` (8), `JIT` (0x10), `TypeDiagnostic` (0x8000000000),
-/// `AssemblyLoader` (4) and `CompilationDiagnostic` (0x2000000000).
+/// Gathers the facts of a program's start: runtime keywords `Loader` (8), `JIT` (0x10), `TypeDiagnostic`
+/// (0x8000000000), `AssemblyLoader` (4) and `CompilationDiagnostic` (0x2000000000).
 #[derive(Debug, Default)]
 pub struct Startup {
     report: StartupReport,
@@ -98,8 +99,8 @@ struct Compilation {
 /// The maximum depth of nested compiling.
 const DEEPEST: usize = 64;
 
-/// The version of a runtime: that of its class library. The virtual machine's is the number of a build (`9.0.124`), or that of .NET
-/// Framework (`4.0.30319`).
+/// The version of a runtime: that of its class library. The virtual machine's is the number of a build
+/// (`9.0.124`), or that of .NET Framework (`4.0.30319`).
 fn version(runtime: &RuntimeStart<'_>) -> String {
     // .NET Core 2 and 3 give the number of .NET Framework. The folder that they lie in has their own.
     if runtime.bcl_major_version == 4 && runtime.sku == RuntimeSku::CORE_CLR {
@@ -177,7 +178,7 @@ impl Startup {
             }
             ClrEvent::MethodJittingStarted(method) => {
                 let compiling = self.compiling.entry((event.process_id(), event.thread_id())).or_default();
-                // The oldest of so many is one that could not be compiled.
+                // With that many, the oldest is one that could not be compiled.
                 if compiling.len() >= DEEPEST {
                     compiling.remove(0);
                 }
@@ -233,7 +234,8 @@ impl Startup {
         None
     }
 
-    /// Ends a compilation and returns its duration without what is counted already, if its beginning was seen.
+    /// Ends a compilation and returns its duration without the part that is already counted, if its beginning
+    /// was seen.
     fn compiled(
         &mut self,
         key: (Option<u64>, ThreadId),
@@ -242,7 +244,7 @@ impl Startup {
     ) -> Option<Duration> {
         let compiling = self.compiling.get_mut(&key)?;
         let place = compiling.iter().rposition(|begun| begun.method_id == method_id)?;
-        // Those behind it began within it, and will not end.
+        // Later ones began within it, and will not end.
         let mut ended = compiling.drain(place..);
         let first = ended.next()?;
         let counted = ended.fold(first.counted, |sum, within| sum.saturating_add(within.counted));

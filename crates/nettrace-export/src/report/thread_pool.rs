@@ -46,13 +46,14 @@ pub struct ThreadPoolReport {
     pub queued: u64,
     /// Threads that started, over time.
     pub timeline: Timeline,
-    /// Stretches in which all workers were blocked, where the recording has samples of threads: see [`starvation`](fn@super::starvation).
+    /// Stretches in which all workers were blocked, where the recording has samples of threads: see
+    /// [`starvation`](fn@super::starvation).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starvation: Option<Starvation>,
 }
 
-/// Gathers the facts of the thread pool: runtime keyword `Threading` (0x10000) at level informational, with level
-/// verbose each piece of work.
+/// Gathers the facts of the thread pool: runtime keyword `Threading` (0x10000) at level informational, with
+/// level verbose each piece of work.
 #[derive(Debug, Default)]
 pub struct ThreadPool {
     report: ThreadPoolReport,

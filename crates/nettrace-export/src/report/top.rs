@@ -1,4 +1,4 @@
-//! Methods by what they weigh, alone and with what they called.
+//! Methods by their weight, alone and with their callees.
 
 use clr_events::{StackId, ThreadState};
 
@@ -11,11 +11,11 @@ use crate::profile::frame::FrameId;
 pub struct TopRow {
     /// The whole name.
     pub frame: String,
-    /// The frame of the profile; `None` if it stands for a process, or for everything.
+    /// The frame of the profile; `None` for a process, or for everything.
     pub frame_id: Option<FrameId>,
     /// The file and line of it, if these are known.
     pub line: Option<(String, u32)>,
-    /// It stands for a process, or for everything, and not for code.
+    /// Whether it is a process, or everything, rather than code.
     pub is_root: bool,
     /// The weight of samples in which it is the leaf.
     pub exclusive: u64,
@@ -43,8 +43,9 @@ impl TopRow {
     }
 }
 
-/// All frames of a profile, in no order that means anything, with those that TraceEvent puts above every stack: `ROOT`, the
-/// process, `(Non-Activities)` and `Threads`. Samples without frames weigh on the last of them.
+/// All frames of a profile, in no order that means anything, with those that TraceEvent puts above every
+/// stack: `ROOT`, the process, `(Non-Activities)` and `Threads`. Samples without frames weigh on the last of
+/// them.
 ///
 /// The profile should be one without [kinds](crate::Options::kinds), which would be the leaf of everything.
 pub fn top(profile: &Profile) -> Vec<TopRow> {
@@ -73,9 +74,9 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
 struct FrameWeights {
     exclusive: u64,
     inclusive: u64,
-    /// Of `inclusive`.
+    /// The blocked part of `inclusive`.
     blocked: u64,
-    /// Of `exclusive`.
+    /// The blocked part of `exclusive`.
     exclusive_blocked: u64,
     /// The number of times that it is on the stack at hand.
     depth: u32,
@@ -126,7 +127,7 @@ enum Walk {
     Leave,
 }
 
-/// The stacks of a profile from callers to callees, by [`StackId::index`]; 0 is none.
+/// The stacks of a profile from callers to callees, by [`StackId::index`]; 0 means none.
 struct Callees {
     frames: Vec<FrameId>,
     first: Vec<u32>,

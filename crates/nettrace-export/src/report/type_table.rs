@@ -3,7 +3,7 @@
 use clr_events::csharp;
 use hashbrown::HashMap;
 
-/// Rows by the name of a type. At most `MOST` are told apart: all others share the row `(others)`.
+/// Rows by the name of a type. At most `MOST` are distinguished: all others share the row `(others)`.
 #[derive(Debug)]
 pub(super) struct TypeTable<R, const MOST: usize>(HashMap<String, R>);
 

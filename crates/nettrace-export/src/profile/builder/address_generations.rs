@@ -7,8 +7,8 @@ use clr_events::ClrEvent;
 /// Unloaded code that is remembered; more than that counts as used again.
 const REMEMBERED: usize = 1 << 18;
 
-/// Counts the times at which code was loaded where other code had been unloaded: within one generation an address means one
-/// thing.
+/// Counts the times at which code was loaded where other code had been unloaded: within one generation an
+/// address means one thing.
 #[derive(Debug, Default)]
 pub(in crate::profile) struct AddressGenerations {
     generation: u32,

@@ -63,7 +63,8 @@ impl EventInterest {
         Self { uses: decoded | plain | context, provider }
     }
 
-    /// Decodes an event of this kind, once for all its uses; `None` if it has no view, is cut, or is not used decoded.
+    /// Decodes an event of this kind, once for all its uses; `None` if it has no view, is cut, or is not used
+    /// decoded.
     #[inline]
     pub(super) fn decode<'a>(self, event: &Event<'a>) -> Option<ClrEvent<'a>> {
         let decode = |provider| {

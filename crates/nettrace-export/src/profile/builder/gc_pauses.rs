@@ -1,7 +1,7 @@
 //! Pauses of the garbage collector, cut out of the time of threads.
 //!
-//! The sampler takes no stacks while the collector has stopped all threads: the sample before a pause holds until after it, and its
-//! method would be charged with the pause.
+//! The sampler takes no stacks while the collector has stopped all threads: the sample before a pause holds
+//! until after it, and its method would be charged with the pause.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,8 @@ struct HeldSample {
     sample: Sample,
 }
 
-/// The pauses of a recording, and the newest samples of threads, which are held back until their pauses are known.
+/// The pauses of a recording, and the newest samples of threads, which are held back until their pauses are
+/// known.
 #[derive(Debug)]
 pub(super) struct GcPauses {
     leaves: PauseLeaves,
@@ -46,8 +47,8 @@ pub(super) struct GcPauses {
 }
 
 impl GcPauses {
-    /// In file order, the samples that a runtime writes before it comes to the thread whose events tell of a pause: some 100 ms of
-    /// 650 threads.
+    /// In file order, the samples that a runtime writes before it reaches the thread whose events report a
+    /// pause: some 100 ms of 650 threads.
     const MOST_HELD: usize = 1 << 16;
     /// Pauses past this number stay with the methods that they interrupted.
     const MOST_PAUSES: usize = 1 << 20;
@@ -65,7 +66,8 @@ impl GcPauses {
         }
     }
 
-    /// Whether a pause came after samples of its time were passed on, or pauses came in another order than they happened.
+    /// Whether a pause came after samples of its time were passed on, or pauses came in another order than
+    /// they happened.
     pub(super) const fn is_late(&self) -> bool {
         self.is_late
     }

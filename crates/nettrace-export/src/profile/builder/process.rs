@@ -82,7 +82,8 @@ impl Processes {
     }
 }
 
-/// A command line in two: the program, and what is behind its blank or closing quote; all of it if there is none.
+/// A command line in two parts: the program, and the rest after its blank or closing quote; all of it without
+/// one.
 fn split(line: &str) -> (&str, &str) {
     let end = match line.strip_prefix('"') {
         Some(quoted) => quoted.find('"').map(|end| (&quoted[..end], &quoted[end + 1..])),

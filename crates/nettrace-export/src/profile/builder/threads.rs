@@ -70,13 +70,13 @@ impl Threads {
         number
     }
 
-    /// Whether the thread is to be looked at; `decide` is asked once.
+    /// Whether the thread is wanted; `decide` is called once.
     #[inline]
     pub(super) fn is_wanted(&mut self, thread: u32, decide: impl FnOnce() -> bool) -> bool {
         self.entries.get_mut(thread as usize).is_some_and(|entry| *entry.is_wanted.get_or_insert_with(decide))
     }
 
-    /// Appends what was seen to the thread's track.
+    /// Appends a sample to the thread's track.
     #[inline]
     pub(super) fn push(&mut self, sample: &Sample, total: u32, is_time: bool) {
         if let Some(entry) = self.entries.get_mut(sample.thread as usize) {
@@ -114,7 +114,8 @@ impl Threads {
         time < before
     }
 
-    /// The threads in the order of their first events, and for each number that was given the place in that order.
+    /// The threads in the order of their first events, and for each number that was given the place in that
+    /// order.
     pub(super) fn finish(self) -> (Vec<Entry>, Vec<u32>) {
         let mut entries: Vec<_> = self.entries.into_iter().enumerate().collect();
         entries.sort_by_key(|(_, entry)| entry.first);
@@ -128,7 +129,7 @@ impl Threads {
     }
 }
 
-/// The frame that stands for a thread, as dotnet-trace writes it.
+/// The frame of a thread, as dotnet-trace writes it.
 pub(super) fn frame(id: ThreadId, name: Option<&str>, role: Option<ThreadRole>) -> String {
     match (name, role) {
         (Some(name), _) => format!("Thread ({id}) ({name})"),

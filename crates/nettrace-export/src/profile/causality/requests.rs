@@ -18,7 +18,7 @@ struct Request {
     has_ended: bool,
 }
 
-/// Requests that have begun, and what they are called.
+/// Requests that have begun, and their names.
 #[derive(Debug)]
 pub(super) struct Requests {
     known: BoundedMap<Key, Request>,
@@ -28,7 +28,7 @@ pub(super) struct Requests {
     were_met: bool,
 }
 
-/// Names that are told apart.
+/// The number of distinct names.
 const MOST_NAMES: usize = 1 << 14;
 /// Bytes of a name.
 const LONGEST: usize = 256;
@@ -52,7 +52,8 @@ impl Requests {
     pub(super) fn add(&mut self, event: &Event<'_>, step: Step, worker: &mut Worker) {
         let process = event.process_id();
         let Some(id) = event.activity() else {
-            // What begins and ends tasks runs outside of them: that it has no activity says nothing of theirs.
+            // The code that begins and ends tasks runs outside of them: its lack of an activity does not mean
+            // that they have none.
             if !step.is_of_scheduler() {
                 worker.request = None;
             }
@@ -75,7 +76,8 @@ impl Requests {
             }
             _ => match self.innermost(process, id) {
                 Some(request) => worker.request = Some(request),
-                // The runtime has activities of its own, loading assemblies for one, within those of the program.
+                // The runtime has activities of its own, loading assemblies for one, within those of the
+                // program.
                 None if Provider::of(event.metadata()) == Some(Provider::Runtime) => {}
                 // It began before the recording did.
                 None => worker.request = None,
@@ -83,8 +85,8 @@ impl Requests {
         }
     }
 
-    /// The innermost request that an activity is or lies within: activities that are not recorded, or are none of requests, lie
-    /// between.
+    /// The innermost request that is or encloses an activity: activities that are not recorded, or are not
+    /// requests, may lie between.
     fn innermost(&self, process: Option<u64>, id: Uuid) -> Option<Uuid> {
         let is_known = |id: &Uuid| self.known.get(&(process, *id)).is_some();
         if is_known(&id) {
@@ -106,7 +108,7 @@ impl Requests {
         None
     }
 
-    /// Two frames: what kind of request it is, and what it says of itself.
+    /// Two frames: the kind of request, and its own description.
     fn name(&mut self, event: &Event<'_>, within: Option<StackId>) -> StackId {
         let within = within.unwrap_or(StackId::EMPTY);
         if self.stacks.frames(within).count() >= 2 * DEEPEST {

@@ -9,7 +9,7 @@ use crate::profile::selection::Selection;
 use crate::profile::track::{Span, Track};
 use crate::profile::{StackTotal, Thread};
 
-/// What becomes of a stack of a working thread while the kernel says that the thread sleeps.
+/// The replacement of a working thread's stack while the thread sleeps according to the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::profile) struct Asleep {
     /// The stack that is shown.
@@ -57,7 +57,7 @@ fn share(number: u64, part: u64, whole: u64) -> u64 {
         .min(number)
 }
 
-/// What was used of threads' time, for the next profile of a session.
+/// The used part of threads' time, for the next profile of a session.
 pub(in crate::profile) struct Carries(HashMap<u64, Carry>);
 
 impl Carries {
@@ -76,7 +76,8 @@ pub(in crate::profile) struct Correction<'c> {
     asleep: Vec<Option<Asleep>>,
     /// By total, that of its time asleep.
     partners: Vec<Option<u32>>,
-    /// By interval, the time of threads that the kernel's account does not have, as the samples and as the kernel have it.
+    /// By interval, the time of threads that the kernel's account does not have, as the samples and as the
+    /// kernel have it.
     others: Vec<(u64, Option<u64>)>,
     selection: &'c Selection,
     carries: HashMap<u64, Carry>,
@@ -133,7 +134,7 @@ impl<'c> Correction<'c> {
             let track = self.correct(thread.id, &pieces);
             thread.track = wanted.then_some(track).filter(|track| !track.is_empty());
         }
-        // Totals that have nothing left are no rows.
+        // Totals without any rest are dropped.
         for total in self.totals.iter_mut().filter(|total| total.weight == 0 && total.samples == 0) {
             total.stack = None;
         }
@@ -149,7 +150,7 @@ impl<'c> Correction<'c> {
         end.as_nanos().abs_diff(start.as_nanos())
     }
 
-    /// Returns what the next profile of the session has to know.
+    /// Returns the state for the next profile of the session.
     pub(in crate::profile) fn into_carries(self) -> Carries {
         Carries(self.carries)
     }
@@ -234,8 +235,9 @@ impl<'c> Correction<'c> {
         share(worked, left.saturating_add(LAG).min(sampled), sampled)
     }
 
-    /// Puts so much of the working time to sleep: time without a processor on a run queue in equal shares, the rest where the same stack was met
-    /// longest, for a thread that sleeps shows the same one sample after sample.
+    /// Puts so much of the working time to sleep: time without a processor on a run queue in equal shares,
+    /// the rest where the same stack was met longest, for a thread that sleeps shows the same one sample
+    /// after sample.
     fn put_to_sleep(&mut self, parts: &mut Vec<Piece>, worked: u64, excess: u64, queued: u64) {
         let waiting = queued.min(excess);
         self.queued = self.queued.saturating_add(waiting);

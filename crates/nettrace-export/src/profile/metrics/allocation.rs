@@ -10,7 +10,7 @@ use crate::profile::metrics::{Sample, SampleContext};
 /// Allocations by the allocator's events. A recording may have several sources, which report the same bytes.
 #[derive(Debug, Default)]
 pub(super) struct Allocations {
-    /// Names of types that are told of by number.
+    /// Names of types that events refer to by number.
     names: HashMap<u64, String>,
     numbers: HashMap<FrameId, u64>,
 }
@@ -68,7 +68,8 @@ impl Allocations {
     }
 }
 
-/// Estimates the bytes that a sampled object represents: its size by the chance that one of its bytes was chosen.
+/// Estimates the bytes that a sampled object represents: its size by the chance that one of its bytes was
+/// chosen.
 #[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

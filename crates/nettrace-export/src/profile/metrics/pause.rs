@@ -7,7 +7,7 @@ use clr_activity::Suspensions;
 
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
-    /// By whom, and what for.
+    /// The suspending thread of each, and the sample with its reason.
     suspensions: Suspensions<(u32, PendingSample)>,
 }
 

@@ -1,7 +1,8 @@
 //! Rounds of the sampler.
 //!
-//! About each millisecond the sampler stops all threads of its process and takes the stacks of those that have managed frames. A thread
-//! that is not among them runs no managed code: a finalizer that waits in the runtime, a thread that has ended.
+//! About each millisecond the sampler stops all threads of its process and takes the stacks of those that
+//! have managed frames. A thread that is not among them runs no managed code: a finalizer that waits in the
+//! runtime, a thread that has ended.
 
 use hashbrown::HashMap;
 use nettrace::RelativeTime;
@@ -67,7 +68,8 @@ impl Rounds {
         }
     }
 
-    /// Takes the time since which a thread, which was just sampled, had been absent; `None` if it was in every round since its last sample.
+    /// Takes the time since which a thread, which was just sampled, had been absent; `None` if it was in
+    /// every round since its last sample.
     pub(super) fn take_absence(&mut self, thread: u32) -> Option<RelativeTime> {
         self.threads.get_mut(thread as usize)?.absent_from.take()
     }

@@ -10,10 +10,12 @@ use crate::profile::metrics::rounds::Rounds;
 use crate::profile::metrics::{Leaves, PendingSample, Sample, SampleContext};
 use crate::profile::pseudo_frames;
 
-/// From a thread's sample to its next. The last sample of a thread weighs nothing: how long it held is not known.
+/// From a thread's sample to its next. The last sample of a thread weighs nothing: how long it held is not
+/// known.
 ///
-/// Where [idle time](crate::Options::idle) is told apart, a sample holds until the first round of the sampler that lacks the thread, and
-/// the thread is absent from there to its next sample; and from a contention's start to its end the thread is blocked.
+/// Where [idle time](crate::Options::idle) is distinguished, a sample holds until the first round of the
+/// sampler that lacks the thread, and the thread is absent from there to its next sample; and from a
+/// contention's start to its end the thread is blocked.
 #[derive(Debug)]
 pub(super) struct ThreadTime {
     /// By thread.
@@ -23,7 +25,7 @@ pub(super) struct ThreadTime {
     leaves: KindLeaves,
     /// Whether only managed time counts.
     is_managed_only: bool,
-    /// The rounds, and the leaf of time in which a thread was absent; `None` if absence is not told apart.
+    /// The rounds, and the leaf of time in which a thread was absent; `None` if absence is not distinguished.
     absence: Option<(Rounds, FrameId)>,
     samples: Samples,
 }
@@ -57,7 +59,7 @@ enum Contention {
     Sampled(StackId),
 }
 
-/// Samples of threads, by what the runtime says of them.
+/// Samples of threads, by the runtime's type of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Samples {
@@ -68,7 +70,7 @@ pub struct Samples {
 }
 
 impl ThreadTime {
-    /// All of it, or that of managed code; a leaf tells managed code from the rest.
+    /// All of it, or that of managed code; a leaf distinguishes managed code from the rest.
     pub(super) fn new(is_managed_only: bool, idle: bool, leaves: &mut Leaves) -> Self {
         Self {
             open: Vec::new(),

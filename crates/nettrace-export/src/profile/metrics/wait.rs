@@ -1,4 +1,4 @@
-//! Waits: what a thread began to wait for until it had it.
+//! Waits, from the request of a thread until it is met.
 
 use hashbrown::HashMap;
 
@@ -7,12 +7,13 @@ use nettrace::RelativeTime;
 
 use crate::profile::metrics::{PendingSample, Sample, SampleContext};
 
-/// Waits of threads, for locks or for handles. One that had not ended when the recording did lasted as long as that.
+/// Waits of threads, for locks or for handles. One that had not ended when the recording did lasted as long
+/// as that.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     /// By thread.
     open: HashMap<u32, PendingSample>,
-    /// The start of the interval: what a wait lasted before it is in the profile of another one.
+    /// The start of the interval: the part of a wait before it is in the profile of an earlier one.
     from: RelativeTime,
 }
 

@@ -19,11 +19,11 @@ pub(super) struct CausalStacks {
     /// By request and cause: an index of `caused`.
     numbers: HashMap<(StackId, CauseId), usize>,
     caused: Vec<Caused>,
-    /// The parts of stacks that stand between two causes.
+    /// The parts of stacks between two causes.
     parts: StackTree<FrameId>,
 }
 
-/// The stack that a cause gives to what it caused.
+/// The stack that a cause puts above its effects.
 #[derive(Debug, Clone, Copy)]
 struct Caused {
     known: CachedStack,
@@ -32,7 +32,7 @@ struct Caused {
 }
 
 impl StackSymbolizer<'_, '_, '_> {
-    /// A stack of addresses below what it was there for.
+    /// A stack of addresses below its causes.
     pub(super) fn causal_stack(
         &mut self,
         context: Context,
@@ -139,7 +139,8 @@ fn work(frames: &[(FrameId, SchedulerFrame)]) -> Option<&[(FrameId, SchedulerFra
     Some(own.and_then(|own| work.get(..=own)).unwrap_or(work))
 }
 
-/// A stack, leaf first, that created something, without what that consists of: up to who did, or whom that asked to.
+/// A stack, leaf first, that created something, without the frames of the creation itself: from the creating
+/// method on, or from the scheduler's method that it called.
 fn creating(frames: &[(FrameId, SchedulerFrame)]) -> &[(FrameId, SchedulerFrame)] {
     let own = frames.iter().position(|(_, role)| !role.is_between()).unwrap_or(frames.len());
     let asked = own

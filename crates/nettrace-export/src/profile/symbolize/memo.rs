@@ -11,7 +11,8 @@ impl<T> Default for Memo<T> {
 }
 
 impl<T: Copy> Memo<T> {
-    /// Returns the result of a number, which is computed if it is new. Numbers count from 0 without gaps: there are as many places.
+    /// Returns the result of a number, which is computed if it is new. Numbers count from 0 without gaps:
+    /// there are as many places.
     pub(super) fn get(&mut self, number: usize, compute: impl FnOnce() -> T) -> T {
         if self.0.len() <= number {
             self.0.resize(number.saturating_add(1), None);

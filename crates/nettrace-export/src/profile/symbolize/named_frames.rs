@@ -11,13 +11,13 @@ use crate::bounds;
 use crate::profile::frame::{CSharpText, FrameId, Frames};
 use crate::profile::lines::SourceLine;
 
-/// Frames by name, of which no more is kept than [bounds] allow.
+/// Frames by name, within [bounds].
 #[derive(Default)]
 pub(super) struct NamedFrames<'m> {
     pub(super) frames: Frames,
     /// Names that were cut.
     pub(super) cut: u64,
-    /// By frame, what its C# name is made of.
+    /// By frame, the source of its C# name.
     sources: Vec<Option<NameSource<'m>>>,
     /// The name at hand.
     text: String,
@@ -39,7 +39,7 @@ impl<'m> NamedFrames<'m> {
         }
     }
 
-    /// The frame of a text that is no method.
+    /// The frame of a text other than a method.
     pub(super) fn intern(&mut self, name: &dyn fmt::Display) -> FrameId {
         self.set(name);
         self.frames.intern(&self.text)
@@ -95,8 +95,8 @@ impl<'m> NamedFrames<'m> {
         Some(CSharpFrame { text, type_at, line })
     }
 
-    /// Returns the frames with C# names. Methods that would have the same name have longer ones, and if that does not help, the
-    /// runtime's.
+    /// Returns the frames with C# names. Methods that would have the same name have longer ones, and if that
+    /// does not help, the runtime's.
     pub(super) fn into_csharp(mut self) -> (Frames, u64) {
         let mut names: Vec<_> = self.frames.ids().map(|frame| self.csharp(frame, Detail::Short)).collect();
         for detail in [Some(Detail::Qualified), None] {
@@ -113,7 +113,7 @@ impl<'m> NamedFrames<'m> {
     }
 }
 
-/// Returns the C# name of a method, behind its module, and at which byte the type begins.
+/// Returns the C# name of a method, after its module, and the byte at which the type begins.
 pub(super) fn csharp_name(code: &Code<'_>, detail: Detail) -> Option<(String, usize)> {
     let name = code.runtime_name()?.csharp(detail)?;
     let module = if code.module().is_empty() { "?" } else { code.module() };
@@ -126,7 +126,7 @@ pub(super) fn csharp_name(code: &Code<'_>, detail: Detail) -> Option<(String, us
 struct CSharpFrame<'f> {
     text: String,
     type_at: usize,
-    /// The source line, as it stands behind the name of the method.
+    /// The source line, as it follows the name of the method.
     line: &'f str,
 }
 

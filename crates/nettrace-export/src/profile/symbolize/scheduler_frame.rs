@@ -3,7 +3,7 @@
 /// The role of a method in the scheduling of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::profile) enum SchedulerFrame {
-    /// The work is what it calls.
+    /// Its callee is the work.
     Runs,
     /// The same, called by one that [`Runs`](Self::Runs).
     Invokes,
@@ -31,7 +31,7 @@ const PLUMBING: [&str; 6] = [
 const WAITS: [&str; 3] = [".Wait", ".InternalWait", ".SpinThenBlockingWait"];
 
 impl SchedulerFrame {
-    /// Whether it is between those who have work done and the work.
+    /// Whether it lies between the code that requests work and the work.
     pub(super) const fn is_between(self) -> bool {
         matches!(self, Self::Schedules | Self::Plumbing)
     }
@@ -43,8 +43,8 @@ impl SchedulerFrame {
     }
 
     /// # Source
-    /// The prefixes are TraceEvent's (ActivityComputer); those of the pool are `PortableThreadPool.WorkerThread.cs` and
-    /// `ThreadPoolWorkQueue.cs` of dotnet/runtime.
+    /// The prefixes are TraceEvent's (ActivityComputer); those of the pool are
+    /// `PortableThreadPool.WorkerThread.cs` and `ThreadPoolWorkQueue.cs` of dotnet/runtime.
     pub(super) fn of(name: &str) -> Self {
         let Some(("System.Private.CoreLib" | "mscorlib" | "system.private.corelib", method)) =
             name.split_once('!')

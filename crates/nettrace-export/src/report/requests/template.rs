@@ -1,10 +1,10 @@
-//! Templates of paths: what differs between calls of the same kind is replaced.
+//! Templates of paths: the parts that differ between calls of the same kind are replaced.
 
 use std::borrow::Cow;
 
-/// Returns the name of a request or call without its query, with `{n}`, `{guid}` and `{hex}` for numbers, GUIDs and other
-/// hexadecimal numbers among the segments of its path: `http://host/hello/{n}` of `http://host/hello/17`. A name with a brace has
-/// its route already.
+/// Returns the name of a request or call without its query, with `{n}`, `{guid}` and `{hex}` for numbers,
+/// GUIDs and other hexadecimal numbers among the segments of its path: `http://host/hello/{n}` of
+/// `http://host/hello/17`. A name with a brace has its route already.
 pub(super) fn path_template(name: &str) -> Cow<'_, str> {
     let start = path_start(name);
     let Some((before, path)) = start.and_then(|start| name.split_at_checked(start)) else {
@@ -21,14 +21,15 @@ pub(super) fn path_template(name: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{before}{}", segments.join("/")))
 }
 
-/// Returns where the path begins in `http://host:port/path`, `GET http://host/path` or `GET /path`. The host stays: it may be a number.
+/// Returns where the path begins in `http://host:port/path`, `GET http://host/path` or `GET /path`. The host
+/// stays: it may be a number.
 pub(super) fn path_start(name: &str) -> Option<usize> {
     let host = name.find("://").map_or(0, |scheme| scheme + 3);
     Some(host + name.get(host..)?.find('/')?)
 }
 
 fn segment_template(segment: &str) -> Cow<'_, str> {
-    // The type of a file is no part of its number.
+    // The type of a file is not part of its number.
     let extension = segment.rfind('.').filter(|dot| {
         let extension = segment.get(dot + 1..).unwrap_or_default();
         extension.starts_with(|c: char| c.is_ascii_alphabetic()) && extension.len() <= 5
@@ -40,7 +41,7 @@ fn segment_template(segment: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns what stands for a text of which each call may have another one.
+/// Returns the replacement of a text that may differ from call to call.
 fn placeholder(text: &str) -> Option<&'static str> {
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
