@@ -64,10 +64,10 @@ Exit codes:
 /// The amount of messages on standard error.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct VerbosityArgs {
-    /// Say nothing on standard error but errors
+    /// Print only errors on standard error
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more on standard error
+    /// Print more on standard error
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
@@ -87,7 +87,7 @@ impl VerbosityArgs {
 pub(crate) enum Command {
     /// List the .NET processes that can be reached
     Ps(PsArgs),
-    /// Show what a runtime says about itself
+    /// Show what a runtime reports about itself
     Info(InfoArgs),
     /// Show the environment of a .NET process
     Env(EnvArgs),
@@ -100,7 +100,7 @@ pub(crate) enum Command {
     Ports(PortsArgs),
     /// Write a core dump of a .NET process
     Dump(DumpArgs),
-    /// Let a .NET process run that was started suspended
+    /// Resume a .NET process that was started suspended
     Resume(RequestArgs),
     /// Set or remove environment variables of a .NET process
     SetEnv(SetEnvArgs),
@@ -110,24 +110,25 @@ pub(crate) enum Command {
     /// Load a profiler into a .NET process
     #[command(subcommand, disable_help_subcommand = true)]
     Profiler(ProfilerCommand),
-    /// Let perf know the names of jitted code
+    /// Write the names of jitted code for perf
     #[command(subcommand, disable_help_subcommand = true)]
     Perfmap(PerfMapCommand),
-    /// Show what is in a recording: providers, kinds of events, losses
+    /// Show the contents of a recording: providers, kinds of events, losses
     Stat(StatArgs),
     /// Print the events of a recording, or of a process as they happen
     ///
     /// Without FILE, the events of a process are shown as they happen, until Ctrl-C. Unless --providers,
     /// --profile or --clrevents ask for others, these are the runtime's own of collections, exceptions, waits
     /// for locks, loaded assemblies and the thread pool, at the informational level: no samples, and no line
-    /// for each method that is compiled. The process is asked for no more than the filters show: --provider
-    /// asks for no other provider, and --event GC/AllocationTick for the keyword and the level of that event.
+    /// for each method that is compiled. Only the events that the filters show are requested: --provider
+    /// requests no other provider, and --event GC/AllocationTick only the keyword and the level of that
+    /// event.
     ///
-    /// An event of .NET 3.1 to 10 is shown 0.1 to 0.2 seconds after it happened: runtimes send what they have
+    /// An event of .NET 3.1 to 10 is shown 0.1 to 0.2 seconds after it happened: runtimes send their events
     /// every 0.1 seconds.
     ///
-    /// The runtime is not asked to list its methods (rundown): stacks are addresses, with --stacks. What dipc
-    /// trace records has the names.
+    /// The runtime is not asked to list its methods (rundown): stacks are addresses, with --stacks.
+    /// Recordings of dipc trace have the names.
     Events(EventsArgs),
     /// Show the stacks of all threads, of a process now or of a recording at its start
     Stack(StackArgs),
@@ -135,67 +136,66 @@ pub(crate) enum Command {
     Top(TopArgs),
     /// Turn a recording into a profile that other programs open
     Convert(ConvertArgs),
-    /// Show what a recording says: hot methods, collections, allocations and more
+    /// Show reports of a recording: hot methods, collections, allocations and more
     Report(ReportArgs),
-    /// Write a part of a recording as a recording: a stretch of time, some events, some threads
+    /// Write a part of a recording as a recording: a time range, some events, some threads
     ///
-    /// What names the rest is kept whatever is left out: methods, modules, types, processes, roles of
-    /// threads. So are the samples and waits around the stretch of time that reach into it, and a report of
-    /// the new recording with the same --from and --to is the same as of the old one.
+    /// Whatever is left out, the events that name the rest are kept: methods, modules, types, processes,
+    /// roles of threads. So are the samples and waits around the time range that reach into it, so that a
+    /// report of the new recording with the same --from and --to is the same as for the old one.
     ///
-    /// Losses in the part that is kept remain losses, and events that are left out are none.
+    /// Losses in the part that is kept remain losses; events that are left out do not count as losses.
     Edit(EditArgs),
     /// Write several recordings, of one machine or of many, as one
     ///
-    /// The new recording is of version 6, its events are in the order of time, and processes are told apart:
-    /// --pid chooses among them. A process whose id is that of another one gets a new id. The parts of one
-    /// recording, as edit writes them, become one process again, and what several parts have, such as names,
-    /// is written once.
+    /// The new recording has version 6, its events are in time order, and processes stay distinct: --pid
+    /// selects among them. A process with the id of another one gets a new id. The parts of one recording, as
+    /// edit writes them, become one process again, and what several parts share, such as names, is written
+    /// once.
     ///
-    /// Recordings of one machine have one clock. Times of others are joined by the start of each recording,
-    /// which it has as a time of day, to the millisecond, and by its own clock; they are no more exact than
-    /// the clocks of the machines. The list says which it was.
+    /// Recordings of one machine share a clock. Others are aligned by the start of each recording, a time of
+    /// day to the millisecond, and by its own clock; they are no more exact than the clocks of the machines.
+    /// The list shows which case applies.
     Merge(MergeArgs),
-    /// Write what is whole of a cut or damaged recording as one that other programs read
+    /// Write the intact parts of a cut or damaged recording as a recording that other programs read
     ///
-    /// Every whole event is kept, and sequence points are restored. What is damaged is listed. The exit code
+    /// Every whole event is kept, and sequence points are restored. Damaged parts are listed. The exit code
     /// is 6 if there was damage, 0 if there was none.
     Repair(RepairArgs),
     /// Write recordings as tables that DuckDB, DataFusion, Spark and others read: Parquet files
     ///
-    /// The directory gets a file a table for all recordings of a date and a service:
-    /// TABLE/date=DATE/service=NAME/SHARD.parquet. Files appear when all of a shard are whole. Recordings
-    /// that are there already are not exported again, so that an export that was ended goes on where it was,
-    /// and the same recordings give the same files.
+    /// The directory gets one file per table for all recordings of a date and a service:
+    /// TABLE/date=DATE/service=NAME/SHARD.parquet. Files appear when all of a shard are complete. Recordings
+    /// already there are not exported again, so that an interrupted export continues where it stopped, and
+    /// the same recordings give the same files.
     ///
-    /// Each event is one row, of events or of samples, or is counted in recordings.left_out: those by which
-    /// the runtime lists its methods, without --rundown. Damaged recordings are exported as far as they are
-    /// whole.
+    /// Each event is one row, of events or of samples, or is counted in recordings.left_out: without
+    /// --rundown, those by which the runtime lists its methods. Damaged recordings are exported as far as
+    /// they are intact.
     ///
-    /// The writer is in dipc-fleet, which is this program with more in it. dipc starts it from its own folder
-    /// or one of PATH.
+    /// The writer is in dipc-fleet, an extended build of this program. dipc starts it from its own folder or
+    /// one of PATH.
     Export(ExportArgs),
-    /// Send profiles of a process, again and again, or of recordings to Pyroscope, Parca or OpenTelemetry
+    /// Send profiles of a process, repeatedly, or of recordings to Pyroscope, Parca or OpenTelemetry
     Push(PushArgs),
     /// Try conditions for snapshots on recordings
     #[command(subcommand, disable_help_subcommand = true)]
     Rules(RulesCommand),
-    /// Print the views of such tables as SQL: top_methods, inclusive, requests, gc_pauses, allocations,
+    /// Print the views of exported tables as SQL: top_methods, inclusive, requests, gc_pauses, allocations,
     /// exceptions, compare
     Schema(SchemaArgs),
-    /// Run a query over such tables, by the DuckDB that is installed: dipc sql data 'SELECT * FROM
-    /// top_methods ORDER BY self_ns DESC LIMIT 10'
+    /// Run a query over exported tables with the installed DuckDB: dipc sql data 'SELECT * FROM top_methods
+    /// ORDER BY self_ns DESC LIMIT 10'
     ///
-    /// The tables are events, samples, losses, damages and recordings; the views are those that dipc schema
-    /// prints.
+    /// The tables are events, samples, losses, damages and recordings; dipc schema prints the views.
     Sql(SqlArgs),
-    /// Show what a process counts and measures: EventCounters and Meters
+    /// Show the counters of a process: EventCounters and Meters
     #[command(subcommand, disable_help_subcommand = true)]
     Counters(CountersCommand),
-    /// Show what the heap of a process consists of, what holds it, and what grows: .gcdump files
+    /// Show the contents of a process's heap, what keeps them alive, and what grows: .gcdump files
     #[command(subcommand, disable_help_subcommand = true, name = "gcdump")]
     GcDump(GcDumpCommand),
-    /// List the profiles that `trace --profile` takes
+    /// List the profiles that `trace --profile` accepts
     ListProfiles(ListProfilesArgs),
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET
     Demo(DemoArgs),

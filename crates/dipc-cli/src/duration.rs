@@ -31,7 +31,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
 
 /// Parses the seconds between two values of a live session.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().map_err(|_| format!("'{text}' is no number of seconds"))?;
+    let seconds = text.parse::<f64>().map_err(|_| format!("'{text}' is not a number of seconds"))?;
     match Duration::try_from_secs_f64(seconds) {
         Ok(interval) if interval >= Duration::from_millis(100) => Ok(interval),
         _ => Err(format!("{text} s: the shortest interval that runtimes keep is 0.1 s")),
@@ -54,10 +54,10 @@ fn units(text: &str) -> Result<u64, String> {
             return Err(if after.is_empty() {
                 format!("'{number}' has no unit")
             } else {
-                format!("'{after}' begins with no unit of time")
+                format!("'{after}' does not begin with a unit of time")
             });
         };
-        let part = scaled(number, *size).ok_or_else(|| format!("'{number}{unit}' is no time"))?;
+        let part = scaled(number, *size).ok_or_else(|| format!("'{number}{unit}' is not a time"))?;
         total = total.checked_add(part).ok_or("the time is longer than 584 years")?;
         rest = &after[unit.len()..];
     }

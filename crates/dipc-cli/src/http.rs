@@ -58,7 +58,7 @@ impl Endpoint {
         }
         let authority = uri.authority().ok_or("a host is missing")?;
         if authority.as_str().contains('@') {
-            return Err("passwords belong into --header 'Authorization=Basic …'".into());
+            return Err("put passwords into --header 'Authorization=Basic …'".into());
         }
         let host = authority.host().trim_matches(['[', ']']).to_owned();
         let authority_value = HeaderValue::from_str(authority.as_str()).map_err(|_| "no host")?;
@@ -157,9 +157,10 @@ impl Answer {
 /// Parses a header given on the command line: `NAME=VALUE`.
 pub(crate) fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) = text.split_once('=').ok_or("a header is NAME=VALUE")?;
-    let name = name.trim().parse().map_err(|_| format!("'{name}' is no name of a header"))?;
+    let name = name.trim().parse().map_err(|_| format!("'{name}' is not a valid header name"))?;
     // The value may be a password, so messages do not quote it.
-    let mut value = HeaderValue::from_str(value.trim()).map_err(|_| "its value is none of a header")?;
+    let mut value = HeaderValue::from_str(value.trim())
+        .map_err(|_| "the value has characters that a header cannot have")?;
     value.set_sensitive(true);
     Ok((name, value))
 }

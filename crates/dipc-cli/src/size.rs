@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 7] = [
 /// Parses a size in bytes.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase();
-    let wrong = || format!("'{text}' is no size; write it as 100MB, 64MiB or 1.5GB");
+    let wrong = || format!("'{text}' is not a size; write it as 100MB, 64MiB or 1.5GB");
     let (number, unit) = UNITS
         .iter()
         .find_map(|(unit, size)| Some((lower.strip_suffix(unit)?.trim_end(), *size)))

@@ -36,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Result<TimePoint, String> {
                 "a date and time without a zone; write it as {EXAMPLE} in UTC, or with an offset as +01:00"
             )
         } else {
-            format!("this is no date and time; write it as {EXAMPLE}")
+            format!("this is not a date and time; write it as {EXAMPLE}")
         }
     })
 }

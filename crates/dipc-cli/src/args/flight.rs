@@ -18,63 +18,64 @@ const LEAST_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub(crate) struct FlightArgs {
-    /// Keep the last events in memory, so many seconds or bytes of them, and write them when something
-    /// happens: 60s, 256MB or 60s,1GB
+    /// Keep the last events in memory, limited by time or size, and write them when something happens: 60s,
+    /// 256MB or 60s,1GB
     ///
-    /// A flight recorder: nothing is written but snapshots, each a whole recording with the names of its
-    /// methods, also after kill -9. One is written when Ctrl-\ or SIGUSR1 asks for it, when --snapshot-on is
-    /// met, and when the process crashes; at its orderly end, and at that of the recording, only without
-    /// --snapshot-on (and if there is none yet).
+    /// A flight recorder: only snapshots are written, each a whole recording with the names of its methods,
+    /// even after kill -9. One is written when Ctrl-\ or SIGUSR1 asks for it, when --snapshot-on is met, and
+    /// when the process crashes; when the process or the recording ends normally, only without --snapshot-on
+    /// (and if there is none yet).
     ///
-    /// A time is kept at least, and an eighth more at most, unless it has more than 256 MiB, or than the
-    /// bytes behind the comma: then less is kept, and the snapshot's line says so. Beside that, memory holds
-    /// names of methods, 64 MiB at most, and while a snapshot is written, what is dropped meanwhile.
+    /// At least the given time is kept, and at most an eighth more, unless it takes more than 256 MiB, or
+    /// than the size after the comma: then less is kept, and the snapshot's line says so. In addition, memory
+    /// holds names of methods, at most 64 MiB, and, while a snapshot is being written, what is dropped
+    /// meanwhile.
     #[arg(long, value_name = "TIME|SIZE", value_parser = parse_capacity, conflicts_with_all = ["format", "rotate"])]
     pub(crate) keep: Option<Capacity>,
     /// Keep the ring in files in this folder instead of memory, for rings of many gigabytes
     ///
-    /// The files have no names and are gone with dipc, however it ends. The disk must have room for the ring
+    /// The files have no names and disappear with dipc, however it ends. The disk must have room for the ring
     /// and a quarter more.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "keep")]
     pub(crate) keep_in: Option<PathBuf>,
-    /// Go on in a new file when one has so many bytes: 100MB. Each is a whole recording with the names of its
-    /// methods
+    /// Continue in a new file when one reaches this size: 100MB. Each is a whole recording with the names of
+    /// its methods
     ///
-    /// A file is called NAME.partial until it is whole. The list of methods and the names of what was before
-    /// add to the size.
+    /// A file is called NAME.partial until it is complete. The list of methods and the names from earlier
+    /// files add to the size.
     #[arg(long, value_name = "SIZE", value_parser = parse_file_size, conflicts_with = "format")]
     pub(crate) rotate: Option<u64>,
     /// Write a snapshot when this is met: 'exception System.TimeoutException or gc pause > 200ms'
     ///
-    /// Parts are joined with and, or and parentheses. What 'and' joins has to come within 10 seconds, or
-    /// 'within 30s' behind it.
+    /// Parts are joined with and, or and parentheses. The parts of an 'and' must occur within 10 seconds, or
+    /// as given by 'within 30s' after it.
     ///
-    /// exception TYPE,…  is thrown; TYPE may have *, and without a namespace is of any{n}
-    /// event PROVIDER/EVENT FIELD > VALUE, FIELD = VALUE  comes, with such fields{n}
+    /// exception TYPE,…  is thrown; TYPE may have *, and without a namespace matches any{n}
+    /// event PROVIDER/EVENT FIELD > VALUE, FIELD = VALUE  occurs, with such fields{n}
     /// gc pause > 200ms  stops all threads{n}
     /// request > 2s  request status >= 500  request path /api/* > 1s  ends, of ASP.NET Core{n}
-    /// counter PROVIDER/COUNTER:p95 > 0.5  goes beyond the bound{n}
-    /// exit  crash  of the process; disconnect: the connection is lost, and the process lives
+    /// counter PROVIDER/COUNTER:p95 > 0.5  exceeds the bound{n}
+    /// exit  crash  of the process; disconnect: the connection is lost, but the process lives
     ///
-    /// The session is also asked for what the condition needs.
+    /// The events that the condition needs are recorded too.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, requires = "keep")]
     pub(crate) snapshot_on: Option<Condition>,
-    /// Record so long after the reason for a snapshot
+    /// Continue recording for this time after the reason for a snapshot
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "keep")]
     pub(crate) after: Option<Duration>,
-    /// Stop after so many snapshots
+    /// Stop after this many snapshots
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "keep")]
     pub(crate) max_snapshots: Option<u32>,
     /// The least time between two snapshots of --snapshot-on
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     pub(crate) snapshot_interval: Duration,
-    /// Remove the oldest file of this run when there are more than so many
+    /// Remove the oldest file of this run when there are more than this many
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), requires = "files")]
     pub(crate) keep_files: Option<u32>,
-    /// Remove the oldest files of this run when all together are larger
+    /// Remove the oldest files of this run when their total size is larger
     #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "files")]
     pub(crate) keep_total: Option<u64>,
-    /// Remove files of this run that are older, whenever another is written
+    /// Remove files of this run that are older than this whenever another is written
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "files")]
     pub(crate) keep_age: Option<Duration>,
 }
@@ -109,7 +110,7 @@ impl FlightArgs {
 
 fn parse_file_size(text: &str) -> Result<u64, String> {
     match size::parse(text)? {
-        bytes if bytes < LEAST_BYTES => Err("1 MiB is the least".to_owned()),
+        bytes if bytes < LEAST_BYTES => Err("the minimum is 1 MiB".to_owned()),
         bytes => Ok(bytes),
     }
 }
@@ -125,13 +126,13 @@ fn parse_capacity(text: &str) -> Result<Capacity, String> {
         if is_time {
             let time = duration::parse(part).map_err(|why| format!("{why}; or a size: 256MB"))?;
             if time.is_zero() {
-                return Err("a time of nothing keeps nothing".to_owned());
+                return Err("a time of zero keeps nothing".to_owned());
             }
             capacity.time = Some(time);
         } else {
             capacity.bytes = size::parse(part)?;
             if capacity.bytes < LEAST_BYTES {
-                return Err("1 MiB is the least".to_owned());
+                return Err("the minimum is 1 MiB".to_owned());
             }
         }
     }

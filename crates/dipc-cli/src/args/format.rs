@@ -27,19 +27,19 @@ pub(crate) enum ConvertFormat {
     Chromium,
     /// For <https://profiler.firefox.com>
     Firefox,
-    /// For `go tool pprof` and everything that reads the same
+    /// For `go tool pprof` and other tools that read its format
     Pprof,
-    /// A line for each stack, for flamegraph.pl, inferno and the like
+    /// One line per stack, for flamegraph.pl, inferno and the like
     Folded,
     /// A page with a flame graph that can be searched; opens in any browser, loads nothing
     Flamegraph,
     /// A picture of a flame graph, for documents
     Svg,
-    /// A trace of Perfetto's own, for <https://ui.perfetto.dev> and trace_processor
+    /// A trace in Perfetto's own format, for <https://ui.perfetto.dev> and trace_processor
     Perfetto,
-    /// A line for each stretch of time, or each allocation and the like, with its stack
+    /// One line per period of time, allocation or the like, with its stack
     Csv,
-    /// The events themselves, one object a line, as `dipc events --format jsonl` prints them
+    /// The events themselves, one object per line, as `dipc events --format jsonl` prints them
     Jsonl,
     /// The format of recordings
     #[value(hide = true)]

@@ -9,12 +9,12 @@ use crate::inspect::lines::LineOptions;
 /// Whether frames have source lines, and where these come from.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LineArgs {
-    /// With the source line of each frame, of jitted code whose portable PDB is in or beside its module, or
+    /// Show the source line of each frame of jitted code whose portable PDB is in or beside its module, or
     /// where it was built
     #[arg(long)]
     pub(crate) lines: bool,
-    /// A folder with PDBs, or with modules that have theirs in them, to look into first; --lines goes without
-    /// saying; may be given several times
+    /// A folder with PDBs, or with modules that embed theirs, to search first; implies --lines; may be given
+    /// several times
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) symbol_path: Vec<PathBuf>,
 }

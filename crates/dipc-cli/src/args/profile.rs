@@ -22,34 +22,34 @@ pub(crate) struct ProfileArgs {
     /// Only this process, in recordings of many; may be given several times
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u64>,
-    /// Only stacks with a frame whose name, in either form, has this text, from that frame on; '*' stands for
-    /// any text; may be given several times
+    /// Only stacks with a frame whose name, in either form, contains this text, from that frame on; '*'
+    /// stands for any text; may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) root: Vec<String>,
-    /// Without frames whose name, in either form, has this text: what they weigh goes to their callers; may
-    /// be given several times
+    /// Leave out frames whose name, in either form, contains this text; their weight goes to their callers;
+    /// may be given several times
     #[arg(long, value_name = "TEXT")]
     pub(crate) hide: Vec<String>,
-    /// With the time in which threads waited for work, as dotnet-trace shows it
+    /// Include the time in which threads waited for work, as dotnet-trace does
     #[arg(long)]
     pub(crate) idle: bool,
-    /// Threads that wait in a method whose name, in either form, has this text wait for work, as those of the
-    /// pool do; may be given several times
+    /// Treat threads that wait in a method whose name, in either form, contains this text as waiting for
+    /// work, like those of the pool; may be given several times
     #[arg(long, value_name = "TEXT", conflicts_with = "idle")]
     pub(crate) wait: Vec<String>,
-    /// Without the time in which threads were blocked in the midst of work
+    /// Leave out the time in which threads were blocked in the middle of work
     #[arg(long, conflicts_with = "idle")]
     pub(crate) no_blocked: bool,
     /// Charge GC pauses to the methods that they interrupted, without the frame 'GC pause'
     #[arg(long)]
     pub(crate) no_gc_frame: bool,
-    /// A method that calls itself is one frame
+    /// Show a method that calls itself as one frame
     #[arg(long)]
     pub(crate) fold_recursion: bool,
-    /// Work of tasks stands below the stack that created the task
+    /// Show the work of tasks below the stack that created the task
     #[arg(long)]
     pub(crate) by_task: bool,
-    /// Everything stands below the request, or other activity of an EventSource, that it was done for
+    /// Show everything below the request, or other activity of an EventSource, that it was done for
     #[arg(long)]
     pub(crate) by_request: bool,
     #[command(flatten)]
@@ -61,9 +61,9 @@ pub(crate) struct ProfileArgs {
 /// The metric of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricArg {
-    /// Time of managed code, by the sampler; of recordings of a whole machine its CPU samples
+    /// Time of managed code, from the sampler; for recordings of a whole machine, its CPU samples
     Cpu,
-    /// Time of threads at work or blocked, by the sampler; with --idle also of those that wait for work
+    /// Time of threads at work or blocked, from the sampler; with --idle also of those that wait for work
     Wall,
     /// Allocated bytes
     Alloc,
@@ -73,7 +73,7 @@ pub(crate) enum MetricArg {
     Exception,
     /// Time spent waiting for handles and monitors (.NET 9)
     Wait,
-    /// Time for which the garbage collector stopped everything
+    /// Time in which the garbage collector stopped all threads
     Gc,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct SourceArgs {
     /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     pub(crate) endpoint: Option<String>,
-    /// A port that the runtime connects to, or with ',connect' one that it listens on: a path, or
+    /// A port that the runtime connects to, or, with ',connect', one that it listens on: a path, or
     /// 127.0.0.1:PORT
     #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
     pub(crate) diagnostic_port: Option<PortChoice>,
@@ -39,7 +39,7 @@ pub(crate) struct SourceArgs {
     pub(crate) dsrouter: Option<String>,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
-    /// A program that is started and recorded from its first moment; its exit code is ours
+    /// A program to start and record from its first moment; dipc exits with its exit code
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -28,14 +28,14 @@ pub(crate) struct SourcesArgs {
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
     name: Option<String>,
-    /// All processes of that name, or without --name all that can be reached; also those that start later
+    /// All processes with that name, or, without --name, all reachable ones, including those that start later
     #[arg(long, conflicts_with_all = ["process_ids", "endpoint", "diagnostic_port", "command", "dsrouter"])]
     all: bool,
     /// The process's diagnostic socket, as a sidecar sees it, its folder, its name with '*' for any text, or
     /// 127.0.0.1:PORT
     #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
     endpoint: Option<String>,
-    /// A port that runtimes connect to, each of which is watched, or with ',connect' one that a runtime
+    /// A port that runtimes connect to, all of which are watched, or, with ',connect', one that a runtime
     /// listens on: a path, or 127.0.0.1:PORT
     #[arg(long, visible_alias = "dport", value_name = "ADDRESS[,listen|connect]")]
     diagnostic_port: Option<PortChoice>,
@@ -44,7 +44,7 @@ pub(crate) struct SourcesArgs {
     dsrouter: Option<String>,
     #[command(flatten)]
     reach: ReachArgs,
-    /// A program that is started and watched from its first moment; its exit code is ours
+    /// A program to start and watch from its first moment; dipc exits with its exit code
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }

@@ -60,7 +60,7 @@ pub(crate) fn selector(
 /// The permitted reach of an address.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ReachArgs {
-    /// Let an address be on another machine: the protocol has neither passwords nor encryption
+    /// Allow an address on another machine: the protocol has neither passwords nor encryption
     #[arg(long)]
     pub(crate) any_host: bool,
 }

@@ -26,7 +26,7 @@ pub(crate) struct SetEnvArgs {
     /// Remove this variable; may be given several times
     #[arg(short, long, value_name = "NAME")]
     pub(crate) unset: Vec<String>,
-    /// Send it even where the runtime is known to end of it
+    /// Send it even if it is known to end this runtime
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) struct StartupHookArgs {
     /// The assembly, as the target sees its files; its StartupHook.Initialize() is run
     #[arg(value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) path: String,
-    /// Send it to a runtime that runs already, or although the file is not seen: one that cannot load it ends
+    /// Send it to a running runtime, or even if the file is not visible: a runtime that cannot load it ends
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -62,7 +62,7 @@ pub(crate) enum ProfilerCommand {
 pub(crate) struct ProfilerArgs {
     #[command(flatten)]
     pub(crate) request: RequestArgs,
-    /// The class that the library is asked for
+    /// The class to request from the library
     #[arg(long, value_name = "GUID")]
     pub(crate) guid: Uuid,
     /// The profiler's library, as the target sees its files
@@ -74,28 +74,28 @@ pub(crate) struct ProfilerArgs {
 pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) profiler: ProfilerArgs,
-    /// Time limit of the runtime for loading the profiler
+    /// The runtime's time limit for loading the profiler
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     pub(crate) attach_timeout: Duration,
-    /// A file whose bytes the profiler is handed
+    /// A file whose content is passed to the profiler
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) client_data: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PerfMapCommand {
-    /// Begin writing the files by which perf names jitted code
+    /// Start writing the files from which perf takes the names of jitted code
     On {
         #[command(flatten)]
         request: RequestArgs,
         /// Which files
         #[arg(long = "type", value_enum, default_value_t)]
         kind: PerfMapKind,
-        /// Send it even where the runtime is known to end of it
+        /// Send it even if it is known to end this runtime
         #[arg(long)]
         force: bool,
     },
-    /// End writing them
+    /// Stop writing them
     Off {
         #[command(flatten)]
         request: RequestArgs,
@@ -171,9 +171,7 @@ fn resume_at_port(pid: u32, address: &str, timeout: Duration) -> Result<(), Fail
                     Exit::TimedOut,
                     format_args!("resume: {address}: nobody listened there, and the runtime did not connect"),
                 )
-                .with_help(
-                    "of a container's process the address is one of the container's: run dipc there",
-                ));
+                .with_help("the address of a process in a container lies in the container: run dipc there"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -189,7 +187,7 @@ fn refuse_other_user(pid: u32, address: &str) -> Result<(), Failure> {
         Ok(user) if user != own => Err(Failure::new(
             Exit::Failed,
             format_args!(
-                "resume: the runtime waits at {address}, where nobody listens, and is of user {user}"
+                "resume: the runtime waits at {address}, where nobody listens, and belongs to user {user}"
             ),
         )
         .with_help(format_args!("sudo -u '#{user}' dipc resume -p {pid} listens there as that user"))),
@@ -244,7 +242,7 @@ fn attach(AttachArgs { profiler, attach_timeout, client_data }: &AttachArgs) -> 
 
 fn startup_profiler(args: &ProfilerArgs) -> Outcome {
     target(&args.request, false)?.startup_profiler(args.guid, &args.path)?;
-    messages::detail("It is loaded when the runtime is resumed; one that runs already passes it over.");
+    messages::detail("It is loaded when the runtime is resumed; one that already runs ignores it.");
     Ok(Exit::Done)
 }
 

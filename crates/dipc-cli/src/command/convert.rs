@@ -17,7 +17,7 @@ pub(crate) struct ConvertArgs {
     /// Format to convert to
     #[arg(short, long, value_enum, ignore_case = true)]
     pub(crate) format: ConvertFormat,
-    /// Path of the result; '-' is standard output [default: the recording's name with the format's ending]
+    /// Path of the result; '-' is standard output [default: the recording's name with the format's extension]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Metric of the profile
@@ -25,10 +25,11 @@ pub(crate) struct ConvertArgs {
     pub(crate) by: Option<MetricArg>,
     #[command(flatten)]
     pub(crate) profile: ProfileArgs,
-    /// Keep threads apart in formats that show no time: each is the first frame of its stacks
+    /// Separate threads in formats that show no time: each is the first frame of its stacks
     #[arg(long)]
     pub(crate) by_thread: bool,
-    /// With an apostrophe before cells of csv that a spreadsheet would take for formulas, those that begin with = + - or @
+    /// Put an apostrophe before csv cells that begin with =, +, - or @, which a spreadsheet would take for
+    /// formulas
     #[arg(long)]
     pub(crate) for_spreadsheets: bool,
 }

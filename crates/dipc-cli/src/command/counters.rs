@@ -22,7 +22,7 @@ pub(crate) enum CountersCommand {
     Collect(collect::CollectArgs),
     /// Show the counters of a recording, or turn them into a file
     Read(read::ReadArgs),
-    /// List the counters that .NET has by itself, or those of a process
+    /// List the counters built into .NET, or those of a process
     List(list::ListArgs),
     /// Serve the counters of a process to Prometheus
     Serve(serve::ServeArgs),
@@ -46,8 +46,8 @@ pub(crate) fn run(command: &CountersCommand) -> Outcome {
 pub(crate) struct CounterSelectionArgs {
     /// Only these: 'PROVIDER,PROVIDER[COUNTER,…],…'; '*' stands for any text
     ///
-    /// A provider is an EventSource or a Meter; of one that is both, the Meter's values are shown.
-    /// EventCounters\NAME and Meter\NAME choose one of the two.
+    /// A provider is an EventSource or a Meter; if it is both, the Meter's values are shown.
+    /// EventCounters\NAME and Meter\NAME select one of the two.
     #[arg(long, value_name = "LIST", value_parser = parse_selection)]
     counters: Option<Selection>,
 }
@@ -58,7 +58,7 @@ enum HistogramKind {
     /// Quantiles of the last interval, with the count and sum of all measurements
     #[default]
     Summary,
-    /// Buckets of exponential width, of .NET 10 and later; before, as summary
+    /// Buckets of exponential width, for .NET 10 and later; for earlier ones, as summary
     Exponential,
 }
 

@@ -31,13 +31,13 @@ pub(crate) struct DumpArgs {
     /// Content of the dump
     #[arg(long = "type", value_enum, ignore_case = true, default_value_t)]
     pub(crate) kind: DumpKind,
-    /// The target says on its own console what it does
+    /// Let the target log on its own console
     #[arg(long)]
     pub(crate) diag: bool,
     /// Write a crash report beside the dump
     #[arg(long)]
     pub(crate) crashreport: bool,
-    /// Ask for it even where the runtime cannot be reached any more afterwards
+    /// Request it even if the runtime becomes unreachable afterwards
     #[arg(long)]
     pub(crate) force: bool,
     /// Time limit for the dump
@@ -237,7 +237,7 @@ fn verify(dump: &Dump, written: &WrittenDump) {
                 file.display()
             ));
         }
-        (None, _) => messages::note("Written; from here it cannot be seen whether it is there"),
+        (None, _) => messages::note("Written; dipc cannot see from here whether it is there"),
     }
 }
 

@@ -59,12 +59,12 @@ pub(crate) struct EditArgs {
     ///
     /// The events of the activity itself, and everything that happened on a thread while it worked for it:
     /// samples, allocations, exceptions. A thread is known to work for an activity by the events of tasks, as
-    /// in dipc report FILE requests. Pauses of the garbage collector during it are kept, too, and when its
-    /// threads did other work. Reads the file twice.
+    /// in dipc report FILE requests. Pauses of the garbage collector during it are kept, too, and so are the
+    /// times when its threads did other work. Reads the file twice.
     #[arg(long, value_name = "ID|PATH", value_parser = parse_activity)]
     activity: Vec<ActivityPattern>,
-    /// Only events of requests whose route, path, address or kind has this text, as dipc report FILE requests
-    /// --name takes it; may be given several times; reads the file twice
+    /// Only events of requests whose route, path, address or kind contains this text, as in dipc report FILE
+    /// requests --name; may be given several times; reads the file twice
     #[arg(long, value_name = "TEXT")]
     request: Vec<String>,
     /// Only the first N of these events in time order; reads the file twice
@@ -73,16 +73,16 @@ pub(crate) struct EditArgs {
     /// Only the last N of these events in time order; reads the file twice
     #[arg(long, value_name = "N")]
     tail: Option<usize>,
-    /// With --from or --to: take names of methods from the lists at the end of a recording alone, so that all
-    /// blocks of events out of that time are skipped; methods that were unloaded before the end have no names
+    /// With --from or --to: take names of methods only from the lists at the end of a recording, so that all
+    /// blocks of events outside that time are skipped; methods unloaded before the end have no names
     #[arg(long)]
     listed_names: bool,
     /// Replace texts by as many letters: command-lines, paths, user-names, exception-messages, sql, urls, or
     /// Provider/Event.field with '*' for any text; may be given several times
     ///
     /// Classes go by the names of fields. Equal texts become equal letters within one run, unless
-    /// --redact-with says otherwise. What was replaced is listed, and so are events whose fields nothing
-    /// describes, which stay as they are.
+    /// --redact-with says otherwise. Replaced fields are listed, and so are events with undescribed fields,
+    /// which stay unchanged.
     #[arg(long, value_name = "CLASS|FIELD", value_delimiter = ',', value_parser = Redaction::parse)]
     redact: Vec<Redaction>,
     /// Letters that replace texts
@@ -94,10 +94,10 @@ pub(crate) struct EditArgs {
     /// Write parts of about this many bytes of events: 100MB
     #[arg(long, value_name = "SIZE", value_parser = size::parse, conflicts_with_all = ["head", "tail"])]
     split_size: Option<u64>,
-    /// Without the stacks of events
+    /// Leave out the stacks of events
     #[arg(long)]
     drop_stacks: bool,
-    /// Write this version of the format; without it that of the recording, and 4 for those before that
+    /// Write this version of the format [default: that of the recording, at least 4]
     #[arg(long, value_name = "VERSION", value_enum)]
     upgrade: Option<VersionArg>,
     /// Format of the result: json prints an object with counts
@@ -108,10 +108,10 @@ pub(crate) struct EditArgs {
 /// The letters that replace texts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum LettersArg {
-    /// By a hash of the text, with a key that this run alone has: equal texts stay equal
+    /// From a hash of the text, with a key that exists only in this run: equal texts stay equal
     #[default]
     Hash,
-    /// An x for each letter: nothing but the length is left
+    /// An x for each letter: only the length is left
     X,
 }
 

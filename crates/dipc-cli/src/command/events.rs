@@ -30,15 +30,15 @@ pub(crate) struct EventsArgs {
     /// Format of the events
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: EventsFormat,
-    /// In which order
+    /// Order of the events
     #[arg(long, value_enum, default_value_t)]
     pub(crate) order: Order,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// With the stack of each event, as addresses
+    /// Show the stack of each event, as addresses
     #[arg(long)]
     pub(crate) stacks: bool,
-    /// With the stack of each event, as names; reads the file twice, since most names stand at its end
+    /// Show the stack of each event, as names; reads the file twice, since most names are at its end
     ///
     /// A recording has each stack once and may refer to it with every event. Nothing more is written, and the
     /// exit code is 1, once there are 64 MB and 2,048 bytes for each byte of the events; names longer than
@@ -47,7 +47,7 @@ pub(crate) struct EventsArgs {
     pub(crate) symbols: bool,
     #[command(flatten)]
     pub(crate) lines: LineArgs,
-    /// With the payload of each event, as hexadecimal bytes
+    /// Show the payload of each event, as hexadecimal bytes
     #[arg(long)]
     pub(crate) payload: bool,
     #[command(flatten)]
@@ -79,22 +79,22 @@ pub(crate) struct FilterArgs {
 /// The format of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EventsFormat {
-    /// For people, a line an event
+    /// For people, one line per event
     #[default]
     Table,
     /// One array
     Json,
-    /// One object a line
+    /// One object per line
     Jsonl,
 }
 
 /// The order in which events are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
-    /// As they happened
+    /// In the order in which they happened
     #[default]
     Time,
-    /// As the runtime wrote them, which needs less memory
+    /// In the order in which the runtime wrote them, which needs less memory
     File,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct LiveArgs {
     /// Size of the buffer in the process, in megabytes [default: 256]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "file")]
     pub(crate) buffersize: Option<u32>,
-    /// Let the program that is started use this terminal; Ctrl-C then reaches it too
+    /// Let the started program use this terminal; Ctrl-C then reaches it too
     #[arg(long, requires = "command")]
     pub(crate) show_child_io: bool,
     /// Time limit for each of the runtime's answers, and for its silence after the stop [default: 20s]

@@ -19,36 +19,35 @@ pub(crate) struct ExportArgs {
     /// The recordings
     #[arg(value_hint = ValueHint::FilePath, required_unless_present = "files_from")]
     pub(crate) file: Vec<PathBuf>,
-    /// The directory of the tables, which is made if it is not there; or s3://BUCKET/FOLDER,
-    /// gs://BUCKET/FOLDER, az://CONTAINER/FOLDER
+    /// The directory of the tables, which is created if needed; or s3://BUCKET/FOLDER, gs://BUCKET/FOLDER,
+    /// az://CONTAINER/FOLDER
     #[arg(long, value_name = "DIR|URL", value_hint = ValueHint::DirPath)]
     pub(crate) to: PathBuf,
-    /// Also the recordings that this file lists, one a line; '-' is standard input
+    /// Also export the recordings that this file lists, one per line; '-' is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) files_from: Option<PathBuf>,
     /// A label of the recordings: service=shop, version=1.4, pod=shop-7; may be given several times. Others
     /// are read from FILE.json beside each recording
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
     pub(crate) label: Vec<(String, String)>,
-    /// Also rows for the events by which the runtime lists its methods at the end of a recording
+    /// Also write rows for the events by which the runtime lists its methods at the end of a recording
     #[arg(long)]
     pub(crate) rundown: bool,
-    /// No values that may hold secrets: fields, payloads, messages of exceptions, tags of counters, command
-    /// lines, promoted texts
+    /// Leave out values that may hold secrets: fields, payloads, messages of exceptions, tags of counters,
+    /// command lines, promoted texts
     #[arg(long)]
     pub(crate) drop_fields: bool,
-    /// Replace texts, those of a class: command-lines, paths, user-names, exception-messages, sql, urls; or
-    /// of a field, by Provider/Event.field with * for any text. Each letter becomes an x; may be given
-    /// several times
+    /// Replace the texts of a class (command-lines, paths, user-names, exception-messages, sql, urls) or of a
+    /// field (Provider/Event.field, with * for any text). Each letter becomes an x; may be given several
+    /// times
     #[arg(long, value_name = "CLASS|FIELD", value_parser = Redaction::parse)]
     pub(crate) redact: Vec<Redaction>,
-    /// A further column for a field of events, Provider/Event.field[:text|long|double|bool]:
-    /// Shop/Order.Total:double is events.p_shop_order_total. It stays for later exports; may be given several
-    /// times
+    /// Add a column for a field of events, Provider/Event.field[:text|long|double|bool]:
+    /// Shop/Order.Total:double becomes events.p_shop_order_total. It stays for later exports; may be given
+    /// several times
     #[arg(long, value_name = "FIELD[:TYPE]")]
     pub(crate) promote: Vec<PromotedColumn>,
-    /// Shards that are written at the same time, each in some 50 MB of memory; without it one for each
-    /// processor
+    /// Number of shards written at the same time, each in some 50 MB of memory [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: Option<u16>,
     /// Format of the summary

@@ -17,14 +17,14 @@ use crate::exit::Outcome;
 pub(crate) enum GcDumpCommand {
     /// Write the heap of a process to a .gcdump file
     ///
-    /// The runtime collects all generations and then sends every object: the process is paused for that, 0.1
-    /// s for a million objects. The file is that of dotnet-gcdump; PerfView and Visual Studio open it.
+    /// The runtime collects all generations and then sends every object: this pauses the process, for 0.1 s
+    /// per million objects. The file has dotnet-gcdump's format; PerfView and Visual Studio open it.
     Collect(collect::CollectArgs),
-    /// Show what a heap consists of, by type, module or namespace, with what each retains
+    /// Show the contents of a heap by type, module or namespace, with retained sizes
     Report(report::ReportArgs),
     /// Show what grew between two heaps
     Diff(diff::DiffArgs),
-    /// Show what holds the objects of a type: the shortest paths from roots
+    /// Show what keeps the objects of a type alive: the shortest paths from roots
     Paths(paths::PathsArgs),
     /// Turn a heap into a page for browsers (treemap, dominators, paths), a .gcdump file or a profile
     Convert(convert::ConvertArgs),

@@ -25,8 +25,8 @@ pub(crate) struct MergeArgs {
     /// Path of the new recording
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
-    /// Recordings of the same clock and process id are of the same process; without it only parts of one
-    /// recording are
+    /// Treat recordings with the same clock and process id as the same process, not only parts of one
+    /// recording
     #[arg(long)]
     same_process: bool,
     /// Format of the list of recordings

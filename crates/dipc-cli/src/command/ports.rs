@@ -40,10 +40,10 @@ pub(crate) struct PortsArgs {
 /// The format of the events at a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PortsFormat {
-    /// For people, a line each
+    /// For people, one line each
     #[default]
     Table,
-    /// One object a line
+    /// One object per line
     Jsonl,
 }
 

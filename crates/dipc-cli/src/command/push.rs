@@ -41,7 +41,7 @@ use crate::render::{messages, units};
 #[command(group = ArgGroup::new("source").required(true).arg("files").args(TARGETS))]
 #[command(group = ArgGroup::new("server").required(true).args(["pyroscope", "parca", "otlp"]))]
 pub(crate) struct PushArgs {
-    /// The recordings whose profiles are sent, once
+    /// The recordings whose profiles are sent once
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -64,17 +64,17 @@ pub(crate) struct PushArgs {
     /// A header of the requests; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_header)]
     header: Vec<(HeaderName, HeaderValue)>,
-    /// Metric of the profiles; of a process cpu or wall
+    /// Metric of the profiles; cpu or wall for a process
     #[arg(long = "by", value_name = "METRIC", value_enum)]
     metric: Option<MetricArg>,
-    /// Time from the beginning of a profile of a process to that of the next
+    /// Time between the beginnings of two profiles of a process
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration::parse, conflicts_with = "files")]
     every: Duration,
-    /// Time for which a process is sampled for a profile: the rest of the time nothing is asked of it
-    /// [default: 10s, or that of --every]
+    /// Time for which a process is sampled for a profile; for the rest of the time it is left alone [default:
+    /// 10s, or that of --every]
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "files")]
     duration: Option<Duration>,
-    /// Stop after so many profiles [default: with the process, or at Ctrl-C]
+    /// Stop after this many profiles [default: with the process, or at Ctrl-C]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "files")]
     count: Option<u64>,
     #[command(flatten)]
@@ -146,7 +146,7 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
     if is_name && !key.starts_with("__") {
         Ok((key.to_owned(), value.to_owned()))
     } else {
-        Err(format!("'{key}' is no name of a label: letters, digits and '_' are"))
+        Err(format!("'{key}' is not a valid label name: use letters, digits and '_'"))
     }
 }
 

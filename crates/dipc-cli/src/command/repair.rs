@@ -31,8 +31,8 @@ pub(crate) struct RepairArgs {
     /// Add the methods, modules and threads that another recording of the same process lists, or the process
     /// itself while it runs
     ///
-    /// What is a file is read; else a number is a process id. The process is told to list its methods, as at
-    /// the end of a recording. By default the names that dipc trace left beside the recording are added
+    /// A file is read; otherwise a number is a process id. The process is made to list its methods, as at the
+    /// end of a recording. By default the names that dipc trace left beside the recording are added
     /// (RECORDING.names.nettrace), if there are any.
     #[arg(long, value_name = "FILE|PID", value_hint = ValueHint::FilePath)]
     names_from: Option<PathBuf>,

@@ -21,8 +21,8 @@ use crate::render::{messages, output};
 pub(crate) enum RulesCommand {
     /// Show when a condition would have been met in a recording, and a snapshot written
     ///
-    /// The exit code is 1 if it is never met. A recording whose stream ends in the middle may be of a crash
-    /// or of a lost connection; why a whole one ended, it does not say. --end does.
+    /// The exit code is 1 if it is never met. A recording whose stream ends early may come from a crash or a
+    /// lost connection, and a complete one does not say why it ended. --end states the reason.
     Test(TestArgs),
 }
 
@@ -37,13 +37,13 @@ pub(crate) struct TestArgs {
     /// The least time between two snapshots
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     snapshot_interval: Duration,
-    /// Take this for the reason of the recording's end
+    /// Assume this reason for the end of the recording
     #[arg(long, value_name = "HOW", value_enum)]
     end: Option<EndArg>,
     /// Format of the result
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Show so many at most; those that are too early for a snapshot are one row
+    /// Number of rows to show at most; matches that are too early for a snapshot share a row
     #[arg(short = 'n', long = "number", value_name = "N", default_value_t = 100)]
     number: usize,
 }

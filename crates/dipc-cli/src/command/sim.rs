@@ -16,7 +16,7 @@ use crate::render::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct SimArgs {
-    /// The folder of the socket [default: where a runtime's is, $TMPDIR or /tmp]
+    /// The folder of the socket [default: that of runtimes, $TMPDIR or /tmp]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "connect")]
     pub(crate) dir: Option<PathBuf>,
     /// Connect to a port that a tool listens on, instead of listening; the runtime waits to be resumed unless
@@ -26,7 +26,7 @@ pub(crate) struct SimArgs {
     /// Wait at the start to be resumed
     #[arg(long)]
     pub(crate) suspend: bool,
-    /// So many runtimes, with one pid and different keys
+    /// Number of runtimes, with one pid and different keys
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
     /// The recording that each session gets
@@ -38,10 +38,10 @@ pub(crate) struct SimArgs {
     /// Play the recording over and over until the session is stopped
     #[arg(long, requires = "replay")]
     pub(crate) r#loop: bool,
-    /// Make up so many events a second: Dipc-Simulated/Tick, and samples, for sessions that ask for them
+    /// Generate this many events per second: Dipc-Simulated/Tick, and samples, for sessions that request them
     #[arg(long, value_name = "EVENTS_PER_S", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rate: Option<u64>,
-    /// Which .NET: 3.1, 6, 8, 9, 10, 11 or nativeaot-9
+    /// Version of .NET: 3.1, 6, 8, 9, 10, 11 or nativeaot-9
     #[arg(long, value_name = "VERSION", default_value = "10")]
     pub(crate) version: Version,
     /// Misbehave in this way, on all requests, those of a command or the nth; may be given several times

@@ -20,19 +20,20 @@ use crate::interrupt::Interrupts;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).arg("file").args(TARGETS))]
 pub(crate) struct StackArgs {
-    /// The recording of which the first sample of each thread is shown; - is standard input
+    /// The recording whose first sample of each thread is shown; '-' is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
     #[command(flatten)]
     process: TargetArgs,
-    /// Number of samples of each thread, one about each millisecond: more than one show where threads are most of the time
+    /// Number of samples of each thread, about one per millisecond: more than one shows where threads spend
+    /// most of their time
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     count: u64,
-    /// Show the stacks again and again, after each of these times, until Ctrl-C
+    /// Show the stacks repeatedly, at this interval, until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
     watch: Option<Duration>,
-    /// Show below the work of a task the stack that created it: the chain of awaits. Of a process only tasks are known that were created while
-    /// it was sampled: a --count of some hundreds shows most
+    /// Show, below the work of a task, the stack that created it: the chain of awaits. For a process, only
+    /// tasks created while it was sampled are known: a --count of some hundreds shows most
     #[arg(long)]
     by_task: bool,
     /// Format of the output

@@ -34,13 +34,13 @@ pub(crate) struct TopArgs {
     /// Seconds of an interval: 0.1 at least
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = duration::parse_seconds)]
     refresh_interval: Duration,
-    /// Show allocated types, too: an event for about every 100 KB that the program allocates
+    /// Show allocated types, too; costs one event for about every 100 KB that the program allocates
     #[arg(long)]
     alloc: bool,
     /// Order of the methods
     #[arg(long, value_enum, default_value_t)]
     sort: MethodOrder,
-    /// Stop after so many intervals
+    /// Stop after this many intervals
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Stop after this time
@@ -49,13 +49,13 @@ pub(crate) struct TopArgs {
     /// Number of methods, threads and types that lines show [default: 10, with --format jsonl 100]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Lines for each interval, as where standard output is no terminal
+    /// Print lines for each interval, as when standard output is not a terminal
     #[arg(long)]
     plain: bool,
     /// Format of the lines
     #[arg(long, value_enum, default_value_t)]
     format: TopFormat,
-    /// Write a flame graph of all that was seen to this file, at the end and where w is pressed
+    /// Write a flame graph of all samples to this file, at the end and when w is pressed
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(crate) struct TopArgs {
     /// Time limit for each of the runtime's answers, and for its silence after the stop
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration::parse)]
     timeout: Duration,
-    /// Let the program that is started use this terminal
+    /// Let the started program use this terminal
     #[arg(long)]
     show_child_io: bool,
 }
@@ -86,7 +86,7 @@ enum TopFormat {
     /// For people
     #[default]
     Table,
-    /// For programs: an object for each interval
+    /// For programs: one object per interval
     Jsonl,
 }
 

@@ -112,8 +112,8 @@ pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
     }
     say(of.objects_without_references, "objects are shown without their references, which are unknown");
     say(of.unused_references, "references are of unknown objects, and were left out");
-    say(of.repeated_objects, "objects came twice; the second was left out");
-    say(of.invalid_addresses, "addresses are none that objects have");
+    say(of.repeated_objects, "objects arrived twice; the second was left out");
+    say(of.invalid_addresses, "addresses cannot be those of objects");
     say(of.over_limit, "objects and references are more than a graph can hold, and were left out");
     say(of.invalid_events, "events end before their fields do");
     if of.objects_of_unknown_types > 0 {
@@ -154,7 +154,7 @@ pub(crate) fn missing_in_words(of: &Completeness) -> Vec<String> {
         ));
     }
     if !of.is_complete() && notes.is_empty() {
-        notes.push("Some of the heap did not come: dipc gcdump report says what.".to_owned());
+        notes.push("Parts of the heap are missing: dipc gcdump report lists them.".to_owned());
     }
     notes
 }

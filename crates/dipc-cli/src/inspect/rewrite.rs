@@ -286,9 +286,9 @@ fn check_process(added: &AddedRecording<'_>, own: &TraceInfo) -> Result<(), Fail
 fn version_of(info: &TraceInfo, wanted: Option<Version>) -> Result<Version, Failure> {
     let own = Version::of(info);
     match wanted {
-        Some(Version::V4) if own == Version::V6 => {
-            Err(Failure::usage("--upgrade 4: the recording is of version 6, of which 4 has a part only"))
-        }
+        Some(Version::V4) if own == Version::V6 => Err(Failure::usage(
+            "--upgrade 4: the recording has version 6, and version 4 can hold only part of it",
+        )),
         Some(wanted) => Ok(wanted),
         None => Ok(own),
     }

@@ -104,7 +104,7 @@ impl HeapRequest {
                     source.target.address()
                 ),
             )
-            .with_help("dipc resume -p PID lets it run"));
+            .with_help("dipc resume -p PID resumes it"));
         }
         Ok(())
     }

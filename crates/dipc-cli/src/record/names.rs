@@ -69,7 +69,7 @@ impl NamesFiles {
     /// somebody has put in the way.
     fn remove(&self) -> io::Result<()> {
         if are_of_another(&self.names, &self.recording) {
-            return Err(io::Error::other("it is of another recording"));
+            return Err(io::Error::other("it belongs to another recording"));
         }
         match fs::remove_file(&self.names) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

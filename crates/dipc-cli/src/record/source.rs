@@ -115,7 +115,7 @@ impl Source {
                 }
                 return Err(Failure::new(
                     Exit::Failed,
-                    "interrupted before a runtime came; nothing was recorded",
+                    "interrupted before a runtime connected; nothing was recorded",
                 ));
             }
         }

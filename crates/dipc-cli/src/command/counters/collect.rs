@@ -23,7 +23,7 @@ pub(crate) struct CollectArgs {
     /// Format of the file
     #[arg(long, value_enum, default_value_t = CounterFormat::Csv)]
     format: CounterFormat,
-    /// Path of the file, whose extension is added if it has none; '-' is standard output [default: counter]
+    /// Path of the file; an extension is added if it has none; '-' is standard output [default: counter]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }

@@ -38,20 +38,20 @@ pub(super) struct LiveArgs {
     /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
-    /// Stop when a counter is as said: 'dotnet.gc.pause.time > 0.5'; exit with 5 if it has not been by then
+    /// Stop when a counter meets this condition: 'dotnet.gc.pause.time > 0.5'; exit with 5 if it never did
     ///
-    /// 'PROVIDER/COUNTER:NUMBER > BOUND', where PROVIDER/ may be left out and NUMBER is value, rate (a
-    /// second), count, sum or p95. Without it, it is the one that the table shows first.
+    /// 'PROVIDER/COUNTER:NUMBER > BOUND', where PROVIDER/ may be left out and NUMBER is value, rate (per
+    /// second), count, sum or p95. NUMBER defaults to the one that the table shows first.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
     until: Option<Condition>,
-    /// Wait so long for a process to start again after the last one has ended: of the same name, at the same
-    /// endpoint or port
+    /// Wait this long for a process to start again after the last one has ended: with the same name, or at
+    /// the same endpoint or port
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with_all = ["process_ids", "command"])]
     reconnect: Option<Duration>,
     /// Time limit for each of the runtime's answers, and for its silence after the stop
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = duration::parse)]
     timeout: Duration,
-    /// Let the program that is started use this terminal
+    /// Let the started program use this terminal
     #[arg(long)]
     show_child_io: bool,
 }

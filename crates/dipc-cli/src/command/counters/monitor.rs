@@ -25,12 +25,13 @@ use model::Model;
 pub(crate) struct MonitorArgs {
     #[command(flatten)]
     live: LiveArgs,
-    /// A line a value, as where standard output is no terminal
+    /// Print one line per value, as when standard output is not a terminal
     #[arg(long)]
     plain: bool,
     /// Ask for histograms with buckets of exponential width instead of three quantiles: .NET 10 and later
     ///
-    /// They count from the session's start. Any quantile follows from them, as the upper bound of its bucket.
+    /// They count from the session's start. Any quantile can be computed from them, as the upper bound of its
+    /// bucket.
     #[arg(long)]
     exponential_histograms: bool,
 }

@@ -30,7 +30,7 @@ pub(crate) struct PushArgs {
     /// The time between two requests
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_interval)]
     interval: Duration,
-    /// Over which time sums and histograms count
+    /// The period over which sums and histograms accumulate
     #[arg(long, value_enum, default_value_t)]
     temporality: Temporality,
     /// The form of histograms
@@ -42,7 +42,7 @@ pub(crate) struct PushArgs {
     /// An attribute of the resource, service.name=shop for example; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_attribute)]
     resource: Vec<(String, String)>,
-    /// The largest number of series that are kept; values of others are counted
+    /// The largest number of series that are kept; values of others are only counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_series: u32,
 }
@@ -53,7 +53,7 @@ enum Temporality {
     /// Since the start
     #[default]
     Cumulative,
-    /// Since the request before
+    /// Since the previous request
     Delta,
 }
 

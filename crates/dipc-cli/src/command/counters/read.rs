@@ -39,14 +39,14 @@ pub(crate) struct ReadArgs {
 /// The format of the counters of a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReadFormat {
-    /// For people: each counter's last, mean, least and largest value
+    /// For people: each counter's last, mean, minimum and maximum value
     #[default]
     Table,
-    /// As dotnet-counters writes it: a line a value
+    /// As dotnet-counters writes it: one line per value
     Csv,
     /// As dotnet-counters writes it: one object
     Json,
-    /// One object a line, with everything that the runtime sent
+    /// One object per line, with everything that the runtime sent
     Jsonl,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct ServeArgs {
     /// The address to listen on; metrics are at /metrics
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9464")]
     listen: SocketAddr,
-    /// Let other machines connect: there are neither passwords nor encryption
+    /// Let other machines connect, without passwords or encryption
     #[arg(long)]
     allow_remote: bool,
     /// The names of the metrics
@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
     /// The form of histograms
     #[arg(long, value_enum, default_value_t)]
     histograms: HistogramKind,
-    /// The largest number of series that are kept; values of others are counted
+    /// The largest number of series that are kept; values of others are only counted
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_series: u32,
 }
@@ -41,10 +41,10 @@ pub(crate) struct ServeArgs {
 /// The names of the metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Names {
-    /// Of Meters as OpenTelemetry has them, of EventCounters with their provider, in base units
+    /// For Meters as in OpenTelemetry, for EventCounters with their provider, in base units
     #[default]
     Opentelemetry,
-    /// As dotnet-monitor has them: counters are gauges of an interval
+    /// As in dotnet-monitor: counters are gauges of an interval
     DotnetMonitor,
 }
 

@@ -17,8 +17,8 @@ use crate::render::{messages, units};
 /// The event around which a part lies.
 #[derive(Debug, Args)]
 pub(super) struct AroundArgs {
-    /// Only the time around what met this condition, as dipc trace --snapshot-on takes it; reads the file
-    /// twice
+    /// Only the time around a match of this condition, in the form of dipc trace --snapshot-on; reads the
+    /// file twice
     ///
     /// 'event PROVIDER/EVENT FIELD > VALUE', 'exception TYPE', 'gc pause > 200ms', 'request status >= 500',
     /// 'crash' and others, joined with and and or. dipc rules test FILE --snapshot-on CONDITION lists when it

@@ -259,7 +259,7 @@ impl Summary {
             }
             if counts.unnamed_methods > 0 {
                 messages::warning(format_args!(
-                    "{name}: {} methods have no name: it tells of more code than is kept",
+                    "{name}: {} methods have no name: it describes more code than is kept",
                     counts.unnamed_methods
                 ));
             }

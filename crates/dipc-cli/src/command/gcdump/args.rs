@@ -26,18 +26,18 @@ const AFTER_START: Duration = Duration::from_secs(1);
 pub(super) struct DumpArgs {
     #[command(flatten)]
     pub(super) source: SourceArgs,
-    /// Dump the heap after this time [default: at once; of a program that is started here after 1s]
+    /// Dump the heap after this time [default: at once; for a program started by dipc, after 1s]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     after: Option<Duration>,
-    /// Size of the buffer in the process, in megabytes, into which the whole dump has to fit: 48 bytes an
+    /// Size of the buffer in the process, in megabytes, into which the whole dump has to fit: 48 bytes per
     /// object
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     buffersize: u32,
-    /// Time limit for the collection, and for the runtime's silence afterwards; however long a dump takes
-    /// that goes on, it is read
+    /// Time limit for the collection, and for the runtime's silence afterwards; a dump that keeps arriving
+    /// has no limit
     #[arg(long, value_name = "TIME", value_parser = parse_timeout, default_value = "30s")]
     pub(super) timeout: Duration,
-    /// Let the program that is started use this terminal
+    /// Let the started program use this terminal
     #[arg(long, requires = "command")]
     show_child_io: bool,
 }
@@ -180,7 +180,7 @@ pub(super) enum HeapFormat {
     Table,
     /// For programs: one object
     Json,
-    /// For spreadsheets: a line a row
+    /// For spreadsheets: one line per row
     Csv,
 }
 

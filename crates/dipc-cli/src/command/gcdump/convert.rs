@@ -28,8 +28,8 @@ pub(crate) struct ConvertArgs {
     /// Format of the result
     #[arg(short, long, value_enum, default_value_t)]
     format: HeapFileFormat,
-    /// Path of the result, to which the format's ending is added if it does not end so; '-' is standard
-    /// output [default: the name of the input with that ending]
+    /// Path of the result; the format's extension is added if it is missing; '-' is standard output [default:
+    /// the name of the input with that extension]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -44,8 +44,8 @@ enum HeapFileFormat {
     Gcdump,
     /// A page with treemap, dominator tree, types and paths from roots; opens in any browser, loads nothing
     Html,
-    /// For `go tool pprof` and everything that reads the same: inuse_objects and inuse_space by type, below
-    /// what alone holds them
+    /// For `go tool pprof` and other tools that read its format: inuse_objects and inuse_space by type, below
+    /// their dominators
     Pprof,
 }
 

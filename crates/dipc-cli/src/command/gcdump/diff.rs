@@ -37,11 +37,11 @@ pub(crate) struct DiffArgs {
     /// Property that objects are grouped by
     #[arg(long, value_enum, default_value_t)]
     by: GroupingArg,
-    /// Show so many groups, those that grew the most and, in a table, those that shrank the most [default: 30
-    /// in a table, else all]
+    /// Number of groups to show, those that grew the most and, in a table, those that shrank the most
+    /// [default: 30 in a table, else all]
     #[arg(long, value_name = "N")]
     head: Option<usize>,
-    /// Do without retained sizes
+    /// Leave out retained sizes
     #[arg(long)]
     no_retained: bool,
     #[command(flatten)]

@@ -32,11 +32,11 @@ const MOST_NAMES: usize = 32 << 20;
 pub(crate) struct PathsArgs {
     #[command(flatten)]
     heap: HeapArgs,
-    /// The type, by its name in either form; or else all types whose names have this text, where '*' stands
-    /// for any text
+    /// The type, by its name in either form, or else all types whose names contain this text; '*' stands for
+    /// any text
     #[arg(long = "type", value_name = "TYPE")]
     of: String,
-    /// Show so many paths, those to the most bytes first
+    /// Number of paths to show, those to the most bytes first
     #[arg(long, value_name = "N", default_value_t = PATHS)]
     head: usize,
     #[command(flatten)]

@@ -32,10 +32,10 @@ pub(crate) struct ReportArgs {
     /// Order of the groups, largest first
     #[arg(long, value_enum, default_value_t)]
     sort: SortArg,
-    /// Show so many groups [default: 30 in a table, else all]
+    /// Number of groups to show [default: 30 in a table, else all]
     #[arg(long, value_name = "N")]
     pub(super) head: Option<usize>,
-    /// Do without retained sizes, which take 36 bytes an object and 4 a reference to compute
+    /// Leave out retained sizes, whose computation takes 36 bytes per object and 4 per reference
     #[arg(long)]
     pub(super) no_retained: bool,
     #[command(flatten)]
@@ -43,10 +43,10 @@ pub(crate) struct ReportArgs {
     /// Format of the report
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: ReportFormat,
-    /// For the command lines of dotnet-gcdump, whose report it shows
+    /// For compatibility with the command line of dotnet-gcdump: shows its report
     #[arg(short = 't', long, value_name = "TYPE", hide = true, value_parser = ["heapstat", "HeapStat"])]
     report_type: Option<String>,
-    /// Dump the heap of the process again and again, after this time each, and show the types that only grow
+    /// Dump the heap of the process repeatedly, at this interval, and show the types that only grow
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
     watch: Option<Duration>,
     /// The number of dumps for --watch
@@ -74,7 +74,7 @@ pub(super) enum ReportFormat {
     Table,
     /// For programs: one object
     Json,
-    /// For spreadsheets: a line a group
+    /// For spreadsheets: one line per group
     Csv,
     /// The text of dotnet-gcdump report, whose sizes are those of each type's first object
     #[value(alias = "heapstat")]

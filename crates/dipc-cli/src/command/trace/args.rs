@@ -36,52 +36,50 @@ pub(crate) struct TraceArgs {
     /// Size of the buffer in the traced process, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) buffersize: u32,
-    /// Policy when that is full; waiting needs .NET 11
+    /// Policy when the buffer is full; waiting needs .NET 11
     #[arg(long, value_enum, ignore_case = true, default_value_t)]
     pub(crate) buffering_mode: Buffering,
     /// Whether the runtime lists methods and modules at the end, which names of stack frames need
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(crate) rundown: Option<bool>,
-    /// Do without the names of methods for the case that the process dies
+    /// Do not save the names of methods in case the process dies
     ///
-    /// Runtimes list their methods at the end of a recording. So that one that ends with its process (kill
-    /// -9, a crash) has names all the same, a second session has them listed as soon as the first one runs,
-    /// into NAME.names.nettrace beside NAME.nettrace. The file is removed when the recording ends as it
-    /// should; else it stays, and the commands that read the recording use it. For a recording with the
-    /// keyword jit, as the default one, a third session makes the runtime tell of each method that it
+    /// Runtimes list their methods at the end of a recording. So that a recording that ends with its process
+    /// (kill -9, a crash) has names anyway, a second session makes the runtime list them as soon as the first
+    /// one runs, into NAME.names.nettrace beside NAME.nettrace. The file is removed when the recording ends
+    /// normally; otherwise it stays, and the commands that read the recording use it. For a recording with
+    /// the keyword jit, such as the default one, a third session makes the runtime report each method that it
     /// compiles from then on; other recordings lack the names of those. Precompiled methods that first run
-    /// later have none. Nothing is added to what the recording asks for.
+    /// later have none. The recording itself requests nothing more.
     ///
     /// The list cost a small program of .NET 9 20 ms of processor time and 0.3 MB, and a server of .NET 10
-    /// with 10,000 methods 140 ms and 4.6 MB. There is none with -o -, with --rundown false, with profiles
-    /// that need no names and for NativeAOT. Of a program that is started suspended it is taken after 3
+    /// with 10,000 methods 140 ms and 4.6 MB. There is no list with -o -, with --rundown false, with profiles
+    /// that need no names and for NativeAOT. For a program that is started suspended, it is taken after 3
     /// seconds.
     #[arg(long)]
     pub(crate) no_names: bool,
-    /// Do without the kernel's account of threads beside the recording (OUTPUT.threads.nettrace), by which
-    /// commands tell running threads from waiting ones
+    /// Do not save the kernel's accounting of threads beside the recording (OUTPUT.threads.nettrace), by
+    /// which commands distinguish running threads from waiting ones
     ///
-    /// Samples do not tell whether a thread ran. On Linux the processor time of each thread is read at the
+    /// Samples do not show whether a thread ran. On Linux the processor time of each thread is read at the
     /// start, at the end and once a second, and kept in a recording of its own: OUTPUT.nettrace is what the
-    /// runtime sent. Without it lock waits on .NET 8 and 9, and waits that were compiled into their callers,
+    /// runtime sent. Without it, lock waits on .NET 8 and 9, and waits that were compiled into their callers,
     /// may count as work. There is none with -o -, with --keep and --rotate, without samples of threads, and
-    /// of processes whose threads this one may not see.
+    /// for processes whose threads this one may not see.
     #[arg(long)]
     pub(crate) no_thread_times: bool,
-    /// Whether a runtime that waits at its start is let go once the session runs
+    /// Whether to resume a runtime that waits at its start once the session runs
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) resume_runtime: bool,
     /// Have the kernel sample running threads, too, with native and kernel frames, instead of the runtime's
     /// sampler [Linux]
     ///
-    /// Samples say where a thread ran, not where it waited, and stop nobody: 1000 for each second that a
-    /// thread runs cost it 2 %, 100 next to nothing. They become part of the recording, which is one of V6
-    /// then; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as
-    /// well.
+    /// Samples show where a thread ran, not where it waited, and stop no thread: 1000 for each second that a
+    /// thread runs cost it 2 %, 100 next to nothing. They become part of the recording, which then has format
+    /// V6; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as well.
     #[arg(long, conflicts_with = "files")]
     pub(crate) cpu: bool,
-    /// Have the kernel record the times that threads are off the processors, with the stack that they left
-    /// with [Linux]
+    /// Have the kernel record when threads are off the processors, with the stack at which they left [Linux]
     #[arg(long, conflicts_with = "files")]
     pub(crate) off_cpu: bool,
     /// Samples of a thread for each second that it runs
@@ -91,14 +89,14 @@ pub(crate) struct TraceArgs {
     pub(crate) stopping: StoppingArgs,
     #[command(flatten)]
     pub(crate) flight: FlightArgs,
-    /// Record every other .NET process, too, that connects to the port or that the program starts, a file
-    /// each
+    /// Also record every other .NET process that connects to the port or that the program starts, each in its
+    /// own file
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Let the program that is started use this terminal; Ctrl-C then reaches it too
+    /// Let the started program use this terminal; Ctrl-C then reaches it too
     #[arg(long, requires = "command")]
     pub(crate) show_child_io: bool,
-    /// Also turn the recording into this, in a file beside it; see convert
+    /// Also convert the recording to this format, in a file beside it; see convert
     #[arg(long, value_enum, ignore_case = true)]
     pub(crate) format: Option<ConvertFormat>,
     #[command(flatten)]

@@ -17,11 +17,11 @@ use crate::render::escape::escape_output;
 /// The format of a file of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CounterFormat {
-    /// As dotnet-counters writes it: a line a value
+    /// As dotnet-counters writes it: one line per value
     Csv,
     /// As dotnet-counters writes it: one object
     Json,
-    /// One object a line, with everything that the runtime sent
+    /// One object per line, with everything that the runtime sent
     Jsonl,
 }
 

@@ -175,7 +175,7 @@ impl Search {
     /// Reads a whole file; `None` if it does not exist.
     fn read(&mut self, candidate: &Candidate) -> Result<Option<Vec<u8>>, String> {
         if self.budget.is_spent() {
-            return Err("it was not looked at: too much was before".to_owned());
+            return Err("it was not read: the limit was reached before".to_owned());
         }
         self.budget.files -= 1;
         let opened = match candidate.origin {

@@ -12,7 +12,10 @@ pub(crate) struct KernelSampler(Infallible);
 
 impl KernelSampler {
     pub(crate) fn start(_: u32, _: SampleSettings, _: &Path) -> Result<Self, Failure> {
-        Err(Failure::new(Exit::Failed, "kernel's samples: there are some on Linux, on x86-64 and aarch64"))
+        Err(Failure::new(
+            Exit::Failed,
+            "kernel's samples: they are available only on Linux, on x86-64 and aarch64",
+        ))
     }
 
     pub(crate) fn is_over(&self) -> bool {

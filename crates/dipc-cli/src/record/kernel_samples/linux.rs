@@ -49,7 +49,7 @@ impl KernelSampler {
             ));
         }
         if !access.children_excluded {
-            messages::warning("kernel's samples: before Linux 5.13 they have the child processes, too");
+            messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
         }
         let file = tempfile::Builder::new()
             .prefix(".dipc-")

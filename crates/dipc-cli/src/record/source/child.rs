@@ -50,7 +50,7 @@ impl Child {
     /// that ended at the same time would be gone before its runtime could name its methods.
     pub(crate) fn start(command: &[OsString], show_io: bool, port: &PortServer) -> Result<Self, Failure> {
         let Some((program, arguments)) = command.split_first() else {
-            return Err(Failure::usage("a program is needed behind --"));
+            return Err(Failure::usage("a program is needed after --"));
         };
         let name = program.to_string_lossy().into_owned();
         let io = || if show_io { Stdio::inherit() } else { Stdio::null() };

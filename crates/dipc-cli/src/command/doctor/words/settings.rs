@@ -58,7 +58,7 @@ pub(super) fn tmpdir(evidence: &TmpdirEvidence) -> Words {
             Words::new(format!("{} for dipc; each process is looked for in its own", path.display()))
         }
         TmpdirEvidence::Own { path, is_folder: false } => {
-            Words::new(format!("{} for dipc is no folder", path.display()))
+            Words::new(format!("{} for dipc, which is not a folder", path.display()))
                 .because("dipc looks for each process in that process's own; other tools will find none")
         }
         other => Words::unknown(other),
