@@ -85,7 +85,7 @@ impl ThreadStacks {
         self.profile.threads.get(thread.thread).map_or(0, |thread| thread.id)
     }
 
-    /// The name of a thread, where the recording or the kernel's account of threads has one, or else its role.
+    /// The name of a thread, if the recording or the kernel's account of threads has one, or else its role.
     pub(crate) fn name(&self, thread: &ThreadSamples) -> Option<Cow<'_, str>> {
         let thread = self.profile.threads.get(thread.thread)?;
         let role = || thread.role.map(|role| role.to_string().into());

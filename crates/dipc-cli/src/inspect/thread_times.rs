@@ -1,4 +1,5 @@
-//! The kernel's account of threads beside a recording: what `dipc trace` leaves of a process whose threads it samples.
+//! The kernel's accounting of threads beside a recording, which `dipc trace` keeps for a process whose
+//! threads it samples.
 
 use std::fs;
 use std::io;
@@ -11,20 +12,22 @@ use crate::inspect::names::path_beside;
 use crate::inspect::recording::Recording;
 use crate::render::messages;
 
-/// Seconds between the beginnings of a recording and of its account, at most. Beyond it the files are of different runs.
+/// The most seconds between the beginnings of a recording and of its account. Beyond it, the files belong to
+/// different runs.
 const MOST_APART: u64 = 60;
 
-/// Returns the path of a recording's account: `app.threads.nettrace` for `app.nettrace`, `app.1.threads.nettrace` for `app.1`.
+/// Returns the path of a recording's account: `app.threads.nettrace` for `app.nettrace`,
+/// `app.1.threads.nettrace` for `app.1`.
 pub(crate) fn threads_path(recording: &Path) -> PathBuf {
     path_beside(recording, "threads")
 }
 
-/// Returns the account beside a recording; `None` where there is none, or that of another process.
+/// Returns the account beside a recording; `None` if there is none, or it is of another process.
 pub(crate) fn kernel_times_beside(recording: &Path) -> Option<KernelTimes> {
     let path = account_beside(recording)?;
     let (mut events, origin) = Recording::open(&path).map_err(messages::warning).ok()?.into_parts();
     let mut times = KernelTimes::default();
-    // What could be read of it is right.
+    // The part that could be read is valid.
     if let Err(error) = events.for_each(|event| times.add(&event)) {
         messages::warning(origin.failed(&error));
     }
@@ -54,7 +57,7 @@ fn account_beside(recording: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Copies the account of a recording to that of one that is made of it, which has the same clock.
+/// Copies the account of a recording for a recording made from it, which has the same clock.
 pub(crate) fn carry_over(recording: &Path, made: &Path) {
     let Some(account) = account_beside(recording) else { return };
     let to = threads_path(made);
@@ -68,7 +71,7 @@ pub(crate) fn carry_over(recording: &Path, made: &Path) {
     }
 }
 
-/// Copies a file to one that is made anew: a link that lies there is not followed.
+/// Copies a file to a newly created one; an existing link is not followed.
 fn copy_new(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = fs::File::open(from)?;
     match fs::remove_file(to) {
@@ -79,7 +82,7 @@ fn copy_new(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut source, &mut copy).map(drop)
 }
 
-/// Warns that the account of a recording does not go into one that is made of it.
+/// Warns that the account of a recording is not copied into one made from it.
 pub(crate) fn warn_if_left_behind(recording: &Path) {
     if let Some(path) = account_beside(recording) {
         messages::warning(format_args!(
@@ -89,7 +92,7 @@ pub(crate) fn warn_if_left_behind(recording: &Path) {
     }
 }
 
-/// Whether an account is of the recorded process, by their headers.
+/// Whether an account belongs to the recorded process, judged by the headers.
 fn is_of(account: &TraceInfo, recorded: &TraceInfo) -> bool {
     let apart = account.start_ticks.0.abs_diff(recorded.start_ticks.0);
     (account.process_id, account.frequency) == (recorded.process_id, recorded.frequency)

@@ -1,7 +1,7 @@
-//! The kernel's account of a process's threads, read while they are sampled.
+//! The kernel's accounting of a process's threads, read while they are sampled.
 //!
-//! A sample of a thread does not tell whether the thread ran; `/proc` does. The account of a recording is kept beside it, in a recording of
-//! its own: the recording stays what the runtime sent.
+//! A sample of a thread does not show whether the thread ran; `/proc` does. The account of a recording is
+//! kept beside it, in a recording of its own, so that the recording remains exactly what the runtime sent.
 
 mod file;
 
@@ -17,26 +17,26 @@ use nettrace_export::KernelTimes;
 use crate::render::messages;
 use file::AccountFile;
 
-/// The time between two rounds of a recording.
+/// The time between two rounds in a recorded account.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Bytes after which the time between two rounds doubles, again and again.
+/// The number of written bytes after each of which the time between two rounds doubles.
 const BYTES_PER_PERIOD: u64 = 8 << 20;
-/// A round of a live account takes one of so many parts of the time at most.
+/// The rounds of a live account take at most one part in this many of the time.
 const SHARE: u32 = 50;
-/// The longest wait for a round that is later than the last sample.
+/// The longest wait for a round later than the last sample.
 const LAST_ROUND: Duration = Duration::from_secs(1);
-/// Rounds that wait to be taken.
+/// The most rounds that may wait to be taken.
 const MOST_WAITING: usize = 64;
 
-/// A look at all threads of a process.
+/// One reading of all threads of a process.
 #[derive(Debug)]
 struct Round {
-    /// Nanoseconds of the clock that the runtime's time stamps are of.
+    /// The time in nanoseconds, on the clock of the runtime's time stamps.
     time: u64,
     threads: ThreadTimes,
 }
 
-/// Reads rounds of a process.
+/// A reader of rounds of a process.
 #[derive(Debug)]
 pub(crate) struct RoundReader {
     threads: ThreadTimesReader,
@@ -44,7 +44,8 @@ pub(crate) struct RoundReader {
 }
 
 impl RoundReader {
-    /// Returns the reader of a process, and its first round; `None` where the system does not show the threads, or the process is not known.
+    /// Returns the reader of a process, and its first round; `None` if the system does not show the threads,
+    /// or the process is unknown.
     fn open(pid: Option<u32>) -> Option<(Self, Round)> {
         let view = ProcessView::of(pid?);
         let mut reader = Self { threads: view.thread_times(), process: view.own_id()? };
@@ -80,7 +81,7 @@ pub(crate) struct AccountStart {
 }
 
 impl AccountStart {
-    /// Reads the first round; `None` where there is no account to be had.
+    /// Reads the first round; `None` if no account is available.
     pub(crate) fn read(pid: Option<u32>) -> Option<Self> {
         let (reader, first) = RoundReader::open(pid)?;
         Some(Self { reader, first })
@@ -136,7 +137,7 @@ impl AccountRecorder {
             Ok(Err(error)) => {
                 messages::warning(format_args!("thread times: {}: {error}", self.path.display()));
             }
-            // It was printed where it happened.
+            // The panic was printed where it happened.
             Err(_) => {}
         }
     }
@@ -151,7 +152,7 @@ pub(crate) struct LiveThreadTimes {
 }
 
 impl LiveThreadTimes {
-    /// Starts to read a round each `period`, the first one at once; `None` where there is no account to be had.
+    /// Starts to read a round every `period`, the first one at once; `None` if no account is available.
     pub(crate) fn start(pid: Option<u32>, period: Duration) -> Option<Self> {
         let (mut reader, first) = RoundReader::open(pid)?;
         let (sender, rounds) = mpsc::sync_channel(MOST_WAITING);
@@ -162,7 +163,7 @@ impl LiveThreadTimes {
             while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 let begun = Instant::now();
                 let Some(round) = reader.read() else { return };
-                // Thousands of threads take their time: it stays a small part of a processor's.
+                // Reading thousands of threads takes long; this keeps it a small part of a processor's time.
                 wait = period.max(begun.elapsed().saturating_mul(SHARE));
                 if sender.send(round).is_err() {
                     return;
@@ -172,15 +173,16 @@ impl LiveThreadTimes {
         Some(Self { rounds, _stop: stop })
     }
 
-    /// Adds the rounds that were read since the last call. Threads that are `runnable` have all of the time, whether they were on a processor
-    /// or waited for one.
+    /// Adds the rounds read since the last call. `runnable` threads count as running all of the time, whether
+    /// they were on a processor or waited for one.
     pub(crate) fn add_to(&self, runnable: &[u64], times: &mut KernelTimes) {
         while let Ok(round) = self.rounds.try_recv() {
             round.add_to(runnable, times);
         }
     }
 
-    /// The same, and waits for a round that begins after `time` on the runtime's clock, for [`LAST_ROUND`] at most.
+    /// The same, and waits for a round that begins after `time` on the runtime's clock, for [`LAST_ROUND`] at
+    /// most.
     pub(crate) fn add_until(&self, time: Option<Ticks>, runnable: &[u64], times: &mut KernelTimes) {
         let deadline = Instant::now() + LAST_ROUND;
         loop {

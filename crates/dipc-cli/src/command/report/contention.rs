@@ -34,7 +34,7 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     )
 }
 
-/// The waits that had not ended.
+/// Formats the unfinished waits.
 fn unfinished(report: &ContentionReport, rows: usize) -> String {
     use Align::Right;
     let mut columns = Columns::new([("SINCE", Right), ("THREAD", Right), ("OWNER", Right), ("LOCK", Right)]);

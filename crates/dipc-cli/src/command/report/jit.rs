@@ -31,7 +31,7 @@ pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
     )
 }
 
-/// A value, or that it is not known.
+/// Formats a value, or the fact that it is unknown.
 fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), text)
 }

@@ -1,4 +1,4 @@
-//! `dipc report`: what a recording says, as tables, a file each.
+//! `dipc report`: the content of a recording as tables, one report per file.
 
 mod alloc;
 mod contention;
@@ -34,7 +34,7 @@ pub(crate) struct ReportArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Format of the overview; that of a report stands behind its name
+    /// Format of the overview; that of a report goes after the name of the report
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
     #[command(subcommand)]
@@ -43,7 +43,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Report {
-    /// The methods that were on stacks the longest
+    /// The methods that spent the most time on stacks
     #[command(name = "topN", alias = "topn", alias = "top")]
     TopN(topn::TopNArgs),
     /// The call tree
@@ -66,7 +66,7 @@ pub(crate) enum Report {
     Jit(NamedReadingArgs),
     /// Kinds of events over time
     Events(ReadingArgs),
-    /// A report that there is not.
+    /// An unknown report.
     #[command(external_subcommand)]
     Unknown(Vec<OsString>),
 }
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
         return overview::run(file, args.format.unwrap_or_default());
     };
     if args.format.is_some() {
-        return Err(Failure::usage("--format: belongs behind the name of the report"));
+        return Err(Failure::usage("--format: put it after the name of the report"));
     }
     match report {
         Report::TopN(report) => topn::run(file, report),

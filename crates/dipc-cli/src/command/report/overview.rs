@@ -26,20 +26,20 @@ struct Overview {
     summary: Summary,
     /// The facts to know first: problems, then the rest.
     findings: Vec<Finding>,
-    /// The reports that have nothing to say: the recording lacks their events, or nothing of the kind happened.
+    /// The empty reports: the recording lacks their events, or nothing of the kind happened.
     missing: Vec<Missing>,
 }
 
-/// A report that has nothing to say.
+/// An empty report.
 #[derive(Debug, Serialize)]
 struct Missing {
-    /// Its name.
+    /// The name of the report.
     report: &'static str,
     #[serde(flatten)]
     needs: Needs,
 }
 
-/// A report, whether it has something to say, and what it needs for it.
+/// A report: its name, whether it has content, and the events it needs.
 type Report = (&'static str, fn(&Gathered) -> bool, Needs);
 
 const REPORTS: [Report; 8] = [
@@ -109,7 +109,7 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
     for finding in &overview.findings {
         let mark = if finding.is_problem { "! " } else { "" };
         line(&mut text, finding.report, &format!("{mark}{}", finding.text));
-        // A command is one line, however long: it is copied.
+        // A command stays on one line, however long, so that it can be copied.
         let _ = writeln!(text, "{:<NAME$}    {}", "", escape_controls(&finding.command));
     }
     if overview.findings.is_empty() {

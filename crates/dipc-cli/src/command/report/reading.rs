@@ -18,7 +18,7 @@ use crate::inspect::recording::Recording;
 use crate::render::output;
 use crate::render::width;
 
-/// Which part of a recording is read, and how the answer is printed.
+/// The part of a recording to read, and the form of the output.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReadingArgs {
     /// Number of rows to show [default: 20, with --format json and for gc all]
@@ -34,16 +34,17 @@ pub(crate) struct ReadingArgs {
     pid: Vec<u64>,
 }
 
-/// What was read of a recording.
+/// The part of a recording that was read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReadPart {
     pub(super) exit: Exit,
-    /// The time that percentages and rates are of: the range that was asked for, as far as the recording or the process has it.
+    /// The time to which percentages and rates refer: the requested range, as far as the recording or the
+    /// process covers it.
     pub(super) start: RelativeTime,
     pub(super) end: RelativeTime,
 }
 
-/// The same of reports that have names of methods or types.
+/// The same for reports that have names of methods or types.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct NamedReadingArgs {
     #[command(flatten)]
@@ -53,12 +54,12 @@ pub(crate) struct NamedReadingArgs {
 }
 
 impl ReadingArgs {
-    /// Rows of a table.
+    /// The number of rows of a table.
     pub(super) fn rows(&self) -> usize {
         self.number.unwrap_or(20)
     }
 
-    /// Rows where all are shown by default.
+    /// The number of rows if all are shown by default.
     pub(super) fn all_rows(&self) -> usize {
         self.number.unwrap_or(usize::MAX)
     }
@@ -69,20 +70,20 @@ impl ReadingArgs {
         Ok(from.unwrap_or(RelativeTime::START))
     }
 
-    /// Whether events of other times are left out.
+    /// Whether events outside the selected time are left out.
     pub(super) const fn is_of_part(&self) -> bool {
         self.times.from.is_some() || self.times.to.is_some()
     }
 
-    /// Passes the selected events of a recording to `each`, in the order that reports need: those of the kinds for which `is_needed` is true, and
-    /// perhaps others.
+    /// Passes the selected events of a recording to `each`, in the order that reports need: those of the
+    /// kinds for which `is_needed` is true, and possibly others.
     pub(super) fn read_kinds(
         &self,
         file: &Path,
         is_needed: fn(&Metadata) -> bool,
         mut each: impl FnMut(&Event<'_>),
     ) -> Result<ReadPart, Failure> {
-        // Which values of a selection match nothing is known once all events were looked at.
+        // Unmatched values of a selection are known only after a full read.
         if self.is_of_part() || !self.pid.is_empty() {
             return self.read(file, each);
         }
@@ -93,7 +94,7 @@ impl ReadingArgs {
         Ok(ReadPart { exit: origin.report_damage(read.events()), start: RelativeTime::START, end })
     }
 
-    /// The events that are selected.
+    /// The selection of events.
     pub(super) fn selection(&self, file: &Path) -> Result<Selection, Failure> {
         let (from, to) = self.times.range().resolve(file)?;
         Ok(Selection::of_time(from, to).with_processes(self.pid.clone()))
@@ -131,7 +132,7 @@ impl ReadingArgs {
             extend(info.relative_time(last));
         }
         criteria.warn_of_misses(events.metadata());
-        // A session begins with its recording; in a merged one a process may come later.
+        // A session begins with its recording; in a merged recording, a process may appear later.
         let (first, last) = times.unwrap_or_default();
         let first = if self.pid.is_empty() { RelativeTime::START } else { first.max(RelativeTime::START) };
         let start = selection.from.map_or(first, |from| from.max(first));
@@ -139,8 +140,8 @@ impl ReadingArgs {
         Ok(ReadPart { exit: origin.report_damage(&events), start, end })
     }
 
-    /// Prints the report, or says what the recording lacks for it. Of a list in JSON the first rows are kept, if fewer are
-    /// wanted, by `cut`.
+    /// Prints the report, or reports what the recording lacks for it. `cut` limits a JSON list to the first
+    /// rows if fewer are requested.
     pub(super) fn show<R: Serialize, T: Display>(
         &self,
         (file, exit): (&Path, Exit),

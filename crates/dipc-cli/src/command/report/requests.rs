@@ -23,10 +23,10 @@ use crate::render::units;
 
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {
-    /// Tell the N slowest requests one by one, with the stacks of their threads
+    /// List the N slowest requests individually, with the stacks of their threads
     #[arg(long, value_name = "N", default_value_t = 0)]
     slowest: usize,
-    /// Only spans whose route, path, address or kind has this text; '*' stands for any text
+    /// Only spans whose route, path, address or kind contains this text; '*' stands for any text
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
             names.add_to(requests.code_mut())?;
         }
         if args.reading.is_of_part() && file.is_file() {
-            // What names methods lies before the part, and behind it.
+            // The events that name methods lie before the part and after it.
             add_code(file, requests.code_mut())?;
         }
     }
@@ -93,7 +93,7 @@ fn text(report: &RequestsReport, rows: usize) -> String {
     text + "\n"
 }
 
-/// The name with an example of what is replaced in it: the path alone, which is where that is.
+/// The name with an example of the part that is a placeholder: only the path, which contains it.
 fn name_with_example(row: &SpanRow) -> String {
     let name = name(row);
     let Some(example) = &row.example else { return name };
@@ -209,7 +209,7 @@ fn time_parts(report: &RequestsReport, rows: usize) -> String {
     columns.fitted(&["TOTAL s"]) + "\n"
 }
 
-/// On a thread, in pauses, in calls, queued, waiting.
+/// The shares of time on a thread, in pauses, in calls, queued, and waiting.
 fn shares(parts: &TimeParts, total: Duration) -> [String; 5] {
     [parts.on_thread, parts.gc_pause, parts.outgoing, parts.queued, parts.waiting].map(|part| {
         part.map_or_else(
@@ -258,7 +258,7 @@ fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
     text
 }
 
-/// Frames that are shown of a request, and the least share of its time that they have, in percent.
+/// The most frames shown of a request, and the least share of its time for a frame to be shown, in percent.
 const MOST_FRAMES: usize = 20;
 const LEAST_SHARE: u64 = 3;
 
@@ -270,7 +270,7 @@ struct Frame {
     exclusive: u64,
 }
 
-/// The call trees of so many threads of a profile, as text.
+/// The call trees of the first `count` threads of a profile, as text.
 fn stacks(profile: &Profile, count: usize) -> Vec<String> {
     let tree = call_tree(profile, true);
     let mut frames: Vec<Vec<Frame>> = Vec::new();
@@ -291,7 +291,7 @@ fn stacks(profile: &Profile, count: usize) -> Vec<String> {
     frames.iter().map(|frames| draw(frames)).collect()
 }
 
-/// Draws a call tree without the frames that only call one other.
+/// Draws a call tree, omitting frames that only call one other frame.
 fn draw(frames: &[Frame]) -> String {
     let total: u64 = frames.iter().filter(|frame| frame.depth == 0).map(|frame| frame.inclusive).sum();
     let least = (total / 100).saturating_mul(LEAST_SHARE);

@@ -29,7 +29,7 @@ pub(crate) struct StacksArgs {
     /// Metric of the profile
     #[arg(long, value_enum)]
     by: Option<MetricArg>,
-    /// Each thread for itself
+    /// Show each thread separately
     #[arg(long)]
     by_thread: bool,
     /// Format of the output
@@ -45,9 +45,10 @@ struct StacksReport<'a> {
     unit: &'static str,
     samples: u64,
     total: u64,
-    /// The weight of threads that waited for work, which is left out.
+    /// The weight of threads that waited for work, which the tree leaves out.
     idle: u64,
-    /// The part of `total` in which threads waited in the midst of work; only of thread time, and not with `--idle`.
+    /// The part of `total` in which threads waited in the middle of work; only for thread time, and not with
+    /// `--idle`.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<u64>,
     tree: Vec<Node<'a>>,
@@ -58,9 +59,9 @@ struct StacksReport<'a> {
 struct Node<'a> {
     /// The number of frames above it.
     depth: usize,
-    /// As TraceEvent names it.
+    /// The name as TraceEvent writes it.
     frame: &'a str,
-    /// In C#; the same as `frame` where that is none.
+    /// The name in C# form; the same as `frame` if that is not a method.
     csharp: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
@@ -130,7 +131,7 @@ fn table(read: &RecordingProfile, tree: &CallTree<'_>, args: &StacksArgs, width:
         _ => units::count(weight),
     };
     let mut text = table::heading("    TOTAL       %        SELF  FRAME");
-    // Where a frame has callers beside it, the lines that join them are drawn.
+    // By depth: whether siblings follow, to which a connecting line is drawn.
     let mut lines: Vec<bool> = Vec::new();
     let mut count = 0;
     tree.walk(args.number.unwrap_or(60), least.max(1), |depth, node| {
@@ -142,7 +143,7 @@ fn table(read: &RecordingProfile, tree: &CallTree<'_>, args: &StacksArgs, width:
             (_, true) => "└",
             (_, false) => "├",
         };
-        // Names want room, too.
+        // Leave room for names, too.
         let most = width.map_or(DEEPEST, |width| (width / 4).min(DEEPEST));
         let indent = branch.chars().skip(depth.saturating_sub(most)).collect::<String>();
         let before = BEFORE_FRAME + indent.chars().count() + corner.chars().count();
@@ -185,7 +186,7 @@ const DEEPEST: usize = 40;
 /// The width of the columns before the lines that join frames.
 const BEFORE_FRAME: usize = 31;
 
-/// Shortens a name to the room: module and namespace are dropped first.
+/// Shortens a name to `room` columns: module and namespace are dropped first.
 fn fit(name: &FrameName, room: usize) -> String {
     let name = name.fit(room);
     let without_module = name.rsplit_once('!').filter(|_| name.width() > room);

@@ -37,9 +37,10 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     )
 }
 
-/// Returns how long all workers of the pool were blocked, by the samples of threads; `None` if they were not, or there are no samples.
+/// Returns the time for which all workers of the pool were blocked, from the samples of threads; `None` if
+/// they were not, or if there are no samples.
 fn starvation_of(file: &Path, args: &ReadingArgs) -> Result<Option<Starvation>, Failure> {
-    // What is no file was read, and is gone.
+    // An input that is not a file has been consumed and cannot be read again.
     if !file.is_file() {
         return Ok(None);
     }
@@ -56,7 +57,7 @@ fn starvation_of(file: &Path, args: &ReadingArgs) -> Result<Option<Starvation>, 
     Ok(starvation(&read.map_err(|error| origin.failed(&error))?.profile, processors))
 }
 
-/// A starvation in words.
+/// Describes a starvation in words.
 pub(super) fn starved(starvation: &Starvation) -> String {
     let Starvation { workers, total, longest, blocked, task_waits, method, method_time, .. } = starvation;
     let share = |part: &Duration| {

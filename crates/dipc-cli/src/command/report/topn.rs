@@ -22,10 +22,11 @@ pub(crate) struct TopNArgs {
     /// Number of methods to show [default: 5, with --format json all]
     #[arg(short, long, value_name = "N")]
     number: Option<usize>,
-    /// By the time in which a method was on the stack, not only at its leaf
+    /// Order by the time in which a method was on the stack, not only at its leaf
     #[arg(long)]
     inclusive: bool,
-    /// Only the time in which threads were blocked, by the program's own method that waited: those of the class library are how it waits
+    /// Only the time in which threads were blocked, by the program's own method that waited rather than the
+    /// class library's methods that implement the wait
     #[arg(long, conflicts_with_all = ["idle", "no_blocked", "inclusive", "by"])]
     blocked: bool,
     /// Metric of the profile
@@ -41,16 +42,17 @@ pub(crate) struct TopNArgs {
 #[derive(Debug, Serialize)]
 struct TopNReport {
     metric: &'static str,
-    /// Of `total`, `idle` and the weights of rows: `ns`, `bytes` or `count`.
+    /// The unit of `total`, `idle` and the weights of rows: `ns`, `bytes` or `count`.
     unit: &'static str,
     total: u64,
     samples: u64,
-    /// The weight of threads that waited for work, which is left out.
+    /// The weight of threads that waited for work, which the table leaves out.
     idle: u64,
-    /// The part of `total` in which threads waited in the midst of work; only of thread time, and not with `--idle`.
+    /// The part of `total` in which threads waited in the middle of work; only for thread time, and not with
+    /// `--idle`.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<u64>,
-    /// The part of `total` in which threads ran or waited: the recording does not tell.
+    /// The part of `total` in which the recording does not tell whether threads ran or waited.
     #[serde(skip_serializing_if = "is_zero")]
     unverified: u64,
     rows: Vec<Row>,
@@ -58,11 +60,11 @@ struct TopNReport {
 
 #[derive(Debug, Serialize)]
 struct Row {
-    /// As TraceEvent names it.
+    /// The name as TraceEvent writes it.
     frame: String,
-    /// In C#; the same as `frame` where that is none.
+    /// The name in C# form; the same as `frame` if that is not a method.
     csharp: String,
-    /// The name that tables are made of.
+    /// The name as tables show it.
     #[serde(skip)]
     name: FrameName,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +73,7 @@ struct Row {
     line: Option<u32>,
     exclusive: u64,
     inclusive: u64,
-    /// Of `inclusive`; where there is one of `total`.
+    /// The blocked part of `inclusive`; present if `total` has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<u64>,
     exclusive_percent: f64,
@@ -111,7 +113,8 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     }
     let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
     rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
-    // What stands for everything would push methods out of a short table. That of dotnet-trace shows threads without frames.
+    // The root row would push methods out of a short table. dotnet-trace's table shows it for threads without
+    // frames.
     rows.retain(|row| !row.is_root || (args.format == Format::Table && row.exclusive > 0));
     let nameless = nameless(&rows, total);
     let rows = rows.into_iter().map(|row| {
@@ -184,7 +187,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     Ok(read.exit)
 }
 
-/// From this share on, in percent, missing names are worth a word.
+/// The share, in percent, from which missing names are mentioned.
 pub(super) const LEAST_NAMELESS: f64 = 10.0;
 
 /// Returns the share, in percent, of methods without a name.
@@ -200,7 +203,7 @@ const SHORTEST_NAME: usize = 20;
 const SHARE: usize = 20;
 const NARROW_SHARE: usize = 10;
 
-/// dotnet-trace's table, with a column for the time in which threads were blocked where that is known.
+/// dotnet-trace's table, with a column for blocked time if that is known.
 fn table(rows: &[Row], inclusive: bool, has_blocked: bool, width: Option<usize>) -> String {
     let kind = if inclusive { "Inclusive" } else { "Exclusive" };
     let digits = rows.len().to_string().len();

@@ -1,4 +1,4 @@
-//! The file of an account: a recording in V6, of the events that [`KernelTimes`] describes.
+//! The file of an account: a V6 recording of the events that [`KernelTimes`] describes.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -13,7 +13,7 @@ use super::Round;
 use crate::exit::{Exit, Failure};
 use crate::render::output_file::OutputFile;
 
-/// Ticks a second of the runtime's clock on Linux.
+/// Ticks per second of the runtime's clock on Linux.
 const FREQUENCY: i64 = 1_000_000_000;
 
 /// A file that rounds are appended to. Each round is whole once it is written.
@@ -26,7 +26,7 @@ pub(super) struct AccountFile {
 }
 
 impl AccountFile {
-    /// Makes the file anew, with its header.
+    /// Creates the file anew, with its header.
     pub(super) fn create(path: &Path, process: u64, start: u64) -> Result<Self, Failure> {
         let mut file = Self { file: new_file(path)?, process, sequence: 0, written: 0 };
         let header = TraceHeader {
@@ -110,7 +110,8 @@ impl AccountFile {
     }
 }
 
-/// Makes the file anew: what is there is of an earlier recording of that name, or a link that somebody has put in the way.
+/// Creates the file anew: an existing one belongs to an earlier recording with that name, or is a link that
+/// somebody has put in the way.
 fn new_file(path: &Path) -> Result<OutputFile, Failure> {
     let in_the_way =
         |error| Failure::new(Exit::Failed, format_args!("open output: {}: {error}", path.display()));
@@ -126,7 +127,7 @@ fn new_file(path: &Path) -> Result<OutputFile, Failure> {
     Ok(file)
 }
 
-/// The kinds of events, by whose numbers they are referred to.
+/// The kinds of events, whose numbers the events refer to.
 fn kinds() -> [Metadata; 3] {
     let kind = |event_id, name: &str, fields: &[(&str, Type)]| Metadata {
         id: event_id,
@@ -159,7 +160,7 @@ fn kinds() -> [Metadata; 3] {
     ]
 }
 
-/// Returns a time as recordings have it.
+/// Returns a time in the form used in recordings.
 fn system_time(now: Timestamp) -> SystemTime {
     let now = now.to_zoned(jiff::tz::TimeZone::UTC).datetime();
     let part = |number: i64| u16::try_from(number).unwrap_or(0);

@@ -12,15 +12,15 @@ use crate::inspect::profile::{RUNNING_OR_WAITING, is_worth_saying};
 use crate::render::frame_name::FrameName;
 use crate::render::units;
 
-/// Something that a recording tells.
+/// A fact found in a recording.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
-    /// The report that tells more.
+    /// The report with the details.
     pub(super) report: &'static str,
     /// Whether something is wrong with the program or the recording.
     pub(super) is_problem: bool,
     pub(super) text: String,
-    /// The command that prints the figures of the text.
+    /// The command that prints the figures in the text.
     pub(super) command: String,
 }
 
@@ -33,23 +33,24 @@ impl Finding {
         Self::problem_if(false, report, text)
     }
 
-    /// With these options of the report.
+    /// Adds options of the report to the command.
     fn with_options(self, options: &str) -> Self {
         Self { command: format!("{} {options}", self.report), ..self }
     }
 }
 
-// The thresholds are in the book: `dipc help attach`.
+// The book documents the thresholds: `dipc help attach`.
 
-/// From this share on, in percent, pauses are a problem.
+/// The share, in percent, from which pauses are a problem.
 const PAUSES: f64 = 10.0;
-/// Below this share, in percent, a method is not worth a word.
+/// The least share, in percent, at which a method is mentioned.
 const LEAST_METHOD: f64 = 1.0;
-/// From this sum on, all workers of the pool blocked are a problem.
+/// The total time from which having all workers of the pool blocked is a problem.
 const STARVATION: Duration = Duration::from_millis(500);
-/// From this number of waits for one lock on, of two threads or more, they are a convoy if they last [long](CONVOY_TIME).
+/// The number of waits of two or more threads for one lock from which they are a convoy, if they last [long
+/// enough](CONVOY_TIME).
 const CONVOY_WAITS: u64 = 100;
-/// The share, in percent, of the time of one thread.
+/// The least share of a convoy's waits, in percent of the time of one thread.
 const CONVOY_TIME: f64 = 10.0;
 
 /// Returns the findings, problems first. `command` is the overview's.
@@ -140,7 +141,7 @@ fn pool_growth(gathered: &Gathered) -> Option<Finding> {
     })
 }
 
-/// Methods with their shares of a weight, the heaviest first, as text.
+/// Formats methods with their shares of a weight, heaviest first.
 fn shares(frames: &Frames, total: u64, methods: &[(FrameId, u64)]) -> String {
     let share = |weight: u64| units::share(weight, total);
     let methods = methods.iter().take(3).filter(|(_, weight)| share(*weight) >= LEAST_METHOD);
@@ -152,7 +153,7 @@ fn shares(frames: &Frames, total: u64, methods: &[(FrameId, u64)]) -> String {
     if methods.is_empty() { String::new() } else { format!(": {}", methods.join(", ")) }
 }
 
-/// The rows of the requests, or where there are none those of the calls, and the word for one and for many.
+/// The rows of the requests, or of the calls if there are no requests, and the nouns for one and for many.
 fn request_rows(gathered: &Gathered) -> Option<(Vec<&SpanRow>, [&'static str; 2])> {
     let report = gathered.requests.as_ref()?;
     let of = |role: SpanRole| {
@@ -203,7 +204,7 @@ fn is_named(row: &TopRow) -> bool {
     !row.is_root && !row.frame.ends_with("!?")
 }
 
-/// Returns what working time is: samples may not tell work from waits.
+/// Returns the description of working time: samples may not distinguish work from waits.
 fn kind_of_work(gathered: &Gathered, working: u64) -> String {
     match gathered.unverified {
         time if !is_worth_saying(time, working) => "of work".to_owned(),
@@ -232,7 +233,7 @@ fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> 
         _ => format!("{} {}", units::count(working), profile.measure.name),
     };
     let text = format!("{sum}{}", shares(&profile.frames, working, &methods));
-    // Rows without a name stand between those that are quoted.
+    // Unnamed rows may lie between the rows quoted in the text.
     let last =
         rows.iter().enumerate().filter(|(_, row)| is_named(row)).nth(2).map_or(rows.len(), |(at, _)| at + 1);
     let number = if last > 5 { format!(" -n {last}") } else { String::new() };
@@ -316,7 +317,7 @@ fn locks(gathered: &Gathered) -> Option<Finding> {
             && units::share(units::nanoseconds(lock.total), duration) >= CONVOY_TIME
     };
     if let Some(lock) = report.locks.iter().find(is_convoy) {
-        // Versions before .NET 7 do not tell locks apart.
+        // Versions before .NET 7 do not distinguish locks.
         let which = if lock.lock == 0 { "locks" } else { "one lock" };
         let text = format!(
             "Lock convoy: {} for {which} by {} threads, {} together, {} at the longest",

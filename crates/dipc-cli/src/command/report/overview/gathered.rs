@@ -1,4 +1,4 @@
-//! The reports that an overview is made of, gathered in one pass.
+//! The reports that make up an overview, gathered in one pass.
 
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
@@ -26,17 +26,18 @@ use crate::render::units;
 /// Facts about the recording as a whole.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
-    /// In recordings of several processes the first that says its command line.
+    /// The process; in recordings of several, the first one with a command line.
     pub(super) process_id: Option<u64>,
-    /// The number of processes that have threads in it; 0 where the threads are of the process of the header.
+    /// The number of processes with threads in the recording; 0 if the threads belong to the process of the
+    /// header.
     pub(super) processes: usize,
-    /// The command line, if the recording says it.
+    /// The command line, if the recording has it.
     pub(super) program: Option<String>,
-    /// The version of the runtime, if the recording says it.
+    /// The version of the runtime, if the recording has it.
     pub(super) runtime: Option<String>,
-    /// RFC 3339; `None` if the recording names no calendar time.
+    /// The start in RFC 3339; `None` if the recording has no calendar time.
     pub(super) start: Option<String>,
-    /// From the start to the last event.
+    /// The time from the start to the last event.
     pub(super) duration_ns: u64,
     pub(super) bytes: u64,
     pub(super) events: u64,
@@ -59,16 +60,17 @@ pub(super) struct Gathered {
     pub(super) starvation: Option<Starvation>,
     pub(super) requests: Option<RequestsReport>,
     pub(super) profile: Profile,
-    /// The time of working threads in which they may as well have waited.
+    /// The part of the time of working threads in which they may actually have been waiting.
     pub(super) unverified: u64,
-    /// The part of blocked time in which threads could run and had no processor.
+    /// The part of blocked time in which threads were runnable but had no processor.
     pub(super) without_processor: u64,
 }
 
-/// The counts and the report that look at all events, while they are made. The requests take as long as all other reports.
+/// The counts and the report that need all events, under construction. The requests report takes as long as
+/// all others together.
 #[derive(Default)]
 struct OfAllEvents {
-    /// Events by the index of their metadata.
+    /// The number of events, by metadata index.
     counts: Vec<u64>,
     last: RelativeTime,
     requests: Requests,
@@ -86,11 +88,11 @@ impl OfAllEvents {
     }
 }
 
-/// The other reports while they are made, which look at few kinds of events.
+/// The other reports under construction, which need only a few kinds of events.
 struct OfSomeKinds {
-    /// The metric of time that the recording has.
+    /// The time metric that the recording supports.
     metric: Metric,
-    /// Whether events are needed, by the index of their metadata.
+    /// Whether events of a kind are needed, by metadata index.
     needed: Vec<Option<bool>>,
     startup: Startup,
     gc: Collections,
@@ -118,7 +120,7 @@ impl OfSomeKinds {
         }
     }
 
-    /// Whether one of them looks at events of a kind.
+    /// Whether any of these reports needs events of a kind.
     fn needs(metric: Metric, kind: &Metadata) -> bool {
         let reports = [
             Startup::needs,
@@ -172,7 +174,8 @@ fn read_once(recording: Recording, some: &mut OfSomeKinds) -> Result<ReadRecordi
     Ok((read.map_err(|error| origin.failed(&error))?, origin, all))
 }
 
-/// Reads a file by two readers at the same time: one brings all events into order, the other those of some kinds.
+/// Reads a file with two readers at the same time: one brings all events into order, the other only some
+/// kinds.
 fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
     let (events, origin) = file.open()?.into_parts();
     let (events_of_kinds, origin_of_kinds) = file.open()?.into_parts();
