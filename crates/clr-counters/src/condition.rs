@@ -30,16 +30,16 @@ pub struct Condition {
 #[non_exhaustive]
 pub enum ConditionError {
     /// There is no comparison.
-    #[error("{0:?} has no comparison: one of > >= < <= == != stands between a counter and a number")]
+    #[error("{0:?} has no comparison: put one of > >= < <= == != between a counter and a number")]
     NoComparison(String),
     /// The counter's name is missing.
-    #[error("{0:?} names no counter")]
+    #[error("{0:?} does not name a counter")]
     NoName(String),
     /// The text after the comparison is not a number.
-    #[error("{0:?} is no number")]
+    #[error("{0:?} is not a number")]
     NoNumber(String),
     /// The text after the colon does not name a number of a sample.
-    #[error("{0:?} is none of value, rate, count, sum, p50, p95, p99")]
+    #[error("{0:?} is not one of value, rate, count, sum, p50, p95, p99")]
     UnknownAspect(String),
 }
 

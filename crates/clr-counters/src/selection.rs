@@ -62,7 +62,7 @@ pub enum SelectionError {
     #[error("']' is missing after the counters of {0:?}")]
     Unclosed(String),
     /// Brackets within brackets, or anything except a comma after them.
-    #[error("a comma is expected behind ']' of {0:?}, and no '[' within the brackets")]
+    #[error("expected a comma after ']' of {0:?}, and no '[' within the brackets")]
     Brackets(String),
     /// The same provider with and without `EventCounters\` or `Meter\`.
     #[error("{0:?} is named both with and without a prefix")]

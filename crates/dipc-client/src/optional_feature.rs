@@ -48,7 +48,7 @@ impl fmt::Display for OptionalFeature {
             Self::NoStacks => "doing without stacks",
             Self::NoRundown => "doing without the rundown",
             Self::VerboseLogging => "verbose logging of the dump",
-            Self::CrashReport => "a crash report beside the dump",
+            Self::CrashReport => "a crash report next to the dump",
         })
     }
 }

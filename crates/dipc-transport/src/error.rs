@@ -307,7 +307,7 @@ impl Error {
             }
             Self::PermissionDenied { .. } => permission_help(sys::effective_uid()),
             Self::ForeignSocket { .. } | Self::PeerMismatch { .. } => {
-                "somebody may have planted this socket; nothing was sent to it"
+                "someone may have planted this socket; nothing was sent to it"
             }
             Self::NotASocket { .. } | Self::NoSocket { .. } => {
                 "check the address, and that the process is still running"

@@ -13,7 +13,7 @@ pub enum Error {
     #[error("the heap dump has no objects: its events were lost, or the recording was cut")]
     NoObjects,
     /// The bytes are not a `.gcdump` file.
-    #[error("no .gcdump file: {0}")]
+    #[error("not a .gcdump file: {0}")]
     NotGcDump(&'static str),
     /// The file contradicts itself.
     #[error("damaged .gcdump file: at byte {offset}: {problem}")]

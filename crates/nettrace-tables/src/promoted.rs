@@ -104,13 +104,13 @@ impl FromStr for PromotedColumn {
                 Some((_, kind)) => (path, *kind),
                 None => {
                     return Err(format!(
-                        "'{}' is no type: text, long, double, bool are",
+                        "'{}' is not a type: use text, long, double or bool",
                         word.escape_debug()
                     ));
                 }
             },
         };
-        let wrong = || format!("'{}' is no Provider/Event.field[:type]", text.escape_debug());
+        let wrong = || format!("'{}' is not of the form Provider/Event.field[:type]", text.escape_debug());
         let (provider, rest) = path.split_once('/').ok_or_else(wrong)?;
         let (event, field) = rest.rsplit_once('.').ok_or_else(wrong)?;
         let parts = [provider, event, field];

@@ -29,7 +29,7 @@ const OVERLAP: &str = "records that overlap";
 pub fn read(bytes: &[u8]) -> Result<HeapGraph, Error> {
     let mut input = Input::new(bytes)?;
     let dump = input.begin()?.filter(|of| of.name == "GCHeapDump");
-    let dump = dump.ok_or(Error::NotGcDump("its first object is no GCHeapDump"))?;
+    let dump = dump.ok_or(Error::NotGcDump("its first object is not a GCHeapDump"))?;
     if dump.version < OLDEST_VERSION {
         return Err(Error::Unsupported("it is older than version 9 of its format"));
     }
@@ -76,7 +76,7 @@ struct Record<'a> {
 impl<'a> FileGraph<'a> {
     fn read(input: &mut Input<'a>, has_deferred_types: bool) -> Result<Self, Error> {
         let _total = input.i64()?;
-        let root = usize::try_from(input.i32()?).map_err(|_| input.damaged("a root that is no node"))?;
+        let root = usize::try_from(input.i32()?).map_err(|_| input.damaged("a root that is not a node"))?;
         let mut types = Vec::new();
         for _ in 0..input.count(12)? {
             let name = input.string()?;
@@ -136,7 +136,10 @@ impl<'a> FileGraph<'a> {
             return Ok(None);
         }
         let damaged = |problem| self.damaged(label, problem);
-        let bytes = self.blob.get(label as usize..).ok_or_else(|| damaged("a record behind all records"))?;
+        let bytes = self
+            .blob
+            .get(label as usize..)
+            .ok_or_else(|| damaged("a record after the end of all records"))?;
         let cut = || damaged("a record that is cut");
         let (of_type, mut rest) = number::decode(bytes).ok_or_else(cut)?;
         let has_size = of_type & 1 == 1;
@@ -212,7 +215,7 @@ impl<'a> FileGraph<'a> {
     fn into_graph(mut self) -> Result<HeapGraph, Error> {
         const NONE: u32 = u32::MAX;
         if self.root >= self.labels.len() {
-            return Err(self.damaged(0, "a root that is no node"));
+            return Err(self.damaged(0, "a root that is not a node"));
         }
         let group_nodes = self.groups()?;
         // The number of each node in the graph: objects first.
