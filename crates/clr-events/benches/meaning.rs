@@ -1,6 +1,7 @@
-//! What it costs to know what events mean: fields, views, names for addresses, stacks.
+//! The cost of interpreting events: fields, views, names for addresses, stacks.
 //!
-//! Events are those of the recordings in `testdata`; `events` only goes through them, and is what all others include.
+//! Events are those of the recordings in `testdata`; `events` only iterates over them, which all others
+//! include.
 
 use std::hint::black_box;
 use std::io::Read as _;

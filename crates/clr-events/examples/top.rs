@@ -1,4 +1,5 @@
-//! Where the sampled threads of a recording spent their time: `cargo run -p clr-events --example top -- FILE`.
+//! Where the sampled threads of a recording spent their time:
+//! `cargo run -p clr-events --example top -- FILE`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;

@@ -18,8 +18,9 @@ fn peak() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// So many methods from `first` on, with names as long as those of real programs: 20 methods a type, a quarter of the
-/// signatures seen before. Each is told of when it is loaded and again when the recording ends.
+/// A number of methods from `first` on, with names as long as those of real programs: 20 methods a type, a
+/// quarter of the signatures seen before. Each is reported when it is loaded and again when the recording
+/// ends.
 fn recording(first: u64, count: u64) -> Vec<u8> {
     let mut trace = Trace::new(&TraceHeader::default());
     let kinds = [(1, Provider::Runtime, 143), (2, Provider::Rundown, 144)];

@@ -1,4 +1,5 @@
-//! A page that shows what a program allocates, and where: `cargo run -p nettrace-export --example flame_graph app.nettrace app.html`
+//! A page that shows the allocations of a program, and their places:
+//! `cargo run -p nettrace-export --example flame_graph app.nettrace app.html`
 
 use std::error::Error;
 use std::fs::File;

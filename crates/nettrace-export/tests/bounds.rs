@@ -1,4 +1,4 @@
-//! Memory and results are bounded by what a recording has: stacks are written once and meant many times.
+//! The size of a recording bounds memory and results: stacks are written once and referred to many times.
 #![cfg(target_os = "linux")]
 
 use std::io;
@@ -131,7 +131,7 @@ fn peak() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// Counts what is written.
+/// Counts written bytes.
 #[derive(Default)]
 struct Counted(u64);
 
@@ -146,7 +146,7 @@ impl io::Write for Counted {
     }
 }
 
-/// What a profile becomes in a format, and whether that was too large.
+/// The size of a profile in a format, and whether that was too large.
 fn written(profile: &Profile, format: Format, by_thread: bool) -> (u64, bool) {
     let options = WriteOptions::new("bounds", "tests").with_by_thread(by_thread);
     let mut out = Counted::default();
@@ -175,7 +175,8 @@ const FORMATS: [Format; 9] = [
 /// One test, since it measures the memory of the whole process.
 #[test]
 fn memory_and_results_are_bounded_by_the_recording() {
-    // 64 MB, and 32 bytes for each that was recorded. 20,000 samples whose every frame is another stack would take 600 MB.
+    // 64 MB, and 32 bytes for each that was recorded. 20,000 samples whose every frame is another stack would
+    // take 600 MB.
     let recording = root_changes(20_000);
     let before = peak();
     let (profile, missing) = read(&recording, false);

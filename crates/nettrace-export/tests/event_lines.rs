@@ -24,7 +24,7 @@ fn of_event<T>(bytes: &[u8], work: impl FnOnce(&Event<'_>) -> T) -> T {
     work(&events.next().unwrap().unwrap())
 }
 
-/// A name is recorded once, and stands in a line before each field.
+/// A name is recorded once, and is in a line before each field.
 #[test]
 fn the_names_of_fields_do_not_multiply_a_line() {
     for (elements, shown) in [(50, 50), (60_000, 820)] {

@@ -1,4 +1,4 @@
-//! Lines change what frames are called, and nothing else.
+//! Lines change only the names of frames.
 
 #[path = "../../nettrace/tests/reference/files.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
@@ -26,7 +26,7 @@ fn recording() -> Vec<u8> {
     files::bytes_of(&files::testdata().join("workload/lines/Lines.nettrace.xz"))
 }
 
-/// What stacks weigh, by their names; and what became of lines.
+/// The weights of stacks by their names, and the outcomes of lines.
 fn folded(bytes: &[u8], options: Options, lines: bool) -> (String, LineCounts) {
     let mut events = nettrace::SliceReader::new(bytes).unwrap();
     let mut builder = ProfileBuilder::new(options.with_lines(lines));

@@ -1,4 +1,4 @@
-//! Names in C#: what is shown, what patterns match, what JSON keeps.
+//! Names in C#: as shown, as patterns match them, as JSON has them.
 
 use nettrace::SliceReader;
 use nettrace_export::{FrameId, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, StackFilter};
@@ -16,7 +16,7 @@ const METHODS: [(&str, &str, &str, &str, &str); 10] = [
     ("N.C+<Run>d__7", "MoveNext", "instance void  ()", "N.C+<Run>d__7.MoveNext()", "N.C.Run [async d__7]"),
     ("N.C+<Run>d__8", "MoveNext", "instance void  ()", "N.C+<Run>d__8.MoveNext()", "N.C.Run [async d__8]"),
     ("N.C+<Go>d__9", "MoveNext", "instance void  ()", "N.C+<Go>d__9.MoveNext()", "N.C.Go [async]"),
-    // Types in memory alone: nothing in C# tells these apart.
+    // Types in memory: C# has no way to distinguish these.
     (
         "dynamicClass",
         "Stub",

@@ -1,5 +1,5 @@
-//! Spans of made-up recordings: ends that no event tells, recordings that begin or end in the middle, siblings, ids that are used
-//! again, and pairing by fields.
+//! Spans of synthetic recordings: ends that no event reports, recordings that begin or end in the middle,
+//! siblings, ids that are used again, and pairing by fields.
 
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// The id of an activity, of numbers up to 10.
 ///
 /// # Source
-/// `ActivityTracker.cs` of dotnet/runtime: the numbers as half bytes, and their sum as words with the process as a check.
+/// `ActivityTracker.cs` of dotnet/runtime: the numbers as half bytes, and their sum as words with the process
+/// as a check.
 fn id(path: &[u8]) -> [u8; 16] {
     let mut bytes = [0; 16];
     for (index, number) in path.iter().enumerate() {
@@ -420,7 +421,7 @@ fn failures_come_before_the_stop() {
             &[text("exceptionMessage", "Connection refused")],
         )
         .call_stop(at(160, 1, &[1, 1, 1]), -1)
-        // Within a scope of the logging library, which is no span.
+        // Within a scope of the logging library, which is not a span.
         .event(at(170, 1, &[1, 1, 2]), (HOSTING, 5, "UnhandledException", None), &[])
         .request_stop(at(200, 1, &[1, 1]));
     let report = recording.report_with(RequestsOptions::default().with_slowest(1)).unwrap();
@@ -539,7 +540,7 @@ fn events_of_diagnostic_sources_are_known_by_their_names() {
     );
     // The base name, which must be on, says nothing.
     add(at(500, 1, &[]), event, diagnostic(aspnet, request, &[]));
-    // An activity that is told at its end.
+    // An activity that is reported at its end.
     add(
         at(900, 1, &[]),
         (25, "ActivityStop", Some(2)),
@@ -573,7 +574,7 @@ fn the_time_of_a_request_is_where_it_went() {
         .suspension(at(318, 9, &[]), 7)
         .suspension(at(320, 9, &[]), 3)
         .call_stop(at(400, 2, call), 200)
-        // What comes then is queued, and taken by another thread.
+        // The work after that is queued, and another thread takes it.
         .work(at(410, 2, request), 30, 99)
         .event(at(420, 2, &[]), ("Mine", 9, "Nothing", None), &[])
         .work(at(500, 3, &[]), 31, 99)
@@ -584,8 +585,9 @@ fn the_time_of_a_request_is_where_it_went() {
         // Without the request, whose work has ended: it waits.
         .request_stop(at(800, 4, request));
     let report = recording.report();
-    // On a thread: 100 to 200, 400 to 420, 500 to 600 by what was queued and what goes on; in the call 200 to 400 without the pause;
-    // in the queue from 420, because the thread that queued it worked until then; waiting from 600.
+    // On a thread: 100 to 200, 400 to 420, 500 to 600 by what was queued and what goes on; in the call 200 to
+    // 400 without the pause; in the queue from 420, because the thread that queued it worked until then;
+    // waiting from 600.
     assert_eq!(parts(row(&report, "GET /")), [Some(220), Some(20), Some(180), Some(80), Some(200)]);
     assert_eq!(row(&report, "https://example.org/x").parts, None);
 }

@@ -1,4 +1,5 @@
-//! Threads that work and threads that wait: by the kernel's account, by events of contention, by stacks alone.
+//! Threads that work and threads that wait: by the kernel's account, by events of contention, by stacks
+//! alone.
 
 use clr_events::ThreadState;
 use nettrace::{SliceReader, Ticks};
@@ -129,7 +130,8 @@ fn address(method: u64) -> u64 {
     0x1000 * (method + 1)
 }
 
-/// The kernel's account: rounds at these milliseconds, each with the processor time of threads in milliseconds.
+/// The kernel's account: rounds at these milliseconds, each with the processor time of threads in
+/// milliseconds.
 fn kernel(rounds: &[(u64, &[(u64, u64)])]) -> KernelTimes {
     let mut times = KernelTimes::default();
     for (time, threads) in rounds {
@@ -193,7 +195,7 @@ fn a_thread_that_the_kernel_did_not_run_is_blocked_in_the_stack_that_it_had() {
     let (profile, _) = read(&bytes, options(Metric::Wall).with_tracks(false), Some(times.clone()));
     assert_eq!(time(&profile, 7, "Transfer"), (0, 1000));
     assert!(profile.threads.iter().all(|thread| thread.track.is_none()));
-    // As dotnet-trace shows it: nothing is told apart.
+    // As dotnet-trace shows it: without distinctions.
     let (profile, omissions) = read(&bytes, options(Metric::Wall).with_idle(true), Some(times));
     assert_eq!((time(&profile, 7, "Transfer"), omissions.unverified), ((1000, 0), 0));
 }
@@ -204,7 +206,7 @@ fn the_longest_stack_sleeps_first_and_managed_code_last() {
     recording.samples(7, 0, 300, HOT, EXTERNAL).samples(7, 300, 800, TAKE, EXTERNAL);
     recording.samples(7, 800, 1501, TRANSFER, MANAGED);
     let bytes = recording.finish();
-    // 600 ms asleep: all of Take, and of Hot what is left; 10 ms of tolerance.
+    // 600 ms asleep: all of Take, and the rest of it in Hot; 10 ms of tolerance.
     let times = kernel(&[(0, &[(7, 0)]), (1500, &[(7, 890)])]);
     let (profile, _) = read(&bytes, options(Metric::Wall), Some(times));
     assert_eq!(time(&profile, 7, "Take"), (0, 500));
@@ -299,7 +301,7 @@ fn threads_with_the_number_of_one_that_has_ended_are_others() {
     let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times.clone()));
     assert_eq!(time(&profile, 7, "Hot"), (1000, 0));
     assert_eq!(time(&profile, 7, "Transfer"), (1, 999), "the first millisecond is of the other one");
-    // What is forgotten changes nothing later.
+    // Dropped rounds change no later result.
     times.forget_before(Ticks(1500 * MS));
     assert_eq!(times.rounds(), 2);
     let (profile, _) = read(&recording.finish(), options(Metric::Wall), Some(times));

@@ -1,4 +1,5 @@
-//! Recordings that no runtime writes at will: stacks without end, code in the place of other code, time that goes back.
+//! Recordings that no runtime writes at will: stacks without end, code in the place of other code, time that
+//! goes back.
 
 use std::io::Cursor;
 
@@ -130,7 +131,7 @@ fn code_in_the_place_of_other_code_keeps_its_name() {
     // Those who read it in one call need not know.
     assert_eq!(read_as_file(&recording), (expected.to_vec(), 2));
     let options = Options::new(Metric::Wall).with_kinds(false);
-    // What stands before the recording is none of it.
+    // Bytes before the recording are not part of it.
     let mut file = Cursor::new([b"before ", &recording[..]].concat());
     file.set_position(7);
     let (profile, _) = nettrace_export::profile(file, options.clone()).expect("bytes in memory");
@@ -167,7 +168,7 @@ fn exclusive_weights(profile: &Profile) -> Vec<(String, u64)> {
     rows.map(|row| (row.frame.rsplit('.').next().unwrap_or_default().to_owned(), row.exclusive)).collect()
 }
 
-/// A thread without managed frames has no samples: what its stack was before is not what it did.
+/// A thread without managed frames has no samples: its previous stack does not show its work.
 #[test]
 fn a_thread_that_the_sampler_no_longer_finds_is_idle() {
     let mut trace = trace();
@@ -198,7 +199,7 @@ fn a_thread_that_the_sampler_no_longer_finds_is_idle() {
     let with_stacks = read(&recording, without_idle.clone().with_idle_stacks(true)).0;
     assert_eq!((with_stacks.total(), with_stacks.idle(), with_stacks.samples()), (90, 21, 7));
 
-    // Other threads that are not wanted still tell the rounds apart.
+    // Unwanted threads still separate the rounds.
     let mut of_one_thread = without_idle;
     of_one_thread.selection.threads = vec![8];
     let shown = read(&recording, of_one_thread).0;
@@ -244,7 +245,7 @@ fn blocks_may_come_in_any_order() {
     assert!(profile.threads[1].track.is_none(), "one sample makes no time");
 }
 
-/// An allocation that stands for so many bytes.
+/// An allocation that represents a number of bytes.
 fn allocation(sequence: u32, thread: u64, bytes: u64, type_name: &str) -> Event {
     let fields = [
         Value::UInt32(0),

@@ -1,6 +1,6 @@
-//! Writes recordings that no runtime writes and that are as hard to read as the format allows, to measure readers with:
-//! `cargo run --release --example pathological NAME FILE [SCALE]`; without arguments the names. With SCALE, that many times as
-//! much of what hurts: whatever takes more than that many times as long is worse than linear.
+//! Writes recordings that no runtime writes and that are as hard to read as the format allows, to measure
+//! readers with: `cargo run --release --example pathological NAME FILE [SCALE]`; without arguments the names.
+//! SCALE multiplies the hard part: a reader whose time grows by a larger factor is worse than linear.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use nettrace_synth::{
     stack_bytes,
 };
 
-/// A name, what is hard about it, and what writes it.
+/// A name, the difficulty, and the function that writes it.
 type Recording = (&'static str, &'static str, fn(u32) -> Vec<u8>);
 
 const RECORDINGS: [Recording; 26] = [
@@ -391,7 +391,7 @@ fn damages_v6(scale: u32) -> Vec<u8> {
         let mut block = EventBlock::v6();
         block.event(&event(number));
         if number % 2 == 0 {
-            // Each claims to reach behind the one that follows, and no two the same.
+            // Each claims to reach past the next one, no two to the same offset.
             trace.block_of_claimed_size(v6::kind::EVENT, 45 + number % 1_000_000, &block.content());
         } else {
             trace.event_block(&block);

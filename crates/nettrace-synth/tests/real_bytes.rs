@@ -1,4 +1,4 @@
-//! What real programs wrote, written again from a description of it, byte for byte.
+//! The output of real programs, written again from a description, byte for byte.
 
 use nettrace_synth::v6::{Label, ThreadEntry, ThreadRow};
 use nettrace_synth::{
@@ -254,7 +254,7 @@ fn v4_event_rows_of_net10() {
     assert_bytes(&block.content()[20..], include_bytes!("real/v4-event-rows.bin"));
 }
 
-/// The metadata of record-trace. What it calls code 23 is not the document's UTF-8 code unit: its payloads hold a u16
+/// The metadata of record-trace. Its code 23 is not the document's UTF-8 code unit: its payloads hold a u16
 /// length and that many bytes of UTF-8 there.
 fn record_trace_metadata() -> Vec<Metadata> {
     let text = Type::Utf8CodeUnit;

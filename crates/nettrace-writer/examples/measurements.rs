@@ -1,5 +1,6 @@
-//! Makes a recording of a log of measurements: `cargo run -p nettrace-writer --example measurements -- LOG OUT`. Each line of the log has the
-//! time in milliseconds since 1970, a name without spaces, and a number.
+//! Makes a recording of a log of measurements:
+//! `cargo run -p nettrace-writer --example measurements -- LOG OUT`. Each line of the log has the time in
+//! milliseconds since 1970, a name without spaces, and a number.
 
 use std::fs;
 
@@ -24,7 +25,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>
     rows.sort_by_key(|(time, ..)| *time);
     let start = rows.first().ok_or("the log is empty")?.0;
 
-    // A process of its own: merged with a recording of a program, the measurements stay apart from its threads.
+    // A process of its own: merged with a recording of a program, the measurements stay apart from its
+    // threads.
     let process_id = u64::from(std::process::id());
     let info = TraceInfo::new_v6(start, Ticks(0), vec![("ProcessId".into(), process_id.to_string())]);
     let mut writer = EventWriter::new(&info)?;

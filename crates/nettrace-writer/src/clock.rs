@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn times_of_one_machine_stay_as_they_are() {
         let to = clock(1_000_000, 5_000_000_000, 1_000_000_000);
-        // 2 s later, of which the calendar has 2.04.
+        // 2 s later, or 2.04 s by the calendar.
         let conversion = Conversion::new(clock(1_002_040, 7_000_000_000, 1_000_000_000), to);
         assert_eq!(conversion.relation, ClockRelation::Same);
         assert_eq!(conversion.convert(Ticks(7_000_000_123)), Ticks(7_000_000_123));

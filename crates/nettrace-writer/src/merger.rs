@@ -44,8 +44,8 @@ impl MergerOptions {
 /// distinguished; a process whose id is taken gets a new one.
 ///
 /// The header lists the processes of recordings of processes, as `ProcessId` or as `ProcessIds`. The clock is
-/// that of the recording that begins first, with the highest frequency of all. Events are handed over in the
-/// order of their times on it, as [`MergeOrder`](crate::MergeOrder) has them, and written as sorted.
+/// that of the recording that begins first, with the highest frequency of all. Pass events in the order of
+/// their times on it, as [`MergeOrder`](crate::MergeOrder) has them, and written as sorted.
 ///
 /// Memory: a block of events, the stacks and label lists between two sequence points, and the threads of all
 /// recordings.
@@ -318,8 +318,8 @@ impl Merger {
         self.encoder.end()
     }
 
-    /// Writes a sequence point where the tables of stacks and label lists have become large: where time goes
-    /// on, and if it does not, before they are four times as large.
+    /// Writes a sequence point once the tables of stacks and label lists are large: at the next later time
+    /// or, without one, before they are four times as large.
     fn end_ids_if_many(&mut self, time: Ticks) -> Result<(), Error> {
         let Encoder { stacks, labels, .. } = &self.encoder;
         let count = stacks.len().saturating_add(labels.len());

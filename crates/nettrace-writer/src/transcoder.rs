@@ -17,10 +17,10 @@ use crate::version::{Version, is_v6};
 
 /// Turns the records of one reader into a new recording, in memory.
 ///
-/// Each record of [`nettrace::Events::next_record`] is handed over once, in its order: written, removed, or
-/// skipped. The bytes of the new recording collect in [`bytes`](Self::bytes), from where the caller takes
-/// them. Events in time order will do, too, where the recording that is read has no sequence points
-/// (netperf): then [`sequence_point`](Self::sequence_point) writes those.
+/// Each record of [`nettrace::Events::next_record`] is passed once, in order: written, removed, or skipped.
+/// The bytes of the new recording collect in [`bytes`](Self::bytes), where the caller takes them. Events may
+/// also come in time order if the source has no sequence points (netperf): then
+/// [`sequence_point`](Self::sequence_point) writes them.
 ///
 /// Memory: a block of events, and the stacks and label lists between two sequence points.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Transcoder {
         self.encoder.container.clear();
     }
 
-    /// Exchanges the bytes at hand for an empty buffer, in which the next ones collect.
+    /// Exchanges the collected bytes for an empty buffer, in which the next ones collect.
     pub fn take_bytes(&mut self, buffer: Vec<u8>) -> Vec<u8> {
         self.encoder.container.take(buffer)
     }

@@ -1,4 +1,5 @@
-//! Counts the events of a recording by provider and the name that it gives them: `count FILE`. Those of the runtime have none in it; clr-events knows them.
+//! Counts the events of a recording by provider and the name that it gives them: `count FILE`. Those of the
+//! runtime have none in it; clr-events knows them.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -9,7 +9,7 @@ use core::fmt;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There are no bytes.
+    /// The input is empty.
     #[error("the recording is empty")]
     Empty,
     /// The first bytes belong to no format that this crate reads.

@@ -269,7 +269,7 @@ impl<S: Source> Events<S> {
         self.engine.skipped.count
     }
 
-    /// The times of the first and the last event in those blocks; `None` if there are none.
+    /// The times of the first and the last event in those blocks; `None` without such blocks.
     pub fn skipped_times(&self) -> Option<(crate::Ticks, crate::Ticks)> {
         let (first, last) = self.engine.skipped.times?;
         Some((crate::Ticks(first.cast_unsigned()), crate::Ticks(last.cast_unsigned())))

@@ -1,9 +1,9 @@
 //! The blocks of a recording and the rows in them, borrowed and as they are: the low-level API.
 //!
 //! The readers of this crate ([`Reader`](crate::Reader), [`SliceReader`](crate::SliceReader),
-//! [`Decoder`](crate::Decoder)) stand on this layer. They are the right choice for events. This layer is for
-//! programs that need the bytes of a recording: to rewrite one, to measure how its space is used, to show the
-//! content of a block.
+//! [`Decoder`](crate::Decoder)) are built on this layer. They are the right choice for events. This layer is
+//! for programs that need the bytes of a recording: to rewrite one, to measure how its space is used, to show
+//! the content of a block.
 //!
 //! # Layers
 //!

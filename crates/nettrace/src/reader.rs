@@ -100,7 +100,7 @@ impl<R: Read> Reader<R> {
         Self::of(input, Some(skip))
     }
 
-    /// The input, of which more may have been read than the events so far take.
+    /// The input, which may have been read beyond the events so far.
     pub const fn input(&self) -> &R {
         &self.source.input
     }

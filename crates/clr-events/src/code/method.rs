@@ -68,7 +68,7 @@ impl MethodFlags {
     }
 }
 
-/// A method, and the stretch of its code that an address lies in.
+/// A method, and the range of its code that contains an address.
 ///
 /// Prints as TraceEvent does: `Module!Namespace.Type.Method(parameters)`.
 #[derive(Clone, Copy)]
@@ -145,11 +145,11 @@ impl<'m> Method<'m> {
             CodeKind::Precompiled
         }
     }
-    /// The time at which the code was loaded; `None` if it was there before, or nothing is known of it.
+    /// The time at which the code was loaded; `None` if it was there before, or if the time is unknown.
     pub fn loaded(&self) -> Option<Ticks> {
         Some(self.entry.from).filter(|from| from.0 != 0)
     }
-    /// The time at which the code was unloaded; `None` if it stayed, or nothing is known of it.
+    /// The time at which the code was unloaded; `None` if it stayed, or if the time is unknown.
     pub fn unloaded(&self) -> Option<Ticks> {
         Some(self.entry.to).filter(|to| to.0 != u64::MAX)
     }

@@ -53,7 +53,7 @@ pub enum UnresolvedReason {
     NoRundown,
     /// The method there was reported without a name.
     Unnamed,
-    /// No method lies there: it is a helper or stub of the runtime's, or native code.
+    /// No method is there: the code is a helper or stub of the runtime, or native.
     NoMethod,
     /// A file is mapped there of which the recording has no symbol for the address.
     NoSymbol,

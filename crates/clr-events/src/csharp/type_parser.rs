@@ -193,7 +193,7 @@ impl<'t> TypeParser<'t> {
         self.push_name(out, depth, with_namespace)
     }
 
-    /// Reads arguments and appends them in angle brackets, of which the opening one is read.
+    /// Reads arguments, after the opening bracket, and appends them in angle brackets.
     fn push_arguments(&mut self, out: &mut String, depth: u32) -> Option<()> {
         self.push(out, "<")?;
         self.push_list(out, ">", depth)?;

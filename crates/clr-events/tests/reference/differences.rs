@@ -3,8 +3,8 @@
 use clr_events::{Provider, Schema, event_name, event_opcode};
 use nettrace::Event;
 
-/// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader gives those that it knows numbers
-/// of its own. It keeps event ids as 16 bits.
+/// Event 39 of the runtime wraps events that the collector defines as it goes: the other reader gives those
+/// that it knows numbers of its own. It keeps event ids as 16 bits.
 pub(crate) fn their_id(event: &Event<'_>) -> u32 {
     match event_name(event).to_string().as_str() {
         "GC/CommittedUsage" => 65_524,
@@ -12,8 +12,8 @@ pub(crate) fn their_id(event: &Event<'_>) -> u32 {
     }
 }
 
-/// The opcode that the other reader shows. It takes samples for the start of something. `PinPlugAtGCTime` is 44 in the runtime's
-/// manifest.
+/// The opcode that the other reader shows. It takes samples for the start of something. `PinPlugAtGCTime` is
+/// 44 in the runtime's manifest.
 pub(crate) fn their_opcode(event: &Event<'_>) -> u8 {
     if event.provider() == "Microsoft-DotNETCore-SampleProfiler" {
         1
@@ -26,7 +26,7 @@ pub(crate) fn their_opcode(event: &Event<'_>) -> u8 {
 
 /// Events that the other reader has other names for.
 ///
-/// * Of the runtime's own events it knows some not at all: ours have the names of the manifest.
+/// * It does not know some of the runtime's own events: ours have the names of the manifest.
 /// * Of tasks it has names that are not in the recording.
 /// * Where a label gives an event another opcode than its kind has, it appends that opcode to the name.
 pub(crate) fn is_named_otherwise(event: &Event<'_>) -> bool {
@@ -35,7 +35,7 @@ pub(crate) fn is_named_otherwise(event: &Event<'_>) -> bool {
         || event.opcode() != event.metadata().opcode()
 }
 
-/// What the other reader calls a field.
+/// The other reader's name of a field.
 pub(crate) fn their_name<'a>(schema: &Schema, field: &'a str) -> &'a str {
     match (schema.name, field) {
         ("GC/MarkWithType", "Bytes") => "Promoted",
@@ -46,10 +46,12 @@ pub(crate) fn their_name<'a>(schema: &Schema, field: &'a str) -> &'a str {
 /// Values that the other reader shows otherwise.
 ///
 /// * Names from tables of its own, which the runtime's manifest does not have: ours is the number.
-/// * `Universal.System`: it takes the length of a text for a text of one character, and what follows for the next field.
+/// * `Universal.System`: it takes the length of a text for a text of one character, and what follows for the
+///   next field.
 /// * Bucket kinds and kinds of segments: its names are not all those of the manifest.
 /// * `MethodDetails`: it takes its last three fields for one another.
-/// * `JitInstrumentationDataVerbose`: what it takes for the method's token is none; ours is a method's in all events.
+/// * `JitInstrumentationDataVerbose`: what it takes for the method's token is none; ours is a method's in all
+///   events.
 pub(crate) fn is_misread(schema: &Schema, field: &str) -> bool {
     matches!(
         (schema.name, field),
@@ -81,7 +83,7 @@ pub(crate) fn is_not_shown(schema: &Schema, field: &str) -> bool {
 ///
 /// * Sums and parts of other fields; the tier is in the high bits of the flags.
 /// * Fields of newer versions, shown as empty.
-/// * Names of types that other events told of.
+/// * Names of types that other events reported.
 pub(crate) fn is_computed(schema: &Schema, field: &str) -> bool {
     let newer = Schema::versions(schema.provider, schema.id.into())
         .iter()
@@ -100,7 +102,8 @@ pub(crate) fn is_computed(schema: &Schema, field: &str) -> bool {
     }
 }
 
-/// Payloads with more than their fields. Recorders write two more texts into `ProcessMapping` than they describe.
+/// Payloads with more than their fields. Recorders write two more texts into `ProcessMapping` than they
+/// describe.
 pub(crate) fn has_more(schema: &Schema) -> bool {
     schema.name == "ProcessMapping"
 }

@@ -22,7 +22,7 @@ struct Line {
     fields: Map<String, Json>,
 }
 
-/// What was compared.
+/// The number of comparisons.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     events: u64,
@@ -48,7 +48,8 @@ impl std::fmt::Display for Tally {
     }
 }
 
-/// Holds every event against the other reader's line for it: name and opcode, and the fields of events that have a schema.
+/// Holds every event against the other reader's line for it: name and opcode, and the fields of events that
+/// have a schema.
 pub(crate) fn compare(recording: &[u8], reference: &[u8]) -> Result<Tally, String> {
     let lines: Vec<Line> = reference
         .split(|byte| *byte == b'\n')
@@ -145,7 +146,7 @@ fn same(schema: &Schema, event: &Event<'_>, line: &Line, tally: &mut Tally) -> V
     differences
 }
 
-/// Of a list of types the other reader shows the first.
+/// The other reader shows the first of a list of types.
 fn same_first_type(schema: &Schema, event: &Event<'_>, line: &Line) -> Option<String> {
     let rows = schema.fields(event.payload(), event.pointer_size()).find_map(|field| match field {
         Ok((_, Value::Array(rows))) => Some(rows),

@@ -1,9 +1,9 @@
-//! What the runtime's events say, held against another reader's reading.
+//! The content of the runtime's events, compared with another reader's.
 //!
-//! `testdata/reference/NAME.events.jsonl.xz` is what Microsoft's TraceEvent makes of `testdata/traces/NAME`, with the value of every
-//! field as text; `NAME.stacks.jsonl.xz` has the stacks with names. Where the two readings differ, the difference has a name in
-//! [`differences`], with its reason. Where `DIPC_SHARED` names the directory of the larger collection, its recordings are read
-//! too.
+//! `testdata/reference/NAME.events.jsonl.xz` has TraceEvent's reading of `testdata/traces/NAME`, with the
+//! value of every field as text; `NAME.stacks.jsonl.xz` has the stacks with names. Where the two readings
+//! differ, the difference has a name in [`differences`], with its reason. Where `DIPC_SHARED` names the
+//! directory of the larger collection, its recordings are read too.
 
 mod differences;
 mod fields;

@@ -1,4 +1,4 @@
-//! The C# names of every method that the recordings tell of.
+//! The C# names of every method in the recordings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -47,7 +47,7 @@ fn commas(parameters: &str) -> usize {
     count
 }
 
-/// Checks a name against what the runtime wrote; returns what is wrong with it.
+/// Checks a name against the runtime's text; returns its fault.
 fn fault(runtime: &RuntimeName<'_>, csharp: &str) -> Option<&'static str> {
     let operators = [
         "operator !=",
@@ -113,7 +113,8 @@ fn check(traces: &Path) -> usize {
                 }
             }
         }
-        // Types that exist in memory alone are known by their addresses, and names without return types hide these.
+        // Types that exist in memory alone are known by their addresses, and names without return types hide
+        // these.
         let same = shown.values().filter(|texts| {
             let differs = |texts: &[String; 3]| {
                 let parameters = texts[2].find('(').map(|at| texts[2][at..].to_owned());

@@ -18,7 +18,7 @@ struct Line {
     frames: Vec<String>,
 }
 
-/// What was compared.
+/// The number of comparisons.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) stacks: u64,

@@ -1,4 +1,4 @@
-//! Names for addresses: whatever the order in which they are told.
+//! Names for addresses, in any order of the events.
 
 use clr_events::code::{Code, CodeKind, Tier, UnresolvedReason};
 use clr_events::{CodeFrames, CodeMap};
@@ -31,7 +31,7 @@ fn why(map: &mut CodeMap, address: u64) -> UnresolvedReason {
 
 #[test]
 fn a_method_is_one_however_often_it_is_told() {
-    // A module that is told of after its methods, and a method that is told of three times.
+    // A module that is reported after its methods, and a method that is reported three times.
     let mut recording = Recording::default();
     recording
         .method(UNLOAD, 90, 0x1000, 0x20, "Run")
@@ -67,7 +67,7 @@ fn time_tells_apart_what_used_the_same_memory() {
     {
         assert_eq!(name(&mut map, 0x1090, time), format!("App!App.Type.{expected}(int32)"), "at {time}");
     }
-    // A frame is what was there at its time, and one for all addresses of a method.
+    // A frame is the code at its time, and one frame serves all addresses of a method.
     let mut frames = CodeFrames::new(map.symbolizer());
     let mut frame = |address, time| frames.resolve(PID, address, Ticks(time));
     let first = frame(0x1090, 5);

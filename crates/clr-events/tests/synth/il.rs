@@ -1,4 +1,4 @@
-//! Which IL code was made of: whose map it is, and what it says.
+//! The IL of code: whose map it is, and its content.
 
 use clr_events::code::Code;
 use clr_events::{CodeMap, Provider};
@@ -91,7 +91,7 @@ fn time_tells_maps_of_the_same_memory_apart() {
 fn code_without_il_belongs_to_a_statement_beside_it() {
     let mut recording = Recording::default();
     recording.method(LOAD, 10, 0x1000, 0x100, "Run");
-    // As runtimes write it: in the order of IL, the rest behind; a handler with a prolog of its own at the end.
+    // As runtimes write it: in the order of IL, then the rest; a handler with a prolog of its own at the end.
     let pairs = [
         (PROLOG, 0),
         (PROLOG, 0x67),
@@ -109,7 +109,7 @@ fn code_without_il_belongs_to_a_statement_beside_it() {
     let mut at = |native: u64| il(&mut map, 0x1000 + native, 50).unwrap();
     assert_eq!([0, 0x2b, 0x2c, 0x30, 0x3f].map(&mut at), [0; 5]);
     assert_eq!([0x40, 0x52, 0x53, 0x57].map(&mut at), [1, 1, 12, 12]);
-    // Of two at one place the first is empty; the end belongs to what it ends.
+    // The first of two at one address is empty; the end belongs to the code before it.
     assert_eq!([0x58, 0x5c, 0x66].map(&mut at), [27; 3]);
     assert_eq!([0x67, 0x70, 0xff].map(&mut at), [12; 3]);
     // Before its beginning there is nothing: a frame that has not begun yet is at it.

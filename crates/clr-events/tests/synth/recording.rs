@@ -43,7 +43,7 @@ impl Recording {
         self
     }
 
-    /// What a runtime tells of a stretch of code.
+    /// A runtime's description of a range of code.
     pub(crate) fn method(&mut self, kind: Kind, time: u64, start: u64, size: u32, name: &str) -> &mut Self {
         self.event(kind, time, &method(start, size, name))
     }

@@ -1,4 +1,4 @@
-//! What threads are for.
+//! The roles of threads.
 
 use clr_events::{Provider, ThreadRole, ThreadRoles};
 use nettrace::{SliceReader, ThreadId};
@@ -35,7 +35,7 @@ fn events_tell_what_threads_are_for() {
         .event_of((Provider::Private, 11, 0), 12, 3, instance())
         .event_of((Provider::Runtime, 85, 0), 99, 4, created(13, 4))
         .event_of((Provider::Rundown, 159, 0), 99, 5, created(14, 0))
-        // The first that is told holds.
+        // The first reported one holds.
         .event_of((Provider::Runtime, 85, 0), 99, 6, created(10, 4))
         .event_of((Provider::Runtime, 202, 0), 15, 7, marked(1));
     let role = |recording: &Recording, thread| {
@@ -49,7 +49,7 @@ fn events_tell_what_threads_are_for() {
     assert_eq!(role(&recording, 13), Some(ThreadRole::PoolWorker));
     assert_eq!(role(&recording, 14), None);
     assert_eq!(role(&recording, 99), None);
-    // Whoever marks is the collector's own thread only if the collector is a server's.
+    // A marking thread is the collector's own only in a server collector.
     assert_eq!(role(&recording, 15), None);
     recording.event_of((Provider::Rundown, 187, 0), 99, 8, server);
     assert_eq!(

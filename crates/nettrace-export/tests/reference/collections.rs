@@ -21,7 +21,7 @@ fn nanoseconds(count: i64) -> Duration {
     Duration::from_nanos(count.unsigned_abs())
 }
 
-/// What the other reader says of an event about the collector.
+/// The other reader's content of an event about the collector.
 struct Line {
     name: String,
     thread: u64,
@@ -60,7 +60,7 @@ fn lines_of(reference: &[u8]) -> Vec<Line> {
 
 /// The times for which the collector stopped all threads: from, to, and when they stood still.
 ///
-/// A thread that asks waits until the suspension of another has ended, which is no time of its own.
+/// A requesting thread waits until another's suspension has ended, which is not its own time.
 fn pauses_of(lines: &[Line]) -> Vec<(i64, i64, i64)> {
     let asked = lines.iter().enumerate().filter(|(_, line)| line.name == "GC/SuspendEEStart");
     let ends: Vec<_> = lines.iter().filter(|line| line.name == "GC/RestartEEStop").collect();
@@ -77,9 +77,9 @@ fn pauses_of(lines: &[Line]) -> Vec<(i64, i64, i64)> {
     pauses
 }
 
-/// How long and how often each collection paused the program, and how long that took to begin, by these definitions: a pause is
-/// that of the first collection that begins in it, or else of the one that goes on meanwhile; what else begins in it has its own
-/// time of it, from its beginning to its end.
+/// How long and how often each collection paused the program, and how long that took to begin, by these
+/// definitions: a pause is that of the first collection that begins in it, or else of the one that goes on
+/// meanwhile; what else begins in it has its own time of it, from its beginning to its end.
 fn paused(lines: &[Line], collections: &[(i64, i64)]) -> Vec<(i64, u32, i64)> {
     let mut paused = vec![(0, 0, 0); collections.len()];
     for (start, end, stopped) in pauses_of(lines) {
@@ -178,7 +178,8 @@ fn compare(traces: &Path, references: &Path, names: &[&str]) {
     }
 }
 
-/// The sampler stops all threads between the collector's request and its turn, and collections begin within others.
+/// The sampler stops all threads between the collector's request and its turn, and collections begin within
+/// others.
 #[test]
 fn collections_in_the_background() {
     let report = report_of(&bytes_of(&testdata().join("traces/net9-background.nettrace.xz")));
@@ -199,7 +200,8 @@ fn collections_in_the_background() {
 
 #[test]
 fn collections_that_were_asked_for() {
-    // `gc 0 2` and `gc 2 1` were among the commands of the recording; the collector may collect more than it is asked for.
+    // `gc 0 2` and `gc 2 1` were among the commands of the recording; the collector may collect more than it
+    // is asked for.
     let report = report_of(&bytes_of(&testdata().join("traces/net10-all.nettrace.xz")));
     let mut induced: Vec<_> = report.collections.iter().filter(|done| done.reason == "Induced").collect();
     induced.sort_by_key(|done| done.generation);

@@ -70,7 +70,7 @@ fn stacks_are_those_that_another_program_joins_in_the_larger_collection() {
     }
 }
 
-/// What the program did, whoever reads it: `testdata/workload/joined/Joined.cs`.
+/// The known work of the program: `testdata/workload/joined/Joined.cs`.
 #[test]
 fn time_is_where_the_program_spent_it() {
     let total = |stacks: &Stacks, frames: &[&str]| -> u64 {
@@ -91,7 +91,7 @@ fn time_is_where_the_program_spent_it() {
         assert!(total(&stacks, &["(no request)", method]) > 50_000_000, "{method}");
         assert_eq!(total(&stacks, &["url=", method]), 0, "{method}");
     }
-    // What a task does stands below the method that had it done, and that below its own creator.
+    // The work of a task is below the method that requested it, and that below its own creator.
     let in_task = stacks.keys().filter(|stack| stack.iter().any(|name| name.contains("BurnInTask")));
     for stack in in_task {
         let at = |text: &str| {
@@ -104,7 +104,7 @@ fn time_is_where_the_program_spent_it() {
     // A loop of two hundred continuations is a few frames.
     let deepest = stacks.keys().map(Vec::len).max();
     assert!(deepest.is_some_and(|frames| frames < 60), "{deepest:?}");
-    // Neither changes what is spent, nor on which thread.
+    // Neither changes the time, nor its thread.
     let plain = ours(&recording(), CausalGrouping::default());
     assert_eq!(plain.values().sum::<u64>(), stacks.values().sum::<u64>());
 }

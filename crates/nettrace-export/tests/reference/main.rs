@@ -1,8 +1,9 @@
-//! What this crate makes of recordings, held against what others make of them.
+//! This crate's results for recordings, compared with those of others.
 //!
-//! `testdata/reference/net10-sample.topn.tsv.xz` was computed by a program that shares nothing with this crate, from another
-//! reader's events and stacks. Where `DIPC_SHARED` names the directory of the larger collection, that program is run on its
-//! recordings, and the profiles of the existing tool and the collections of the other reader are compared too.
+//! `testdata/reference/net10-sample.topn.tsv.xz` was computed by a program that shares nothing with this
+//! crate, from another reader's events and stacks. Where `DIPC_SHARED` names the directory of the larger
+//! collection, that program is run on its recordings, and the profiles of the existing tool and the
+//! collections of the other reader are compared too.
 
 mod collections;
 mod everything;

@@ -1,7 +1,8 @@
-//! Requests and calls of a real web server and its client, held against what another program makes of another reader's events.
+//! Requests and calls of a real web server and its client, compared with another program's result from
+//! another reader's events.
 //!
-//! `testdata/reference/requests.py` read TraceEvent's dump of `net9-web.nettrace` and printed `net9-web.requests.tsv`; it shares nothing
-//! with this crate. What the server does is told by `testdata/workload/web/Web.cs`.
+//! `testdata/reference/requests.py` read TraceEvent's dump of `net9-web.nettrace` and printed
+//! `net9-web.requests.tsv`; it shares nothing with this crate. `testdata/workload/web/Web.cs` is the server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +37,8 @@ fn requests_are_those_that_another_program_counts() {
     let lines = String::from_utf8(lines).unwrap();
     let mut numbered: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for line in lines.lines() {
-        // Calls are summed up by the template of their path, which that program does not do: these end with a number.
+        // Calls are summed up by the template of their path, which that program does not do: these end with a
+        // number.
         let path = line.split('\t').next().and_then(|name| name.rsplit_once('/'));
         if let Some((path, number)) = path.filter(|_| line.starts_with("http://"))
             && number.parse::<u32>().is_ok()
@@ -99,7 +101,7 @@ fn requests_are_those_that_another_program_counts() {
     }
 }
 
-/// What the program did, whoever reads it.
+/// The known work of the program.
 #[test]
 fn the_time_of_requests_is_where_the_program_spent_it() {
     let report = report(100);
@@ -120,7 +122,7 @@ fn the_time_of_requests_is_where_the_program_spent_it() {
             .sum();
         assert_eq!(sum, row.latencies.total, "{}", row.name);
     }
-    // What burns does so in its request and in no other one.
+    // Busy work counts in its request and in no other one.
     for span in &report.slowest {
         let burns =
             span.stacks.iter().any(|stack| stack.frames.iter().any(|frame| frame.contains("BurnHere")));
@@ -144,7 +146,7 @@ fn profiles_stand_below_requests_and_not_below_what_surrounds_them() {
         profile.stack_totals.iter().map(|total| profile.names(total.stack.expect("all are shown"))).collect();
     let burns: Vec<_> =
         stacks.iter().filter(|stack| stack.iter().any(|name| name.contains("BurnHere"))).collect();
-    // Some are known by an activity within the request's, of the log, which is none itself.
+    // Some are known by an activity of the log inside the request's, which is not a request itself.
     assert!(burns.iter().all(|stack| stack[0] == "Microsoft.AspNetCore.Hosting/Request"), "{burns:#?}");
     assert!(burns.iter().any(|stack| stack[1] == "method=GET path=/burn/5"), "{burns:#?}");
     for surrounding in ["Connection", "ActivityJson", "Accept"] {

@@ -18,7 +18,8 @@ pub(crate) fn written(profile: &Profile, format: Format) -> Vec<u8> {
     out
 }
 
-/// One thread's frames: adds up how long each was open, and insists that everything that opens closes, in order.
+/// One thread's frames: adds up how long each was open, and insists that everything that opens closes, in
+/// order.
 #[derive(Default)]
 struct Open {
     stack: Vec<(String, f64)>,
@@ -108,7 +109,7 @@ fn compare(name: &str, ours: &Totals, theirs: &Totals) {
     println!("{name}: {} totals, largest difference {worst:.6} ms", theirs.len());
 }
 
-/// Those that stand for everything are drawn by one of our formats and both of theirs.
+/// The frames for everything are drawn by one of our formats and both of theirs.
 fn is_code(frame: &str) -> bool {
     !(frame.starts_with("Process64 ")
         || frame.starts_with("Thread (")

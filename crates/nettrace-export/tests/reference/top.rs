@@ -10,7 +10,8 @@ use nettrace_export::{Metric, Options};
 
 use crate::{bytes_of, comparable, profile_of, shared, testdata};
 
-/// Inclusive and exclusive percent by name. The process is the only one whose name the other program does not know.
+/// Inclusive and exclusive percent by name. The process is the only one whose name the other program does not
+/// know.
 type Shares = BTreeMap<String, (f64, f64)>;
 
 fn key(name: &str) -> String {
@@ -84,7 +85,7 @@ fn shares_of_methods_in_the_larger_collection() {
     }
 }
 
-/// A name as dotnet-trace cuts it: the last part of the namespace, the method and what it takes.
+/// A name as dotnet-trace cuts it: the last part of the namespace, the method and its parameters.
 fn cut(name: &str) -> String {
     let Some(open) = name.rfind('(').filter(|open| name[*open..].contains(')')) else {
         return name.to_owned();
@@ -96,7 +97,8 @@ fn cut(name: &str) -> String {
     format!("{}{}", &path[start..], &arguments[..end])
 }
 
-/// The rows of a table of dotnet-trace: names are broken into lines of 70, with inclusive and exclusive percent behind the first.
+/// The rows of a table of dotnet-trace: names are broken into lines of 70, with inclusive and exclusive
+/// percent after the first.
 fn rows_of(table: &str) -> Vec<(String, f64, f64)> {
     const NAME: usize = 70;
     let mut lines = table.lines();
@@ -118,9 +120,11 @@ fn rows_of(table: &str) -> Vec<(String, f64, f64)> {
     rows.into_iter().map(|(name, one, two)| (name.trim_end().to_owned(), one, two)).collect()
 }
 
-/// How long dotnet-trace takes the last sample of a thread to have lasted, in milliseconds, and the names of its frames.
+/// How long dotnet-trace takes the last sample of a thread to have lasted, in milliseconds, and the names of
+/// its frames.
 ///
-/// The runtime says at a recording's end, on the thread that began it, what its process is; dotnet-trace takes that for a sample.
+/// At a recording's end the runtime describes its process, on the thread that began it; dotnet-trace takes
+/// that for a sample.
 fn false_interval(recording: &[u8], stacks: &str) -> (f64, Vec<String>) {
     let (mut samples, mut end) = (Vec::new(), None);
     let mut events = nettrace::SliceReader::new(recording).expect("a recording").in_time_order();

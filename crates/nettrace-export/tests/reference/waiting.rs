@@ -1,8 +1,8 @@
 //! Time of threads that waited.
 //!
 //! The figures were computed by a program that shares nothing with the rule of clr-events but the table of
-//! `facts/waits.tsv`: from the names of stacks as `dipc events --stacks --symbols` prints them. Of `net10-all` 1,170,345 ns are of a
-//! worker of the pool without a frame of its wait.
+//! `facts/waits.tsv`: from the names of stacks as `dipc events --stacks --symbols` prints them. Of
+//! `net10-all` 1,170,345 ns are of a worker of the pool without a frame of its wait.
 
 use clr_events::ThreadState;
 use nettrace_export::report::top;
@@ -55,7 +55,8 @@ fn owners_of_waits_can_be_added() {
     let before = profile(name, without_idle());
     let after = profile(name, without_idle().with_waits_for_work(vec![Pattern::new("workload!")]));
     assert_eq!(after.blocked(), 0, "all that blocks is the program's own");
-    // A wait that was compiled into the method has no frame: samples outside managed code whose leaf is the program's.
+    // A wait that was compiled into the method has no frame: samples outside managed code whose leaf is the
+    // program's.
     let compiled_in = before.stack_totals.iter().filter(|total| {
         let mut frames = total.stack.into_iter().flat_map(|stack| before.stacks.frames(stack));
         let mut name = || frames.next().map_or("", |frame| before.frames.name(frame));

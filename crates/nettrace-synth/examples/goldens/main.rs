@@ -1,7 +1,8 @@
-//! Writes the small recordings of `testdata/traces` that no runtime at hand writes: `cargo run --example goldens [DIRECTORY]`.
+//! Writes the small recordings of `testdata/traces` that no runtime at hand writes:
+//! `cargo run --example goldens [DIRECTORY]`.
 //!
-//! Each is as small as what it is about allows, and tells every event apart by a field `number` or by its payload, so that
-//! the text beside it can be checked by reading this.
+//! Each is as small as its subject allows, and distinguishes its events by a field `number` or by the
+//! payload, so that the text beside it can be checked by reading this.
 
 mod netperf;
 mod nettrace;
@@ -55,12 +56,12 @@ fn header(pointer_size: i32) -> TraceHeader {
     }
 }
 
-/// The tick that is so many microseconds behind the first.
+/// The tick that is a number of microseconds after the first.
 const fn at(microseconds: u64) -> u64 {
     1_000_000 + 10 * microseconds
 }
 
-/// A kind of event with a number, and with what the caller adds.
+/// A kind of event with a number, and the caller's additions.
 fn numbered(id: u32, provider: &str, event_id: u32, name: &str, mut fields: Vec<Field>) -> Metadata {
     fields.insert(0, Field::new("number", Type::Int32));
     Metadata {
@@ -78,7 +79,7 @@ fn numbered(id: u32, provider: &str, event_id: u32, name: &str, mut fields: Vec<
 
 #[cfg(test)]
 mod tests {
-    /// The committed files are what this writes.
+    /// The committed files equal this program's output.
     #[test]
     fn the_committed_recordings_are_these() {
         for (name, bytes) in super::recordings() {

@@ -5,8 +5,9 @@ use nettrace_synth::{Event, Field, Metadata, TraceHeader, Type, Value, payload, 
 
 use crate::{at, header, numbered};
 
-/// V1 or V2: a kind of event as the EventSource describes it, one of the runtime, of which only the number is told, and one
-/// that is described when its first event is near. Every fourth event has a stack; pointers always have eight bytes.
+/// V1 or V2: a kind of event as the EventSource describes it, one of the runtime, of which only the number is
+/// recorded, and one that is described shortly before its first event. Every fourth event has a stack;
+/// pointers always have eight bytes.
 pub(crate) fn early(new: fn(&TraceHeader) -> EarlyTrace) -> Vec<u8> {
     let mut trace = new(&header(8));
     let guid = |byte| Some([byte; 16]);
@@ -86,8 +87,8 @@ fn plain_values(number: i32) -> Vec<u8> {
     ])
 }
 
-/// V3 of a 32-bit process: two event blocks; metadata among the events; an object among the fields; payloads of every length
-/// modulo 4, so that events are padded.
+/// V3 of a 32-bit process: two event blocks; metadata among the events; an object among the fields; payloads
+/// of every length modulo 4, so that events are padded.
 pub(crate) fn v3() -> Vec<u8> {
     let inner = vec![Field::new("x", Type::Int16), Field::new("y", Type::String16)];
     let point = numbered(1, "Synth-V3", 3, "Point", vec![Field::new("point", Type::Object(inner))]);

@@ -5,8 +5,8 @@ use nettrace_synth::{Event, EventBlock, Field, Headers, Metadata, Type, Value, g
 
 use crate::{at, header, numbered};
 
-/// V4 of a 32-bit process: headers of all three forms, a block header that is longer than known, stacks that a sequence
-/// point makes invalid, and two losses: number 3 of thread 70, and numbers 3 and 4 of thread 71.
+/// V4 of a 32-bit process: headers of all three forms, a block header that is longer than known, stacks that
+/// a sequence point makes invalid, and two losses: number 3 of thread 70, and numbers 3 and 4 of thread 71.
 pub(crate) fn v4() -> Vec<u8> {
     let mut trace = Trace::new(&header(4));
     trace.metadata_block_v4(&[
@@ -48,8 +48,8 @@ fn event(thread: u64, sequence: u32, microseconds: u64) -> Event {
     }
 }
 
-/// V5: the tag with an opcode, the tag with fields (arrays of numbers, strings and objects; an object that holds an array),
-/// both tags in one row, and an activity that many events share.
+/// V5: the tag with an opcode, the tag with fields (arrays of numbers, strings and objects; an object that
+/// holds an array), both tags in one row, and an activity that many events share.
 pub(crate) fn v5() -> Vec<u8> {
     let start = Metadata { opcode: Some(1), ..numbered(1, "Synth-V5", 1, "WorkStart", Vec::new()) };
     let stop = Metadata { opcode: Some(2), ..numbered(2, "Synth-V5", 2, "WorkStop", array_fields()) };

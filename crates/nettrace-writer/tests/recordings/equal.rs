@@ -45,7 +45,7 @@ pub(crate) fn assert_equal(name: &str, one: &[u8], other: &[u8], expected: Expec
         return;
     }
     loop {
-        // Numbers that a recording gives twice are told apart in the new one.
+        // Numbers that a recording assigns twice are distinguished in the new one.
         let a = loop {
             match left.next_record().unwrap() {
                 Some(Record::IdsEnd) => {}
@@ -63,7 +63,8 @@ pub(crate) fn assert_equal(name: &str, one: &[u8], other: &[u8], expected: Expec
                 };
                 let (a, mut b) = (threads(&a), threads(&b));
                 if expected.to_v4 {
-                    // Behind them stand the last numbers of threads that have ended, which are blocks of their own in V6.
+                    // They are followed by the last numbers of threads that have ended, which are blocks of
+                    // their own in V6.
                     b.truncate(a.len());
                 }
                 assert_eq!(a, b, "{name}: threads of the point after {count} events");
@@ -84,7 +85,8 @@ pub(crate) fn assert_equal(name: &str, one: &[u8], other: &[u8], expected: Expec
     assert_eq!(right.damage(), [], "{name}");
     assert_eq!(right.truncated_at(), None, "{name}");
     if expected.is_damaged {
-        // Events that the reader could not read are gaps in the new recording, and numbers that are damaged are gaps or none.
+        // Events that the reader could not read are gaps in the new recording, and numbers that are damaged
+        // are gaps or none.
         return;
     }
     assert_eq!(left.loss().total(), right.loss().total(), "{name}: loss");

@@ -151,7 +151,7 @@ fn merged_with_itself_it_is_there_once_and_with_others_every_event_is_there() {
         assert_eq!((counts[0].1, counts[1].0), (0, 0));
         let mut read = SliceReader::new(bytes).expect("a recording");
         read.for_each(|_| {}).expect("a recording");
-        // Of losses nobody can say that they are the same ones.
+        // Losses cannot be recognized as the same.
         assert!(read.loss().total() > 0 || merged(&[bytes]).0 == out);
     }
     all.retain(|bytes| info(bytes).pointer_size == 8);
@@ -201,7 +201,7 @@ fn however_it_is_read_the_bytes_are_the_same() {
     });
 }
 
-/// A recording in parts of so many events, each of which begins in the middle of it and has no end.
+/// A recording in parts of a number of events, each of which begins in the middle of it and has no end.
 fn parts(bytes: &[u8], events_of_a_part: usize) -> Vec<Vec<u8>> {
     let mut events = SliceReader::new(bytes).expect("a recording");
     let info = events.info().expect("a header").clone();

@@ -7,7 +7,7 @@ use nettrace_synth::{
 };
 use nettrace_writer::{Transcoder, Version};
 
-/// A recording of so many events of one thread.
+/// A recording of a number of events of one thread.
 fn recording(count: u32) -> Vec<u8> {
     let mut trace = Trace::new(&TraceHeader::default());
     trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);

@@ -1,5 +1,5 @@
-//! Random recordings of every version, written by `nettrace-synth`, and written again by this crate: the events are the same. Of
-//! recordings that were cut or damaged too, where the new recording is whole.
+//! Random recordings of every version, written by `nettrace-synth`, and written again by this crate: the
+//! events are the same. Of recordings that were cut or damaged too, where the new recording is whole.
 //!
 //! The plans of recordings are those of nettrace's own tests.
 

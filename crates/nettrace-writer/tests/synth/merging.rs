@@ -1,4 +1,4 @@
-//! Random recordings, split and merged: what comes out is what went in.
+//! Random recordings, split and merged: the result equals the input.
 
 use nettrace::{Event, Events, PassedPoint, Record, SliceReader, Source, Ticks};
 use nettrace_writer::{ClockRelation, Error, MergerOptions, Transcoder, Version, merge};

@@ -50,7 +50,8 @@ fn events_that_are_not_read_are_no_losses_and_losses_stay() {
     for thread in 1..=3 {
         trace.event_block(&block(thread, 1_000, &[1, 2, 3, 4]));
     }
-    // Thread 1 has no more events, thread 2 ends without any, thread 3 has some, of which 2 are lost, and thread 4 loses 5 at its end.
+    // Thread 1 has no more events, thread 2 ends without any, thread 3 has some, of which 2 are lost, and
+    // thread 4 loses 5 at its end.
     trace.event_block(&block(3, 9_000, &[9, 10, 13]));
     trace.event_block(&block(4, 9_100, &[3, 4]));
     trace.event_block(&block(5, 9_200, &[4]));
@@ -78,7 +79,7 @@ fn a_recording_that_is_cut_in_a_block_that_is_skipped_is_cut_there() {
     trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..Metadata::default() }]);
     trace.thread_block(&[ThreadRow { index: 1, entries: vec![ThreadEntry::ThreadId(101)] }]);
     let start = trace.clone().unfinished().len();
-    // Larger than what is read at once.
+    // Larger than a single read.
     let numbers: Vec<_> = (0..1_000_000).collect();
     trace.event_block(&block(1, 1_000, &numbers));
     let end = trace.clone().unfinished().len();

@@ -1,7 +1,7 @@
-//! What reading costs: the same recordings in every form, beside a copy of their bytes.
+//! The cost of reading: the same recordings in every form, compared with a copy of their bytes.
 //!
-//! The recordings are made here, as runtimes write them. `copy` moves a recording's bytes and is the yardstick: only a reading
-//! that passes over large payloads without a look at them can be faster.
+//! The recordings are made here, as runtimes write them. `copy` moves a recording's bytes and is the
+//! yardstick: only a reading that passes over large payloads without a look at them can be faster.
 
 mod recordings;
 
@@ -16,7 +16,8 @@ use recordings::Recording;
 /// How many bytes arrive at once where they are pushed.
 const FED: usize = 64 << 10;
 
-/// A way to read all of a recording; gives a number that depends on every event, so that nothing can be left out.
+/// A way to read all of a recording; gives a number that depends on every event, so that nothing can be left
+/// out.
 type Form = fn(&[u8]) -> Result<u64, Error>;
 
 /// Every way.
@@ -33,7 +34,7 @@ const FORMS: &[(&str, Form)] = &[
     ("par_fold", par_fold),
 ];
 
-/// What nearly everyone looks at.
+/// The properties that nearly every program reads.
 fn look(event: &Event<'_>) -> u64 {
     event.time().0 ^ event.payload().len() as u64 ^ u64::from(event.id())
 }
@@ -151,7 +152,7 @@ fn read(c: &mut Criterion, recording: &Recording) {
     group.finish();
 }
 
-/// What all forms must come to. A recording that is read otherwise than it was meant measures nothing.
+/// The result that all forms must have. A recording that is read wrongly measures nothing.
 fn checked(recording: &Recording) -> u64 {
     let mut events = SliceReader::new(&recording.bytes).expect("a recording");
     let (mut count, mut undecodable) = (0, 0);

@@ -1,4 +1,5 @@
-//! Recordings of four threads: each block holds a run of one thread, blocks take turns, and their times overlap.
+//! Recordings of four threads: each block holds a run of one thread, blocks take turns, and their times
+//! overlap.
 
 use nettrace_synth::{
     Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, netperf, nettrace, payload, stack_bytes, v6,
@@ -11,8 +12,8 @@ const BLOCK: usize = 100 << 10;
 /// The bytes between two sequence points.
 const WINDOW: usize = 10 << 20;
 const THREADS: usize = 4;
-/// After so many blocks of each thread the runtime has written all that is older, and says so at the next event: in a real
-/// recording every 100 ms.
+/// After this many blocks of each thread the runtime has written everything older, and marks the next event
+/// accordingly: every 100 ms in a real recording.
 const ROUNDS: usize = 10;
 /// Stacks between two sequence points.
 const STACKS: u32 = 1000;
@@ -133,7 +134,7 @@ impl Stream {
         }
     }
 
-    /// What an event takes besides its payload.
+    /// The bytes of an event besides its payload.
     fn header_size(&self) -> usize {
         if matches!(self, Self::V3(_)) { 62 } else { 4 }
     }

@@ -247,7 +247,7 @@ fn slice(content: &[u8], offset: u32, length: u32) -> &[u8] {
     range.and_then(|(offset, length)| content.get(offset..offset.checked_add(length)?)).unwrap_or_default()
 }
 
-/// The GUID at an offset; 0 stands for none.
+/// The GUID at an offset; 0 means none.
 fn guid(content: &[u8], offset: u32) -> Uuid {
     let bytes = if offset == 0 { &[] } else { slice(content, offset, 16) };
     bytes.first_chunk().map_or_else(Uuid::nil, |bytes| Uuid::from_bytes_le(*bytes))

@@ -12,8 +12,8 @@ const NEWEST: u32 = 6;
 /// The newest version whose stream consists of objects.
 const NEWEST_OF_OBJECTS: u32 = 4;
 
-/// The bytes that tell a recording from anything else. With fewer the answer would depend on how they were
-/// split.
+/// The bytes that distinguish a recording from anything else. With fewer, the answer would depend on how they
+/// were split.
 const MAGIC: usize = 8;
 
 /// The layout of blocks and rows, which is the same for several versions.
@@ -59,7 +59,7 @@ impl Header {
         }
     }
 
-    /// Parses the header, of which all bytes need not be there unless `end` says that no more will come.
+    /// Parses the header, which may be incomplete unless `end` says that no more bytes will come.
     pub(crate) fn scan(bytes: &[u8], end: bool) -> Result<ScanResult<Self>, Error> {
         if bytes.is_empty() && end {
             return Err(Error::Empty);

@@ -22,7 +22,7 @@ impl<'a> LabelListBlock<'a> {
     /// Parses the first id and the count.
     ///
     /// # Errors
-    /// If the content ends inside them, or the first id is 0, which stands for no labels.
+    /// If the content ends inside them, or the first id is 0, which means no labels.
     pub fn parse(content: &'a [u8]) -> Result<Self, ParseError> {
         Self::new(content).map_err(|error| ParseError { offset: 0, error })
     }

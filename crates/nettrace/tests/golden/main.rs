@@ -1,9 +1,9 @@
 //! Every recording under `testdata/traces` against the text beside it, whole, cut and split.
 //!
-//! `NAME.txt` beside `NAME.nettrace.xz` says what must be read out of it: what the recording says of itself, its kinds of
-//! events with counts, what was lost, and the first and last events in full. `DIPC_UPDATE_GOLDEN=1` writes it anew; the
-//! difference is to be looked at before it is committed. That the events themselves are right is held against another
-//! reader's reading in the test `reference`.
+//! `NAME.txt` beside `NAME.nettrace.xz` has the expected reading: the recording's properties, its kinds of
+//! events with counts, its losses, and the first and last events in full. `DIPC_UPDATE_GOLDEN=1` rewrites it;
+//! look at the difference before you commit it. The test `reference` compares the events themselves with
+//! another reader's.
 
 mod raw;
 mod text;
@@ -44,7 +44,7 @@ fn recordings() -> Vec<Recording> {
     found
 }
 
-/// What tells one event from another, stack and fields included.
+/// The properties that distinguish events, including stack and fields.
 type Mark = (Range<u64>, u64, u32, u32, u64, Vec<u8>, Vec<u64>, String);
 
 fn mark(event: &Event<'_>) -> Mark {
@@ -108,7 +108,8 @@ fn recordings_read_as_their_texts_say() {
 
 /// A recording cut anywhere gives a prefix of its events, says where it was cut, and nothing is made up.
 ///
-/// Cut at every offset where that is few enough, at every offset of the first blocks and at a spread of others where not.
+/// Cut at every offset where that is few enough, at every offset of the first blocks and at a spread of
+/// others where not.
 #[test]
 fn cut_anywhere_events_are_a_prefix() {
     for recording in recordings() {
@@ -302,7 +303,8 @@ fn time_order_is_a_stable_sort() {
     }
 }
 
-/// Time order of some kinds is that of all without the others, for each kind alone and for all that are not the most frequent.
+/// Time order of some kinds is that of all without the others, for each kind alone and for all that are not
+/// the most frequent.
 #[test]
 fn time_order_of_kinds_is_a_part_of_time_order() {
     for recording in recordings() {

@@ -8,7 +8,7 @@ use nettrace::{Event, Label, SliceReader, Source, Thread, TimeOrder, Value};
 /// Events written in full at the beginning and at the end.
 const SHOWN: usize = 40;
 
-/// Stacks of more frames than this and arrays of more elements are told by their length, payloads by their first bytes.
+/// Longer stacks and arrays are shown by their length, longer payloads by their first bytes.
 const SHORT: usize = 8;
 
 pub(crate) fn of(bytes: &[u8]) -> String {
@@ -53,7 +53,7 @@ pub(crate) fn of(bytes: &[u8]) -> String {
     text
 }
 
-/// What only V6 tells of kinds of events, and what it tells of threads.
+/// The properties of kinds of events that only V6 has, and those of threads.
 fn described<S: Source>(events: &TimeOrder<S>) -> String {
     let mut text = String::new();
     for kind in events.events().metadata() {

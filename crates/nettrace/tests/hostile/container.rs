@@ -4,7 +4,8 @@ use nettrace_synth::{Bytes, TraceHeader, nettrace as v4};
 
 use crate::{Expect, Row, block, events, row, trace};
 
-/// A V4 recording whose event block 1 was written by `write`, between metadata and an event block with event 2.
+/// A V4 recording whose event block 1 was written by `write`, between metadata and an event block with event
+/// 2.
 fn between(write: impl FnOnce(&mut v4::Trace)) -> Vec<u8> {
     let mut trace = trace();
     write(&mut trace);
@@ -222,7 +223,7 @@ fn sizes() -> Vec<Row> {
     ]
 }
 
-/// Bytes of event 1 are missing: the padding of the blocks behind them no longer fits their place.
+/// Bytes of event 1 are missing: the padding of the blocks after them no longer fits their place.
 fn missing() -> Vec<Row> {
     let names = ["one byte is missing", "two bytes are missing", "three bytes are missing"];
     let rows = names.into_iter().zip(1..).map(|(name, count)| {

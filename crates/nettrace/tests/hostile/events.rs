@@ -4,7 +4,7 @@ use nettrace_synth::{Bytes, Event, EventBlock, Headers, Metadata, group};
 
 use crate::{Row, block, event, events, plain, row, trace};
 
-/// A recording with this block, and behind it one with event 9.
+/// A recording with this block, followed by one with event 9.
 fn with(block: &EventBlock) -> Vec<u8> {
     let mut trace = trace();
     trace.event_block(block).event_block(&crate::block(&[9]));

@@ -234,12 +234,13 @@ fn types() -> Vec<Row> {
 mod bounds {
     use super::*;
 
-    /// A payload of 64 KB can name each of its own parts thousands of times. What a reader walks must not grow with the
-    /// power of the nesting.
+    /// A payload of 64 KB can name each of its own parts thousands of times. A reader's work must not grow
+    /// exponentially with the nesting.
     #[test]
     fn locations_within_locations_do_not_explode() {
         const LIMIT: u64 = 10_000_000;
-        // Each element of the array, which takes the whole payload, is a location of the whole payload, and so on.
+        // Each element of the array, which takes the whole payload, is a location of the whole payload, and
+        // so on.
         let ty = (0..6).fold(data_loc(Type::Byte), |inner, _| data_loc(inner));
         let whole = location(0x8000, 0);
         let bytes = v6_event(vec![ty], &payload(&vec![whole; 0x2000]));

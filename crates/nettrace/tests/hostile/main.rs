@@ -1,5 +1,5 @@
-//! Recordings that no runtime writes, each with what must come of it: the events that are whole, the damage by name, and
-//! nothing else. Every row is read in all forms and at several splits, in bounded memory.
+//! Recordings that no runtime writes, each with its exact outcome: the whole events, and the damage by name.
+//! Every row is read in all forms and at several splits, in bounded memory.
 
 #[path = "../reading/mod.rs"]
 mod reading;
@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use nettrace::raw::{BlockContent, Blocks};
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
 
-/// What must come of a recording.
+/// The required outcome of a recording.
 enum Expect {
     /// An error that says this.
     Refused(&'static str),
@@ -29,7 +29,7 @@ enum Expect {
 struct Expected {
     /// The first byte of each event's payload.
     events: Vec<u8>,
-    /// What each damage says, in order; nothing is asked of them where the bytes are noise.
+    /// The message of each damage, in order; unchecked where the bytes are noise.
     damage: Option<Vec<&'static str>>,
     truncated: bool,
     /// The first event's fields, where they matter.
@@ -148,7 +148,8 @@ fn every_row_comes_to_what_it_must() {
     assert!(failed.is_empty(), "{} of {} rows failed: {failed:#?}", failed.len(), names.len());
 }
 
-/// The most address space that this process has had, in bytes, where the system tells: what was asked for counts, used or not.
+/// The peak address space of this process, in bytes, where the system reports it: requested memory counts,
+/// used or not.
 fn largest_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmPeak:"));

@@ -21,7 +21,7 @@ fn block(numbers: &[u8]) -> EventBlock {
     block
 }
 
-/// A recording of what `write` writes, and event 2.
+/// A recording of the output of `write`, and event 2.
 fn before(write: impl FnOnce(&mut Trace)) -> Vec<u8> {
     let mut trace = trace();
     write(&mut trace);
@@ -189,7 +189,8 @@ fn blocks() -> Vec<Row> {
     ]
 }
 
-/// A recording in which blocks of four events follow what `write` writes: where that is wrong, it hides a part of it, and no more.
+/// A recording in which blocks of four events follow the output of `write`: if that is wrong, it hides only a
+/// part of the recording.
 fn damaged(write: fn(&mut Trace)) -> Vec<u8> {
     let mut trace = trace();
     write(&mut trace);
@@ -458,7 +459,7 @@ fn points() -> Vec<Row> {
     ]
 }
 
-/// A recording of five blocks of an event each, the first of which claims so many bytes too many.
+/// A recording of five blocks of an event each, the first of which claims too many bytes.
 fn with_first_too_large_by(bytes: usize) -> Vec<u8> {
     let mut trace = trace();
     let content = block(&[1]).content();

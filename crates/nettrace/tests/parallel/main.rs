@@ -1,4 +1,5 @@
-//! Recordings read on several threads: the same as on one, whole, cut, with other bytes, and from inputs that fail.
+//! Recordings read on several threads: the same as on one, whole, cut, with other bytes, and from inputs that
+//! fail.
 
 use std::io::{Error as IoError, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
@@ -70,7 +71,7 @@ fn in_order(bytes: &[u8]) -> Result<Reading, String> {
     Ok(finish(&events, list))
 }
 
-/// Reads on so many threads. Returns also whether the recording was read a second time, on one of them.
+/// Reads on a number of threads. Also returns whether the recording was read a second time, on one of them.
 fn on_threads<I: ReadAt + ?Sized>(input: &I, threads: usize) -> (Result<Reading, String>, bool) {
     let values = AtomicUsize::new(0);
     let init = || {
@@ -95,7 +96,7 @@ fn assert_same(name: &str, bytes: &[u8]) -> bool {
     let mut again = false;
     for threads in [1, 2, 4] {
         let (reading, is_again) = on_threads(bytes, threads);
-        // Not `assert_eq`: a million events are no message.
+        // Not `assert_eq`: a million events are too long a message.
         if reading != expected {
             let differs = match (&reading, &expected) {
                 (Ok(one), Ok(other)) => format!(
@@ -141,7 +142,7 @@ fn recordings() -> Vec<(String, Vec<u8>)> {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let unpacked = name.strip_suffix(".xz").unwrap_or(&name);
             if path.is_dir() {
-                // What builds and downloads leave there is no recording of ours.
+                // Files that builds and downloads leave there are not our recordings.
                 if !matches!(&*name, "bin" | "obj" | "packages") {
                     folders.push(path);
                 }
@@ -235,7 +236,8 @@ fn last_numbers(round: u64, missing: u32) -> Vec<(u64, u32)> {
     (1..=THREADS).map(|thread| (thread, last)).collect()
 }
 
-/// A V4 recording of several megabytes: new kinds of events and stacks on the way, losses between blocks and before sequence points.
+/// A V4 recording of several megabytes: new kinds of events and stacks on the way, losses between blocks and
+/// before sequence points.
 fn long_v4(newest: bool) -> Vec<u8> {
     let header = TraceHeader::default();
     let mut trace = v4::Trace::new(&header);
@@ -323,7 +325,8 @@ fn long_recordings_are_the_same_where_they_are_cut_and_damaged() {
     }
 }
 
-/// The offsets of the bytes that show where blocks end: before V6 end tags, in V6 the kinds of the blocks behind.
+/// The offsets of the bytes that show where blocks end: before V6 end tags, in V6 the kinds of the next
+/// blocks.
 fn ends_of_blocks(name: &str, bytes: &[u8]) -> Vec<usize> {
     if name != "V6" {
         let end_and_begin = [6, 5, 5, 1];

@@ -1,4 +1,5 @@
-//! A recording as the reader has it, in plain values that compare and print: read as a slice, from a `Read`, and pushed.
+//! A recording as the reader has it, in plain values that compare and print: read as a slice, from a `Read`,
+//! and pushed.
 
 use std::io::{ErrorKind, Read};
 
@@ -187,7 +188,7 @@ pub(crate) fn slice_for_each(bytes: &[u8]) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
-/// The same by records, and the records between the events, behind the number of events so far.
+/// The same by records, and the records between the events, each after the number of events so far.
 fn by_records(bytes: &[u8]) -> Result<(Reading, Vec<(usize, String)>), Error> {
     let mut events = SliceReader::new(bytes)?;
     let (mut list, mut others) = (Vec::new(), Vec::new());
@@ -236,7 +237,7 @@ pub(crate) fn parallel(bytes: &[u8]) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
-/// The same from what can be read at any offset, on so many threads.
+/// The same from an input with random access, on a number of threads.
 pub(crate) fn on_threads(bytes: &[u8], threads: usize) -> Result<Reading, Error> {
     let (events, mut list) = Reader::par_fold(
         bytes,
@@ -254,7 +255,7 @@ pub(crate) fn on_threads(bytes: &[u8], threads: usize) -> Result<Reading, Error>
     Ok(finish(&events, list.into_iter().map(|(_, seen)| seen).collect()))
 }
 
-/// Reads what is pushed: pieces that end at `splits`, in ascending order.
+/// Reads pushed pieces, which end at `splits`, in ascending order.
 pub(crate) fn pushed(bytes: &[u8], splits: &[usize]) -> Result<Reading, Error> {
     let mut events = Decoder::new().with_lookahead();
     let mut list = Vec::new();
@@ -320,7 +321,8 @@ fn in_parts<S: Source>(mut events: Events<S>) -> Result<Reading, Error> {
     Ok(finish(&events, list))
 }
 
-/// Reads a slice in time order with several readers that take turns, each of which passes the parts of the others.
+/// Reads a slice in time order with several readers that take turns, each of which passes the parts of the
+/// others.
 fn shared<'b>(
     bytes: &'b [u8],
     order: impl Fn(Reader<&'b [u8]>) -> TimeOrder<ReadSource<&'b [u8]>>,
@@ -373,8 +375,8 @@ fn kind_group(provider: &str, event_id: u32, name: &str) -> u32 {
     (sum(provider) ^ event_id.wrapping_mul(97) ^ sum(name)) % KIND_GROUPS
 }
 
-/// Checks that time order of the kinds of a group, or of none, is that of all without the others, and that everything else is known as it is
-/// after reading all in time order.
+/// Checks that time order of the kinds of a group, or of none, is that of all without the others, and that
+/// everything else is known as it is after reading all in time order.
 fn assert_time_order_of_kinds(
     bytes: &[u8],
     all: &[Seen],

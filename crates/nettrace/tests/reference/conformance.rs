@@ -1,4 +1,5 @@
-//! Small streams that another reader's tests build, each with what that reader reads out of it or why it refuses it.
+//! Small streams that another reader's tests build, each with that reader's result, or its reason to refuse
+//! it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -35,7 +36,7 @@ pub(crate) fn run(archive: &Path) {
     assert!(read >= 47 && refused >= 11, "streams are missing: {read} read, {refused} refused");
 }
 
-/// Where the other reader throws, ours gives what is whole and names the damage, or refuses with a reason.
+/// Where the other reader throws, ours gives everything whole and names the damage, or refuses with a reason.
 fn refuse(name: &str, stream: &[u8], reason: &str) {
     let mut events = match SliceReader::new(stream) {
         Ok(events) => events,
@@ -59,7 +60,8 @@ fn refuse(name: &str, stream: &[u8], reason: &str) {
     );
 }
 
-/// The regular files of a tar archive: 512-byte headers with name, size in octal and kind, each followed by its content.
+/// The regular files of a tar archive: 512-byte headers with name, size in octal and kind, each followed by
+/// its content.
 fn files_of(mut archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     while let Some((header, rest)) = archive.split_at_checked(512) {

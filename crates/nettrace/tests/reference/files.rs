@@ -1,4 +1,5 @@
-//! Where recordings and what other readers say of them lie. The reference tests of other crates read them by this file, too.
+//! The places of recordings and of other readers' results for them. The reference tests of other crates use
+//! this file, too.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! Our reading of recordings held against that of another reader, event by event.
 //!
-//! `testdata/reference/NAME.events.jsonl.xz` is what Microsoft's TraceEvent makes of `testdata/traces/NAME`: every event in
-//! time order. Where the two differ, the difference has a name in [`differences`], with its reason. Where `DIPC_SHARED` names
-//! the directory of the larger collection, its recordings and conformance streams are read too.
+//! `testdata/reference/NAME.events.jsonl.xz` has TraceEvent's reading of `testdata/traces/NAME`: every event
+//! in time order. Where the two differ, the difference has a name in [`differences`], with its reason. Where
+//! `DIPC_SHARED` names the directory of the larger collection, its recordings and conformance streams are
+//! read too.
 
 mod conformance;
 mod differences;

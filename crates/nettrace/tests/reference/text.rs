@@ -4,7 +4,7 @@ use nettrace::{Array, DateTime, Event, Metadata, TypeCode, Value};
 
 use crate::differences;
 
-/// A name with what marks start and stop, which the other reader sets apart by a slash.
+/// A name with its mark of start or stop, which the other reader separates by a slash.
 pub(crate) fn plain_name(metadata: &Metadata) -> String {
     if metadata.name().is_empty() {
         format!("EventID({})", metadata.event_id())
@@ -42,7 +42,8 @@ pub(crate) fn same_fields(
 
 fn prints_as(value: &Value<'_>, text: &str) -> bool {
     match value {
-        // Floats are compared as numbers: both print the shortest text that reads back, in notations of their own.
+        // Floats are compared as numbers: both print the shortest text that reads back, in notations of their
+        // own.
         Value::F32(number) => text.parse() == Ok(*number),
         Value::F64(number) => text.parse() == Ok(*number),
         _ => printed(value) == text,

@@ -21,9 +21,9 @@ fn events(block: &mut EventBlock, thread: u64, sequences: impl IntoIterator<Item
     }
 }
 
-/// A recording of a runtime with full buffers, as .NET 9.0.1 writes it: of 20 events of each of three threads, thread 7 has 3 in
-/// the recording and is in the first sequence point only, with the number 16; thread 8 is in the second; thread 9 never had a
-/// buffer, and is in none.
+/// A recording of a runtime with full buffers, as .NET 9.0.1 writes it: of 20 events of each of three
+/// threads, thread 7 has 3 in the recording and is in the first sequence point only, with the number 16;
+/// thread 8 is in the second; thread 9 never had a buffer, and is in none.
 fn full_buffers() -> Vec<u8> {
     let mut trace = v4::Trace::new(&TraceHeader::default());
     trace.metadata_block(&[metadata()]);
@@ -47,7 +47,7 @@ fn loss(recording: &[u8]) -> Loss {
 #[test]
 fn loss_of_v4_is_a_lower_bound() {
     let loss = loss(&full_buffers());
-    // 4 of thread 7 behind its last number and 20 of thread 9 are not in the recording in any form.
+    // 4 events of thread 7 after its last number and 20 of thread 9 are not in the recording in any form.
     assert_eq!((loss.total(), loss.is_lower_bound()), (13 + 12, true));
 }
 

@@ -14,7 +14,8 @@ use plan::Version;
 use properties::{Harm, Place, byte_by_byte, cut_anywhere, read_alike, round_trip, time_order};
 use proptest::prelude::*;
 
-/// 64 random recordings of each version for each property, or as many as the environment variable `PROPTEST_CASES` says.
+/// 64 random recordings of each version for each property, or as many as the environment variable
+/// `PROPTEST_CASES` says.
 fn config() -> ProptestConfig {
     let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 64 };

@@ -13,9 +13,10 @@ const THREADS: usize = 5;
 const ROUNDS: u64 = 300;
 const EVENTS: u64 = 60;
 
-/// Rounds in which each thread writes a block of events; the blocks of a round overlap in time, rounds do not. The first
-/// block of a round begins with its oldest event, which is marked as sorted. Sequence points stand after every
-/// `rounds_between_points` rounds. Each payload is the event's place in the file. One in `every` events is of kind 2, all others of kind 1.
+/// Rounds in which each thread writes a block of events; the blocks of a round overlap in time, rounds do
+/// not. The first block of a round begins with its oldest event, which is marked as sorted. A sequence point
+/// follows every `rounds_between_points` rounds. Each payload is the event's place in the file. One in
+/// `every` events is of kind 2, all others of kind 1.
 fn recording(rounds_between_points: u64, every: u32) -> (Vec<u8>, Vec<(u64, u32)>) {
     let mut trace = v4::Trace::new(&TraceHeader::default());
     trace.metadata_block(&kinds(&[1, 2]));
@@ -117,10 +118,11 @@ fn a_delay_lets_events_go_before_their_order_is_sure() {
     };
     assert_eq!(given_of_unfinished(None), []);
     assert_eq!(given_of_unfinished(Some(1000)), []);
-    // When 200 has come, 110 has waited for 90 ms. 90 comes too late to be in its place, and 201 is not old enough.
+    // When 200 has come, 110 has waited for 90 ms. 90 comes too late to be in its place, and 201 is not old
+    // enough.
     assert_eq!(given_of_unfinished(Some(90)), [100, 105, 110, 90]);
 
-    // What a silent stream has sent is all there is, for now.
+    // A silent stream has no further events for now.
     let mut events = Decoder::new().in_time_order();
     events.feed(&trace.clone().unfinished());
     assert!(events.next().expect("readable").is_none());
@@ -243,7 +245,7 @@ fn kinds_of_many_events_with_few_sequence_points() {
     }
 }
 
-/// An input whose reads give a part each, or time out where there is none.
+/// An input whose reads each give a part, or time out without one.
 struct Pauses(VecDeque<Option<Vec<u8>>>);
 
 impl Read for Pauses {

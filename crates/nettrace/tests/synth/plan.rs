@@ -1,4 +1,4 @@
-//! Random recordings: what is in them, without regard to how a version writes it.
+//! Random recordings: their contents, independent of the version that writes them.
 
 use nettrace_synth::v6::Label;
 use nettrace_synth::{Field, Headers, Type};
@@ -20,7 +20,7 @@ pub(crate) enum Version {
 /// How many threads a recording has.
 pub(crate) const THREADS: usize = 3;
 
-/// What is in a recording.
+/// The contents of a recording.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) version: Version,
@@ -44,15 +44,15 @@ pub(crate) struct Kind {
     pub(crate) fields: Vec<Field>,
 }
 
-/// What lies between two sequence points.
+/// The contents between two sequence points.
 #[derive(Debug, Clone)]
 pub(crate) struct Segment {
     pub(crate) stacks: Vec<Vec<u64>>,
     pub(crate) labels: Vec<Vec<Label>>,
     pub(crate) blocks: Vec<Block>,
-    /// Events that each thread loses behind its last one.
+    /// Events that each thread loses after its last one.
     pub(crate) lost: [u8; THREADS],
-    /// V6: the sequence point behind the segment forgets threads, metadata.
+    /// V6: whether the sequence point after the segment invalidates threads, metadata.
     pub(crate) forgets: (bool, bool),
     /// V6: the threads end before the sequence point does.
     pub(crate) removes_threads: bool,
@@ -87,7 +87,7 @@ pub(crate) struct EventPlan {
     pub(crate) related: Option<u8>,
     /// Marked as sorted, if that is true.
     pub(crate) may_be_sorted: bool,
-    /// What its values are made from.
+    /// The source of its values.
     pub(crate) seed: u64,
 }
 

@@ -64,7 +64,7 @@ fn assert_read_as_written(reading: &Reading, written: &Written, version: Version
     Ok(())
 }
 
-/// What was written is read, in every form and at random splits.
+/// Written recordings are read back, in every form and at random splits.
 pub(crate) fn round_trip(plan: &Plan, places: &[Place]) -> TestCaseResult {
     let written = write(plan);
     let splits = at(places, &written.bytes);
@@ -98,8 +98,8 @@ pub(crate) fn time_order(plan: &Plan, places: &[Place]) -> TestCaseResult {
     Ok(())
 }
 
-/// However a recording is cut, its events are the first of the whole, no fewer than of a shorter piece, and the cut is
-/// told unless it leaves a recording that is whole.
+/// However a recording is cut, its events are the first of the whole, no fewer than of a shorter piece, and
+/// the cut is reported unless it leaves a whole recording.
 pub(crate) fn cut_anywhere(plan: &Plan) -> TestCaseResult {
     let written = write(plan);
     let mut before = 0;

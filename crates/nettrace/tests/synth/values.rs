@@ -23,7 +23,7 @@ impl Numbers {
     }
 }
 
-/// A value of a type; `v6` tells which form a time has.
+/// A value of a type; `v6` selects the form of times.
 pub(crate) fn value(ty: &Type, v6: bool, numbers: &mut Numbers) -> Value {
     let elements = |element: &Type, count: usize, numbers: &mut Numbers| -> Vec<Value> {
         (0..count).map(|_| value(element, v6, numbers)).collect()
@@ -82,7 +82,7 @@ pub(crate) fn value(ty: &Type, v6: bool, numbers: &mut Numbers) -> Value {
     }
 }
 
-/// What `reading::value_text` has to say of the value that this one is read as.
+/// The expected `reading::value_text` of this value once read.
 pub(crate) fn text(value: &Value, ty: &Type) -> String {
     match value {
         Value::Boolean32(v) | Value::Boolean8(v) => format!("bool {v}"),

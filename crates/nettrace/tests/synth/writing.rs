@@ -1,4 +1,4 @@
-//! Writes what a plan says, in its version, and tells what a reader has to see.
+//! Writes a plan in its version, and returns the expected reading.
 
 use nettrace_synth::v6::{Label, ThreadEntry, ThreadRow};
 use nettrace_synth::{
@@ -10,7 +10,7 @@ use crate::plan::{Block, EventPlan, Kind, Plan, Segment, THREADS, Version};
 use crate::reading::Seen;
 use crate::values::{self, Numbers};
 
-/// A recording and what is in it.
+/// A recording and its contents.
 pub(crate) struct Written {
     pub(crate) bytes: Vec<u8>,
     pub(crate) header: TraceHeader,
@@ -112,7 +112,7 @@ fn times(segment: &Segment, clock: u64) -> (Vec<u64>, u64) {
     (times, end)
 }
 
-/// For each event whether it is to be marked as sorted: none behind it is older.
+/// For each event whether it is marked as sorted: no later one is older.
 fn truly_sorted(plan: &Plan) -> Vec<bool> {
     let mut clock = u64::from(plan.sync_ticks);
     let mut all = Vec::new();
@@ -136,7 +136,7 @@ fn truly_sorted(plan: &Plan) -> Vec<bool> {
     sorted
 }
 
-/// What events refer to a thread by.
+/// The number by which events refer to a thread.
 fn thread_number(version: Version, thread: usize) -> u64 {
     let thread = thread as u64;
     match version {
@@ -236,7 +236,7 @@ impl Writer<'_> {
             Stream::Nettrace(trace) if version == Version::V4 => _ = trace.metadata_block_v4(&kinds),
             Stream::Nettrace(trace) => _ = trace.metadata_block(&kinds),
             Stream::V6(trace) => {
-                // Bytes in the header and behind a row that mean nothing to readers of this minor version.
+                // Bytes in the header and after a row that mean nothing to readers of this minor version.
                 let rows: Vec<_> =
                     kinds.iter().map(|kind| kind.row_v6_with(&kind.optional_v6(), &[1, 2, 3])).collect();
                 trace.metadata_block_of(&[9, 9], &rows);
@@ -245,7 +245,7 @@ impl Writer<'_> {
         self.kinds = kinds;
     }
 
-    /// Makes an event of a plan, and notes what a reader has to see of it.
+    /// Makes an event of a plan, and records its expected reading.
     fn event(
         &mut self,
         plan: &EventPlan,
@@ -469,7 +469,7 @@ fn label_text(label: &Label) -> String {
     }
 }
 
-/// Some labels take the place of what the metadata says; of several of a kind the last counts.
+/// Some labels override the metadata; the last of several of a kind counts.
 fn apply(label: &Label, seen: &mut Seen) {
     let id = |id: &Guid| Some(*id).filter(|id| *id != [0; 16]);
     match label {
