@@ -39,8 +39,7 @@ pub(crate) fn most_lookups(stacks: u32) -> u64 {
     u64::from(stacks).saturating_mul(LOOKUPS_PER_STACK)
 }
 
-/// Appends a name, of which at most [`LONGEST_NAME`] bytes are kept; one that is longer ends in `…`. Returns
-/// whether it is whole.
+/// Appends a name, cut at [`LONGEST_NAME`] bytes: a longer one ends in `…`. Returns whether it is whole.
 pub fn push_name(text: &mut String, name: impl fmt::Display) -> bool {
     let mut bounded = Bounded { text, left: LONGEST_NAME };
     write!(bounded, "{name}").is_ok()

@@ -115,7 +115,7 @@ impl Format {
     }
 }
 
-/// WriteOptions written beside the profile.
+/// Options of a written profile.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct WriteOptions<'a> {
@@ -159,7 +159,8 @@ const fn bytes_per_frame(format: Format, options: WriteOptions<'_>) -> u64 {
         Format::Firefox => 64,
         #[cfg(feature = "pprof")]
         Format::Pprof => 16,
-        // The stacks of each thread are nodes of their own, else there are no more nodes than stacks.
+        // The stacks of each thread are nodes of their own; otherwise there are at most as many nodes as
+        // stacks.
         #[cfg(feature = "svg")]
         Format::Svg if options.by_thread => 80,
         #[allow(unreachable_patterns, reason = "where no other format is compiled")]

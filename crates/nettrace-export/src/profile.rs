@@ -56,9 +56,9 @@ pub struct Thread {
     pub id: u64,
     /// Its name, where the recording or the kernel's account of threads has it.
     pub name: Option<String>,
-    /// What it does for the runtime, where events tell.
+    /// Its role in the runtime, if events report it.
     pub role: Option<ThreadRole>,
-    /// The frame that stands for it: `Thread (ID)`, followed by its name or by what it does for the runtime.
+    /// The frame that stands for it: `Thread (ID)`, followed by its name or by its role in the runtime.
     pub frame: String,
     /// The thread's samples in the order of time; `None` where only [`Profile::stack_totals`] were wanted.
     pub track: Option<Track>,

@@ -21,7 +21,7 @@ pub(crate) fn run(options: &SanitizeOptions) -> Result<()> {
             // The search for leaks stops the process with ptrace at its end, and never went on after the
             // tests of traced processes.
             test.env("ASAN_OPTIONS", "detect_leaks=0");
-            // It counts memory, of which the sanitizer takes a multiple.
+            // It measures memory, of which the sanitizer takes a multiple.
             test.args(["--", "--skip", "a_thousand_connections_cost_little"]);
             // `-Z` needs a nightly toolchain, or this variable.
             execute(test.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address"))

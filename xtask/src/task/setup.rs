@@ -21,8 +21,7 @@ const ALL: &[&str] = &SETUP_TASKS;
 
 /// A program of Debian.
 struct Tool {
-    /// The program that is looked for in PATH or, if it begins with `/`, there; a command with arguments has
-    /// to succeed.
+    /// The program to find in PATH or, if it begins with `/`, there; a command with arguments must succeed.
     program: &'static str,
     packages: &'static [&'static str],
     tasks: &'static [&'static str],

@@ -35,7 +35,8 @@ impl Toolchain {
         )
     }
 
-    /// Returns a toolchain as `for_target` does, and has rustup install the standard library if none has it.
+    /// Returns a toolchain as `for_target` does, after rustup has installed the standard library if every
+    /// toolchain lacks it.
     pub(crate) fn install_for_target(target: &str) -> Result<Self> {
         let present = sysroot(None).is_some_and(|sysroot| has_std(&sysroot, target));
         if !present && workspace::is_installed("rustup", "--version") {

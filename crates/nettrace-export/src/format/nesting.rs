@@ -17,7 +17,7 @@ pub(super) enum Change {
     Open(StackId),
     /// It returns.
     Close(StackId),
-    /// Nothing is known of the thread from here on.
+    /// The state of the thread is unknown from here on.
     End,
 }
 

@@ -257,7 +257,7 @@ pub(super) mod otlp {
         pub(crate) filename: i32,
     }
 
-    /// A span: none is known here.
+    /// A span, which is unknown here.
     #[derive(Clone, Copy, PartialEq, Message)]
     pub(crate) struct Link {}
 

@@ -29,7 +29,7 @@ pub(crate) const EVERY: [Format; 9] = [
     Format::Csv,
 ];
 
-/// Two threads: one calls `Work` twice, recursively, and is not known of in between; the other waits in
+/// Two threads: one calls `Work` twice, recursively, with an unknown time in between; the other waits in
 /// `Sle;ep`.
 fn profile(metric: Metric) -> Profile {
     let mut frames = Frames::default();

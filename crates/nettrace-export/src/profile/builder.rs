@@ -64,11 +64,11 @@ pub struct ProfileBuilder {
     begin: RelativeTime,
 }
 
-/// The threads, and the processes, that are remembered from one profile to the next: if there are more, none
-/// is.
+/// The largest number of threads, and of processes, that are kept from one profile to the next: with more,
+/// none is kept.
 const MOST_ROLES: usize = 1 << 16;
 
-/// Counts of what a profile omits.
+/// Counts of a profile's omissions.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Omissions {
@@ -264,7 +264,7 @@ impl ProfileBuilder {
         self.sampler.is_thread_time() && !self.options.idle && self.measure.unit.is_time()
     }
 
-    /// Returns the profile of all events added, and what it omits.
+    /// Returns the profile of all added events, and its omissions.
     ///
     /// # Errors
     /// Only with [`Order::File`], if [grouping](Options::grouping) is requested, or if that order leaves a

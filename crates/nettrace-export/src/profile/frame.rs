@@ -20,7 +20,7 @@ pub struct FrameId(pub u32);
 pub struct Frames {
     /// As TraceEvent writes them.
     names: IndexSet<Box<str>, DefaultHashBuilder>,
-    /// By frame, where names in C# were asked for.
+    /// By frame, if names in C# were requested.
     csharp: Vec<Option<CSharpText>>,
     lines: HashMap<FrameId, Line>,
     files: IndexSet<Box<str>, DefaultHashBuilder>,
@@ -110,8 +110,8 @@ impl Frames {
         self.csharp_text(id).map_or_else(|| self.full_name(id), |csharp| &csharp.text)
     }
 
-    /// The C# name without module and namespace; `None` if the frame has no C# name, or these were not asked
-    /// for.
+    /// The C# name without module and namespace; `None` if the frame has no C# name, or if such names were
+    /// not requested.
     pub fn short_name(&self, id: FrameId) -> Option<&str> {
         let csharp = self.csharp_text(id)?;
         csharp.text.get(csharp.type_at..)

@@ -20,9 +20,9 @@ const LAG: u64 = 10_000_000;
 
 /// The processor time of a process's threads, in rounds: each round looks at all threads.
 ///
-/// `dipc trace` keeps them beside a recording, as a recording of the provider [`PROVIDER`](Self::PROVIDER)
-/// whose clock is the same. A round is an event [`ROUND`](Self::ROUND), followed by events of the same time
-/// for the threads that differ from the round before:
+/// `dipc trace` keeps them next to a recording, as a recording of the provider [`PROVIDER`](Self::PROVIDER)
+/// with the same clock. A round is an event [`ROUND`](Self::ROUND), followed by events of the same time for
+/// the threads that differ from the round before:
 ///
 /// | event | fields |
 /// |---|---|

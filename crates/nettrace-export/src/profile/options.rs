@@ -39,7 +39,7 @@ pub struct Options {
     /// thread time, where [idle](Self::idle) time is left out. The thread that stops all others works in it,
     /// the others are blocked. Without, a pause is charged to the methods that it interrupted.
     pub gc_pauses: bool,
-    /// Methods that wait for work, beside [those that are known](clr_events::WaitFrame).
+    /// Methods that wait for work, in addition to the [known ones](clr_events::WaitFrame).
     pub waits_for_work: Vec<Pattern>,
     /// The part of the recording that is looked at.
     pub selection: Selection,

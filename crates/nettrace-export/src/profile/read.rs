@@ -70,7 +70,7 @@ pub struct ProfiledRecording<R> {
 }
 
 impl<'l> ProfileReader<'l> {
-    /// A reader with these options, of which [`Options::order`] is not looked at.
+    /// A reader with these options, except [`Options::order`], which is ignored.
     pub fn new(options: Options) -> Self {
         Self { options, lines: None, code: None, kernel_times: None }
     }

@@ -110,9 +110,9 @@ impl StackProfileBuilder {
 
     /// Adds a sample of a thread: its time, its weight in the unit of the measure, and its stack, root first.
     ///
-    /// Where weights are time a sample lasts as long as it weighs, from `start` on, which is at least
-    /// [`RelativeTime::START`]. Samples of a thread may come in any order; one that begins before the one
-    /// ahead of it has ended is shown after that.
+    /// If weights are time, a sample lasts as long as its weight, from `start` on, which is at least
+    /// [`RelativeTime::START`]. Samples of a thread may come in any order; one that begins before the
+    /// previous one has ended is shown after it.
     pub fn add_sample<N: AsRef<str>>(
         &mut self,
         process: u64,

@@ -201,7 +201,7 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
     }
 }
 
-/// The frames from the leaf on in which the owner of a wait is looked for: a wait has fewer of its own.
+/// The number of frames, from the leaf on, to search for the owner of a wait: a wait has fewer of its own.
 const MOST_WAIT_FRAMES: usize = 32;
 
 /// Returns the meaning of a frame's code for waits.

@@ -43,7 +43,7 @@ pub struct ExceptionsReport {
 }
 
 impl ExceptionsReport {
-    /// Whether none was thrown.
+    /// Whether it has no exceptions.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }

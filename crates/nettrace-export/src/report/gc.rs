@@ -151,7 +151,7 @@ impl Collections {
         Self { start, ..self }
     }
 
-    /// Sets the time that the added events are of: the range that was asked for, or the time of a process.
+    /// Sets the time range of the added events: the requested range, or the time of a process.
     pub fn set_range(&mut self, start: RelativeTime, end: RelativeTime) {
         (self.start, self.last) = (start, end);
     }
@@ -313,9 +313,9 @@ fn report(duration: Duration, pause_list: Vec<GcPause>, done: Vec<Collection>) -
 }
 
 impl Heap {
-    /// All threads run again. The pause is that of the first collection that began in it, but for the time of
-    /// those that it held up for: these began after it, and have ended. Where none began it is that of the
-    /// one in the background. Returns its index.
+    /// All threads run again. The pause belongs to the first collection that began in it, except the time of
+    /// those that interrupted this one, which began later and have ended. If none began in it, the pause
+    /// belongs to the background collection. Returns its index.
     fn resume(
         &mut self,
         suspension: &Suspension<Vec<usize>>,

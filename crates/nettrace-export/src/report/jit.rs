@@ -46,7 +46,7 @@ pub struct TierRow {
     pub tier: String,
     /// The number of methods.
     pub methods: u64,
-    /// The duration of compiling those of them that have one; `None` if none has.
+    /// The compile time of those that have one; `None` if none has.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
     /// The size of the machine code in bytes.
@@ -59,7 +59,7 @@ pub struct TierRow {
 pub struct JitReport {
     /// The number of methods.
     pub methods: u64,
-    /// The duration of compiling those of them that have one; `None` if none has.
+    /// The compile time of those that have one; `None` if none has.
     #[serde(rename = "duration_ns", serialize_with = "nanoseconds::serialize")]
     pub duration: Option<Duration>,
     /// The size of the IL in bytes, of the methods that have it; `None` if none has.

@@ -174,7 +174,7 @@ pub struct SlowStack {
     pub samples: u64,
     /// The frames, root first, as TraceEvent names them.
     pub frames: Vec<String>,
-    /// The same in the [form that was asked for](RequestsOptions::names), if that is C#.
+    /// The same in the [requested form](RequestsOptions::names), if that is C#.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub csharp: Vec<String>,
 }
@@ -278,7 +278,7 @@ impl Requests {
         self.stacks.code_mut()
     }
 
-    /// Sets the time that rates are of: the range that was asked for, or the time of a process.
+    /// Sets the time range for rates: the requested range, or the time of a process.
     pub fn set_range(&mut self, start: RelativeTime, end: RelativeTime) {
         self.options.start = start;
         self.end = Some(end);

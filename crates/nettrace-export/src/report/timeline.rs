@@ -10,7 +10,7 @@ use crate::report::nanoseconds;
 /// Slots that a timeline has.
 const SLOTS: usize = 120;
 
-/// Sums over time in slots of equal length, which grow as time goes on: never more than 120.
+/// Sums over time in at most 120 slots of equal length, which grow with the duration.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Timeline {

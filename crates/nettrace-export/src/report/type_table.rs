@@ -33,7 +33,7 @@ impl<R, const MOST: usize> TypeTable<R, MOST> {
     }
 }
 
-/// The name of a type in C#, or if it has none the name itself.
+/// The C# name of a type, or its own name without one.
 pub(super) fn csharp_type(name: &str) -> String {
     csharp::type_name(name).unwrap_or_else(|| name.to_owned())
 }

@@ -1,5 +1,5 @@
-//! The inputs that fuzzing found and that are kept: an archive for each target in `fuzz/corpora`. Most are
-//! changed copies of the same recordings, of which xz keeps little.
+//! The kept inputs of earlier fuzzing: an archive for each target in `fuzz/corpora`. Most are changed copies
+//! of the same recordings, which xz compresses well.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

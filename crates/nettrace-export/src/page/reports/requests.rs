@@ -91,7 +91,7 @@ impl Requests {
     }
 
     /// Writes rows, cells and the slowest. Parts of the time that the recording does not have are null.
-    /// Durations and parts are in bins of their own, of which a bin of the page is a part.
+    /// Durations and parts are in bins of their own, wider ones than the page's.
     pub(super) fn write(&self, width: BinWidth, out: &mut dyn Write) -> io::Result<()> {
         let Found { rows, roles, durations, parts, slowest, slowest_calls } = &self.found;
         list(out, "spanRows", rows.iter(), |out, ((role, kind, name), row)| {

@@ -43,7 +43,8 @@ struct KindLeaves {
 struct OpenSample {
     mark: PendingSample,
     is_managed: bool,
-    /// Nanoseconds since then in which the thread waited for locks, and the beginning of a wait that goes on.
+    /// Nanoseconds since then in which the thread waited for locks, and the beginning of a wait that
+    /// continues.
     contended: u64,
     contended_since: Option<RelativeTime>,
 }

@@ -23,7 +23,7 @@ impl Waits {
         Self { open: HashMap::new(), from: start }
     }
 
-    /// Adds a wait of the interval before, which goes on.
+    /// Adds a wait of the previous interval that continues.
     pub(super) fn resume(&mut self, thread: u32, wait: PendingSample) {
         self.open.insert(thread, PendingSample { start: self.from, ..wait });
     }
