@@ -70,7 +70,7 @@ const EXAMPLES: &[(&str, &str)] = examples![
 
 /// The greatest width of text: longer lines are hard to read.
 const WIDTH: usize = 100;
-/// The width if there is no terminal.
+/// The width without a terminal.
 const USUAL_WIDTH: usize = 80;
 
 impl Topic {

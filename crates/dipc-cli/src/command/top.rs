@@ -1,4 +1,4 @@
-//! `dipc top`: the live activity of processes, on a screen, or as lines if there is no terminal.
+//! `dipc top`: the live activity of processes, on a screen, or as lines without a terminal.
 
 mod counter;
 mod flame_graph;

@@ -214,7 +214,7 @@ fn follow(runtime: PortRuntime, settings: RecordingSettings, outcomes: mpsc::Sen
     thread::spawn(move || {
         let source = Source::from_runtime(&runtime, settings.timeout);
         let outcome = settings.run(&source, true, || {});
-        // There is no receiver if the program ends first.
+        // The receiver is gone if the program ends first.
         let _ = outcomes.send(outcome);
     });
 }
@@ -490,8 +490,8 @@ impl RecordingSettings {
         }
     }
 
-    /// Opens the file of a runtime: the one that the user named, or a new one that is named after the process.
-    /// For a further runtime beside others, the named file gets the pid in its name.
+    /// Opens the file of a runtime: the one that the user named, or a new one named after the process. For a
+    /// further runtime beside others, the named file gets the pid in its name.
     fn open_sink(&self, source: &Source, beside_others: bool) -> Result<Sink, Failure> {
         match (&self.output, source.pid.filter(|_| beside_others)) {
             (Some(path), Some(pid)) => Sink::create_new(&with_pid(path, pid)),

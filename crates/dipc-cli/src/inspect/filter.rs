@@ -55,7 +55,7 @@ impl Filter {
         self.admits_all() || self.admits_by_criteria(event)
     }
 
-    /// Whether there are no criteria.
+    /// Whether the criteria are empty.
     pub(crate) const fn admits_all(&self) -> bool {
         self.tracked.inventory.is_none()
     }
@@ -174,7 +174,7 @@ impl Criteria {
         }
     }
 
-    /// Skips the blocks without events in the requested time, if there are no other criteria. Otherwise all
+    /// Skips the blocks without events in the requested time, unless other criteria are given. Otherwise all
     /// events are read, to report criteria that match none.
     pub(crate) fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
         let is_time_alone = self.providers.is_empty()

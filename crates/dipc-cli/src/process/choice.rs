@@ -13,7 +13,7 @@ const ATTEMPTS: usize = 3;
 const LONGEST: u64 = 1000;
 
 /// Lists the reachable processes, and reads which one is meant. `None` if input or output is not a terminal,
-/// if there is no process, or without an answer.
+/// without any process, or without an answer.
 pub(crate) fn choose() -> Option<u32> {
     if !io::stdin().is_terminal() || width::of_output().is_none() || width::of_errors().is_none() {
         return None;

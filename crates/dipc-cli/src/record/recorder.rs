@@ -213,7 +213,7 @@ impl Stop {
         let stopper = session.stopper();
         let (sender, answer) = mpsc::channel();
         thread::spawn(move || {
-            // There is no receiver if the stream ended first.
+            // The receiver is gone if the stream ended first.
             let _ = sender.send(stopper.stop());
         });
         let now = Instant::now();

@@ -15,7 +15,7 @@ use crate::render::destination::Destination;
 pub(crate) struct Behind {
     /// The name of the destination.
     name: String,
-    /// The destination, if there is no thread.
+    /// The destination, if no thread is used.
     direct: Option<Destination>,
     thread: Option<WritingThread>,
     /// An empty buffer.
@@ -106,7 +106,7 @@ impl fmt::Display for Behind {
     }
 }
 
-/// Writes incoming buffers until there are no more or one cannot be written.
+/// Writes incoming buffers until the last one, or until one cannot be written.
 fn write_all(
     mut out: Destination,
     buffers: &Receiver<Vec<u8>>,

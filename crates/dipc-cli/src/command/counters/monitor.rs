@@ -1,4 +1,4 @@
-//! `dipc counters monitor`: the counters of a process on a screen, or as lines where there is no terminal.
+//! `dipc counters monitor`: the counters of a process on a screen, or as lines without a terminal.
 
 mod detail;
 mod model;

@@ -85,7 +85,7 @@ impl DumpedProcess {
         self.kill_without(waited)
     }
 
-    /// Kills the program if there is no result. Its exit code means nothing then.
+    /// Kills the program after a failure. Its exit code means nothing then.
     fn kill_without<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
         if result.is_err() {
             self.child = None;

@@ -264,9 +264,9 @@ struct StackReport<'s> {
 
 #[derive(Debug, Serialize)]
 struct FrameReport<'s> {
-    /// As TraceEvent names it.
+    /// The name as TraceEvent writes it.
     frame: &'s str,
-    /// In C#; the same as `frame` where that is none.
+    /// The name in C# form; the same as `frame` if that is not a method.
     csharp: &'s str,
 }
 

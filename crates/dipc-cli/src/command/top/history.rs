@@ -124,7 +124,7 @@ impl History {
     }
 }
 
-/// The key of a row: its name, or [`OTHERS`] if there is no room.
+/// The key of a row: its name, or [`OTHERS`] beyond the limit.
 fn key<R>(rows: &BTreeMap<String, R>, name: &str) -> String {
     let has_room = rows.len() < MOST_ROWS || rows.contains_key(name);
     if has_room { name } else { OTHERS }.to_owned()

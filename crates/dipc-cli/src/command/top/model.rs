@@ -86,7 +86,7 @@ impl Model {
     /// Called when the session of a process runs.
     pub(super) fn begin(&mut self, process: &Process, features: Features) {
         self.processes.push(History::new(process, features));
-        // Without samples, there are no methods to show.
+        // Without samples, the view of methods is empty.
         if self.processes.len() == 1 && !features.samples {
             self.view = View::Collections;
         }

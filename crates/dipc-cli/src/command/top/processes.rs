@@ -118,7 +118,7 @@ impl<'w> Watch<'w, '_> {
         let (shared, events) = (self.shared, events.clone());
         let session = move || {
             let result = session::watch(shared, &source, &process, &events);
-            // After a failure of the command there is no receiver.
+            // After a failure of the command, the receiver is gone.
             let _ = events.send(SessionEvent::Ended(process.number, result));
         };
         match thread::Builder::new().spawn_scoped(scope, session) {

@@ -83,7 +83,7 @@ pub(super) fn watch(
         source.pid.filter(|_| has_sampler).and_then(|pid| LiveThreadTimes::start(Some(pid), ACCOUNT_PERIOD));
     let session = start_unless(&source.target, &config(args, has_sampler), || shared.is_over())?;
     let features = Features { samples: has_sampler, allocations: args.alloc };
-    // After a failure of the command there is no receiver.
+    // After a failure of the command, the receiver is gone.
     let _ = events.send(SessionEvent::Begun(process.clone(), features));
     let names = has_sampler.then(|| live_names(&source.target, !args.alloc, is_starting));
     resume(&source.target);

@@ -116,7 +116,7 @@ impl Shown {
         self.max = self.max.max(number);
     }
 
-    /// The mean of the measured values; NaN if there are none.
+    /// The mean of the measured values; NaN without any.
     #[allow(clippy::cast_precision_loss, reason = "a mean for people")]
     fn mean(&self) -> f64 {
         self.sum / self.measured as f64

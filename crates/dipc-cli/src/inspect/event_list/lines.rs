@@ -108,7 +108,7 @@ impl<'o> Writer<'o> {
         if lines.text.is_empty() {
             return Ok(());
         }
-        // There is no comma before the first object.
+        // The first object has no comma before it.
         let is_first = !std::mem::replace(&mut self.any, true);
         let skipped = usize::from(is_first && self.format == ListFormat::Json);
         self.append(&lines.text[skipped..])?;

@@ -14,7 +14,7 @@ pub(super) struct NamesStore {
     writer: Option<SegmentWriter>,
     /// The threads of the last part added.
     threads: Vec<Thread>,
-    /// The number of events for which there was no room.
+    /// The number of events that did not fit.
     left_out: u64,
 }
 

@@ -78,7 +78,7 @@ pub(crate) struct RingContent {
     pub(crate) version: Version,
     pub(crate) names: Option<Segment>,
     pub(crate) generations: Vec<Segment>,
-    /// The number of names for which there was no room.
+    /// The number of names that did not fit.
     pub(crate) names_left_out: u64,
     /// Whether it covers less than the requested time, because of the limit on bytes.
     pub(crate) is_cut_short: bool,

@@ -63,7 +63,7 @@ impl SourceFinder {
     /// Finds the existing processes, or waits for the first that connects.
     ///
     /// # Errors
-    /// If there is none, or one of several pids has no endpoint.
+    /// If no process is found, or one of several pids has no endpoint.
     pub(crate) fn open(
         selector: &SourcesSelector,
         timeout: Duration,
@@ -93,7 +93,7 @@ impl SourceFinder {
                 let mut source = Source::open(&SourceSelector::Port(address.clone()), timeout, interrupts)?;
                 let (sender, arrivals) = mpsc::channel();
                 let serve = |port| {
-                    // There is no receiver when the program ends.
+                    // The receiver is gone when the program ends.
                     PortWatcher::start(port, move |runtime| drop(sender.send(runtime)))
                 };
                 let search = match source.port.take().map(serve) {
@@ -174,7 +174,7 @@ impl Search {
     }
 }
 
-/// Returns the failure for `--all` if there is no process.
+/// Returns the failure for `--all` without any process.
 fn nothing_found(name: Option<&str>) -> Failure {
     let of_name = name.map(|name| format!(" process '{name}'")).unwrap_or_default();
     Failure::new(Exit::NotReachable, format_args!("find{of_name}: there is no such .NET process"))

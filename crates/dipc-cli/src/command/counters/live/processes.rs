@@ -164,7 +164,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
         let (shared, events, number) = (self.shared, events.clone(), process.number);
         let session = move || {
             let result = session::watch(shared, &source, &process, &events);
-            // After a failure of the command there is no receiver.
+            // After a failure of the command, the receiver is gone.
             let _ = events.send(SessionEvent::Ended(process.number, result));
         };
         if let Err(error) = thread::Builder::new().spawn_scoped(scope, session) {

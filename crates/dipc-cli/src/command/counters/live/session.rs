@@ -256,7 +256,7 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
             self.shared.end();
         }
         if count > 0 {
-            // After a failure of the command there is no receiver.
+            // After a failure of the command, the receiver is gone.
             let _ = self.events.send(SessionEvent::Samples);
         }
         self.expected = self.counters.notices().iter().find_map(|notice| match notice {

@@ -85,7 +85,7 @@ impl Number {
         self.history.back().map_or_else(String::new, |last| units::quantity(*last, &self.unit))
     }
 
-    /// The difference from the previous value; `None` if there is none.
+    /// The difference from the previous value; `None` for the first value.
     fn change(&self) -> Option<f64> {
         let before = self.history.len().checked_sub(2).and_then(|index| self.history.get(index))?;
         Some(self.history.back()? - before)
@@ -171,7 +171,7 @@ pub(super) struct Model {
     pub(super) shows_detail: bool,
     /// Whether processes have groups of their own instead of columns.
     has_groups: bool,
-    /// The first process shown if there is no room for all.
+    /// The first process shown if not all fit.
     pub(super) first_process: usize,
     /// The first row that is shown.
     pub(super) first_row: usize,
