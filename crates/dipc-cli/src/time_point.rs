@@ -67,9 +67,9 @@ mod tests {
         for (text, part) in [
             ("2026-11-21T09:02:44", "without a zone"),
             ("2026-11-21", "without a zone"),
-            ("2026-13-21T09:02:44Z", "no date"),
-            ("2026-11-21T25:02:44Z", "no date"),
-            ("2026-", "no date"),
+            ("2026-13-21T09:02:44Z", "not a date"),
+            ("2026-11-21T25:02:44Z", "not a date"),
+            ("2026-", "not a date"),
             ("30", "no unit"),
             ("", "missing"),
             ("ü2026", "expected"),

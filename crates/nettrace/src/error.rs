@@ -60,7 +60,8 @@ impl Error {
     }
 
     #[cfg(not(feature = "std"))]
-    pub(crate) fn is_timeout(&self) -> bool {
+    #[allow(clippy::unused_self, reason = "the same call as with the standard library")]
+    pub(crate) const fn is_timeout(&self) -> bool {
         false
     }
 }

@@ -26,7 +26,9 @@ use crate::record::kernel_samples::{KernelSampler, SampleSettings, merge_into};
 use crate::record::names::NamesRecorder;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::{INFORMATIONAL, METHOD_KEYWORDS, Selection};
-use crate::record::session::{resume, resume_other, start_unless_interrupted, warn_without_sampler};
+use crate::record::session::{
+    is_native_aot, resume, resume_other, start_unless_interrupted, warn_without_sampler,
+};
 use crate::record::sink::Sink;
 use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
@@ -246,10 +248,9 @@ impl RecordingSettings {
                 }
             };
         }
-        let is_wanted = self.keeps_thread_times
-            && self.selection.samples_threads()
-            && !source.target.is_native_aot().unwrap_or(false);
-        let account = AccountStart::read(source.pid.filter(|_| is_wanted));
+        let is_wanted = self.keeps_thread_times && self.selection.samples_threads();
+        let process = source.pid.filter(|_| is_wanted && !is_native_aot(&source.target).unwrap_or(false));
+        let account = AccountStart::read(process);
         match self.begin(source, beside_others) {
             Ok((session, sink, sampler)) => self.record(source, session, sink, (account, sampler)),
             Err(failure) => {

@@ -25,8 +25,7 @@ pub(crate) fn warn_without_sampler(target: &Target, selection: &Selection) {
     if !selection.samples_threads() {
         return;
     }
-    let timeouts = timeouts(target.timeouts().request.min(SAMPLER_TIMEOUT));
-    match target.clone().with_timeouts(timeouts).is_native_aot() {
+    match is_native_aot(target) {
         Ok(true) => {
             messages::warning(
                 "the process is a NativeAOT program, which has no sampler: there will be no samples of its threads",
@@ -39,6 +38,12 @@ pub(crate) fn warn_without_sampler(target: &Target, selection: &Selection) {
         Ok(false) => {}
         Err(error) => messages::detail(error),
     }
+}
+
+/// Returns whether the process is a NativeAOT program, which has no sampler. Waits a second for the answer at most.
+pub(crate) fn is_native_aot(target: &Target) -> Result<bool, Error> {
+    let timeouts = timeouts(target.timeouts().request.min(SAMPLER_TIMEOUT));
+    target.clone().with_timeouts(timeouts).is_native_aot()
 }
 
 /// Starts the session, unless the user interrupts it, even while the runtime does not answer.

@@ -308,7 +308,7 @@ fn what_cannot_be_served_or_pushed_is_said_at_once() {
         (&["serve", "-p", "1", "--listen", "0.0.0.0:9464"], 2, "neither passwords nor encryption"),
         (&["serve", "-p", "1", "--listen", "localhost"], 2, "invalid"),
         (&["push", "-p", "1", "--otlp", "https://127.0.0.1:4318"], 2, "no TLS"),
-        (&["push", "-p", "1", "--otlp", "http://h", "--header", "a b=c"], 2, "no name of a header"),
+        (&["push", "-p", "1", "--otlp", "http://h", "--header", "a b=c"], 2, "not a valid header name"),
         (&["push", "-p", "1"], 2, "--otlp"),
     ];
     for (arguments, code, part) in rows {

@@ -258,7 +258,8 @@ mod tests {
             assert_eq!(read(&mut search, origin), Ok(Some(vec![7; 1000])));
             assert_eq!(read(&mut search, origin), Err("it has more than 500 bytes".to_owned()));
             assert!(
-                search.budget.is_spent() && read(&mut search, origin).unwrap_err().contains("not looked at")
+                search.budget.is_spent()
+                    && read(&mut search, origin).unwrap_err().contains("it was not read")
             );
             // Missing files count, too.
             let mut search =
