@@ -94,5 +94,5 @@ fn its_format_is_not_that_of_a_report() {
     let (folder, file) = recording("net10-gcverbose.nettrace");
     let output = dipc(folder.path(), &["report", file.to_str().unwrap(), "--format", "json", "gc"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("behind the name of the report"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("after the name of the report"));
 }

@@ -158,6 +158,9 @@ fn text(out: &mut dyn Write, text: &str) -> io::Result<()> {
             '>' => out.write_all(b"&gt;")?,
             '&' => out.write_all(b"&amp;")?,
             '"' => out.write_all(b"&quot;")?,
+            '\n' => out.write_all(b"\\n")?,
+            '\r' => out.write_all(b"\\r")?,
+            '\t' => out.write_all(b"\\t")?,
             c if is_control(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => {
                 write!(out, "\\u{:04x}", u32::from(c))?;
             }
