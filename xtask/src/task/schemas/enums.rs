@@ -7,7 +7,7 @@ use super::{heading, names};
 
 pub(super) fn code(facts: &Facts) -> String {
     let mut code = heading("Names of values and of bits.");
-    code.push_str("use crate::task::macros::value_names;\n");
+    code.push_str("use crate::macros::value_names;\n");
     for (name, map) in &facts.maps {
         let kind = if map.is_bits { "Bits" } else { "Values" };
         let what = if map.is_bits { "Bits" } else { "A value" };

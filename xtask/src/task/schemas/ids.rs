@@ -97,7 +97,7 @@ fn description(event: &Event) -> String {
 pub(super) fn sets(facts: &Facts) -> Result<String> {
     let mut code = heading("Sets of events, by subject.");
     code.push_str(
-        "use crate::task::event_set::EventSet;\nuse crate::task::generated::ids;\nuse crate::task::provider::Provider;\n",
+        "use crate::event_set::EventSet;\nuse crate::generated::ids;\nuse crate::provider::Provider;\n",
     );
     for set in &facts.sets {
         let _ = writeln!(code, "\n/// {}\npub static {}: EventSet = EventSet::new(&[", set.meaning, set.name);

@@ -9,7 +9,7 @@ use super::{heading, names};
 
 pub(super) fn providers(facts: &Facts) -> String {
     let mut code = heading("The providers whose events this crate knows.");
-    code.push_str("use crate::task::macros::providers;\n\nproviders! {\n");
+    code.push_str("use crate::macros::providers;\n\nproviders! {\n");
     for provider in &facts.providers {
         let guid = provider.guid.replace('-', "");
         let _ = writeln!(
@@ -25,7 +25,7 @@ pub(super) fn providers(facts: &Facts) -> String {
 pub(super) fn schemas(facts: &Facts) -> Result<String> {
     let mut code = heading("Every version of every event.");
     code.push_str(
-        "use nettrace::schema::{Count, FieldType as T};\n\nuse crate::task::generated::enums;\nuse crate::task::provider::Provider;\nuse crate::task::schema::{Schema, Table, counter as c, field as f};\n\n",
+        "use nettrace::schema::{Count, FieldType as T};\n\nuse crate::generated::enums;\nuse crate::provider::Provider;\nuse crate::schema::{Schema, Table, counter as c, field as f};\n\n",
     );
     code.push_str("/// The table of a provider.\npub(crate) const fn table(provider: Provider) -> &'static Table {\n    match provider {\n");
     for provider in &facts.providers {

@@ -21,9 +21,9 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
     let mut code = heading("Payloads with typed fields.");
     code.push_str("use nettrace::Utf16;\nuse nettrace::raw::ReadResult;\nuse uuid::Uuid;\n\n");
     code.push_str(
-        "use crate::task::generated::enums::*;\nuse crate::task::list::{Element, List};\nuse crate::task::provider::Provider;\n",
+        "use crate::generated::enums::*;\nuse crate::list::{Element, List};\nuse crate::provider::Provider;\n",
     );
-    code.push_str("use crate::task::reader::{PayloadView, Reader};\n");
+    code.push_str("use crate::reader::{PayloadView, Reader};\n");
     event_enum(&mut code, facts)?;
     let mut shapes: BTreeMap<&str, Vec<&View>> = BTreeMap::new();
     for view in &facts.views {
