@@ -72,14 +72,14 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_value = "true", default_missing_value = "true", action = ArgAction::Set, value_parser = BoolishValueParser::new())]
     pub(crate) resume_runtime: bool,
     /// Have the kernel sample running threads, too, with native and kernel frames, instead of the runtime's
-    /// sampler [Linux]
+    /// sampler (Linux)
     ///
     /// Samples show where a thread ran, not where it waited, and stop no thread: 1000 for each second that a
     /// thread runs cost it 2 %, 100 next to nothing. They become part of the recording, which then has format
     /// V6; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as well.
     #[arg(long, conflicts_with = "files")]
     pub(crate) cpu: bool,
-    /// Have the kernel record when threads are off the processors, with the stack at which they left [Linux]
+    /// Have the kernel record when threads are off the processors, with the stack at which they left (Linux)
     #[arg(long, conflicts_with = "files")]
     pub(crate) off_cpu: bool,
     /// Samples of a thread for each second that it runs
