@@ -137,10 +137,12 @@ fn metadata_faults(package: &Value) -> Vec<String> {
         documented["all-features"] == true || documented["features"].is_array(),
         "`package.metadata.docs.rs` has neither all-features = true nor a list of features",
     );
-    for system in DOCUMENTED {
+    // A crate of one system is empty elsewhere.
+    let systems = if name.starts_with("linux-") { &DOCUMENTED[..1] } else { &DOCUMENTED[..] };
+    for system in systems {
         let targets = || array(&documented["targets"]).iter().map(text);
         let fault = format!("`package.metadata.docs.rs` has no target of {}", system.trim_matches('-'));
-        require(targets().any(|target| format!("{target}-").contains(system)), &fault);
+        require(targets().any(|target| format!("{target}-").contains(*system)), &fault);
     }
     faults
 }
