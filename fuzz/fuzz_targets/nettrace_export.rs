@@ -8,8 +8,8 @@ use clr_events::code::Method;
 use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
 use nettrace_export::{
-    CausalGrouping, Format, WriteOptions, Metric, Options, Order, Pattern, Profile, ProfileBuilder, ProfileSum,
-    SourceLine, SourceLines, StackFilter, otlp_request,
+    CausalGrouping, Format, Metric, Options, Order, Pattern, Profile, ProfileBuilder, ProfileSum, SourceLine,
+    SourceLines, StackFilter, WriteOptions, otlp_request,
 };
 
 const WEIGHTS: [Metric; 7] = [

@@ -13,7 +13,8 @@ use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
 use nettrace_export::page::{Page, PageReports};
 use nettrace_export::{
-    WriteOptions, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileSum, StackFilter, is_control,
+    Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileSum, StackFilter, WriteOptions,
+    is_control,
 };
 use serde_json::{Map, Value};
 
