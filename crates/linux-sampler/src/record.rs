@@ -37,7 +37,7 @@ pub struct Record<'a> {
     pub time_ns: u64,
     /// The processor.
     pub cpu: u32,
-    /// What happened.
+    /// The kind of record, with its content.
     pub kind: RecordKind<'a>,
 }
 

@@ -411,6 +411,8 @@ impl RecordingSettings {
                 Ok((session, sink, sampler))
             }
             Err(failure) => {
+                // Its file goes with it.
+                drop(sampler.map(KernelSampler::finish));
                 sink.discard();
                 Err(failure)
             }

@@ -94,3 +94,14 @@ fn samples_need_a_file() {
     let refused = run(["trace", "-p", "1", "--cpu", "-o", "-"]).with_code(2);
     refused.assert_error_names(&["--cpu", "-o"]);
 }
+
+#[test]
+fn a_session_that_does_not_begin_leaves_no_file() {
+    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cpu.nettrace");
+    workload.halt();
+    let pid = workload.pid().to_string();
+    run(["trace", "-p", &pid, "--cpu", "--timeout", "1s", "-o", file.to_str().unwrap()]).with_code(5);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
