@@ -1,0 +1,403 @@
+//! Managed code by address: the runtime's own map of code ranges, and the methods in them.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/codeman.h` (`RangeSectionMap`, `RangeSection`, `HeapList`,
+//! `CodeHeader`) and `inc/nibblemapmacros.h`.
+
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::layout::{Layout, NibbleMap};
+use crate::memory::{Memory, MemoryResult, offset};
+use crate::ready_to_run::Image;
+use crate::registers::Registers;
+use crate::unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
+
+/// The most nodes of the map that are read.
+const MOST_NODES: usize = 1 << 20;
+/// The most code ranges that share an entry of the map.
+const MOST_FRAGMENTS: usize = 4096;
+/// The most entries of a method: its body and its funclets.
+const MOST_ENTRIES: u32 = 4096;
+/// The most words of the nibble map that are searched for the start of a method: 16 MB of code.
+const MOST_NIBBLE_WORDS: usize = 1 << 16;
+
+/// The map from addresses to managed code of a process.
+///
+/// Lookups read the process's own structures each time: code that was compiled since is found, and only the
+/// headers of ReadyToRun images are kept.
+#[derive(Debug)]
+pub struct CodeMap {
+    root: u64,
+    nibble_map: NibbleMap,
+    images: RefCell<HashMap<u64, Arc<Image>>>,
+    /// All sections, for memory that lacks a part of the map.
+    all_sections: OnceCell<Vec<Section>>,
+}
+
+/// Managed code at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    /// The origin of the code.
+    pub origin: CodeOrigin,
+    /// The function, or the part of one, that contains the address.
+    pub function: FunctionEntry,
+}
+
+/// The origin of managed code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CodeOrigin {
+    /// A method that was compiled when it was first called.
+    Jit {
+        /// The address of its MethodDesc.
+        method_desc: u64,
+    },
+    /// A function of an image that was compiled ahead of time.
+    ReadyToRun {
+        /// The address of the Module.
+        module: u64,
+        /// The index in the image's table of functions. Several can belong to one method.
+        index: u32,
+    },
+}
+
+/// A range of managed code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Section {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    flags: u32,
+    pub(crate) module: u64,
+    heap: u64,
+}
+
+/// The range is a heap of JIT-compiled code.
+const CODE_HEAP: u32 = 2;
+/// The range has stubs, which are not methods.
+const STUBS: u32 = 4;
+
+impl Section {
+    fn read(memory: &dyn Memory, at: u64) -> MemoryResult<Self> {
+        let [begin, end] = memory.words(at)?;
+        let flags = memory.u32(offset(at, 16))?;
+        let [module, heap] = memory.words(offset(at, 32))?;
+        Ok(Self { begin, end, flags, module, heap })
+    }
+
+    fn contains(&self, address: u64) -> bool {
+        (self.begin..self.end).contains(&address)
+    }
+}
+
+impl CodeMap {
+    /// Uses the map whose top level is at `root`.
+    pub(crate) fn new(root: u64, layout: &Layout) -> Self {
+        Self {
+            root,
+            nibble_map: layout.nibble_map,
+            images: RefCell::default(),
+            all_sections: OnceCell::new(),
+        }
+    }
+
+    /// Returns the managed code at an address; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Missing`] if the memory lacks a part of the runtime's structures.
+    pub fn find(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Code>> {
+        let Some(section) = self.section(memory, address)? else { return Ok(None) };
+        if section.flags & CODE_HEAP != 0 {
+            return self.find_jit(memory, &section, address);
+        }
+        if section.flags & STUBS != 0 {
+            return Ok(None);
+        }
+        let image = self.image(memory, section.begin)?;
+        let Some((index, function)) = image.function_at(memory, address)? else { return Ok(None) };
+        Ok(Some(Code { origin: CodeOrigin::ReadyToRun { module: section.module, index }, function }))
+    }
+
+    /// Returns the registers in the caller of a frame of managed code; `None` if its code is not managed.
+    ///
+    /// # Errors
+    /// As in [`UnwindError`].
+    pub fn unwind(
+        &self,
+        memory: &dyn Memory,
+        registers: &Registers,
+        position: FramePosition,
+    ) -> Result<Option<Registers>, UnwindError> {
+        let address = position.lookup_address(registers.ip);
+        let Some(code) = self.find(memory, address)? else { return Ok(None) };
+        unwind(memory, code.function, registers, position).map(Some)
+    }
+
+    /// The section that contains an address.
+    pub(crate) fn section(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Section>> {
+        match self.section_by_path(memory, address) {
+            // A core can lack nodes of the map. Another entry may lead to the same section.
+            Err(missing) => {
+                let sections = self.all_sections.get_or_init(|| self.read_sections(memory));
+                let next = sections.partition_point(|section| section.begin <= address);
+                let section = next.checked_sub(1).and_then(|index| sections.get(index));
+                match section.filter(|section| section.contains(address)) {
+                    Some(section) => Ok(Some(*section)),
+                    None => Err(missing),
+                }
+            }
+            found => found,
+        }
+    }
+
+    /// Follows the five levels of the map.
+    fn section_by_path(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Section>> {
+        let mut node = self.root;
+        for shift in [49, 41, 33, 25, 17] {
+            let index = address >> shift & 0xff;
+            // The lowest bit marks entries of collectible code.
+            node = memory.u64(offset(node, index.wrapping_mul(8)))? & !1;
+            if node == 0 {
+                return Ok(None);
+            }
+        }
+        for _ in 0..MOST_FRAGMENTS {
+            let [next, begin, end, section] = memory.words(node)?;
+            if (begin..end).contains(&address) {
+                return Section::read(memory, section).map(Some);
+            }
+            node = next & !1;
+            if node == 0 {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads all sections that can be reached, by address.
+    fn read_sections(&self, memory: &dyn Memory) -> Vec<Section> {
+        let mut sections = Vec::new();
+        let mut seen = HashSet::new();
+        let mut pending = vec![(self.root, 0_u32)];
+        while let Some((node, level)) = pending.pop() {
+            if seen.len() >= MOST_NODES {
+                break;
+            }
+            if level == 5 {
+                let Ok([next, _, _, section]) = memory.words(node) else { continue };
+                if next & !1 != 0 && seen.insert(next & !1) {
+                    pending.push((next & !1, level));
+                }
+                if seen.insert(section)
+                    && let Ok(section) = Section::read(memory, section)
+                {
+                    sections.push(section);
+                }
+                continue;
+            }
+            let Ok(entries) = memory.words::<256>(node) else { continue };
+            for entry in entries.map(|entry| entry & !1) {
+                if entry != 0 && seen.insert(entry) {
+                    pending.push((entry, level.saturating_add(1)));
+                }
+            }
+        }
+        sections.sort_by_key(|section| section.begin);
+        sections
+    }
+
+    fn find_jit(&self, memory: &dyn Memory, section: &Section, address: u64) -> MemoryResult<Option<Code>> {
+        let [base, nibbles] = memory.words(offset(section.heap, 0x20))?;
+        let Some(inside) = address.checked_sub(base) else { return Ok(None) };
+        let Some(start) = method_start(memory, self.nibble_map, nibbles, inside)? else { return Ok(None) };
+        let start = offset(base, start);
+        let header = memory.u64(start.wrapping_sub(8))?;
+        // A small number instead of a pointer marks a stub.
+        if header < 16 {
+            return Ok(None);
+        }
+        let method_desc = memory.u64(offset(header, 0x18))?;
+        let count = memory.u32(offset(header, 0x20))?.min(MOST_ENTRIES);
+        for index in 0..u64::from(count) {
+            let at = offset(header, index.wrapping_mul(12).wrapping_add(0x24));
+            let [begin, end, info] = [0, 4, 8].map(|field| memory.u32(offset(at, field)));
+            let begin = offset(base, begin?.into());
+            if (begin..offset(base, end?.into())).contains(&address) {
+                let function =
+                    FunctionEntry { begin, unwind_info: offset(base, info?.into()), image_base: base };
+                return Ok(Some(Code { origin: CodeOrigin::Jit { method_desc }, function }));
+            }
+        }
+        // Past the end of the last method before it.
+        Ok(None)
+    }
+
+    /// The image at an address, which is read once.
+    pub(crate) fn image(&self, memory: &dyn Memory, base: u64) -> MemoryResult<Arc<Image>> {
+        if let Some(image) = self.images.borrow().get(&base) {
+            return Ok(Arc::clone(image));
+        }
+        let image = Arc::new(Image::read(memory, base)?);
+        self.images.borrow_mut().insert(base, Arc::clone(&image));
+        Ok(image)
+    }
+}
+
+/// Bytes of code for each nibble.
+const BYTES: u64 = 32;
+
+/// Returns the offset of the start of the method that contains the offset `inside` of a code heap.
+fn method_start(memory: &dyn Memory, form: NibbleMap, map: u64, inside: u64) -> MemoryResult<Option<u64>> {
+    let index = inside / BYTES;
+    let mut word_index = index / 8;
+    let mut word = memory.u32(offset(map, word_index.wrapping_mul(4)))?;
+    if let Some(start) = pointer(form, word) {
+        return Ok(Some(start));
+    }
+    // In the nibble of the address itself, only a start before it counts.
+    let nibble = nibble(word, index);
+    if nibble != 0 && u64::from(nibble) <= (inside % BYTES / 4).wrapping_add(1) {
+        return Ok(Some(start(index, nibble)));
+    }
+    let mut before = index % 8;
+    for _ in 0..MOST_NIBBLE_WORDS {
+        let first = word_index.wrapping_mul(8);
+        for place in (0..before).rev() {
+            let index = first.wrapping_add(place);
+            let nibble = self::nibble(word, index);
+            if nibble != 0 {
+                return Ok(Some(start(index, nibble)));
+            }
+        }
+        let Some(previous) = word_index.checked_sub(1) else { break };
+        (word_index, before) = (previous, 8);
+        word = memory.u32(offset(map, word_index.wrapping_mul(4)))?;
+        if let Some(start) = pointer(form, word) {
+            return Ok(Some(start));
+        }
+        if form == NibbleMap::WithPointers && word == 0 {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// The start that a word of the newer map points to.
+fn pointer(form: NibbleMap, word: u32) -> Option<u64> {
+    let low = word & 15;
+    (form == NibbleMap::WithPointers && low > 8)
+        .then(|| u64::from(word & !15).wrapping_add(u64::from(low.wrapping_sub(9)).wrapping_mul(4)))
+}
+
+/// The nibble of an index; the highest of a word comes first.
+fn nibble(word: u32, index: u64) -> u32 {
+    let shift = 28_u32.wrapping_sub(u32::try_from(index % 8).unwrap_or_default().wrapping_mul(4));
+    word.wrapping_shr(shift) & 15
+}
+
+fn start(index: u64, nibble: u32) -> u64 {
+    index.wrapping_mul(BYTES).wrapping_add(u64::from(nibble.wrapping_sub(1)).wrapping_mul(4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+
+    /// Words of a nibble map, each of eight nibbles, first one first.
+    fn map(words: &[[u32; 8]]) -> TestMemory {
+        let mut memory = TestMemory::default();
+        let bytes: Vec<u8> = words
+            .iter()
+            .map(|nibbles| nibbles.iter().fold(0, |word, nibble| word << 4 | nibble))
+            .flat_map(u32::to_le_bytes)
+            .collect();
+        memory.put(0x1000, &bytes);
+        memory
+    }
+
+    fn starts(memory: &TestMemory, form: NibbleMap, inside: &[u64]) -> Vec<Option<u64>> {
+        inside.iter().map(|inside| method_start(memory, form, 0x1000, *inside).unwrap()).collect()
+    }
+
+    #[test]
+    fn the_start_of_a_method_is_the_last_nibble_before_the_address() {
+        // Methods at 0x24 (nibble 1 is 2), 0x60 (nibble 3 is 1), and 0x108 in the second word.
+        let memory = map(&[[0, 2, 0, 1, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0, 0, 0]]);
+        let found = starts(
+            &memory,
+            NibbleMap::Linear,
+            &[0x00, 0x20, 0x23, 0x24, 0x5f, 0x60, 0xff, 0x100, 0x107, 0x108, 0x1f0],
+        );
+        let expected = [
+            None,
+            None,
+            None,
+            Some(0x24),
+            Some(0x24),
+            Some(0x60),
+            Some(0x60),
+            Some(0x60),
+            Some(0x60),
+            Some(0x108),
+            Some(0x108),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_word_inside_a_long_method_points_to_its_start() {
+        let mut memory = TestMemory::default();
+        // The first word: a method at 0x28 (nibble 1 is 3). The second points to it: 0x20, and 9 + 2.
+        let bytes: Vec<u8> =
+            [0x0300_0000_u32, 0x20 | 0xb, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+        memory.put(0x1000, &bytes);
+        let found = starts(&memory, NibbleMap::WithPointers, &[0x30, 0x180, 0x200]);
+        assert_eq!(found, [Some(0x28), Some(0x28), Some(0x28)]);
+        memory.put(0x1000, &[0; 12]);
+        assert_eq!(starts(&memory, NibbleMap::WithPointers, &[0x180]), [None]);
+    }
+
+    /// A map with one section, reached through five levels.
+    fn section_map() -> TestMemory {
+        let mut memory = TestMemory::default();
+        let address = 0x7f12_3456_0000_u64;
+        for (level, shift) in [49, 41, 33, 25, 17].into_iter().enumerate() {
+            let mut node = [0; 256];
+            let next = 0x2_0000 + (level as u64 + 1) * 0x1000;
+            node[usize::try_from(address >> shift & 0xff).unwrap()] = next | u64::from(level == 2);
+            memory.put_words(0x2_0000 + level as u64 * 0x1000, &node);
+        }
+        // Two fragments: the first of another range, then ours.
+        memory.put_words(0x2_5000, &[0x2_6000, 1, 2, 0x2_7000]);
+        memory.put_words(0x2_6000, &[0, address, address + 0x1000, 0x2_8000]);
+        memory.put_words(0x2_7000, &[1, 2, 2, 0, 0, 0, 0]);
+        memory.put_words(0x2_8000, &[address, address + 0x1000, 2, 0, 0, 0x2_9000]);
+        memory
+    }
+
+    #[test]
+    fn a_section_is_found_through_the_levels() {
+        let memory = section_map();
+        let code = CodeMap::new(0x2_0000, &crate::layout::NET_9);
+        let section = code.section(&memory, 0x7f12_3456_0800).unwrap().unwrap();
+        assert_eq!((section.begin, section.heap), (0x7f12_3456_0000, 0x2_9000));
+        assert_eq!(code.section(&memory, 0x7f12_3456_1000), Ok(None));
+        assert_eq!(code.section(&memory, 0), Ok(None));
+        assert_eq!(code.read_sections(&memory).len(), 2);
+    }
+
+    #[test]
+    fn a_map_that_points_to_itself_ends() {
+        let mut memory = TestMemory::default();
+        memory.put_words(0x2_0000, &[0x2_0000; 256]);
+        let code = CodeMap::new(0x2_0000, &crate::layout::NET_9);
+        assert!(code.read_sections(&memory).len() <= 2);
+        assert!(
+            code.find(&memory, 0x7f12_3456_0800).is_err_and(|missing| missing.address == 0x2_0000)
+                || code.find(&memory, 0x7f12_3456_0800) == Ok(None)
+        );
+    }
+}

@@ -1,0 +1,344 @@
+//! Core dumps: ELF files of the Linux kernel, of createdump and of debuggers.
+//!
+//! # Source
+//! System V ABI, *Program Header* and *Note Section*; Linux `include/uapi/linux/elf.h`, `fs/binfmt_elf.c`;
+//! dotnet/runtime `src/coreclr/debug/createdump/dumpwriterelf.cpp`.
+
+use std::io;
+
+use crate::error::Error;
+use crate::mapping::{MOST_MAPPINGS, MappedFile};
+use crate::memory::{Memory, MemoryResult, Missing};
+use crate::read_at::{PagedFile, ReadAt};
+use crate::registers::{Register, Registers};
+
+/// The most parts of memory that are read.
+const MOST_SEGMENTS: u64 = 1 << 20;
+/// The most threads that are read.
+const MOST_THREADS: usize = 1 << 16;
+/// The most notes that are read.
+const MOST_NOTES: usize = 1 << 20;
+/// The most bytes of the list of mapped files.
+const MOST_FILE_BYTES: u64 = 64 << 20;
+
+/// A core dump.
+#[derive(Debug)]
+pub struct CoreFile {
+    file: PagedFile,
+    machine: u16,
+    segments: Vec<Segment>,
+    threads: Vec<CoreThread>,
+    files: Vec<MappedFile>,
+    process: Option<CoreProcess>,
+    signal: Option<SignalInfo>,
+    missing_bytes: u64,
+}
+
+/// Memory in the file.
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    address: u64,
+    /// Bytes that the file has.
+    size: u64,
+    file_offset: u64,
+}
+
+/// A thread of a core dump.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CoreThread {
+    /// The thread id in the system.
+    pub tid: u32,
+    /// The signal that the thread was to get; zero if none.
+    pub signal: u16,
+    /// The registers, on x86-64.
+    pub registers: Option<Registers>,
+}
+
+/// The process of a core dump.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CoreProcess {
+    /// The process id.
+    pub pid: u32,
+    /// The name of the program, at most 15 characters.
+    pub name: String,
+    /// The first 79 characters of the command line.
+    pub arguments: String,
+}
+
+/// The signal for which a core dump was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SignalInfo {
+    /// The number of the signal.
+    pub number: i32,
+    /// The cause (`si_code`).
+    pub code: i32,
+    /// The address of the fault, of signals that have one.
+    pub address: u64,
+}
+
+/// `EM_X86_64`
+const X86_64: u16 = 62;
+
+impl CoreFile {
+    /// Reads the headers and notes of a core dump. Its memory is read on demand, by pages of which few are kept.
+    ///
+    /// A truncated file is read as far as it goes.
+    ///
+    /// # Errors
+    /// [`Error::NotACore`], or if the file cannot be read.
+    pub fn open(file: impl ReadAt + 'static) -> Result<Self, Error> {
+        let failed = |error| Error::Io { what: "core dump".to_owned(), error };
+        let file = PagedFile::new(Box::new(file)).map_err(failed)?;
+        let header = file.array::<64>(0).map_err(|_| Error::NotACore("it is shorter than a header"))?;
+        let field = |at: usize| Fields(header.get(at..).unwrap_or_default());
+        if !header.starts_with(b"\x7fELF") {
+            return Err(Error::NotACore("it does not begin as an ELF file"));
+        }
+        if header.get(4..6) != Some(&[2, 1]) {
+            return Err(Error::NotACore("it is not of 64 bits and little-endian"));
+        }
+        if field(16).u16() != 4 {
+            return Err(Error::NotACore("it is an ELF file of another kind"));
+        }
+        let (programs, sections) = (field(32).u64(), field(40).u64());
+        let size = u64::from(field(54).u16());
+        let mut count = u64::from(field(56).u16());
+        if count == 0xffff {
+            // PN_XNUM: the count is in the first section header.
+            let real = sections.checked_add(44).and_then(|at| file.array(at).ok()).map(u32::from_le_bytes);
+            count = real.ok_or(Error::NotACore("the number of its program headers is missing"))?.into();
+        }
+        if size < 56 {
+            return Err(Error::NotACore("its program headers are too small"));
+        }
+        let mut core = Self {
+            machine: field(18).u16(),
+            segments: Vec::new(),
+            threads: Vec::new(),
+            files: Vec::new(),
+            process: None,
+            signal: None,
+            missing_bytes: 0,
+            file,
+        };
+        let mut notes = Vec::new();
+        for index in 0..count.min(MOST_SEGMENTS) {
+            let at = index.checked_mul(size).and_then(|at| at.checked_add(programs));
+            let Some(program) = at.and_then(|at| core.file.array::<56>(at).ok()) else { break };
+            let field = |at: usize| Fields(program.get(at..).unwrap_or_default());
+            let (offset, address, bytes) = (field(8).u64(), field(16).u64(), field(32).u64());
+            match field(0).u32() {
+                1 => core.add_segment(offset, address, bytes),
+                4 if notes.len() < 64 => notes.push((offset, bytes)),
+                _ => {}
+            }
+        }
+        core.segments.sort_by_key(|segment| segment.address);
+        for (offset, bytes) in notes {
+            core.read_notes(offset, bytes);
+        }
+        core.files.sort_by_key(|file| file.start);
+        Ok(core)
+    }
+
+    fn add_segment(&mut self, file_offset: u64, address: u64, bytes: u64) {
+        let there = self.file.size().saturating_sub(file_offset).min(bytes);
+        self.missing_bytes = self.missing_bytes.saturating_add(bytes.saturating_sub(there));
+        // A segment ends with the address space.
+        let size = there.min(u64::MAX.saturating_sub(address));
+        if size > 0 {
+            self.segments.push(Segment { address, size, file_offset });
+        }
+    }
+
+    /// Reads notes as far as they are whole.
+    fn read_notes(&mut self, mut at: u64, bytes: u64) {
+        let end = at.saturating_add(bytes).min(self.file.size());
+        for _ in 0..MOST_NOTES {
+            let Ok(header) = self.file.array::<12>(at) else { return };
+            let field = |at: usize| Fields(header.get(at..).unwrap_or_default()).u32();
+            let (name, size, kind) = (u64::from(field(0)), u64::from(field(4)), field(8));
+            let content = at.saturating_add(12).saturating_add(name.next_multiple_of(4));
+            let next = content.saturating_add(size.next_multiple_of(4));
+            if content.saturating_add(size) > end || next <= at {
+                return;
+            }
+            self.read_note(kind, content, size);
+            at = next;
+        }
+    }
+
+    fn read_note(&mut self, kind: u32, at: u64, size: u64) {
+        match kind {
+            // NT_PRSTATUS
+            1 if size >= 336 && self.threads.len() < MOST_THREADS => {
+                if let Ok(status) = self.file.array::<336>(at) {
+                    self.threads.push(thread(&status, self.machine));
+                }
+            }
+            // NT_PRPSINFO
+            3 if size >= 136 && self.process.is_none() => {
+                self.process = self.file.array::<136>(at).ok().map(|info| process(&info));
+            }
+            // NT_SIGINFO
+            0x5349_4749 if size >= 24 && self.signal.is_none() => {
+                if let Ok(info) = self.file.array::<24>(at) {
+                    let field = |at: usize| Fields(info.get(at..).unwrap_or_default());
+                    let number = field(0).u32().cast_signed();
+                    let code = field(8).u32().cast_signed();
+                    self.signal = Some(SignalInfo { number, code, address: field(16).u64() });
+                }
+            }
+            // NT_FILE
+            0x4649_4c45 if self.files.is_empty() => {
+                self.read_files(at, size.min(MOST_FILE_BYTES));
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads the list of mapped files: count, bytes of a page, a row for each file, and their names.
+    fn read_files(&mut self, at: u64, size: u64) {
+        let Ok(length) = usize::try_from(size.min(self.file.size())) else { return };
+        let mut bytes = vec![0; length];
+        if self.file.read_exact(at, &mut bytes).is_err() {
+            return;
+        }
+        let (count, page) = (Fields(&bytes).u64(), Fields(bytes.get(8..).unwrap_or_default()).u64());
+        let rows_at = bytes.get(16..).unwrap_or_default();
+        let Some(names) = usize::try_from(count).ok().and_then(|count| rows_at.get(count.checked_mul(24)?..))
+        else {
+            return;
+        };
+        let names = names.split(|byte| *byte == 0);
+        for (row, name) in rows_at.as_chunks::<24>().0.iter().zip(names).take(MOST_MAPPINGS) {
+            let field = |at: usize| Fields(row.get(at..).unwrap_or_default()).u64();
+            let file_offset = field(16).saturating_mul(page);
+            let path = String::from_utf8_lossy(name).into();
+            self.files.push(MappedFile { start: field(0), end: field(8), file_offset, path });
+        }
+    }
+
+    /// The processor's architecture, as ELF numbers it (`e_machine`).
+    pub const fn machine(&self) -> u16 {
+        self.machine
+    }
+
+    /// The threads, in the order of the file: in the kernel's, the one that got the signal comes first.
+    pub fn threads(&self) -> &[CoreThread] {
+        &self.threads
+    }
+
+    /// The mapped files, by address.
+    pub fn files(&self) -> &[MappedFile] {
+        &self.files
+    }
+
+    /// The process.
+    pub const fn process(&self) -> Option<&CoreProcess> {
+        self.process.as_ref()
+    }
+
+    /// The signal for which it was written.
+    pub const fn signal(&self) -> Option<SignalInfo> {
+        self.signal
+    }
+
+    /// The number of bytes that the headers promise and the file lacks: it was truncated.
+    pub const fn missing_bytes(&self) -> u64 {
+        self.missing_bytes
+    }
+
+    /// The number of bytes of memory in the file.
+    pub fn memory_bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.size).fold(0, u64::saturating_add)
+    }
+
+    fn read_memory(&self, mut address: u64, mut buffer: &mut [u8]) -> io::Result<()> {
+        let no_memory = || io::Error::from(io::ErrorKind::NotFound);
+        while !buffer.is_empty() {
+            let next = self.segments.partition_point(|segment| segment.address <= address);
+            let segment = next.checked_sub(1).and_then(|index| self.segments.get(index));
+            let segment = segment.ok_or_else(no_memory)?;
+            let inside = address.wrapping_sub(segment.address);
+            let left = segment.size.saturating_sub(inside);
+            let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+            if count == 0 {
+                return Err(no_memory());
+            }
+            let (part, rest) = std::mem::take(&mut buffer).split_at_mut_checked(count).unwrap_or_default();
+            self.file.read_exact(segment.file_offset.saturating_add(inside), part)?;
+            address = address.wrapping_add(u64::try_from(count).unwrap_or_default());
+            buffer = rest;
+        }
+        Ok(())
+    }
+}
+
+impl Memory for CoreFile {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        self.read_memory(address, buffer).map_err(|_| Missing { address })
+    }
+}
+
+/// The little-endian value at the start of bytes; zero past their end.
+#[derive(Clone, Copy)]
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn u16(self) -> u16 {
+        self.0.first_chunk().copied().map(u16::from_le_bytes).unwrap_or_default()
+    }
+
+    fn u32(self) -> u32 {
+        self.0.first_chunk().copied().map(u32::from_le_bytes).unwrap_or_default()
+    }
+
+    fn u64(self) -> u64 {
+        self.0.first_chunk().copied().map(u64::from_le_bytes).unwrap_or_default()
+    }
+}
+
+/// The first registers of `user_regs_struct`, in its order.
+const ORDER: [Register; 15] = [
+    Register::R15,
+    Register::R14,
+    Register::R13,
+    Register::R12,
+    Register::RBP,
+    Register::RBX,
+    Register::R11,
+    Register::R10,
+    Register::R9,
+    Register::R8,
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RSI,
+    Register::RDI,
+];
+
+fn thread(status: &[u8; 336], machine: u16) -> CoreThread {
+    let field = |at: usize| Fields(status.get(at..).unwrap_or_default());
+    let registers = (machine == X86_64).then(|| {
+        let word = |index: usize| field(index.saturating_mul(8).saturating_add(112)).u64();
+        let mut registers = Registers::new(word(16), word(19), word(4));
+        for (index, register) in ORDER.into_iter().enumerate() {
+            registers.set(register, word(index));
+        }
+        registers
+    });
+    CoreThread { tid: field(32).u32(), signal: field(12).u16(), registers }
+}
+
+fn process(info: &[u8; 136]) -> CoreProcess {
+    let field = |at: usize| Fields(info.get(at..).unwrap_or_default());
+    let text = |range: std::ops::Range<usize>| {
+        let bytes = info.get(range).unwrap_or_default().split(|byte| *byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(bytes).trim_end().to_owned()
+    };
+    CoreProcess { pid: field(24).u32(), name: text(40..56), arguments: text(56..136) }
+}

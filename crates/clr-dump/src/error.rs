@@ -1,0 +1,56 @@
+//! Errors of reading a core dump or a process.
+
+use std::io;
+
+use crate::memory::Missing;
+
+/// A reason why a core dump or a process cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("{what}: {error}")]
+    Io {
+        /// The part that was read.
+        what: String,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// The file is not a core dump that can be read.
+    #[error("not a core dump of 64-bit Linux: {0}")]
+    NotACore(&'static str),
+    /// The memory lacks what is needed.
+    #[error("{what}: {missing}")]
+    Missing {
+        /// The structure that was read.
+        what: &'static str,
+        /// The missing memory.
+        missing: Missing,
+    },
+    /// No mapped file is a runtime.
+    #[error("there is no .NET runtime in it: no mapped file is one")]
+    NoRuntime,
+    /// The runtime is of a build whose structures are not known.
+    #[error("the structures of this build of the runtime are not known: {path}, build id {build_id}")]
+    UnknownRuntime {
+        /// The path of the mapped file.
+        path: String,
+        /// Its build id in hexadecimal.
+        build_id: String,
+    },
+    /// The runtime's structures are not as they should be in this version.
+    #[error("the structures of the runtime are not those of {version}: {what}")]
+    WrongLayout {
+        /// The version.
+        version: String,
+        /// The check that failed.
+        what: &'static str,
+    },
+}
+
+impl Error {
+    /// Adds the structure that was read to missing memory.
+    pub(crate) const fn missing(what: &'static str) -> impl FnOnce(Missing) -> Self {
+        move |missing| Self::Missing { what, missing }
+    }
+}

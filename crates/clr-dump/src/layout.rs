@@ -1,0 +1,166 @@
+//! Where each version of the runtime keeps its data: facts of its sources, by version, and of its builds, by
+//! build id. All offsets are in bytes.
+//!
+//! A layout holds for all builds of a major version: the sources of a release branch keep their structures.
+//! [`Runtime::find`](crate::Runtime::find) checks each against the memory before it is used.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/inc/dacvars.h` (slots), `vm/threads.h`, `vm/codeman.h`, `vm/method.hpp`,
+//! `vm/ceeload.h`; offsets measured on the builds of [`BUILDS`], on x86-64 Linux.
+
+/// A build of the runtime, which the build id of `libcoreclr.so` identifies.
+#[derive(Debug)]
+pub(crate) struct Build {
+    /// The build id of `libcoreclr.so`, or of the single file that has the runtime.
+    pub(crate) id: [u8; 20],
+    pub(crate) version: &'static str,
+    /// The address of `g_dacTable` relative to the image.
+    pub(crate) dac_table: u64,
+    pub(crate) layout: &'static Layout,
+}
+
+/// The known builds.
+pub(crate) const BUILDS: [Build; 2] = [
+    Build {
+        id: [
+            0x0c, 0x36, 0x71, 0xdf, 0xdd, 0x0d, 0xf3, 0x38, 0x51, 0xab, 0x26, 0x6b, 0x9d, 0x8b, 0x96, 0x61,
+            0x01, 0x48, 0x94, 0x96,
+        ],
+        version: "9.0.1",
+        dac_table: 0x72_5128,
+        layout: &NET_9,
+    },
+    Build {
+        id: [
+            0x75, 0x42, 0xd5, 0xf9, 0xa4, 0xa4, 0x63, 0x0a, 0x66, 0xa4, 0xdb, 0x82, 0x09, 0x23, 0x48, 0x4f,
+            0x32, 0x92, 0x1f, 0x35,
+        ],
+        version: "10.0.5",
+        dac_table: 0xb7_57a0,
+        layout: &NET_10,
+    },
+];
+
+/// The layout of a major version.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) major: u32,
+    pub(crate) slots: Slots,
+    pub(crate) thread_store: ThreadStore,
+    pub(crate) thread: Thread,
+    pub(crate) module: Module,
+    /// The offset of the allocation context's pointer in RuntimeThreadLocals.
+    pub(crate) allocation_context: u64,
+    pub(crate) nibble_map: NibbleMap,
+    pub(crate) frames: FrameKinds,
+}
+
+/// Indexes of `g_dacTable`, whose entries are the addresses of global variables.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Slots {
+    /// The number of all slots.
+    pub(crate) count: usize,
+    pub(crate) range_map: usize,
+    pub(crate) thread_store: usize,
+    pub(crate) heap_type: usize,
+    pub(crate) gc_data: usize,
+    pub(crate) free_type: usize,
+    pub(crate) sync_table: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ThreadStore {
+    /// The offset of the list's first link; the counts follow.
+    pub(crate) first: u64,
+    /// The offset of the number of threads.
+    pub(crate) count: u64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Thread {
+    /// The offset of the handle of the managed object.
+    pub(crate) object_handle: Option<u64>,
+    /// The offset of the handle of the last thrown exception.
+    pub(crate) last_thrown: Option<u64>,
+    /// The offset of the pointer to the exceptions that are being handled.
+    pub(crate) exception_tracker: Option<u64>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Module {
+    pub(crate) path: u64,
+    pub(crate) base: u64,
+}
+
+/// The form of the map from addresses to the starts of JIT-compiled methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NibbleMap {
+    /// A nibble for each 32 bytes.
+    Linear,
+    /// The same, and words that lie inside a long method have the address of its start.
+    WithPointers,
+}
+
+/// The explicit frames by which the runtime marks calls from managed to native code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameKinds {
+    /// The first word of a frame is a vtable; there are frames of helper methods.
+    WithHelpers {
+        /// The slot with the vtable of InlinedCallFrame.
+        inlined_call: usize,
+    },
+    /// The first word is an identifier; helper methods have no frames.
+    Identified {
+        /// The identifier of InlinedCallFrame.
+        inlined_call: u64,
+    },
+}
+
+pub(crate) const NET_9: Layout = Layout {
+    major: 9,
+    slots: Slots {
+        count: 158,
+        range_map: 0,
+        thread_store: 16,
+        heap_type: 19,
+        gc_data: 20,
+        free_type: 57,
+        sync_table: 82,
+    },
+    thread_store: ThreadStore { first: 160, count: 184 },
+    thread: Thread { object_handle: Some(304), last_thrown: Some(336), exception_tracker: Some(352) },
+    module: Module { path: 272, base: 288 },
+    allocation_context: 0,
+    nibble_map: NibbleMap::Linear,
+    frames: FrameKinds::WithHelpers { inlined_call: 137 },
+};
+
+pub(crate) const NET_10: Layout = Layout {
+    major: 10,
+    slots: Slots {
+        count: 128,
+        range_map: 0,
+        thread_store: 15,
+        heap_type: 18,
+        gc_data: 19,
+        free_type: 56,
+        sync_table: 77,
+    },
+    thread_store: ThreadStore { first: 88, count: 112 },
+    thread: Thread { object_handle: None, last_thrown: None, exception_tracker: None },
+    module: Module { path: 208, base: 224 },
+    allocation_context: 8,
+    nibble_map: NibbleMap::WithPointers,
+    frames: FrameKinds::Identified { inlined_call: 1 },
+};
+
+/// The layout of a build.
+pub(crate) fn build(build_id: &[u8]) -> Option<&'static Build> {
+    BUILDS.iter().find(|build| build.id == *build_id)
+}
+
+/// The layout of a version, as `9.0.7`.
+pub(crate) fn of_version(version: &str) -> Option<&'static Layout> {
+    let major: u32 = version.split('.').next()?.parse().ok()?;
+    [&NET_9, &NET_10].into_iter().find(|layout| layout.major == major)
+}

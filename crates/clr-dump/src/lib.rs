@@ -1,0 +1,111 @@
+//! Core dumps and memory of .NET processes on Linux x86-64, read without .NET.
+//!
+//! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
+//! ([`ProcessMemory`]), or the caller's own. [`Runtime::find`] finds the runtime in it and checks that its
+//! structures are where they are expected. Then there are its [threads](Runtime::threads), their managed
+//! [stacks](Runtime::stack), and the [map of code](CodeMap).
+//!
+//! ```no_run
+//! use clr_dump::{CoreFile, Runtime};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let core = CoreFile::open(std::fs::File::open("core")?)?;
+//! let runtime = Runtime::find(&core, core.files())?;
+//! for thread in runtime.threads(&core)? {
+//!     let own = core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id);
+//!     let stack = runtime.stack(&core, &thread, own.and_then(|own| own.registers.as_ref()));
+//!     println!("thread {} has {} managed frames", thread.os_id, stack.frames.len());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A profiler that has the registers and the stack of a sample unwinds managed code without frame pointers:
+//!
+//! ```no_run
+//! # #[cfg(target_os = "linux")]
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use clr_dump::{FramePosition, ProcessMemory, Registers, Runtime, WithCopy};
+//!
+//! # let (ip, sp, bp, stack) = (0, 0, 0, [0_u8; 0]);
+//! let memory = ProcessMemory::open(4711)?;
+//! let runtime = Runtime::find(&memory, &memory.files()?)?;
+//! let sample = WithCopy::new(&memory, sp, &stack);
+//! let registers = Registers::new(ip, sp, bp);
+//! // `None`: the code is not managed.
+//! let caller = runtime.code().unwind(&sample, &registers, FramePosition::Innermost)?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(target_os = "linux"))]
+//! # fn main() {}
+//! ```
+//!
+//! # Untrusted input
+//!
+//! Every word of a core dump can be wrong. Lists have limits and end where they repeat, addresses are only
+//! passed to [`Memory::read`], nothing is allocated before its bytes are there, and nothing panics. A structure
+//! that cannot be read is an error or a gap in the result, never a guess: an address without a name stays an
+//! address.
+//!
+//! # Versions
+//!
+//! .NET 9 and 10. The offsets were measured on 9.0.1 and 10.0.5 (`layout`); other builds of these versions are
+//! read with the same offsets if they pass the checks.
+//!
+//! # Modules
+//!
+//! - `memory`, `core_file`, `process`, `read_at`, `mapping`: bytes at an address.
+//! - `elf_image`, `layout`, `runtime`: the runtime in a process.
+//! - `code_map`, `ready_to_run`: managed code by address.
+//! - `registers`, `unwind`, `thread`, `stack`: threads and their frames.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_possible_wrap
+    )
+)]
+
+mod code_map;
+mod core_file;
+mod elf_image;
+mod error;
+mod layout;
+mod mapping;
+mod memory;
+#[cfg(target_os = "linux")]
+mod process;
+mod read_at;
+mod ready_to_run;
+mod registers;
+mod runtime;
+mod stack;
+mod thread;
+mod unwind;
+
+pub use code_map::{Code, CodeMap, CodeOrigin};
+pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
+pub use error::Error;
+pub use mapping::{MappedFile, parse_maps};
+pub use memory::{Memory, MemoryResult, Missing, WithCopy};
+#[cfg(target_os = "linux")]
+pub use process::ProcessMemory;
+pub use read_at::ReadAt;
+pub use registers::{Register, Registers};
+pub use runtime::Runtime;
+pub use stack::{Frame, Gap, Stack};
+pub use thread::{Thread, ThreadState};
+pub use unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,61 @@
+//! The memory of a live process, by `/proc/PID/mem`.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use crate::error::Error;
+use crate::mapping::{MappedFile, parse_maps};
+use crate::memory::{Memory, MemoryResult, Missing};
+
+/// The memory of a live process. The process runs on while it is read: structures can change between two
+/// reads, and a value that was read can be out of date.
+#[derive(Debug)]
+pub struct ProcessMemory {
+    file: File,
+    pid: u32,
+}
+
+impl ProcessMemory {
+    /// Opens the memory of a process. This takes the permission to trace it.
+    ///
+    /// # Errors
+    /// If there is no such process, or its memory may not be read.
+    pub fn open(pid: u32) -> Result<Self, Error> {
+        let path = format!("/proc/{pid}/mem");
+        let file = File::open(&path).map_err(|error| Error::Io { what: path, error })?;
+        Ok(Self { file, pid })
+    }
+
+    /// Reads the current mappings of files.
+    ///
+    /// # Errors
+    /// If the process has ended, or its mappings may not be read.
+    pub fn files(&self) -> Result<Vec<MappedFile>, Error> {
+        let path = format!("/proc/{}/maps", self.pid);
+        let text = std::fs::read(&path).map_err(|error| Error::Io { what: path, error })?;
+        Ok(parse_maps(&text))
+    }
+}
+
+impl Memory for ProcessMemory {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        self.file.read_exact_at(buffer, address).map_err(|_| Missing { address })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_this_process_is_read() {
+        static VALUE: u64 = 0x1234_5678_9abc_def0;
+        let memory = ProcessMemory::open(std::process::id()).unwrap();
+        let address = std::ptr::from_ref(&VALUE).addr() as u64;
+        assert_eq!((&memory as &dyn Memory).u64(address), Ok(VALUE));
+        assert_eq!((&memory as &dyn Memory).u64(0), Err(Missing { address: 0 }));
+        assert_eq!((&memory as &dyn Memory).u64(u64::MAX - 7), Err(Missing { address: u64::MAX - 7 }));
+        let files = memory.files().unwrap();
+        assert!(files.iter().any(|file| file.start <= address && address < file.end));
+    }
+}

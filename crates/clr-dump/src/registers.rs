@@ -1,0 +1,98 @@
+//! The registers of a thread on x86-64.
+
+/// A general register, numbered as instructions number it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Register(u8);
+
+impl Register {
+    /// rax
+    pub const RAX: Self = Self(0);
+    /// rcx
+    pub const RCX: Self = Self(1);
+    /// rdx
+    pub const RDX: Self = Self(2);
+    /// rbx
+    pub const RBX: Self = Self(3);
+    /// The stack pointer.
+    pub const RSP: Self = Self(4);
+    /// The frame pointer, in most code.
+    pub const RBP: Self = Self(5);
+    /// rsi
+    pub const RSI: Self = Self(6);
+    /// rdi
+    pub const RDI: Self = Self(7);
+    /// r8
+    pub const R8: Self = Self(8);
+    /// r9
+    pub const R9: Self = Self(9);
+    /// r10
+    pub const R10: Self = Self(10);
+    /// r11
+    pub const R11: Self = Self(11);
+    /// r12
+    pub const R12: Self = Self(12);
+    /// r13
+    pub const R13: Self = Self(13);
+    /// r14
+    pub const R14: Self = Self(14);
+    /// r15
+    pub const R15: Self = Self(15);
+
+    /// The register of a number; only its low four bits count.
+    pub const fn of_number(number: u8) -> Self {
+        Self(number & 15)
+    }
+}
+
+/// The registers of a thread in one frame. A register whose value is not known has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    /// The instruction pointer: that of the thread in its innermost frame, a return address in others.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    others: [Option<u64>; 16],
+}
+
+impl Registers {
+    /// Registers of which these three are known.
+    pub fn new(ip: u64, sp: u64, bp: u64) -> Self {
+        Self { ip, sp, others: [None; 16] }.with(Register::RBP, bp)
+    }
+
+    /// The same with the value of another register.
+    #[must_use]
+    pub fn with(mut self, register: Register, value: u64) -> Self {
+        self.set(register, value);
+        self
+    }
+
+    pub(crate) fn set(&mut self, register: Register, value: u64) {
+        if register == Register::RSP {
+            self.sp = value;
+        } else if let Some(place) = self.others.get_mut(usize::from(register.0)) {
+            *place = Some(value);
+        }
+    }
+
+    /// The value of a register, if it is known.
+    pub fn get(&self, register: Register) -> Option<u64> {
+        if register == Register::RSP {
+            return Some(self.sp);
+        }
+        self.others.get(usize::from(register.0)).copied().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_given_registers_are_known() {
+        let registers = Registers::new(1, 2, 3).with(Register::R15, 4).with(Register::RSP, 5);
+        let known = [Register::RSP, Register::RBP, Register::R15, Register::RBX];
+        assert_eq!(known.map(|register| registers.get(register)), [Some(5), Some(3), Some(4), None]);
+        assert_eq!((registers.ip, registers.sp), (1, 5));
+    }
+}

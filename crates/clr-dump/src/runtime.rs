@@ -1,0 +1,187 @@
+//! The runtime in a process: its build, and where it keeps its data.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/inc/daccess.h` (`g_dacTable`), `src/coreclr/debug/runtimeinfo/runtimeinfo.h`.
+
+use std::fmt::Write as _;
+
+use crate::code_map::CodeMap;
+use crate::elf_image::ElfImage;
+use crate::error::Error;
+use crate::layout::{self, Layout};
+use crate::mapping::MappedFile;
+use crate::memory::{Memory, MemoryResult, offset};
+use crate::thread::{self, Thread};
+
+/// The most files whose headers are read.
+const MOST_FILES: usize = 4096;
+/// The number of times that the checks are repeated: a running process can start a thread between two reads.
+const ATTEMPTS: usize = 3;
+
+/// The runtime of a process.
+#[derive(Debug)]
+pub struct Runtime {
+    version: String,
+    path: String,
+    build_id: String,
+    base: u64,
+    is_measured: bool,
+    pub(crate) layout: &'static Layout,
+    /// The entries of `g_dacTable`.
+    slots: Vec<u64>,
+    code: CodeMap,
+}
+
+impl Runtime {
+    /// Finds the runtime among the mapped files of a process, and checks its structures.
+    ///
+    /// # Errors
+    /// [`Error::NoRuntime`], [`Error::UnknownRuntime`], [`Error::WrongLayout`], or if memory is missing.
+    pub fn find(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
+        let mut unknown = None;
+        for file in files.iter().filter(|file| file.file_offset == 0).take(MOST_FILES) {
+            let Ok(Some(image)) = ElfImage::read(memory, file.start) else { continue };
+            let id = image.build_id.as_deref().unwrap_or_default();
+            if let Some(build) = layout::build(id) {
+                let table = offset(image.bias, build.dac_table);
+                return Self::read(memory, file, &image, build.version, build.layout, table, true);
+            }
+            let table = image.symbol(memory, "g_dacTable").ok().flatten();
+            if table.is_none() && !file.path.ends_with("/libcoreclr.so") {
+                continue;
+            }
+            let version = version(memory, &image, &file.path);
+            let layout = version.as_deref().and_then(layout::of_version);
+            if let (Some(version), Some(layout), Some(table)) = (version, layout, table) {
+                return Self::read(memory, file, &image, &version, layout, table, false);
+            }
+            unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
+        }
+        Err(match unknown {
+            Some((path, build_id)) => Error::UnknownRuntime { path, build_id },
+            None => Error::NoRuntime,
+        })
+    }
+
+    fn read(
+        memory: &dyn Memory,
+        file: &MappedFile,
+        image: &ElfImage,
+        version: &str,
+        layout: &'static Layout,
+        table: u64,
+        is_measured: bool,
+    ) -> Result<Self, Error> {
+        let missing = Error::missing("the runtime's table of variables");
+        let bytes = memory.bytes(table, layout.slots.count.saturating_mul(8)).map_err(missing)?;
+        let slots: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let root = slots.get(layout.slots.range_map).copied().unwrap_or_default();
+        let runtime = Self {
+            version: version.to_owned(),
+            path: file.path.to_string(),
+            build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
+            base: file.start,
+            is_measured,
+            layout,
+            code: CodeMap::new(root, layout),
+            slots,
+        };
+        let mut attempts = (0..ATTEMPTS).map(|_| runtime.check(memory));
+        let result = attempts.find(Result::is_ok).unwrap_or_else(|| runtime.check(memory));
+        result.map_err(|what| Error::WrongLayout { version: runtime.version.clone(), what })?;
+        Ok(runtime)
+    }
+
+    /// Checks facts that hold only if the layout is the right one.
+    fn check(&self, memory: &dyn Memory) -> Result<(), &'static str> {
+        let slots = &self.layout.slots;
+        let free =
+            self.variable(memory, slots.free_type).map_err(|_| "the type of free objects is missing")?;
+        if memory.u32(offset(free, 4)) != Ok(24) {
+            return Err("free objects do not have 24 bytes");
+        }
+        let heap_type = self.slot(slots.heap_type);
+        if !matches!(memory.u32(heap_type), Ok(1 | 2)) {
+            return Err("the kind of heap is neither workstation nor server");
+        }
+        let (count, threads) =
+            thread::list(memory, self).map_err(|_| "the list of threads cannot be read")?;
+        if usize::try_from(count).ok() != Some(threads.len()) {
+            return Err("the number of threads is not the length of their list");
+        }
+        Ok(())
+    }
+
+    /// The version, as `9.0.1`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The path of the file that has the runtime.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The build id of that file in hexadecimal.
+    pub fn build_id(&self) -> &str {
+        &self.build_id
+    }
+
+    /// The address of the runtime's image.
+    pub const fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Whether the structures were measured with this very build. If not, those of its major version are used,
+    /// and have passed the checks.
+    pub const fn is_measured(&self) -> bool {
+        self.is_measured
+    }
+
+    /// The map of managed code.
+    pub const fn code(&self) -> &CodeMap {
+        &self.code
+    }
+
+    /// Returns the managed threads.
+    ///
+    /// # Errors
+    /// If the memory lacks a part of the list.
+    pub fn threads(&self, memory: &dyn Memory) -> MemoryResult<Vec<Thread>> {
+        thread::list(memory, self).map(|(_, threads)| threads)
+    }
+
+    /// The address of a global variable; zero if there is none.
+    pub(crate) fn slot(&self, index: usize) -> u64 {
+        self.slots.get(index).copied().unwrap_or_default()
+    }
+
+    /// The pointer in a global variable.
+    pub(crate) fn variable(&self, memory: &dyn Memory, index: usize) -> MemoryResult<u64> {
+        memory.u64(self.slot(index))
+    }
+}
+
+/// Finds the version of a runtime whose build is not known: in its own information, or in the path, in which a
+/// shared runtime has a folder of its version.
+fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> {
+    const SIGNATURE: &[u8] = b"DotNetRuntimeInfo\0";
+    let info = image.symbol(memory, "DotNetRuntimeInfo").ok().flatten();
+    if let Some(info) = info
+        && memory.bytes(info, SIGNATURE.len()).as_deref() == Ok(SIGNATURE)
+        && memory.u32(offset(info, 20)).is_ok_and(|version| version >= 2)
+    {
+        let [major, minor, build] = [96, 100, 104].map(|at| memory.u32(offset(info, at)));
+        return Some(format!("{}.{}.{}", major.ok()?, minor.ok()?, build.ok()?));
+    }
+    let folder = path.rsplit('/').nth(1)?;
+    folder.split('.').next()?.parse::<u32>().ok()?;
+    Some(folder.to_owned())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,121 @@
+//! The threads that the runtime knows.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/threads.h` (`ThreadStore`, `Thread`).
+
+use hashbrown::HashSet;
+
+use crate::memory::{Memory, MemoryResult, offset};
+use crate::runtime::Runtime;
+
+/// The most threads of a process.
+const MOST_THREADS: usize = 20_000;
+
+/// A thread that runs, or ran, managed code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Thread {
+    /// The address of the runtime's Thread.
+    pub address: u64,
+    /// The thread id in the system; zero if it has not started or has ended.
+    pub os_id: u64,
+    /// The managed id.
+    pub managed_id: u32,
+    /// Its state.
+    pub state: ThreadState,
+    /// Whether it runs managed code or changes managed objects: a collection has to wait for it.
+    pub is_cooperative: bool,
+    /// The address of its innermost explicit frame.
+    pub frame: u64,
+}
+
+/// The state bits of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadState(pub u32);
+
+impl ThreadState {
+    /// Whether it does not keep the process alive.
+    pub const fn is_background(self) -> bool {
+        self.0 & 0x200 != 0
+    }
+
+    /// Whether it has not started yet.
+    pub const fn is_unstarted(self) -> bool {
+        self.0 & 0x400 != 0
+    }
+
+    /// Whether it is a worker of the thread pool.
+    pub const fn is_pool_worker(self) -> bool {
+        self.0 & 0x0100_0000 != 0
+    }
+
+    /// Whether it waits in a method of the runtime.
+    pub const fn is_waiting(self) -> bool {
+        self.0 & 0x0200_0000 != 0
+    }
+}
+
+/// Offsets that all known versions share.
+const STATE: u64 = 0;
+const COOPERATIVE: u64 = 4;
+const FRAME: u64 = 8;
+const MANAGED_ID: u64 = 16;
+const LINK: u64 = 112;
+const OS_ID: u64 = 296;
+
+/// Reads the list of threads, with the number that the runtime counts.
+pub(crate) fn list(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<(u32, Vec<Thread>)> {
+    let layout = runtime.layout;
+    let store = runtime.variable(memory, layout.slots.thread_store)?;
+    let count = memory.u32(offset(store, layout.thread_store.count))?;
+    let mut link = memory.u64(offset(store, layout.thread_store.first))?;
+    let (mut threads, mut seen) = (Vec::new(), HashSet::new());
+    while link != 0 && threads.len() < MOST_THREADS && seen.insert(link) {
+        // A link points to the link in the next thread.
+        let address = link.wrapping_sub(LINK);
+        threads.push(Thread {
+            address,
+            os_id: memory.u64(offset(address, OS_ID))?,
+            managed_id: memory.u32(offset(address, MANAGED_ID))?,
+            state: ThreadState(memory.u32(offset(address, STATE))?),
+            is_cooperative: memory.u32(offset(address, COOPERATIVE))? & 1 != 0,
+            frame: memory.u64(offset(address, FRAME))?,
+        });
+        link = memory.u64(link)?;
+    }
+    Ok((count, threads))
+}
+
+impl Runtime {
+    /// Returns the name that the program gave a thread; `None` if it has none.
+    ///
+    /// # Errors
+    /// If the memory lacks the thread's object: small cores do.
+    pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
+        let Some(field) = self.layout.thread.object_handle else { return Ok(None) };
+        let handle = memory.u64(offset(thread.address, field))?;
+        if handle == 0 {
+            return Ok(None);
+        }
+        let object = memory.u64(handle)?;
+        if object == 0 {
+            return Ok(None);
+        }
+        match memory.u64(offset(object, 24))? {
+            0 => Ok(None),
+            name => string(memory, name).map(Some),
+        }
+    }
+}
+
+/// The most characters of a string that are read.
+const MOST_CHARACTERS: u32 = 1 << 16;
+
+/// Reads a string object.
+pub(crate) fn string(memory: &dyn Memory, object: u64) -> MemoryResult<String> {
+    let length = memory.u32(offset(object, 8))?.min(MOST_CHARACTERS);
+    let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
+    let bytes = memory.bytes(offset(object, 12), bytes)?;
+    let units: Vec<u16> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+    Ok(String::from_utf16_lossy(&units))
+}
