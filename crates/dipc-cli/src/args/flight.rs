@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use clr_conditions::Condition;
+use nettrace_edit::{Capacity, Storage};
 
-use crate::record::flight::{Capacity, FlightSettings, Retention, Storage, TriggerSettings};
+use crate::record::flight::{FlightSettings, Retention, TriggerSettings};
 use crate::{duration, size};
 
 /// The bytes kept if only a time is given.

@@ -4,12 +4,13 @@ mod around;
 mod summary;
 
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use clr_activity::{ActivityEvents, ActivityFinder, ActivityPattern};
 use nettrace::RelativeTime;
+use nettrace_edit::{Copied, Criteria, Error, Letters, Redaction, Redactor, Slice};
 use nettrace_export::Pattern;
 use nettrace_writer::Version;
 
@@ -17,12 +18,11 @@ use crate::args::format::Format;
 use crate::args::times::TimeArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::filter::Criteria;
+use crate::inspect::filter::warn_of_misses;
 use crate::inspect::names::Names;
 use crate::inspect::recording::Recording;
-use crate::inspect::redact::{Letters, Redaction};
-use crate::inspect::rewrite::Rewrite;
-use crate::inspect::slice::{Slice, find_activities};
+use crate::inspect::redact;
+use crate::inspect::rewrite::{Rewrite, Rewritten};
 use crate::inspect::thread_times;
 use crate::render::output_file::NameOrigin;
 use crate::render::{messages, output, units};
@@ -83,7 +83,7 @@ pub(crate) struct EditArgs {
     /// Classes go by the names of fields. Equal texts become equal letters within one run, unless
     /// --redact-with says otherwise. Replaced fields are listed, and so are events with undescribed fields,
     /// which stay unchanged.
-    #[arg(long, value_name = "CLASS|FIELD", value_delimiter = ',', value_parser = Redaction::parse)]
+    #[arg(long, value_name = "CLASS|FIELD", value_delimiter = ',')]
     redact: Vec<Redaction>,
     /// Letters that replace texts
     #[arg(long, value_name = "LETTERS", value_enum, default_value_t, requires = "redact")]
@@ -171,17 +171,32 @@ type Times = (Option<RelativeTime>, Option<RelativeTime>);
 fn write_one(
     args: &EditArgs,
     times: Times,
-    activities: Option<Rc<ActivityEvents>>,
+    activities: Option<Arc<ActivityEvents>>,
     summary: &mut Summary,
 ) -> Outcome {
-    let mut slice = args.slice(times, &args.redact_with.letters()).with_activities(activities);
+    let mut slice = args.slice(times, &args.redact_with.letters(), activities);
     if args.head.is_some() || args.tail.is_some() {
         if args.file.as_os_str() == "-" {
             return Err(Failure::usage("--head and --tail read a recording twice, which only a file can be"));
         }
-        slice.limit(&args.file, args.head, args.tail)?;
+        let (mut events, origin) = Recording::open(&args.file)?.into_parts();
+        let limited = slice.limit(&mut events, args.head, args.tail).map_err(|error| match error {
+            Error::Read(error) => origin.failed(&error),
+            error => Failure::new(Exit::Failed, error),
+        })?;
+        if !limited {
+            return Err(Failure::new(Exit::Failed, "no event matches the filters"));
+        }
     }
     args.write(&mut slice, times, (&args.output, NameOrigin::User), summary)
+}
+
+/// Reads a recording to find the events of activities and requests.
+fn find_activities(file: &Path, mut finder: ActivityFinder) -> Result<ActivityEvents, Failure> {
+    let (events, origin) = Recording::open(file)?.into_parts();
+    nettrace_export::report::read(events, |event| finder.add(event))
+        .map_err(|error| origin.failed(&error))?;
+    Ok(finder.finish())
 }
 
 fn parse_activity(text: &str) -> Result<ActivityPattern, String> {
@@ -195,7 +210,7 @@ const MOST_PARTS: usize = 999;
 fn write_parts(
     args: &EditArgs,
     (from, to): Times,
-    activities: Option<&Rc<ActivityEvents>>,
+    activities: Option<&Arc<ActivityEvents>>,
     summary: &mut Summary,
 ) -> Outcome {
     if args.file.as_os_str() == "-" || args.output.as_os_str() == "-" {
@@ -207,7 +222,7 @@ fn write_parts(
     for part in 0..=cuts.len() {
         let start = part.checked_sub(1).map_or(from, |before| Some(cuts[before]));
         let end = cuts.get(part).copied().or(to);
-        let mut slice = args.slice((start, end), &letters).with_activities(activities.cloned());
+        let mut slice = args.slice((start, end), &letters, activities.cloned());
         let path = part_path(&args.output, part + 1);
         let outcome = args.write(&mut slice, (start, end), (&path, NameOrigin::Derived), summary)?;
         exit = if outcome == Exit::Done { exit } else { outcome };
@@ -280,7 +295,7 @@ impl EditArgs {
     }
 
     /// The slice of events in a time range.
-    fn slice(&self, (from, to): Times, letters: &Letters) -> Slice {
+    fn slice(&self, (from, to): Times, letters: &Letters, activities: Option<Arc<ActivityEvents>>) -> Slice {
         let criteria = Criteria {
             threads: self.tid.clone(),
             processes: self.pid.clone(),
@@ -288,13 +303,19 @@ impl EditArgs {
             to,
             ..Criteria::of_names(&self.provider, &self.event)
         };
-        Slice::new(criteria, self.drop_stacks)
-            .with_lists_only(self.listed_names)
-            .with_redactions(&self.redact, letters.clone())
+        let mut slice =
+            Slice::new(criteria).with_dropped_stacks(self.drop_stacks).with_lists_only(self.listed_names);
+        if !self.redact.is_empty() {
+            slice = slice.with_redactor(Redactor::new(self.redact.clone(), letters.clone()));
+        }
+        if let Some(activities) = activities {
+            slice = slice.with_predicate(move |event| activities.contains(event));
+        }
+        slice
     }
 
     /// Finds the events of the requested activities and requests; `None` if none are requested.
-    fn activities(&self, summary: &mut Summary) -> Result<Option<Rc<ActivityEvents>>, Failure> {
+    fn activities(&self, summary: &mut Summary) -> Result<Option<Arc<ActivityEvents>>, Failure> {
         if self.activity.is_empty() && self.request.is_empty() {
             return Ok(None);
         }
@@ -325,7 +346,7 @@ impl EditArgs {
                 found.left_out()
             ));
         }
-        Ok(Some(Rc::new(found)))
+        Ok(Some(Arc::new(found)))
     }
 
     /// Writes a part.
@@ -339,10 +360,12 @@ impl EditArgs {
         let rewrite =
             Rewrite::open(&self.file, None, (output, origin), self.upgrade.map(VersionArg::version))?;
         let rewrite = rewrite.copy(slice)?;
-        slice.warn_of_misses(&rewrite.events);
-        slice.report_redactions();
-        let (version, read, written) = (rewrite.version(), rewrite.read, rewrite.written);
-        let (bytes, events, origin) = rewrite.finish()?;
+        warn_of_misses(&slice.misses(rewrite.events()));
+        if let Some(redactor) = slice.redactor() {
+            redact::report(redactor, "they are as they were");
+        }
+        let Rewritten { version, copied, events, origin } = rewrite.finish()?;
+        let Copied { read, written, bytes, .. } = copied;
         if events.skipped_blocks() > 0 {
             let (blocks, skipped) = (events.skipped_blocks(), units::bytes(events.skipped_bytes()));
             messages::note(format_args!(

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use nettrace_edit::Criteria;
 
 use crate::args::lines::LineArgs;
 use crate::args::selection::SelectionArgs;
@@ -16,7 +17,6 @@ use crate::args::times::TimeArgs;
 use crate::duration;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::event_list::{self, EventList, ListFormat};
-use crate::inspect::filter::Criteria;
 use crate::render::destination::Destination;
 
 #[derive(Debug, Args)]

@@ -8,11 +8,11 @@ mod store;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
+use nettrace_edit::Redaction;
 use nettrace_tables::PromotedColumn;
 
 use crate::args::format::Format;
 use crate::exit::Outcome;
-use crate::inspect::redact::Redaction;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
@@ -40,7 +40,7 @@ pub(crate) struct ExportArgs {
     /// Replace the texts of a class (command-lines, paths, user-names, exception-messages, sql, urls) or of a
     /// field (Provider/Event.field, with * for any text). Each letter becomes an x; may be given several
     /// times
-    #[arg(long, value_name = "CLASS|FIELD", value_parser = Redaction::parse)]
+    #[arg(long, value_name = "CLASS|FIELD")]
     pub(crate) redact: Vec<Redaction>,
     /// Add a column for a field of events, Provider/Event.field[:text|long|double|bool]:
     /// Shop/Order.Total:double becomes events.p_shop_order_total. It stays for later exports; may be given

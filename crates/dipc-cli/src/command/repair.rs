@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use clr_events::Provider;
-use nettrace::{Event, Events, Source};
+use nettrace::Event;
+use nettrace_edit::KeepAll;
 use nettrace_writer::Version;
 use serde::Serialize;
 use tempfile::NamedTempFile;
@@ -13,7 +14,7 @@ use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::names::Names;
 use crate::inspect::recording::Recording;
-use crate::inspect::rewrite::{AddedRecording, All, Rewrite};
+use crate::inspect::rewrite::{AddedRecording, Rewrite, Rewritten};
 use crate::inspect::thread_times;
 use crate::process::target::{FoundTarget, TargetSelector};
 use crate::record::names::{ANSWER, record_list};
@@ -84,8 +85,8 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
         (Some(path), Some(name), Some(recording)) => Some(AddedRecording { path, name, recording }),
         _ => None,
     };
-    let mut rewrite =
-        Rewrite::open(&args.file, added.as_ref(), (&args.output, NameOrigin::User), None)?.copy(&mut All)?;
+    let mut rewrite = Rewrite::open(&args.file, added.as_ref(), (&args.output, NameOrigin::User), None)?
+        .copy(&mut KeepAll)?;
     let names_added = match names {
         Some(names) => rewrite.append(names, is_name)?,
         None => 0,
@@ -93,11 +94,10 @@ pub(crate) fn run(args: &RepairArgs) -> Outcome {
     if let (Some(source), Some(_), 0) = (&source, &args.names_from, names_added) {
         return Err(source.without_names());
     }
-    let version = if rewrite.version() == Version::V6 { 6 } else { 4 };
-    let written = rewrite.written;
-    let (bytes, events, _) = rewrite.finish()?;
+    let rewritten = rewrite.finish()?;
+    let version = if rewritten.version == Version::V6 { 6 } else { 4 };
     thread_times::carry_over(&args.file, &args.output);
-    let repair = Repair::new(&events, version, (written, names_added, bytes));
+    let repair = Repair::new(&rewritten, version, names_added);
     match args.format {
         Format::Json => output::print_json(&repair)?,
         Format::Table => output::print(repair.table())?,
@@ -158,11 +158,8 @@ fn is_name(event: &Event<'_>) -> bool {
 }
 
 impl Repair {
-    fn new<S: Source>(
-        events: &Events<S>,
-        version: u32,
-        (written, names_added, bytes): (u64, u64, u64),
-    ) -> Self {
+    fn new(rewritten: &Rewritten, version: u32, names_added: u64) -> Self {
+        let Rewritten { copied, events, .. } = rewritten;
         let damage = events.damage().iter().map(|damage| DamagedPart {
             offset: damage.offset,
             skipped: damage.skipped,
@@ -170,10 +167,10 @@ impl Repair {
         });
         Self {
             version,
-            events: written,
+            events: copied.written,
             lost: events.loss().total(),
             names_added,
-            bytes,
+            bytes: copied.bytes,
             truncated_at: events.truncated_at(),
             damage: damage.collect(),
             damage_count: events.damage_count(),

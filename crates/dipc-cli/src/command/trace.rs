@@ -16,6 +16,7 @@ use jiff::Zoned;
 use nettrace_export::NameForm;
 
 use crate::args::format::ConvertFormat;
+use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
@@ -339,7 +340,14 @@ impl RecordingSettings {
             }
             // A followed runtime is not the program that dipc started.
             recorder.watch_for_crash(&source.target, self.child.clone().filter(|_| !beside_others));
-            begin(format_args!("Keeping        : {capacity}"));
+            let bytes = units::bytes(capacity.bytes);
+            match capacity.time {
+                Some(time) => {
+                    let time = duration::display(time);
+                    begin(format_args!("Keeping        : the last {time}, {bytes} at most"));
+                }
+                None => begin(format_args!("Keeping        : the last {bytes}")),
+            }
             let end = recorder::run(session, &mut recorder, &limits);
             let end = end.inspect_err(|_| recorder.finish_begun())?;
             let summary = recorder.finish(&end, &source.target)?;

@@ -10,10 +10,11 @@ use std::time::Duration;
 use clr_events::CodeMap;
 use clr_events::code::Symbolizer;
 use nettrace::{Event, Events, Reader};
+use nettrace_edit::{Criteria, Filter};
 use nettrace_export::events::{LineContent, StackSymbols};
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::filter::{Criteria, Filter};
+use crate::inspect::filter::warn_of_misses;
 use crate::inspect::lines::LineOptions;
 use crate::inspect::live_reader::LiveReader;
 use crate::inspect::names::{Names, add_code};
@@ -246,6 +247,6 @@ impl<'o> LiveList<'o> {
 
     /// Warns of filters that matched nothing.
     pub(crate) fn warn_of_misses(&mut self) {
-        self.filter.warn_of_misses(self.reader.events());
+        warn_of_misses(&self.filter.misses(self.reader.events()));
     }
 }

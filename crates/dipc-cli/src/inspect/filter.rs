@@ -1,268 +1,126 @@
-//! Filters of events.
+//! Messages about filters that match nothing.
 
-pub(crate) mod glob;
-mod inventory;
+use std::collections::BTreeMap;
+use std::fmt::Display;
 
-use clr_events::{EventName, Provider, Schema, event_name, is_named_by_kind};
-use nettrace::{Event, Events, Metadata, RelativeTime, Source};
+use nettrace::RelativeTime;
+use nettrace_edit::{EventMatch, Miss};
 
-use crate::render::messages;
-use glob::Glob;
-use inventory::Inventory;
+use crate::duration;
+use crate::render::{messages, units};
 
-/// The values of filters. Empty ones admit everything.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Criteria {
-    pub(crate) providers: Vec<Glob>,
-    pub(crate) events: Vec<EventMatch>,
-    pub(crate) threads: Vec<u64>,
-    pub(crate) processes: Vec<u64>,
-    pub(crate) from: Option<RelativeTime>,
-    pub(crate) to: Option<RelativeTime>,
-}
+/// The most names that are suggested.
+const PROPOSED: usize = 5;
+/// The least similarity, out of 1, at which one name is suggested for another.
+const ALIKE: f64 = 0.8;
 
-/// An event filter.
-#[derive(Debug, Clone)]
-pub(crate) enum EventMatch {
-    Id(u32),
-    Name(Glob),
-}
-
-/// A filter of events.
-#[derive(Debug)]
-pub(crate) struct Filter {
-    tracked: TrackedCriteria,
-    /// By metadata index: whether provider and name are admitted, once known.
-    kinds: Vec<Option<bool>>,
-    admitted: u64,
-    /// The events that were read although all from there on are rejected.
-    beyond: Inventory,
-}
-
-impl Filter {
-    pub(crate) fn new(criteria: Criteria) -> Self {
-        Self {
-            tracked: TrackedCriteria::new(criteria),
-            kinds: Vec::new(),
-            admitted: 0,
-            beyond: Inventory::default(),
-        }
-    }
-
-    /// Whether the event is shown. One matching value per filter suffices; all filters have to match.
-    #[inline]
-    pub(crate) fn admits(&mut self, event: &Event<'_>) -> bool {
-        self.admits_all() || self.admits_by_criteria(event)
-    }
-
-    /// Whether the criteria are empty.
-    pub(crate) const fn admits_all(&self) -> bool {
-        self.tracked.inventory.is_none()
-    }
-
-    fn admits_by_criteria(&mut self, event: &Event<'_>) -> bool {
-        self.tracked.add(event);
-        let is_admitted = self.tracked.criteria.admits_time_and_thread(event) && self.admits_kind(event);
-        self.admitted += u64::from(is_admitted);
-        is_admitted
-    }
-
-    /// Whether the event belongs to one of the requested processes.
-    pub(crate) fn admits_process(&self, event: &Event<'_>) -> bool {
-        self.tracked.criteria.admits_process(event)
-    }
-
-    fn admits_kind(&mut self, event: &Event<'_>) -> bool {
-        if !is_named_by_kind(event) {
-            return self.tracked.criteria.admits_kind(event);
-        }
-        let index = event.metadata_index();
-        if let Some(Some(is_admitted)) = self.kinds.get(index) {
-            return *is_admitted;
-        }
-        let is_admitted = self.tracked.criteria.admits_kind(event);
-        if self.kinds.len() <= index {
-            self.kinds.resize(index + 1, None);
-        }
-        self.kinds[index] = Some(is_admitted);
-        is_admitted
-    }
-
-    /// Whether all events from this one on are rejected, given time order.
-    pub(crate) fn is_over(&mut self, event: &Event<'_>) -> bool {
-        let is_over = self.tracked.criteria.to.is_some_and(|to| event.relative_time() >= to);
-        if is_over {
-            self.beyond.add(event);
-        }
-        is_over
-    }
-
-    /// Adds the events that another filter with the same criteria has seen before the point where this one
-    /// ended.
-    pub(crate) fn append(&mut self, other: Self) {
-        if let (Some(inventory), Some(others)) = (&mut self.tracked.inventory, other.tracked.inventory) {
-            inventory.append(others);
-        }
-        self.admitted += other.admitted;
-    }
-
-    /// Warns of criteria that matched nothing. Called after all events that could be shown were read.
-    pub(crate) fn warn_of_misses<S: Source>(&mut self, events: &Events<S>) {
-        if let Some(inventory) = &mut self.tracked.inventory {
-            inventory.append(std::mem::take(&mut self.beyond));
-        }
-        self.tracked.add_skipped(events);
-        let metadata = events.metadata();
-        let misses = self.tracked.warn_of_misses(metadata);
-        if misses == 0 && self.admitted == 0 && self.tracked.inventory.is_some() {
-            messages::warning("no event matches all of the filters, although each of them matches some");
+/// Warns of filter values that matched nothing.
+pub(crate) fn warn_of_misses(misses: &[Miss]) {
+    for miss in misses {
+        messages::warning(warning(miss));
+        if let Some(help) = help(miss).filter(|_| !messages::is_quiet()) {
+            messages::help(help);
         }
     }
 }
 
-/// Criteria, with an inventory of the events to which they were applied.
-#[derive(Debug)]
-pub(crate) struct TrackedCriteria {
-    criteria: Criteria,
-    /// `None` without criteria.
-    inventory: Option<Inventory>,
-}
-
-impl TrackedCriteria {
-    pub(crate) fn new(criteria: Criteria) -> Self {
-        let inventory = criteria.any().then(Inventory::default);
-        Self { criteria, inventory }
-    }
-
-    /// Skips the blocks that lie outside the requested time.
-    pub(crate) fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
-        self.criteria.skip_blocks(events);
-    }
-
-    #[inline]
-    pub(crate) fn add(&mut self, event: &Event<'_>) {
-        if let Some(inventory) = &mut self.inventory {
-            inventory.add(event);
+fn warning(miss: &Miss) -> String {
+    match miss {
+        Miss::NoEvents => "the recording has no events".to_owned(),
+        Miss::Provider { wanted, .. } => {
+            format!("--provider {wanted}: the recording has no event of that provider")
         }
-    }
-
-    /// Adds the times of skipped blocks.
-    pub(crate) fn add_skipped<S: Source>(&mut self, events: &Events<S>) {
-        if let (Some(inventory), Some(info), Some((first, last))) =
-            (&mut self.inventory, events.info(), events.skipped_times())
-        {
-            inventory.add_times(info.relative_time(first), info.relative_time(last));
+        Miss::Event { wanted, of_providers, .. } => {
+            let of = if *of_providers { "these providers have" } else { "the recording has" };
+            match wanted {
+                EventMatch::Id(id) => format!("--event {id}: {of} no event of that number"),
+                EventMatch::Name(glob) => format!("--event {}: {of} no event of that name", glob.text()),
+            }
         }
-    }
-
-    /// Warns of the values that matched none of the added events. Returns the number of such values.
-    pub(crate) fn warn_of_misses(&self, metadata: &[Metadata]) -> usize {
-        let Some(inventory) = &self.inventory else { return 0 };
-        let misses = inventory.misses(&self.criteria, metadata);
-        misses.iter().for_each(inventory::Miss::warn);
-        misses.len()
+        Miss::Thread { wanted, .. } => format!("--tid {wanted}: the recording has no event of that thread"),
+        Miss::Process { wanted, .. } => {
+            format!("--pid {wanted}: the recording has no event of that process")
+        }
+        Miss::Times { from, to, last, .. } => match (from, to) {
+            (Some(from), Some(to)) if from >= to => {
+                format!("--from {} --to {}: nothing lies between", given(*from), given(*to))
+            }
+            (Some(from), _) if from > last => {
+                format!("--from {}: the recording has no event that late", given(*from))
+            }
+            (_, to) => {
+                let to = to.unwrap_or_default();
+                format!("--to {}: the recording has no event that early", given(to))
+            }
+        },
+        _ => "no event matches all of the filters, although each of them matches some".to_owned(),
     }
 }
 
-impl Criteria {
-    /// Criteria for providers and events: names, patterns, or event numbers.
-    pub(crate) fn of_names(providers: &[String], events: &[String]) -> Self {
-        Self {
-            providers: providers.iter().map(|text| Glob::new(text)).collect(),
-            events: events.iter().map(|text| EventMatch::new(text)).collect(),
-            ..Self::default()
+fn help(miss: &Miss) -> Option<String> {
+    match miss {
+        Miss::Provider { wanted, known } => proposal(wanted, known),
+        Miss::Event { wanted: EventMatch::Id(id), known, .. } => proposal(&id.to_string(), known),
+        Miss::Event { wanted: EventMatch::Name(glob), known, .. } => proposal(glob.text(), known),
+        Miss::Thread { known, .. } => {
+            listed(most_frequent(known)).map(|ids| format!("events by thread: {ids}"))
         }
-    }
-
-    /// Skips the blocks without events in the requested time, unless other criteria are given. Otherwise all
-    /// events are read, to report criteria that match none.
-    pub(crate) fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
-        let is_time_alone = self.providers.is_empty()
-            && self.events.is_empty()
-            && self.threads.is_empty()
-            && self.processes.is_empty();
-        let Some(info) = events.info().filter(|_| is_time_alone) else { return };
-        let first = info.ticks(self.from.unwrap_or(RelativeTime::MIN));
-        let last = info.ticks(self.to.unwrap_or(RelativeTime::MAX));
-        if self.from.is_some() || self.to.is_some() {
-            events.skip_blocks_outside(first..=last, |_| false);
+        Miss::Process { known, .. } => {
+            listed(most_frequent(known)).map(|ids| format!("events by process: {ids}"))
         }
-    }
-
-    fn any(&self) -> bool {
-        !self.providers.is_empty()
-            || !self.events.is_empty()
-            || !self.threads.is_empty()
-            || !self.processes.is_empty()
-            || self.from.is_some()
-            || self.to.is_some()
-    }
-
-    /// The providers given by their full names.
-    pub(crate) fn named_providers(&self) -> impl Iterator<Item = &str> {
-        self.providers.iter().filter(|glob| !glob.is_pattern()).map(Glob::text)
-    }
-
-    /// The keywords and levels of the runtime's own events given by full name or number: for each event,
-    /// those of its newest version.
-    pub(crate) fn named_runtime_events(&self) -> impl Iterator<Item = (u64, u8)> {
-        let is_newest = |schema: &Schema| {
-            let versions = Schema::versions(schema.provider, schema.id.into());
-            versions.iter().all(|other| other.version <= schema.version)
-        };
-        let is_named =
-            move |schema: &&Schema| is_newest(schema) && self.events.iter().any(|it| it.names(schema));
-        Schema::all(Provider::Runtime).iter().filter(is_named).map(|schema| (schema.keywords, schema.level))
-    }
-
-    pub(crate) fn admits_provider(&self, name: &str) -> bool {
-        self.providers.is_empty() || self.providers.iter().any(|glob| glob.matches(name))
-    }
-
-    fn admits_kind(&self, event: &Event<'_>) -> bool {
-        self.admits_provider(event.provider())
-            && (self.events.is_empty()
-                || self.events.iter().any(|wanted| wanted.is(event.id(), &event_name(event))))
-    }
-
-    fn admits_process(&self, event: &Event<'_>) -> bool {
-        self.processes.is_empty()
-            || event.process_id().is_some_and(|process| self.processes.contains(&process))
-    }
-
-    fn admits_time_and_thread(&self, event: &Event<'_>) -> bool {
-        (self.threads.is_empty() || self.threads.contains(&event.thread_id().0))
-            && self.admits_process(event)
-            && self.from.is_none_or(|from| event.relative_time() >= from)
-            && self.to.is_none_or(|to| event.relative_time() < to)
+        Miss::Times { first, last, .. } => {
+            Some(format!("its events are from {} to {} after its start", shown(*first), shown(*last)))
+        }
+        _ => None,
     }
 }
 
-impl EventMatch {
-    fn new(text: &str) -> Self {
-        // The name that existing tools give to an event without a name.
-        let number = text.strip_prefix("EventID(").and_then(|text| text.strip_suffix(')')).unwrap_or(text);
-        number.parse().map_or_else(|_| Self::Name(Glob::new(text)), Self::Id)
-    }
+fn shown(time: RelativeTime) -> String {
+    units::time(time.since_start())
+}
 
-    /// Whether it is the number or the full name of an event of the runtime.
-    fn names(&self, schema: &Schema) -> bool {
-        match self {
-            Self::Id(id) => *id == u32::from(schema.id),
-            Self::Name(glob) => !glob.is_pattern() && is_name(glob, schema.name),
-        }
-    }
-
-    fn is(&self, id: u32, name: &EventName<'_>) -> bool {
-        match self {
-            Self::Id(wanted) => *wanted == id,
-            Self::Name(glob) if glob.is_pattern() => is_name(glob, &name.to_string()),
-            Self::Name(glob) => name.matches(glob.text()),
-        }
+/// A time as the user may have given it.
+fn given(time: RelativeTime) -> String {
+    match time.since_start() {
+        time if time.as_secs() > 0 => duration::display(time),
+        _ => shown(time),
     }
 }
 
-/// Whether the pattern matches the name, with or without its slash: `Request/Start` or `RequestStart`.
-fn is_name(glob: &Glob, name: &str) -> bool {
-    glob.matches(name) || glob.matches(&name.replacen('/', "", 1))
+/// The names most similar to the requested one, or else the most frequent.
+fn proposal(wanted: &str, names: &BTreeMap<String, u64>) -> Option<String> {
+    let wanted = wanted.replace('*', "").to_lowercase();
+    let likeness = |name: &str| {
+        let name = name.to_lowercase();
+        let holds = !wanted.is_empty() && (name.contains(&wanted) || wanted.contains(&name));
+        if holds { 1.0 } else { strsim::jaro_winkler(&wanted, &name) }
+    };
+    let mut alike: Vec<_> = names
+        .iter()
+        .map(|(name, events)| (likeness(name), name, *events))
+        .filter(|(likeness, ..)| *likeness >= ALIKE)
+        .collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.2.cmp(&a.2)));
+    if alike.is_empty() {
+        return listed(most_frequent(names)).map(|names| format!("the most frequent are {names}"));
+    }
+    listed(alike.into_iter().map(|(_, name, events)| (name, events)))
+        .map(|names| format!("there are {names}"))
+}
+
+fn most_frequent<K: Ord>(counts: &BTreeMap<K, u64>) -> impl Iterator<Item = (&K, u64)> {
+    let mut counts: Vec<_> = counts.iter().map(|(key, count)| (key, *count)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts.into_iter()
+}
+
+/// `GC/Start (12 events), GC/Stop (1 event)`
+fn listed<K: Display>(counts: impl Iterator<Item = (K, u64)>) -> Option<String> {
+    let listed: Vec<_> = counts
+        .take(PROPOSED)
+        .map(|(key, events)| {
+            format!("{key} ({} {})", units::count(events), if events == 1 { "event" } else { "events" })
+        })
+        .collect();
+    (!listed.is_empty()).then(|| listed.join(", "))
 }

@@ -4,13 +4,16 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use nettrace::{Events, ReadSource, Reader, TraceInfo};
+use nettrace_edit::MappingIds;
 use nettrace_writer::{Error, MergeOrder, Merger, MergerOptions};
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::mapping_ids::MappingIds;
 use crate::inspect::recording::{Input, Origin, Recording};
-use crate::inspect::rewrite::{BUFFER, cannot_write};
+use crate::inspect::rewrite::cannot_write;
 use crate::render::destination::Destination;
+
+/// The bytes collected before they are written.
+const BUFFER: usize = 256 * 1024;
 
 /// Recordings to be merged.
 pub(crate) struct Merging {

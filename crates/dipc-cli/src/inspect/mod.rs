@@ -4,14 +4,14 @@
 //!
 //! - `recording`, `names`, `thread_times`: a recording and the files beside it, whose names follow one rule
 //!   (`names::path_beside`). `time_range`: dates as times from the start.
-//! - `event_list`: lists of events, by readers that take turns. `filter`, `stat`, `symbols`, `lines` (which
-//!   finds PDBs).
+//! - `event_list`: lists of events, by readers that take turns. `filter`: messages about filters. `stat`,
+//!   `symbols`, `lines` (which finds PDBs).
 //! - `profile`, with `diagnostics` for recordings that lack its events. `needs`: those events.
 //!   `thread_stacks`: the first samples of each thread. `export`, `page`: files for other programs, and the
 //!   page.
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
-//! - `rewrite`, `slice`, `redact`: rewriting recordings, selecting their events, and replacing texts.
-//!   `merging`, `mapping_ids`: many recordings merged into one.
+//! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts. `merging`:
+//!   many recordings merged into one.
 //! - `live_reader`: a stream while it arrives.
 
 pub(crate) mod counters;
@@ -23,7 +23,6 @@ pub(crate) mod heap_page;
 pub(crate) mod heap_profile;
 pub(crate) mod lines;
 pub(crate) mod live_reader;
-pub(crate) mod mapping_ids;
 pub(crate) mod merging;
 pub(crate) mod names;
 pub(crate) mod needs;
@@ -32,7 +31,6 @@ pub(crate) mod profile;
 pub(crate) mod recording;
 pub(crate) mod redact;
 pub(crate) mod rewrite;
-pub(crate) mod slice;
 pub(crate) mod stat;
 pub(crate) mod symbols;
 pub(crate) mod thread_stacks;

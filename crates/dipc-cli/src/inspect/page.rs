@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use nettrace::Source;
+use nettrace_edit::TrackedCriteria;
 use nettrace_export::page::PageReports;
 use nettrace_export::{Metric, Omissions, Profile, ProfileReader, ProfiledRecording};
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::filter::TrackedCriteria;
+use crate::inspect::filter::warn_of_misses;
 use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
 use crate::inspect::profile::diagnostics::{
@@ -104,7 +105,7 @@ impl Reading {
     ) -> Result<PageContents, Failure> {
         let has_samples = self.has_samples();
         let Self { read, reports, criteria, origin } = self;
-        criteria.warn_of_misses(read.events.metadata());
+        warn_of_misses(&criteria.misses(read.events.metadata()));
         let exit = origin.report_damage(&read.events);
         warn_of_omissions(&read.omissions);
         if let Some(failure) = no_causality(file, read.omissions.grouping, exit.or_failed()) {

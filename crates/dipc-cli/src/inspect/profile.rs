@@ -2,6 +2,8 @@
 
 pub(super) mod diagnostics;
 
+use nettrace_edit::{Criteria, TrackedCriteria};
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use nettrace_export::{
 };
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::filter::{Criteria, TrackedCriteria};
+use crate::inspect::filter::warn_of_misses;
 use crate::inspect::lines::LineOptions;
 use crate::inspect::names::code_beside;
 use crate::inspect::recording::{Origin, Recording};
@@ -174,7 +176,7 @@ pub(crate) fn read(
         open().and_then(|events| Ok(reader.read(events, |event| criteria.add(event))?))
     };
     let read = read.map_err(|error: ReadError| error.into_failure(origin.as_ref()))?;
-    criteria.warn_of_misses(read.events.metadata());
+    warn_of_misses(&criteria.misses(read.events.metadata()));
     let exit = origin.map_or(Exit::Done, |origin| origin.report_damage(&read.events));
     let (profile, omissions) = (read.profile, read.omissions);
     warn_of_omissions(&omissions);

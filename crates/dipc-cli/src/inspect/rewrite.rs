@@ -1,10 +1,11 @@
-//! Rewriting recordings: the choice of records, and the output.
+//! Rewriting recordings: files as inputs and output, and messages.
 
 use std::io::Write as _;
 use std::path::Path;
 
-use nettrace::{Event, Events, Format, PassedPoint, Reader, Record, Source, TraceInfo};
-use nettrace_writer::{Error, Omissions, Transcoder, Version};
+use nettrace::{Event, ReadSource, Reader, TraceInfo};
+use nettrace_edit::{Chooser, Copied, Copier, Error};
+use nettrace_writer::{Omissions, Transcoder, Version};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::names::refuse_beside;
@@ -13,69 +14,6 @@ use crate::render::behind::Behind;
 use crate::render::destination::Destination;
 use crate::render::output_file::{NameOrigin, is_same_file};
 use crate::render::{messages, output};
-
-/// The bytes collected before they are written.
-pub(crate) const BUFFER: usize = 256 * 1024;
-
-/// The decision about a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
-    /// It is written.
-    Keep,
-    /// It is written, but the losses before it are left out: it lies outside the time kept.
-    KeepBeyond,
-    /// It is left out, and does not count as a loss.
-    Remove,
-    /// It is left out, together with the losses before it.
-    Skip,
-}
-
-/// The choice of records.
-pub(crate) trait Chooser {
-    /// Decides about an event.
-    fn event(&mut self, event: &Event<'_>) -> Choice;
-
-    /// Whether to keep the losses that a sequence point reports.
-    fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool;
-
-    /// Makes the reader skip blocks in which nothing is wanted. Returns whether there may be such blocks.
-    fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {
-        let _ = events;
-        false
-    }
-
-    /// Whether all records are written as they are.
-    fn keeps_all(&self) -> bool {
-        false
-    }
-
-    /// Returns the payload to write for an event.
-    fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
-        event.payload()
-    }
-
-    /// Whether stacks are kept.
-    fn keeps_stacks(&self) -> bool {
-        true
-    }
-}
-
-/// The choice of everything.
-pub(crate) struct All;
-
-impl Chooser for All {
-    fn keeps_all(&self) -> bool {
-        true
-    }
-
-    fn event(&mut self, _: &Event<'_>) -> Choice {
-        Choice::Keep
-    }
-
-    fn keeps_point(&mut self, _: &PassedPoint<'_>, _: &TraceInfo) -> bool {
-        true
-    }
-}
 
 /// A recording whose events are added to another one of the same process.
 pub(crate) struct AddedRecording<'a> {
@@ -87,13 +25,18 @@ pub(crate) struct AddedRecording<'a> {
 
 /// A recording that is being rewritten.
 pub(crate) struct Rewrite {
+    copier: Copier<ReadSource<Input>>,
+    origin: Origin,
+    out: Behind,
+}
+
+/// A recording that was rewritten.
+pub(crate) struct Rewritten {
+    pub(crate) version: Version,
+    pub(crate) copied: Copied,
+    /// The reader of the original at its end.
     pub(crate) events: Reader<Input>,
     pub(crate) origin: Origin,
-    transcoder: Transcoder,
-    out: Behind,
-    /// The number of events read, and of events written.
-    pub(crate) read: u64,
-    pub(crate) written: u64,
 }
 
 impl Rewrite {
@@ -107,168 +50,91 @@ impl Rewrite {
         version: Option<Version>,
     ) -> Result<Self, Failure> {
         let (events, origin) = Recording::open(file)?.into_parts();
-        let Some(info) = events.info().cloned() else {
-            return Err(Failure::new(
-                Exit::Failed,
-                format_args!("read: {}: it has no header", file.display()),
-            ));
-        };
-        let version = version_of(&info, version)?;
-        if let Some(added) = added {
-            check_process(added, &info)?;
+        let info = events.info().cloned();
+        let copier = Copier::new(events, version).map_err(|error| match error {
+            Error::NoHeader => {
+                Failure::new(Exit::Failed, format_args!("read: {}: it has no header", file.display()))
+            }
+            Error::OlderVersion => Failure::usage(format_args!("--upgrade 4: {error}")),
+            error => Failure::new(Exit::Failed, format_args!("write: {}: {error}", output.display())),
+        })?;
+        if let (Some(added), Some(info)) = (added, &info) {
+            check_process(added, info)?;
         }
         let files: Vec<_> = std::iter::once(file).chain(added.map(|added| added.path)).collect();
         let out = create_output(&files, output, name_origin)?;
-        let transcoder = Transcoder::new(version, &info).map_err(|error| cannot_write(&error, &out))?;
-        Ok(Self { events, origin, transcoder, out: Behind::new(out)?, read: 0, written: 0 })
+        Ok(Self { copier, origin, out: Behind::new(out)? })
     }
 
-    /// The version that is written.
-    pub(crate) const fn version(&self) -> Version {
-        self.transcoder.version()
+    /// The reader of the recording.
+    pub(crate) const fn events(&self) -> &Reader<Input> {
+        self.copier.events()
     }
 
     /// Writes the records that are chosen.
-    pub(crate) fn copy(mut self, chooser: &mut impl Chooser) -> Result<Self, Failure> {
-        let Some(info) = self.events.info().cloned() else { return Ok(self) };
-        if info.format == Format::Netperf {
-            return self.copy_in_time_order(chooser);
-        }
-        let Self { events, origin, transcoder, out, read, written } = &mut self;
-        if chooser.skip_blocks(events) {
-            transcoder.take_losses_from_reader();
-        }
-        let keeps_all = chooser.keeps_all();
-        let copied = events.try_for_each_record(|record| {
-            let outcome = match &record {
-                Record::Event(event) if keeps_all => {
-                    *read += 1;
-                    *written += 1;
-                    transcoder.event(event)
-                }
-                Record::Event(event) => {
-                    *read += 1;
-                    let choice = chooser.event(event);
-                    *written += u64::from(choice.is_written());
-                    write_event(transcoder, event, choice, chooser)
-                }
-                Record::SequencePoint(point) if !chooser.keeps_point(point, &info) => {
-                    transcoder.skip(&record)
-                }
-                _ => transcoder.write(&record),
-            };
-            outcome.map_err(|error| Interrupted::Failed(cannot_encode(&error, out)))?;
-            drain(transcoder, out, BUFFER).map_err(Interrupted::Failed)
-        });
-        match copied {
-            Ok(()) => {}
-            Err(Interrupted::Read(error)) => return Err(origin.failed(&error)),
-            Err(Interrupted::Failed(failure)) => return Err(failure),
-        }
-        Ok(self)
-    }
-
-    /// Writes a recording that has no sequence points, and inserts them.
-    fn copy_in_time_order(self, chooser: &mut impl Chooser) -> Result<Self, Failure> {
-        let Self { events, origin, mut transcoder, mut out, mut read, mut written } = self;
-        let mut events = events.in_time_order();
-        while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
-            read += 1;
-            let choice = chooser.event(&event);
-            written += u64::from(choice.is_written());
-            write_event(&mut transcoder, &event, choice, chooser)
-                .map_err(|error| cannot_encode(&error, &out))?;
-            drain(&mut transcoder, &mut out, BUFFER)?;
-            if transcoder.is_large_since_point() {
-                let threads = events.events().threads();
-                transcoder.sequence_point(threads).map_err(|error| cannot_encode(&error, &out))?;
-            }
-        }
-        Ok(Self { events: events.into_events(), origin, transcoder, out, read, written })
+    pub(crate) fn copy(self, chooser: &mut impl Chooser) -> Result<Self, Failure> {
+        let Self { copier, origin, mut out } = self;
+        let copier = copier.copy(chooser, write_to(&mut out)).map_err(|error| error.at(&origin, &out))?;
+        Ok(Self { copier, origin, out })
     }
 
     /// Appends events of the recording `added` that was given to [`open`](Self::open). Returns their number.
     pub(crate) fn append(
         &mut self,
         recording: Recording,
-        mut is_wanted: impl FnMut(&Event<'_>) -> bool,
+        is_wanted: impl FnMut(&Event<'_>) -> bool,
     ) -> Result<u64, Failure> {
         let (mut events, origin) = recording.into_parts();
-        let Some(info) = events.info().cloned() else { return Ok(0) };
-        let Self { transcoder, out, .. } = self;
-        transcoder.next_source(&info, self.events.threads()).map_err(|error| cannot_encode(&error, out))?;
-        let mut count = 0;
-        while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
-            if is_wanted(&event) {
-                count += 1;
-                transcoder.event_at_end(&event).map_err(|error| cannot_encode(&error, out))?;
-                drain(transcoder, out, BUFFER)?;
-            }
-        }
+        let Self { copier, out, .. } = self;
+        let appended = copier.append(&mut events, is_wanted, write_to(out));
+        let count = appended.map_err(|error| error.at(&origin, out))?;
         origin.report_damage(&events);
-        transcoder.sequence_point(events.threads()).map_err(|error| cannot_encode(&error, out))?;
         Ok(count)
     }
 
-    /// Completes the new recording. Returns its size in bytes, and the reader.
-    pub(crate) fn finish(self) -> Result<(u64, Events<impl Source>, Origin), Failure> {
-        let Self { events, origin, mut transcoder, mut out, .. } = self;
-        transcoder.finish(events.threads()).map_err(|error| cannot_encode(&error, &out))?;
-        drain(&mut transcoder, &mut out, 0)?;
+    /// Completes the new recording.
+    pub(crate) fn finish(self) -> Result<Rewritten, Failure> {
+        let Self { copier, origin, mut out } = self;
+        let version = copier.version();
+        let finished = copier.finish(write_to(&mut out));
+        let (copied, events) = finished.map_err(|error| error.at(&origin, &out))?;
         let mut out = out.finish()?;
-        warn_of_omissions(transcoder.omissions());
+        warn_of_omissions(&copied.omissions);
         out.flush().map_err(|error| out.failed(&error))?;
         out.close()?;
-        Ok((transcoder.offset(), events, origin))
+        Ok(Rewritten { version, copied, events, origin })
     }
 }
 
 /// The reason that a copy ended before the recording did.
 enum Interrupted {
-    Read(nettrace::Error),
+    Edit(Error),
     Failed(Failure),
 }
 
-impl From<nettrace::Error> for Interrupted {
-    fn from(error: nettrace::Error) -> Self {
-        Self::Read(error)
+impl From<Error> for Interrupted {
+    fn from(error: Error) -> Self {
+        Self::Edit(error)
     }
 }
 
-impl Choice {
-    const fn is_written(self) -> bool {
-        matches!(self, Self::Keep | Self::KeepBeyond)
-    }
-}
-
-fn write_event(
-    transcoder: &mut Transcoder,
-    event: &Event<'_>,
-    choice: Choice,
-    chooser: &mut impl Chooser,
-) -> Result<(), Error> {
-    let with_stack = chooser.keeps_stacks();
-    match choice {
-        Choice::Keep => transcoder.event_with(event, chooser.payload(event), with_stack),
-        Choice::KeepBeyond => {
-            transcoder.skip_losses_before(event);
-            transcoder.event_with(event, chooser.payload(event), with_stack)
+impl Interrupted {
+    /// Returns the failure of a copy from `origin` to `out`.
+    fn at(self, origin: &Origin, out: &Behind) -> Failure {
+        match self {
+            Self::Edit(Error::Read(error)) => origin.failed(&error),
+            Self::Edit(error) => Failure::new(Exit::Failed, format_args!("write: {out}: {error}")),
+            Self::Failed(failure) => failure,
         }
-        Choice::Remove => {
-            transcoder.remove(event);
-            Ok(())
-        }
-        Choice::Skip => transcoder.skip(&Record::Event(*event)),
     }
 }
 
-/// Queues the pending bytes for writing if there are more than `most`.
-fn drain(transcoder: &mut Transcoder, out: &mut Behind, most: usize) -> Result<(), Failure> {
-    if transcoder.bytes().len() <= most {
-        return Ok(());
+/// Returns a function that queues the pending bytes for writing.
+fn write_to(out: &mut Behind) -> impl FnMut(&mut Transcoder) -> Result<(), Interrupted> + use<'_> {
+    |transcoder| {
+        let bytes = transcoder.take_bytes(out.buffer());
+        out.write(bytes).map_err(Interrupted::Failed)
     }
-    let bytes = transcoder.take_bytes(out.buffer());
-    out.write(bytes)
 }
 
 /// Refuses a recording of another process: its addresses have other names.
@@ -280,18 +146,6 @@ fn check_process(added: &AddedRecording<'_>, own: &TraceInfo) -> Result<(), Fail
     let process = |info: &TraceInfo| info.process_id.map_or("unknown".to_owned(), |id| id.to_string());
     let what = format!("{}: of process {}, not of {}", added.name, process(info), process(own));
     Err(Failure::new(Exit::Failed, what).with_help("addresses have other names in another process"))
-}
-
-/// Returns the version to write. Versions older than the recording's cannot represent its content.
-fn version_of(info: &TraceInfo, wanted: Option<Version>) -> Result<Version, Failure> {
-    let own = Version::of(info);
-    match wanted {
-        Some(Version::V4) if own == Version::V6 => Err(Failure::usage(
-            "--upgrade 4: the recording has version 6, and version 4 can hold only part of it",
-        )),
-        Some(wanted) => Ok(wanted),
-        None => Ok(own),
-    }
 }
 
 /// Creates the output, which must not be one of the inputs.
@@ -318,13 +172,9 @@ pub(crate) fn refuse_input(files: &[impl AsRef<Path>], output: &Path) -> Result<
     Ok(())
 }
 
-fn cannot_encode(error: &Error, out: &Behind) -> Failure {
-    Failure::new(Exit::Failed, format_args!("write: {out}: {error}"))
-}
-
-pub(crate) fn cannot_write(error: &Error, out: &Destination) -> Failure {
+pub(crate) fn cannot_write(error: &nettrace_writer::Error, out: &Destination) -> Failure {
     match error {
-        Error::Io { error, .. } => out.failed(error),
+        nettrace_writer::Error::Io { error, .. } => out.failed(error),
         error => Failure::new(Exit::Failed, format_args!("write: {out}: {error}")),
     }
 }

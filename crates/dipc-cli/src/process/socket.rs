@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dipc_transport::{Address, Connection, Deadline, Error, PeerCheck};
+use nettrace_edit::Glob;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::filter::glob::Glob;
 
 /// The pattern of the names of runtimes' sockets.
 const RUNTIMES: &str = "dotnet-diagnostic-*-socket";

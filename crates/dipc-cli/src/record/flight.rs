@@ -4,12 +4,8 @@
 mod condition_watch;
 mod crash;
 mod method_lists;
-mod names_store;
-mod receipt_clock;
 mod retention;
-mod ring;
 mod rotation;
-mod segment;
 mod session;
 mod snapshot;
 #[cfg(test)]
@@ -17,9 +13,7 @@ mod test_stream;
 mod trigger;
 
 pub(crate) use retention::Retention;
-pub(crate) use ring::Capacity;
 pub(crate) use rotation::RotatingRecorder;
-pub(crate) use segment::Storage;
 pub(crate) use session::{FileNames, FlightRecorder, FlightSettings, FlightSummary};
 pub(crate) use snapshot::check_output;
 pub(crate) use trigger::TriggerSettings;

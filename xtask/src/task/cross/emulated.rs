@@ -46,12 +46,13 @@ const GUESTS: [Guest; 3] = [
 ];
 
 /// The crates that parse bytes from outside, and the one that writes them.
-pub(crate) const PARSERS: [&str; 11] = [
+pub(crate) const PARSERS: [&str; 12] = [
     "dipc-wire",
     "nettrace",
     "nettrace-synth",
     "nettrace-writer",
     "clr-events",
+    "nettrace-edit",
     "clr-counters",
     "clr-activity",
     "clr-conditions",

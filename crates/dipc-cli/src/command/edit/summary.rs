@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use nettrace::{Events, RelativeTime, Source};
+use nettrace_edit::Redactor;
 use nettrace_writer::Version;
 use serde::Serialize;
-
-use crate::inspect::redact::Redactor;
 
 /// The recordings that were written, and the state of the one that was read.
 #[derive(Debug, Default, Serialize)]

@@ -2,9 +2,9 @@
 
 use dipc_client::{RUNTIME_PROVIDER, clr_keyword};
 use dipc_wire::ProviderConfig;
+use nettrace_edit::Criteria;
 
 use crate::exit::Failure;
-use crate::inspect::filter::Criteria;
 use crate::record::selection::{Selection, SelectionRequest};
 
 /// The runtime's own events that are each worth a line. Compilations and type loads come by the thousand and

@@ -9,13 +9,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use nettrace_tables::{Dataset, Error, Input, Labels, Options, Shard, ShardSummary};
+use nettrace::Event;
+use nettrace_edit::{Letters, Redacted, Redactor};
+use nettrace_tables::{
+    Dataset, Error, Input, Labels, Options, PayloadRewriter, Rewritten, Shard, ShardSummary,
+};
 use serde::Serialize;
 
 use super::ExportArgs;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::redact::{Letters, Redactor};
+use crate::inspect::redact;
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, output};
 
@@ -105,9 +109,9 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
         if args.redact.is_empty() {
             return dataset.export(shard);
         }
-        let mut redactor = Redactor::new(args.redact.clone(), Letters::Same);
-        let exported = dataset.export_rewritten(shard, Some(&mut redactor));
-        redacted.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add_counts(redactor);
+        let mut rewriter = Redacting(Redactor::new(args.redact.clone(), Letters::Same));
+        let exported = dataset.export_rewritten(shard, Some(&mut rewriter));
+        redacted.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add_counts(rewriter.0);
         exported
     });
     for (shard, exported) in plan.shards.iter().zip(exported) {
@@ -120,16 +124,30 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
         }
     }
     if !args.redact.is_empty() && !plan.shards.is_empty() {
-        redacted
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .report("rows have no fields of these");
+        let redacted = redacted.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        redact::report(&redacted, "rows have no fields of these");
     }
     match args.format {
         Format::Table => output::print(summary.table())?,
         Format::Json => output::print_json(&summary)?,
     }
     Ok(exit)
+}
+
+/// The payloads of exported events with texts replaced.
+struct Redacting(Redactor);
+
+impl PayloadRewriter for Redacting {
+    fn rewrite(&mut self, event: &Event<'_>, payload: &mut Vec<u8>) -> Rewritten {
+        match self.0.redact(event) {
+            Redacted::InPart(_) => Rewritten::Unreadable,
+            Redacted::Kept => Rewritten::Kept,
+            Redacted::Replaced(redacted) => {
+                payload.extend_from_slice(redacted);
+                Rewritten::Replaced
+            }
+        }
+    }
 }
 
 /// The data set in a directory, or in a store.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use nettrace::{Event, Metadata, RelativeTime};
+use nettrace_edit::{Criteria, TrackedCriteria};
 use nettrace_export::Selection;
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::args::times::TimeArgs;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::filter::{Criteria, TrackedCriteria};
+use crate::inspect::filter::warn_of_misses;
 use crate::inspect::needs::Needs;
 use crate::inspect::recording::Recording;
 use crate::render::output;
@@ -131,7 +132,7 @@ impl ReadingArgs {
         if let (Some(info), Some((_, last))) = (events.info(), events.skipped_times()) {
             extend(info.relative_time(last));
         }
-        criteria.warn_of_misses(events.metadata());
+        warn_of_misses(&criteria.misses(events.metadata()));
         // A session begins with its recording; in a merged recording, a process may appear later.
         let (first, last) = times.unwrap_or_default();
         let first = if self.pid.is_empty() { RelativeTime::START } else { first.max(RelativeTime::START) };

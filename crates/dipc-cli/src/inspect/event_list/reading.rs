@@ -1,10 +1,11 @@
 //! Reading a recording for a list of its events.
 
 use nettrace::{Error, Event, Events, Source, TimeOrder};
+use nettrace_edit::Filter;
 
 use super::lines::{Formatter, Lines, Writer};
 use crate::exit::{Failure, Outcome};
-use crate::inspect::filter::Filter;
+use crate::inspect::filter::warn_of_misses;
 use crate::inspect::recording::Origin;
 
 /// The approximate number of events in a part of a recording in time order.
@@ -157,7 +158,7 @@ impl<O: Ordered> Reading<'_, O> {
         let reader = self.events.reader();
         match &self.state {
             State::Failed(error) => return Err(self.origin.failed(error)),
-            State::Over => self.filter.warn_of_misses(reader),
+            State::Over => warn_of_misses(&self.filter.misses(reader)),
             // The part not read cannot be judged, but damage found so far is reported.
             State::Reading | State::Stopped => {}
         }

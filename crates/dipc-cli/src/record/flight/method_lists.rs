@@ -1,8 +1,8 @@
 //! Complete lists of the runtime's methods.
 
 use dipc_client::{ListPiece, LiveNames, Target};
+use nettrace_edit::Segment;
 
-use super::segment::Segment;
 use crate::record::names::live_names;
 
 /// The most bytes of a list of methods.
@@ -42,7 +42,7 @@ impl MethodLists {
         while let Some(piece) = self.live.next_piece() {
             match piece {
                 ListPiece::Bytes(bytes) if self.arriving.bytes() < MOST => {
-                    self.arriving.push_in_memory(&bytes);
+                    self.arriving.push(&bytes);
                 }
                 ListPiece::End => {
                     let list = std::mem::take(&mut self.arriving);
@@ -76,7 +76,7 @@ mod tests {
         /// The lists of a process that became unreachable after this one.
         pub(in crate::record::flight) fn with_last(target: &Target, list: &[u8]) -> Self {
             let mut lists = Self::start(target, false, false);
-            lists.last.insert(Segment::default()).push_in_memory(list);
+            lists.last.insert(Segment::default()).push(list);
             lists
         }
     }
@@ -88,7 +88,7 @@ mod tests {
         let list = |pieces: &[&[u8]]| {
             let mut list = Segment::default();
             for piece in pieces {
-                list.push_in_memory(piece);
+                list.push(piece);
             }
             list
         };

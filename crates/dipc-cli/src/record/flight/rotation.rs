@@ -1,32 +1,25 @@
 //! Recording with file rotation: when a file is large enough, a new one begins, and each is a whole recording
 //! with names.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use dipc_client::Target;
-use nettrace::{Decoder, Record, RelativeTime, TraceInfo};
-use nettrace_writer::{Error, Transcoder, Version};
+use nettrace::{Decoder, Record};
+use nettrace_edit::Rotation;
 
 use super::method_lists::MethodLists;
-use super::names_store::NamesStore;
 use super::retention::{KeptFiles, Retention};
-use super::segment::{SegmentWriter, Storage};
-use super::session::{FileNames, FlightSummary, cannot_keep};
-use super::snapshot::{append_list, check_room, give_name, partial};
+use super::session::{FileNames, FlightSummary};
+use super::snapshot::{cannot_write, check_room, give_name, partial};
 use crate::duration;
-use crate::exit::{Exit, Failure};
-use crate::inspect::slice::names_others;
+use crate::exit::Failure;
 use crate::record::recorder::{Consumer, StreamEnd};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{lost_in_words, report_damage};
 use crate::render::live_line::LiveLine;
 use crate::render::output_file::OutputFile;
 use crate::render::{messages, units};
-
-/// The bytes written at once.
-const BUFFER: usize = 256 << 10;
 
 /// A consumer of a stream that writes it into one file after the other.
 pub(crate) struct RotatingRecorder {
@@ -36,12 +29,9 @@ pub(crate) struct RotatingRecorder {
     stopping_event: Option<StoppingEvent>,
     file_name: FileNames,
     decoder: Decoder,
-    info: Option<TraceInfo>,
+    /// The parts of the stream; `None` before its header.
+    rotation: Option<Rotation>,
     current: Option<CurrentFile>,
-    /// Names of the files before the current one.
-    store: NamesStore,
-    /// Whether events of a kind name others, by metadata index.
-    naming: Vec<Option<bool>>,
     lists: Option<MethodLists>,
     files: KeptFiles,
     count: usize,
@@ -56,13 +46,6 @@ struct CurrentFile {
     out: OutputFile,
     /// The name that it gets when it is complete.
     path: PathBuf,
-    transcoder: Transcoder,
-    /// The bytes of the names carried over from earlier files, which do not count toward the size.
-    carried: u64,
-    /// A second copy of its events that name others.
-    names: Option<SegmentWriter>,
-    events: u64,
-    range: Option<(RelativeTime, RelativeTime)>,
 }
 
 impl RotatingRecorder {
@@ -79,10 +62,8 @@ impl RotatingRecorder {
             stopping_event,
             file_name,
             decoder: Decoder::new(),
-            info: None,
+            rotation: None,
             current: None,
-            store: NamesStore::default(),
-            naming: Vec::new(),
             lists: None,
             files: KeptFiles::default(),
             count: 0,
@@ -116,11 +97,11 @@ impl RotatingRecorder {
                     self.stopped_by = stopping_event.name_if_matches(event);
                 }
             }
-            if let (Some(current), Some(info)) = (&mut self.current, &self.info) {
-                current.add(&record, info, &mut self.naming)?;
+            if let (Some(rotation), Some(CurrentFile { out, .. })) = (&mut self.rotation, &mut self.current) {
+                rotation.add(&record, out).map_err(|error| cannot_write(error, out))?;
             }
         }
-        if self.current.as_ref().is_some_and(|current| current.is_full(self.size)) {
+        if self.rotation.as_ref().is_some_and(Rotation::is_full) {
             self.turn()?;
         }
         Ok(())
@@ -128,88 +109,47 @@ impl RotatingRecorder {
 
     /// Ends the file, and begins the next one.
     fn turn(&mut self) -> Result<(), Failure> {
-        let Some(mut before) = self.current.take() else { return Ok(()) };
-        if let (Some(info), Some(names)) = (&self.info, &mut before.names) {
-            let names = names.segment().map_err(|error| cannot_keep(&error))?;
-            self.store.add(Version::of(info), info, &names).map_err(|error| cannot_keep(&error))?;
-        }
-        let place = self.place_of(&before.transcoder).map_err(|error| cannot_keep(&error))?;
         // The old file is finished first, because there may be no room for the next: then this one is whole,
         // and surplus ones are already removed.
-        self.finish_file(before, true)?;
-        self.current = self.begin(place.as_ref())?;
-        Ok(())
-    }
-
-    /// Returns a transcoder at the same position in the stream as `before`, which loses its position when it
-    /// is finished.
-    fn place_of(&self, before: &Transcoder) -> Result<Option<Transcoder>, Error> {
-        let Some(info) = &self.info else { return Ok(None) };
-        let mut place = Transcoder::new(Version::of(info), info)?;
-        place.begin_behind(before, self.decoder.threads());
-        Ok(Some(place))
+        self.finish_file(true)?;
+        self.begin()
     }
 
     /// Begins a file, with the names from the earlier ones.
-    fn begin(&mut self, before: Option<&Transcoder>) -> Result<Option<CurrentFile>, Failure> {
-        let Some(info) = &self.info else { return Ok(None) };
-        let version = Version::of(info);
+    fn begin(&mut self) -> Result<(), Failure> {
+        let Some(rotation) = &mut self.rotation else { return Ok(()) };
         let path = (self.file_name)();
-        check_room(&path, self.size.saturating_add(self.store.bytes()))?;
+        check_room(&path, rotation.expected_bytes())?;
         let mut out = OutputFile::create_new(&partial(&path))?;
-        let names = self.store.segment().map_err(|error| cannot_keep(&error))?;
-        let mut begun = || -> Result<Transcoder, Error> {
-            let mut transcoder = Transcoder::new(version, info)?;
-            if let Some(names) = &names {
-                let mut events = names.read()?;
-                while let Some(record) = events.next_record()? {
-                    transcoder.write(&record)?;
-                    drain(&mut transcoder, &mut out, BUFFER)?;
-                }
-                transcoder.continue_with(info, events.threads())?;
-            }
-            if let Some(before) = before {
-                transcoder.begin_behind(before, self.decoder.threads());
-            }
-            transcoder.flush()?;
-            drain(&mut transcoder, &mut out, 0)?;
-            Ok(transcoder)
-        };
-        match begun() {
-            Ok(transcoder) => {
-                let carried = transcoder.offset();
-                Ok(Some(CurrentFile { out, path, transcoder, carried, names: None, events: 0, range: None }))
-            }
-            Err(error) => Err(cannot_write(error, &out)),
-        }
+        let begun = rotation.begin(self.decoder.threads(), &mut out);
+        begun.map_err(|error| cannot_write(error, &out))?;
+        self.current = Some(CurrentFile { out, path });
+        Ok(())
     }
 
     /// Ends a file, adding the runtime's list if the stream has not contained it.
-    fn finish_file(&mut self, mut file: CurrentFile, needs_list: bool) -> Result<(), Failure> {
-        let list = self.lists.as_ref().and_then(|lists| lists.last.as_ref()).filter(|_| needs_list);
-        let CurrentFile { out, transcoder, .. } = &mut file;
-        let threads = self.decoder.threads();
-        let outcome = match list {
-            Some(list) => append_list(transcoder, list, threads, |transcoder| drain(transcoder, out, BUFFER))
-                .and_then(|threads| transcoder.finish(&threads)),
-            None => transcoder.finish(threads),
+    fn finish_file(&mut self, needs_list: bool) -> Result<(), Failure> {
+        let (Some(rotation), Some(CurrentFile { mut out, path })) = (&mut self.rotation, self.current.take())
+        else {
+            return Ok(());
         };
-        outcome.and_then(|()| drain(transcoder, out, 0)).map_err(|error| cannot_write(error, out))?;
-        file.out.store()?;
-        let bytes = file.transcoder.offset();
-        let path = give_name(file.out.path(), &file.path)?;
-        let time = file
+        let list = self.lists.as_ref().and_then(|lists| lists.last.as_ref()).filter(|_| needs_list);
+        let ended = rotation.end(self.decoder.threads(), list, &mut out);
+        let Some(written) = ended.map_err(|error| cannot_write(error, &out))? else { return Ok(()) };
+        out.store()?;
+        let path = give_name(out.path(), &path)?;
+        let time = written
             .range
             .map(|(first, last)| format!(" of {}", duration::display(last.saturating_duration_since(first))));
         messages::note(format_args!(
             "File           : {}, {}, {} events{}",
             path.display(),
-            units::bytes(bytes),
-            file.events,
+            units::bytes(written.bytes),
+            written.events,
             time.unwrap_or_default()
         ));
         self.count += 1;
-        self.files.add(path, bytes, &self.retention);
+        self.files.add(path, written.bytes, &self.retention);
         Ok(())
     }
 
@@ -221,9 +161,7 @@ impl RotatingRecorder {
         if let Some(lists) = &mut self.lists {
             lists.read();
         }
-        if let Some(file) = self.current.take() {
-            self.finish_file(file, !end.is_whole())?;
-        }
+        self.finish_file(!end.is_whole())?;
         if let Some(event) = &self.stopped_by {
             messages::note(format_args!("Stopping event : {event}"));
         }
@@ -244,61 +182,6 @@ impl RotatingRecorder {
     }
 }
 
-impl CurrentFile {
-    /// Whether its own content has reached `size` bytes.
-    fn is_full(&self, size: u64) -> bool {
-        self.events > 0 && self.transcoder.offset() - self.carried >= size
-    }
-
-    fn add(
-        &mut self,
-        record: &Record<'_>,
-        info: &TraceInfo,
-        naming: &mut Vec<Option<bool>>,
-    ) -> Result<(), Failure> {
-        let outcome = (|| {
-            if let Record::Event(event) = record {
-                self.events += 1;
-                let time = event.relative_time();
-                let (first, last) = self.range.unwrap_or((time, time));
-                self.range = Some((first.min(time), last.max(time)));
-                let index = event.metadata_index();
-                if naming.len() <= index {
-                    naming.resize(index + 1, None);
-                }
-                if *naming[index].get_or_insert_with(|| names_others(event.metadata())) {
-                    let names = match &mut self.names {
-                        Some(names) => names,
-                        none => none.insert(SegmentWriter::new(Version::of(info), info, &Storage::Memory)?),
-                    };
-                    names.add_name(event)?;
-                }
-            }
-            self.transcoder.write(record)?;
-            drain(&mut self.transcoder, &mut self.out, BUFFER)
-        })();
-        outcome.map_err(|error| cannot_write(error, &self.out))
-    }
-}
-
-/// Writes the pending bytes if there are more than `most`.
-fn drain(transcoder: &mut Transcoder, out: &mut OutputFile, most: usize) -> Result<(), Error> {
-    if transcoder.bytes().len() <= most {
-        return Ok(());
-    }
-    let offset = transcoder.offset() - transcoder.bytes().len() as u64;
-    out.write_all(transcoder.bytes()).map_err(|error| Error::Io { offset, error })?;
-    transcoder.clear_bytes();
-    Ok(())
-}
-
-fn cannot_write(error: Error, out: &OutputFile) -> Failure {
-    match error {
-        Error::Io { error, .. } => out.failed("write", &error),
-        error => Failure::new(Exit::Failed, format_args!("write: {out}: {error}")),
-    }
-}
-
 impl Consumer for RotatingRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.unreadable.is_some() {
@@ -306,11 +189,11 @@ impl Consumer for RotatingRecorder {
         }
         self.decoder.feed(bytes);
         // The next record reports an error in the header.
-        if self.info.is_none()
+        if self.rotation.is_none()
             && let Ok(Some(info)) = self.decoder.read_header()
         {
-            self.info = Some(info.clone());
-            self.current = self.begin(None)?;
+            self.rotation = Some(Rotation::new(self.size, info));
+            self.begin()?;
         }
         if let Some(lists) = &mut self.lists {
             lists.read();
@@ -341,7 +224,7 @@ impl Consumer for RotatingRecorder {
     }
 
     fn show(&mut self, elapsed: Duration, is_stopping: bool) {
-        let bytes = self.current.as_ref().map_or(0, |current| current.transcoder.offset());
+        let bytes = self.rotation.as_ref().map_or(0, Rotation::bytes);
         if let Some(line) = &mut self.line {
             line.show(elapsed, bytes, self.events, self.decoder.loss().total(), is_stopping);
         }
@@ -355,6 +238,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::exit::Exit;
     use crate::record::flight::test_stream::TestStream;
 
     /// A recorder whose files are `0`, `1` and so on in a folder.

@@ -7,15 +7,13 @@ use std::time::{Duration, Instant};
 use clr_conditions::StreamEnd;
 use dipc_client::Target;
 use nettrace::{Decoder, Record};
-use nettrace_writer::Error;
+use nettrace_edit::{Capacity, Error, Ring, Snapshot, Storage};
 
 use super::condition_watch::ConditionWatch;
 use super::crash::{self, CrashSources};
 use super::method_lists::MethodLists;
 use super::retention::{KeptFiles, Retention};
-use super::ring::{Capacity, Ring, RingContent};
-use super::segment::Storage;
-use super::snapshot::{Snapshot, Written, check_room};
+use super::snapshot::{SnapshotFile, Written, check_room};
 use super::trigger::{Arrival, Origin, TriggerSettings, Triggers};
 use crate::duration;
 use crate::exit::{Exit, Failure};
@@ -79,7 +77,7 @@ pub(crate) struct FlightRecorder {
 }
 
 struct Ready {
-    content: RingContent,
+    snapshot: Snapshot,
     reason: String,
     until: Instant,
     /// The number of lists when it was requested.
@@ -191,8 +189,8 @@ impl FlightRecorder {
         }
         let lists = self.names.as_ref().map_or(u64::MAX, |names| names.count);
         if let Some(ready) = self.ready.take_if(|ready| lists > ready.lists || ready.until <= now) {
-            let snapshot = self.snapshot(ready);
-            self.writing = Some(thread::spawn(move || snapshot.write()));
+            let file = self.file(ready);
+            self.writing = Some(thread::spawn(move || file.write()));
         }
         Ok(())
     }
@@ -205,18 +203,18 @@ impl FlightRecorder {
         let newest = start.map(|start| start.saturating_add(ring.newest().as_nanos() / 1_000_000));
         let arrival = Arrival { newest, is_silent };
         let Some(reason) = self.triggers.take(is_end, now, arrival) else { return Ok(()) };
-        let content = ring.content(self.decoder.threads()).map_err(|error| cannot_keep(&error))?;
+        let snapshot = ring.snapshot(self.decoder.threads()).map_err(|error| cannot_keep(&error))?;
         // A list that has just begun to arrive suffices.
         let lists = self.names.as_ref().map_or(0, |names| names.count);
         let is_listing = !is_end && self.names.as_mut().is_some_and(MethodLists::request_now);
         let until = if is_listing { now + LIST } else { now };
-        self.ready = Some(Ready { content, reason: reason.text, until, lists });
+        self.ready = Some(Ready { snapshot, reason: reason.text, until, lists });
         Ok(())
     }
 
-    fn snapshot(&self, ready: Ready) -> Snapshot {
-        Snapshot {
-            content: ready.content,
+    fn file(&self, ready: Ready) -> SnapshotFile {
+        SnapshotFile {
+            snapshot: ready.snapshot,
             list: self.names.as_ref().and_then(|names| names.last.clone()),
             path: (self.file_name)(),
             reason: ready.reason,
@@ -264,7 +262,7 @@ impl FlightRecorder {
             names.read();
         }
         if let Some(ready) = self.ready.take() {
-            let outcome = self.snapshot(ready).write();
+            let outcome = self.file(ready).write();
             self.report(outcome);
         }
     }
@@ -323,12 +321,12 @@ impl FlightRecorder {
         }
         self.begin_snapshot(true, true)?;
         if let Some(ready) = self.ready.take() {
-            let mut snapshot = self.snapshot(ready);
+            let mut file = self.file(ready);
             if is_whole {
                 // The runtime's own list is at the end of the stream.
-                snapshot.list = None;
+                file.list = None;
             }
-            let outcome = snapshot.write();
+            let outcome = file.write();
             let written = outcome.as_ref().ok().map(|written| (written.path.clone(), written.reason.clone()));
             self.report(outcome);
             if has_crashed && let Some((path, reason)) = written {
@@ -359,7 +357,9 @@ impl FlightRecorder {
 
 /// Ends a ring whose files cannot grow. Its content can still be written elsewhere.
 fn end_ring(ring: &mut Ring, error: &Error) -> Result<Failure, Failure> {
-    let Error::Io { error: reason, .. } = error else { return Err(cannot_keep(error)) };
+    let Error::Write(nettrace_writer::Error::Io { error: reason, .. }) = error else {
+        return Err(cannot_keep(error));
+    };
     ring.keep_in_memory();
     let failure = Failure::new(Exit::Failed, format_args!("keep events: {reason}; the recording ends"));
     let failure = failure.with_help("make room in the folder of --keep-in, or name another one");
@@ -408,7 +408,7 @@ impl Consumer for FlightRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if self.unreadable.is_none() {
             self.decoder.feed(bytes);
-            self.ring.iter_mut().for_each(Ring::receive);
+            self.ring.iter_mut().for_each(|ring| ring.receive(Instant::now()));
             if let Some(watch) = &mut self.watch {
                 watch.feed(bytes);
             }
@@ -416,7 +416,8 @@ impl Consumer for FlightRecorder {
             if self.ring.is_none()
                 && let Ok(Some(info)) = self.decoder.read_header()
             {
-                let ring = Ring::new(self.settings.capacity, self.settings.storage.clone(), info);
+                let FlightSettings { capacity, storage, .. } = &self.settings;
+                let ring = Ring::new(*capacity, storage.clone(), info, Instant::now());
                 self.ring = Some(ring.map_err(|error| cannot_keep(&error))?);
             }
             self.read()?;
@@ -479,7 +480,7 @@ impl std::fmt::Display for Written {
     }
 }
 
-pub(super) fn cannot_keep(error: &Error) -> Failure {
+fn cannot_keep(error: &Error) -> Failure {
     Failure::new(Exit::Failed, format_args!("keep events: {error}"))
 }
 

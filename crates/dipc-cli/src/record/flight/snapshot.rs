@@ -1,23 +1,19 @@
 //! A snapshot: a whole recording made from the content of the ring and the list of methods.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use nettrace::{Record, RelativeTime, Thread};
-use nettrace_writer::{Error, Transcoder};
+use nettrace::RelativeTime;
+use nettrace_edit::{Error, Segment, Snapshot};
 
-use super::ring::RingContent;
-use super::segment::Segment;
 use crate::exit::{Exit, Failure};
 use crate::render::output_file::{OutputFile, unused_names, with_help};
 use crate::render::staged_file::{folder_of, rename_new};
 
-/// The bytes written at once.
-const BUFFER: usize = 1 << 20;
-/// The data of a snapshot.
+/// The file of a snapshot.
 #[derive(Debug)]
-pub(super) struct Snapshot {
-    pub(super) content: RingContent,
+pub(super) struct SnapshotFile {
+    pub(super) snapshot: Snapshot,
     /// The runtime's list of its methods, as it sent it.
     pub(super) list: Option<Segment>,
     /// The file's name; if it is taken, a similar one is used.
@@ -38,114 +34,45 @@ pub(super) struct Written {
     pub(super) names_left_out: u64,
 }
 
-impl Snapshot {
+impl SnapshotFile {
     /// The approximate maximum size of the file, in bytes.
     fn expected_bytes(&self) -> u64 {
-        let names = self.content.names.iter().chain(&self.list).map(Segment::bytes).sum::<u64>();
-        names + self.content.generations.iter().map(Segment::bytes).sum::<u64>()
+        self.snapshot.expected_bytes().saturating_add(self.list.as_ref().map_or(0, Segment::bytes))
     }
 
     /// Writes it under a temporary name, and renames it once it is whole.
     pub(super) fn write(&self) -> Result<Written, Failure> {
         check_room(&self.path, self.expected_bytes())?;
         let mut file = OutputFile::create_new(&partial(&self.path))?;
-        let outcome = self.write_to(&mut file).and_then(|(bytes, events, range)| {
+        let written = self.snapshot.write(self.list.as_ref(), &mut file);
+        let written = written.map_err(|error| cannot_write(error, &file)).and_then(|written| {
             file.store()?;
-            Ok((bytes, events, range))
+            Ok(written)
         });
         let place = file.path().to_owned();
-        let (bytes, events, range) = outcome.inspect_err(|_| {
+        let written = written.inspect_err(|_| {
             // A file that cannot be removed either stays under its temporary name.
             let _ = std::fs::remove_file(&place);
         })?;
         let path = give_name(&place, &self.path)?;
         Ok(Written {
             path,
-            bytes,
-            events,
-            range,
+            bytes: written.bytes,
+            events: written.events,
+            range: written.range,
             reason: self.reason.clone(),
-            is_cut_short: self.content.is_cut_short,
-            names_left_out: self.content.names_left_out,
+            is_cut_short: self.snapshot.is_cut_short(),
+            names_left_out: self.snapshot.names_left_out(),
         })
     }
-
-    fn write_to(&self, file: &mut OutputFile) -> Result<Numbers, Failure> {
-        let failed = |error: Error, file: &OutputFile| match error {
-            Error::Io { error, .. } => file.failed("write", &error),
-            error => Failure::new(Exit::Failed, format_args!("write: {file}: {error}")),
-        };
-        self.transcode(file).map_err(|error| failed(error, file))
-    }
-
-    /// Writes the names of dropped events, the generations, and the list, which is at the end as in
-    /// recordings of runtimes.
-    fn transcode(&self, file: &mut OutputFile) -> Result<Numbers, Error> {
-        let RingContent { info, version, names, generations, .. } = &self.content;
-        let mut out = Transcoder::new(*version, info)?;
-        let mut drain = |out: &mut Transcoder, most: usize| -> Result<(), Error> {
-            if out.bytes().len() <= most {
-                return Ok(());
-            }
-            let offset = out.offset() - out.bytes().len() as u64;
-            file.write_all(out.bytes()).map_err(|error| Error::Io { offset, error })?;
-            out.clear_bytes();
-            Ok(())
-        };
-        let mut threads: Option<Vec<Thread>> = None;
-        let (mut count, mut range) = (0, None);
-        let parts = names.iter().map(|it| (it, false)).chain(generations.iter().map(|it| (it, true)));
-        for (part, is_ring) in parts {
-            let mut events = part.read()?;
-            if let Some(threads) = &threads {
-                out.continue_with(info, threads)?;
-            }
-            while let Some(record) = events.next_record()? {
-                if let Record::Event(event) = &record
-                    && is_ring
-                {
-                    count += 1;
-                    let time = event.relative_time();
-                    let (first, last) = range.unwrap_or((time, time));
-                    range = Some((first.min(time), last.max(time)));
-                }
-                out.write(&record)?;
-                drain(&mut out, BUFFER)?;
-            }
-            threads = Some(events.threads().to_vec());
-        }
-        let mut threads = threads.unwrap_or_default();
-        if let Some(list) = &self.list {
-            threads = append_list(&mut out, list, &threads, |out| drain(out, BUFFER))?;
-        }
-        out.finish(&threads)?;
-        drain(&mut out, 0)?;
-        Ok((out.offset(), count, range))
-    }
 }
 
-/// Adds the runtime's list of methods at the end, as far as it can be read. Returns the threads of its
-/// reader.
-pub(super) fn append_list(
-    out: &mut Transcoder,
-    list: &Segment,
-    threads: &[Thread],
-    mut drain: impl FnMut(&mut Transcoder) -> Result<(), Error>,
-) -> Result<Vec<Thread>, Error> {
-    let Ok(mut events) = list.read() else { return Ok(threads.to_vec()) };
-    let Some(info) = events.info().cloned() else { return Ok(threads.to_vec()) };
-    out.next_source(&info, threads)?;
-    while let Ok(Some(event)) = events.next() {
-        out.event_at_end(&event)?;
-        drain(out)?;
+pub(super) fn cannot_write(error: Error, out: &OutputFile) -> Failure {
+    match error {
+        Error::Write(nettrace_writer::Error::Io { error, .. }) => out.failed("write", &error),
+        error => Failure::new(Exit::Failed, format_args!("write: {out}: {error}")),
     }
-    let threads = events.threads().to_vec();
-    out.sequence_point(&threads)?;
-    Ok(threads)
 }
-
-/// The bytes, the number of the ring's events, and their time range.
-type Numbers = (u64, u64, Option<(RelativeTime, RelativeTime)>);
 
 /// The name of a file that is being written.
 pub(super) fn partial(path: &Path) -> PathBuf {
@@ -211,9 +138,11 @@ pub(super) fn check_room(_: &Path, _: u64) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use nettrace_edit::{Capacity, Ring, Storage};
+
     use super::*;
-    use crate::record::flight::ring::{Capacity, Ring};
-    use crate::record::flight::segment::Storage;
     use crate::record::flight::test_stream::TestStream;
 
     /// The case of two recorders that write to one folder.
@@ -250,13 +179,14 @@ mod tests {
         let mut decoder = nettrace::Decoder::new();
         decoder.feed(&bytes);
         let info = decoder.read_header().unwrap().unwrap().clone();
-        let mut ring = Ring::new(Capacity { time: None, bytes: 1 << 20 }, Storage::Memory, &info).unwrap();
+        let capacity = Capacity { time: None, bytes: 1 << 20 };
+        let mut ring = Ring::new(capacity, Storage::Memory, &info, Instant::now()).unwrap();
         while let Some(record) = decoder.next_record().unwrap() {
             ring.add(&record).unwrap();
         }
-        let content = ring.content(decoder.threads()).unwrap();
+        let snapshot = ring.snapshot(decoder.threads()).unwrap();
         let path = folder.path().join("a");
-        let snapshot = Snapshot { content, list: Some(Segment::default()), path, reason: String::new() };
-        assert_eq!(snapshot.write().unwrap().events, 2);
+        let file = SnapshotFile { snapshot, list: Some(Segment::default()), path, reason: String::new() };
+        assert_eq!(file.write().unwrap().events, 2);
     }
 }

@@ -5,12 +5,14 @@ use clr_events::Provider;
 use nettrace::raw::{Cursor, ReadResult};
 use nettrace::{Event, Metadata};
 
+use crate::kind_table::KindTable;
+
 /// The numbers of mapped files of many recordings: each recording gets every n-th number.
 #[derive(Debug)]
-pub(crate) struct MappingIds {
+pub struct MappingIds {
     recordings: u64,
     /// By file, then by metadata index: parts of one recording have indexes of their own.
-    fields: Vec<Vec<Option<NumberFields>>>,
+    fields: Vec<KindTable<NumberFields>>,
     payload: Vec<u8>,
 }
 
@@ -38,19 +40,20 @@ impl NumberFields {
 }
 
 impl MappingIds {
-    pub(crate) fn new(recordings: usize) -> Self {
-        Self { recordings: recordings as u64, fields: vec![Vec::new(); recordings], payload: Vec::new() }
+    /// Creates the numbers of this many recordings.
+    pub fn new(recordings: usize) -> Self {
+        Self {
+            recordings: recordings as u64,
+            fields: vec![KindTable::default(); recordings],
+            payload: Vec::new(),
+        }
     }
 
     /// Returns the payload of an event, with numbers that no other recording has. `file` is a part of
     /// `recording`. A truncated payload is returned unchanged.
-    pub(crate) fn payload<'a>(&'a mut self, file: usize, recording: usize, event: &Event<'a>) -> &'a [u8] {
-        let index = event.metadata_index();
-        let Some(fields) = self.fields.get_mut(file) else { return event.payload() };
-        if fields.len() <= index {
-            fields.resize(index + 1, None);
-        }
-        let fields = *fields[index].get_or_insert_with(|| NumberFields::of(event.metadata()));
+    pub fn payload<'a>(&'a mut self, file: usize, recording: usize, event: &Event<'a>) -> &'a [u8] {
+        let Some(kinds) = self.fields.get_mut(file) else { return event.payload() };
+        let fields = kinds.get_or_insert_with(event.metadata_index(), || NumberFields::of(event.metadata()));
         if fields == NumberFields::None {
             return event.payload();
         }
@@ -80,8 +83,8 @@ impl MappingIds {
                 }
                 let length = cursor.u16()?;
                 cursor.bytes(length.into())?;
-                let size = before.len() - cursor.rest().len();
-                out.extend_from_slice(&before[..size]);
+                let size = before.len().saturating_sub(cursor.rest().len());
+                out.extend_from_slice(before.get(..size).unwrap_or_default());
                 number(&mut cursor, out)?;
             }
             NumberFields::Metadata | NumberFields::None => {}
@@ -93,11 +96,14 @@ impl MappingIds {
 
 /// Appends an unsigned variable-length integer.
 fn varuint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value.to_le_bytes()[0] | 0x80);
+    loop {
+        let [low, ..] = value.to_le_bytes();
         value >>= 7;
+        if value == 0 {
+            return out.push(low);
+        }
+        out.push(low | 0x80);
     }
-    out.push(value.to_le_bytes()[0]);
 }
 
 #[cfg(test)]

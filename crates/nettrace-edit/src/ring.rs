@@ -6,22 +6,22 @@
 //! stream again, from some point in its middle.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use clr_events::Provider;
 use nettrace::{Event, Record, RelativeTime, Thread, TraceInfo};
-use nettrace_writer::{Error, Version};
+use nettrace_writer::Version;
 
-use super::names_store::NamesStore;
-use super::receipt_clock::{ReceiptClock, TOLERANCE};
-use super::segment::{Segment, SegmentWriter, Storage};
-use crate::duration;
-use crate::inspect::slice::names_others;
-use crate::render::units;
+use crate::error::Error;
+use crate::kind_table::KindTable;
+use crate::names_store::NamesStore;
+use crate::receipt_clock::{ReceiptClock, TOLERANCE};
+use crate::segment::{Segment, SegmentWriter, Storage};
+use crate::slice::names_others;
+use crate::snapshot::Snapshot;
 
 /// The number of generations that the capacity is divided into.
-const GENERATIONS: u32 = 8;
+const GENERATIONS: u8 = 8;
 /// Further bytes for the runtime's list of its methods.
 const LIST: u64 = 64 << 20;
 /// The shortest time span of a generation.
@@ -29,14 +29,20 @@ const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The limits on the time and the bytes kept; the smaller one applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Capacity {
-    pub(crate) time: Option<Duration>,
-    pub(crate) bytes: u64,
+pub struct Capacity {
+    /// The time to keep; `None` for no limit.
+    pub time: Option<Duration>,
+    /// The bytes to keep.
+    pub bytes: u64,
 }
 
-/// A ring of the last events.
+/// A ring of the last events of a stream.
+///
+/// It holds at least the requested time or bytes, whichever is less, and at most an eighth more, further the
+/// names of code, types and threads from everything dropped, at most 64 MiB, and the block that is being
+/// written.
 #[derive(Debug)]
-pub(crate) struct Ring {
+pub struct Ring {
     capacity: Capacity,
     info: TraceInfo,
     version: Version,
@@ -47,7 +53,7 @@ pub(crate) struct Ring {
     store: NamesStore,
     clock: ReceiptClock,
     /// Whether events of a kind name others, by metadata index.
-    naming: Vec<Option<bool>>,
+    naming: KindTable<bool>,
     /// Whether generations were dropped for their size before their time was over.
     is_cut_short: bool,
     /// Whether the runtime has begun to list its methods.
@@ -56,8 +62,8 @@ pub(crate) struct Ring {
 
 /// A part of the stream.
 #[derive(Debug, Clone)]
-pub(crate) struct Generation {
-    pub(crate) events: Segment,
+struct Generation {
+    events: Segment,
     /// A second copy of its events that name others.
     names: Option<Segment>,
     first: RelativeTime,
@@ -71,32 +77,23 @@ struct GenerationWriter {
     newest: RelativeTime,
 }
 
-/// All that the ring holds at one time.
-#[derive(Debug)]
-pub(crate) struct RingContent {
-    pub(crate) info: TraceInfo,
-    pub(crate) version: Version,
-    pub(crate) names: Option<Segment>,
-    pub(crate) generations: Vec<Segment>,
-    /// The number of names that did not fit.
-    pub(crate) names_left_out: u64,
-    /// Whether it covers less than the requested time, because of the limit on bytes.
-    pub(crate) is_cut_short: bool,
-}
+impl Capacity {
+    fn bytes_of_generation(&self) -> u64 {
+        self.bytes.checked_div(GENERATIONS.into()).unwrap_or_default()
+    }
 
-/// `the last 60.0 s, 256 MB at most`
-impl fmt::Display for Capacity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = units::bytes(self.bytes);
-        match self.time {
-            Some(time) => write!(f, "the last {}, {bytes} at most", duration::display(time)),
-            None => write!(f, "the last {bytes}"),
-        }
+    fn time_of_generation(&self) -> Option<Duration> {
+        let time = self.time?.checked_div(GENERATIONS.into()).unwrap_or_default();
+        Some(time.max(SHORTEST))
     }
 }
 
 impl Ring {
-    pub(crate) fn new(capacity: Capacity, storage: Storage, info: &TraceInfo) -> Result<Self, Error> {
+    /// Creates the ring of a stream with this header, which arrives at `now`.
+    ///
+    /// # Errors
+    /// If the folder of the storage cannot have a file.
+    pub fn new(capacity: Capacity, storage: Storage, info: &TraceInfo, now: Instant) -> Result<Self, Error> {
         let version = Version::of(info);
         Ok(Self {
             capacity,
@@ -106,21 +103,24 @@ impl Ring {
             current: GenerationWriter::new(SegmentWriter::new(version, info, &storage)?),
             storage,
             store: NamesStore::default(),
-            clock: ReceiptClock::start(Instant::now()),
-            naming: Vec::new(),
+            clock: ReceiptClock::start(now),
+            naming: KindTable::default(),
             is_cut_short: false,
             is_listing: false,
         })
     }
 
     /// Records that a part of the stream has arrived, whose records are added next.
-    pub(crate) fn receive(&mut self) {
-        self.clock.receive(Instant::now());
+    pub fn receive(&mut self, now: Instant) {
+        self.clock.receive(now);
     }
 
-    /// Adds a record. After an error of its files, the ring still holds the record; call
-    /// [`keep_in_memory`](Self::keep_in_memory) next.
-    pub(crate) fn add(&mut self, record: &Record<'_>) -> Result<(), Error> {
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// If a record is larger than the format allows, or a file cannot be written. In the latter case the ring
+    /// still holds the record; call [`keep_in_memory`](Self::keep_in_memory) next.
+    pub fn add(&mut self, record: &Record<'_>) -> Result<(), Error> {
         let mut named = Ok(());
         if let Record::Event(event) = record {
             let time = event.relative_time();
@@ -145,37 +145,35 @@ impl Ring {
         self.clock.admits(time) && age <= oldest
     }
 
-    /// Continues in memory, so that the data held can be read.
-    pub(crate) fn keep_in_memory(&mut self) {
+    /// Continues in memory after an error of its files, so that the data held can be read.
+    pub fn keep_in_memory(&mut self) {
         self.storage = Storage::Memory;
         self.current.events.keep_in_memory();
         self.current.names.iter_mut().for_each(SegmentWriter::keep_in_memory);
     }
 
     fn is_naming(&mut self, event: &Event<'_>) -> bool {
-        let index = event.metadata_index();
-        if let Some(Some(known)) = self.naming.get(index) {
-            return *known;
-        }
-        let found = names_others(event.metadata());
-        if !self.is_listing && Provider::of(event.metadata()) == Some(Provider::Rundown) {
-            // The runtime lists its methods at the end of the session; the list must not push out other
-            // events.
-            self.is_listing = true;
-            self.capacity.bytes = self.capacity.bytes.saturating_add(LIST);
-        }
-        if self.naming.len() <= index {
-            self.naming.resize(index + 1, None);
-        }
-        self.naming[index] = Some(found);
-        found
+        let Self { naming, is_listing, capacity, .. } = self;
+        naming.get_or_insert_with(event.metadata_index(), || {
+            if !*is_listing && Provider::of(event.metadata()) == Some(Provider::Rundown) {
+                // The runtime lists its methods at the end of the session; the list must not push out other
+                // events.
+                *is_listing = true;
+                capacity.bytes = capacity.bytes.saturating_add(LIST);
+            }
+            names_others(event.metadata())
+        })
     }
 
     /// Begins a new generation if the newest has reached its limit, and drops the oldest ones that are no
-    /// longer needed. `threads` are those of the stream's reader.
-    pub(crate) fn turn_if_due(&mut self, threads: &[Thread]) -> Result<(), Error> {
-        let most = self.capacity.bytes / u64::from(GENERATIONS);
-        let longest = self.capacity.time.map(|time| (time / GENERATIONS).max(SHORTEST));
+    /// longer needed. Called after the records that have arrived were added; `threads` are those of the
+    /// stream's reader.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn turn_if_due(&mut self, threads: &[Thread]) -> Result<(), Error> {
+        let most = self.capacity.bytes_of_generation();
+        let longest = self.capacity.time_of_generation();
         if self.current.bytes() >= most || longest.is_some_and(|longest| self.current.duration() >= longest) {
             self.turn(threads)?;
         }
@@ -187,7 +185,7 @@ impl Ring {
         let Some(first) = self.current.first else { return Ok(()) };
         self.current.events.store()?;
         self.current.names.iter_mut().try_for_each(SegmentWriter::store)?;
-        let next = self.current.events.behind(&self.info, threads)?;
+        let next = self.current.events.writer_after(&self.info, threads)?;
         let newest = self.current.newest;
         let mut before = std::mem::replace(&mut self.current, GenerationWriter::new(next));
         self.current.newest = newest;
@@ -199,8 +197,8 @@ impl Ring {
     /// Drops the oldest generations while they exceed the limit on time or bytes.
     fn drop_oldest(&mut self, newest: RelativeTime) -> Result<(), Error> {
         loop {
-            let held: u64 = self.generations.iter().map(Generation::bytes).sum();
-            let is_large = held + self.capacity.bytes / u64::from(GENERATIONS) > self.capacity.bytes;
+            let held = sum(self.generations.iter().map(Generation::bytes));
+            let is_large = held.saturating_add(self.capacity.bytes_of_generation()) > self.capacity.bytes;
             // The generation is too old if the next one reaches back far enough.
             let is_old = self.capacity.time.is_some_and(|time| {
                 let next = self.generations.get(1);
@@ -219,10 +217,14 @@ impl Ring {
         }
     }
 
-    /// Returns everything that the ring holds now, and continues with a new generation.
-    pub(crate) fn content(&mut self, threads: &[Thread]) -> Result<RingContent, Error> {
+    /// Returns everything that the ring holds now, and continues with a new generation. The snapshot shares
+    /// the data with the ring, and can be written by another thread.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn snapshot(&mut self, threads: &[Thread]) -> Result<Snapshot, Error> {
         self.turn(threads)?;
-        Ok(RingContent {
+        Ok(Snapshot {
             info: self.info.clone(),
             version: self.version,
             names: self.store.segment()?,
@@ -233,21 +235,20 @@ impl Ring {
     }
 
     /// The bytes that it holds.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.generations.iter().map(Generation::bytes).sum::<u64>()
-            + self.current.bytes()
-            + self.store.bytes()
+    pub fn bytes(&self) -> u64 {
+        let generations = self.generations.iter().map(Generation::bytes);
+        sum(generations.chain([self.current.bytes(), self.store.bytes()]))
     }
 
     /// The time of the newest event.
-    pub(crate) const fn newest(&self) -> RelativeTime {
+    pub const fn newest(&self) -> RelativeTime {
         self.current.newest
     }
 }
 
 impl Generation {
     fn bytes(&self) -> u64 {
-        self.events.bytes() + self.names.as_ref().map_or(0, Segment::bytes)
+        self.events.bytes().saturating_add(self.names.as_ref().map_or(0, Segment::bytes))
     }
 }
 
@@ -281,6 +282,10 @@ impl GenerationWriter {
     }
 
     fn bytes(&self) -> u64 {
-        self.events.bytes() + self.names.as_ref().map_or(0, SegmentWriter::bytes)
+        self.events.bytes().saturating_add(self.names.as_ref().map_or(0, SegmentWriter::bytes))
     }
+}
+
+fn sum(bytes: impl Iterator<Item = u64>) -> u64 {
+    bytes.fold(0, u64::saturating_add)
 }

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use nettrace::{Event, Reader, Thread, TraceInfo};
-use nettrace_writer::{Error, Transcoder, Version};
+use nettrace_writer::{Transcoder, Version};
+
+use crate::error::Error;
 
 /// The bytes moved out of a transcoder at once. Chunks of this size are returned to the system when they are
 /// dropped.
@@ -14,7 +16,8 @@ const CHUNK: usize = 256 << 10;
 
 /// The storage of recordings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Storage {
+pub enum Storage {
+    /// Memory.
     #[default]
     Memory,
     /// Unnamed files in this folder, which disappear with the program, however it ends.
@@ -23,7 +26,7 @@ pub(crate) enum Storage {
 
 /// A recording that several readers may read at once.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Segment {
+pub struct Segment {
     content: Content,
     bytes: u64,
 }
@@ -61,21 +64,26 @@ impl Storage {
 }
 
 impl Segment {
+    /// Creates an empty recording in memory.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
     /// Appends bytes to a recording in memory.
-    pub(crate) fn push_in_memory(&mut self, bytes: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         if let Content::Chunks(chunks) = &mut self.content {
             chunks.push(bytes.into());
-            self.bytes += bytes.len() as u64;
+            self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         }
     }
 
     /// Appends bytes. They are kept even if the file cannot store them, which is reported once.
-    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.bytes += bytes.len() as u64;
+    fn store(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
         match &mut self.content {
             Content::File { file, bytes: written, rest } if rest.is_empty() => {
                 match (&**file).write_all(bytes) {
-                    Ok(()) => *written += bytes.len() as u64,
+                    Ok(()) => *written = written.saturating_add(bytes.len() as u64),
                     Err(error) => {
                         rest.push(bytes.into());
                         return Err(error);
@@ -87,24 +95,29 @@ impl Segment {
         Ok(())
     }
 
-    pub(crate) const fn bytes(&self) -> u64 {
+    /// Its size in bytes.
+    pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Returns a reader from its beginning.
-    pub(crate) fn read(&self) -> Result<Reader<SegmentReader<'_>>, nettrace::Error> {
-        Reader::new(match &self.content {
-            Content::Chunks(chunks) => SegmentReader::Chunks { chunks, offset: 0 },
-            Content::File { file, bytes, rest } => {
-                SegmentReader::File { file, offset: 0, left: *bytes, rest }
-            }
-        })
+    ///
+    /// # Errors
+    /// If the bytes do not begin as a recording does, or the file cannot be read.
+    pub fn read(&self) -> Result<Reader<SegmentReader<'_>>, nettrace::Error> {
+        Reader::new(SegmentReader(match &self.content {
+            Content::Chunks(chunks) => Position::Chunks { chunks, offset: 0 },
+            Content::File { file, bytes, rest } => Position::File { file, offset: 0, left: *bytes, rest },
+        }))
     }
 }
 
-/// The bytes of a segment.
+/// The bytes of a segment, from its beginning.
 #[derive(Debug)]
-pub(crate) enum SegmentReader<'s> {
+pub struct SegmentReader<'s>(Position<'s>);
+
+#[derive(Debug)]
+enum Position<'s> {
     /// The remaining chunks, and the number of bytes already read from the first one.
     Chunks { chunks: &'s [Arc<[u8]>], offset: usize },
     /// The offset of the next byte, the number of bytes left from there, and the chunks that follow. The file
@@ -114,29 +127,28 @@ pub(crate) enum SegmentReader<'s> {
 
 impl Read for SegmentReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Self::File { left: 0, rest, .. } = self {
-            *self = Self::Chunks { chunks: rest, offset: 0 };
+        if let Position::File { left: 0, rest, .. } = self.0 {
+            self.0 = Position::Chunks { chunks: rest, offset: 0 };
         }
-        match self {
-            Self::Chunks { chunks, offset } => {
+        match &mut self.0 {
+            Position::Chunks { chunks, offset } => {
                 while let Some((first, rest)) = chunks.split_first() {
-                    let left = &first[*offset..];
+                    let mut left = first.get(*offset..).unwrap_or_default();
                     if left.is_empty() {
                         (*chunks, *offset) = (rest, 0);
                         continue;
                     }
-                    let count = left.len().min(buffer.len());
-                    buffer[..count].copy_from_slice(&left[..count]);
-                    *offset += count;
+                    let count = left.read(buffer)?;
+                    *offset = offset.saturating_add(count);
                     return Ok(count);
                 }
                 Ok(0)
             }
-            Self::File { file, offset, left, .. } => {
+            Position::File { file, offset, left, .. } => {
                 let most = usize::try_from(*left).map_or(buffer.len(), |left| left.min(buffer.len()));
-                let count = read_at(file, &mut buffer[..most], *offset)?;
-                *offset += count as u64;
-                *left -= count as u64;
+                let count = read_at(file, buffer.get_mut(..most).unwrap_or_default(), *offset)?;
+                *offset = offset.saturating_add(count as u64);
+                *left = left.saturating_sub(count as u64);
                 Ok(count)
             }
         }
@@ -163,12 +175,12 @@ pub(crate) struct SegmentWriter {
 impl SegmentWriter {
     pub(crate) fn new(version: Version, info: &TraceInfo, storage: &Storage) -> Result<Self, Error> {
         let transcoder = Transcoder::new(version, info)?;
-        let segment = storage.segment().map_err(|error| Error::Io { offset: 0, error })?;
+        let segment = storage.segment().map_err(|error| cannot_store(0, error))?;
         Ok(Self { transcoder, segment, storage: storage.clone() })
     }
 
     /// Creates a writer for the records after the last one given to this writer.
-    pub(crate) fn behind(&self, info: &TraceInfo, threads: &[Thread]) -> Result<Self, Error> {
+    pub(crate) fn writer_after(&self, info: &TraceInfo, threads: &[Thread]) -> Result<Self, Error> {
         let mut next = Self::new(self.transcoder.version(), info, &self.storage)?;
         next.transcoder.begin_behind(&self.transcoder, threads);
         Ok(next)
@@ -176,7 +188,7 @@ impl SegmentWriter {
 
     /// The bytes that it holds, except those of the current block.
     pub(crate) fn bytes(&self) -> u64 {
-        self.segment.bytes + self.transcoder.bytes().len() as u64
+        self.segment.bytes.saturating_add(self.transcoder.bytes().len() as u64)
     }
 
     /// Moves the collected bytes into the segment if there are enough.
@@ -214,8 +226,12 @@ impl SegmentWriter {
             return Ok(());
         }
         let offset = self.segment.bytes;
-        let stored = self.segment.push(self.transcoder.bytes());
+        let stored = self.segment.store(self.transcoder.bytes());
         self.transcoder.clear_bytes();
-        stored.map_err(|error| Error::Io { offset, error })
+        stored.map_err(|error| cannot_store(offset, error))
     }
+}
+
+fn cannot_store(offset: u64, error: io::Error) -> Error {
+    Error::Write(nettrace_writer::Error::Io { offset, error })
 }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use nettrace::RelativeTime;
 
 /// The most that an event's time may be ahead of its receipt.
-pub(super) const TOLERANCE: Duration = Duration::from_secs(10);
+pub(crate) const TOLERANCE: Duration = Duration::from_secs(10);
 /// The number of consecutive events ahead of their receipt after which the stream's clock is considered to be
 /// ahead: a recording is replayed faster than it was made.
 const MOST_AHEAD: u32 = 1000;
 
 /// A clock that starts with the stream.
 #[derive(Debug)]
-pub(super) struct ReceiptClock {
+pub(crate) struct ReceiptClock {
     start: Instant,
     elapsed: Duration,
     /// The time by which the stream's clock is ahead.
@@ -24,13 +24,13 @@ pub(super) struct ReceiptClock {
 }
 
 impl ReceiptClock {
-    pub(super) fn start(now: Instant) -> Self {
+    pub(crate) fn start(now: Instant) -> Self {
         let latest = RelativeTime::after_start(TOLERANCE);
         Self { start: now, elapsed: Duration::ZERO, ahead: Duration::ZERO, latest, in_a_row: 0 }
     }
 
     /// Records that a part of the stream has arrived.
-    pub(super) fn receive(&mut self, now: Instant) {
+    pub(crate) fn receive(&mut self, now: Instant) {
         self.elapsed = now.saturating_duration_since(self.start);
         self.update();
     }
@@ -42,12 +42,12 @@ impl ReceiptClock {
 
     /// Returns whether an event that has just arrived may have this time.
     #[inline]
-    pub(super) fn admits(&mut self, time: RelativeTime) -> bool {
+    pub(crate) fn admits(&mut self, time: RelativeTime) -> bool {
         if time <= self.latest {
             self.in_a_row = 0;
             return true;
         }
-        self.in_a_row += 1;
+        self.in_a_row = self.in_a_row.saturating_add(1);
         if self.in_a_row < MOST_AHEAD {
             return false;
         }

@@ -1,16 +1,17 @@
 //! The events that name code, types and threads, kept from everything that the ring has dropped.
 
 use nettrace::{Thread, TraceInfo};
-use nettrace_writer::{Error, Version};
+use nettrace_writer::Version;
 
-use super::segment::{Segment, SegmentWriter, Storage};
+use crate::error::Error;
+use crate::segment::{Segment, SegmentWriter, Storage};
 
 /// The most bytes of names that are kept: enough for the methods of 250,000 compilations.
-pub(super) const MOST: u64 = 64 << 20;
+const MOST: u64 = 64 << 20;
 
 /// A store of naming events, with their times.
 #[derive(Debug, Default)]
-pub(super) struct NamesStore {
+pub(crate) struct NamesStore {
     writer: Option<SegmentWriter>,
     /// The threads of the last part added.
     threads: Vec<Thread>,
@@ -20,10 +21,10 @@ pub(super) struct NamesStore {
 
 impl NamesStore {
     /// Adds the names of a dropped part of the ring.
-    pub(super) fn add(&mut self, version: Version, info: &TraceInfo, part: &Segment) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, version: Version, info: &TraceInfo, part: &Segment) -> Result<(), Error> {
         let mut events = part.read()?;
-        if self.bytes() + part.bytes() > MOST {
-            events.for_each(|_| self.left_out += 1)?;
+        if self.bytes().saturating_add(part.bytes()) > MOST {
+            events.for_each(|_| self.left_out = self.left_out.saturating_add(1))?;
             return Ok(());
         }
         let writer = match &mut self.writer {
@@ -41,16 +42,16 @@ impl NamesStore {
         Ok(())
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, SegmentWriter::bytes)
     }
 
-    pub(super) const fn left_out(&self) -> u64 {
+    pub(crate) const fn left_out(&self) -> u64 {
         self.left_out
     }
 
     /// Returns all names.
-    pub(super) fn segment(&mut self) -> Result<Option<Segment>, Error> {
+    pub(crate) fn segment(&mut self) -> Result<Option<Segment>, Error> {
         self.writer.as_mut().map(SegmentWriter::segment).transpose()
     }
 }

@@ -2,28 +2,29 @@
 
 /// A name, or a pattern of names; case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Glob {
+pub struct Glob {
     text: String,
     lower: String,
 }
 
 impl Glob {
-    pub(crate) fn new(text: &str) -> Self {
+    /// Parses a name, with `*` for any text.
+    pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), lower: text.to_lowercase() }
     }
 
     /// The name or pattern as it was given.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether it matches more than one name.
-    pub(crate) fn is_pattern(&self) -> bool {
+    pub fn is_pattern(&self) -> bool {
         self.text.contains('*')
     }
 
     /// Whether it matches the whole name. Takes at most time proportional to the product of both lengths.
-    pub(crate) fn matches(&self, name: &str) -> bool {
+    pub fn matches(&self, name: &str) -> bool {
         let name = name.to_lowercase();
         let Some((start, rest)) = self.lower.split_once('*') else { return name == self.lower };
         let (middle, end) = rest.rsplit_once('*').unwrap_or(("", rest));

@@ -1,34 +1,34 @@
 //! Parts of recordings: the requested events, and the events that these need.
 
 use std::collections::BinaryHeap;
-use std::path::Path;
-use std::rc::Rc;
+use std::fmt;
 use std::time::Duration;
 
-use clr_activity::{ActivityEvents, ActivityFinder};
 use clr_events::ids::{event_pipe, runtime};
 use clr_events::{Provider, sets};
 use nettrace::{Event, Events, Metadata, PassedPoint, RelativeTime, Source, TraceInfo};
 
-use crate::exit::Failure;
-use crate::inspect::filter::{Criteria, Filter};
-use crate::inspect::recording::Recording;
-use crate::inspect::redact::{Letters, Redaction, Redactor};
-use crate::inspect::rewrite::{Choice, Chooser};
+use crate::choice::{Choice, Chooser};
+use crate::error::Error;
+use crate::filter::{Criteria, Filter, Miss};
+use crate::kind_table::KindTable;
+use crate::redact::Redactor;
 
 /// The time around a part in which samples and waits that may reach into it are kept. The sampler takes a
 /// stack of each thread every millisecond, or every ten if there are many threads.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// A part of a recording.
+/// A part of a recording: the choice of the events that match criteria.
+///
+/// Events of other times are kept if those of the part need them: events that name code, types, processes and
+/// threads, and the samples and waits that may reach into the part.
 #[derive(Debug)]
-pub(crate) struct Slice {
+pub struct Slice {
     filter: Filter,
-    /// The events of the requested activities and requests.
-    activities: Option<Rc<ActivityEvents>>,
+    predicate: Option<Predicate>,
     from: RelativeTime,
     to: RelativeTime,
-    /// The first and the last event of `--head` and `--tail`.
+    /// The first and the last event that [`limit`](Self::limit) has found.
     first: Option<Position>,
     last: Option<Position>,
     drop_stacks: bool,
@@ -41,9 +41,18 @@ pub(crate) struct Slice {
     lists_only: bool,
     redactor: Option<Redactor>,
     /// The use of each kind of event, by metadata index.
-    uses: Vec<Option<Use>>,
+    uses: KindTable<Use>,
     /// The number of events admitted by the filters so far.
     count: u64,
+}
+
+/// A function that chooses among the events that match the criteria.
+struct Predicate(Box<dyn Fn(&Event<'_>) -> bool + Send>);
+
+impl fmt::Debug for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Predicate")
+    }
 }
 
 /// The payload of a sample of which only the time is kept: the type `Error`, which no runtime writes.
@@ -64,7 +73,7 @@ enum Use {
 
 impl Slice {
     /// Creates a slice of the events that match the criteria, which may include a time.
-    pub(crate) fn new(criteria: Criteria, drop_stacks: bool) -> Self {
+    pub fn new(criteria: Criteria) -> Self {
         let from = criteria.from.unwrap_or(RelativeTime::MIN);
         let to = criteria.to.unwrap_or(RelativeTime::MAX);
         let criteria = Criteria { from: None, to: None, ..criteria };
@@ -74,64 +83,68 @@ impl Slice {
             filter: Filter::new(criteria),
             of_any_thread,
             is_mark: false,
-            activities: None,
+            predicate: None,
             from,
             to,
             first: None,
             last: None,
-            drop_stacks,
+            drop_stacks: false,
             lists_only: false,
             redactor: None,
-            uses: Vec::new(),
+            uses: KindTable::default(),
             count: 0,
         }
     }
 
-    /// Adds redactions, with texts replaced by these letters.
-    pub(crate) fn with_redactions(mut self, redactions: &[Redaction], letters: Letters) -> Self {
-        self.redactor = (!redactions.is_empty()).then(|| Redactor::new(redactions.to_vec(), letters));
-        self
+    /// Replaces texts of the events.
+    #[must_use]
+    pub fn with_redactor(self, redactor: Redactor) -> Self {
+        Self { redactor: Some(redactor), ..self }
     }
 
     /// The redactor, if texts are replaced.
-    pub(crate) const fn redactor(&self) -> Option<&Redactor> {
+    pub const fn redactor(&self) -> Option<&Redactor> {
         self.redactor.as_ref()
     }
 
-    /// Reports which texts were replaced.
-    pub(crate) fn report_redactions(&self) {
-        if let Some(redactor) = &self.redactor {
-            redactor.report("they are as they were");
-        }
+    /// Restricts the slice to the events for which `predicate` returns true, such as those of a request.
+    #[must_use]
+    pub fn with_predicate(self, predicate: impl Fn(&Event<'_>) -> bool + Send + 'static) -> Self {
+        Self { predicate: Some(Predicate(Box::new(predicate))), ..self }
     }
 
-    /// Restricts the slice to the events of activities and requests.
-    pub(crate) fn with_activities(self, activities: Option<Rc<ActivityEvents>>) -> Self {
-        Self { activities, ..self }
-    }
-
-    /// Takes the names of code outside the time only from lists (rundown).
-    pub(crate) fn with_lists_only(self, lists_only: bool) -> Self {
+    /// Takes the names of code outside the time only from lists (rundown), so that more blocks can be
+    /// skipped. Methods that were unloaded before the end of the recording then have no names.
+    #[must_use]
+    pub fn with_lists_only(self, lists_only: bool) -> Self {
         Self { lists_only, ..self }
     }
 
-    /// Reads a recording to find the first or last events of the slice in time order.
-    pub(crate) fn limit(
+    /// Leaves out the stacks of events.
+    #[must_use]
+    pub fn with_dropped_stacks(self, drop_stacks: bool) -> Self {
+        Self { drop_stacks, ..self }
+    }
+
+    /// Reads a recording to find the first or last events of the slice in time order, to which it is then
+    /// restricted. Returns whether there are any. Memory: 16 bytes for each of `head` and `tail`.
+    ///
+    /// # Errors
+    /// If the recording cannot be read.
+    pub fn limit<S: Source>(
         &mut self,
-        file: &Path,
+        events: &mut Events<S>,
         head: Option<usize>,
         tail: Option<usize>,
-    ) -> Result<(), Failure> {
-        let (mut events, origin) = Recording::open(file)?.into_parts();
+    ) -> Result<bool, Error> {
         let mut first = BinaryHeap::new();
         let mut last = BinaryHeap::new();
-        let mut outcome = Ok(());
-        while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
+        while let Some(event) = events.next()? {
             if !self.is_in_time(event.relative_time()) || !self.admits(&event) {
                 continue;
             }
             let position = (event.relative_time(), self.count);
-            self.count += 1;
+            self.count = self.count.saturating_add(1);
             if let Some(head) = head {
                 first.push(position);
                 if first.len() > head {
@@ -145,30 +158,25 @@ impl Slice {
                 }
             }
         }
-        if self.count == 0 {
-            outcome = Err(Failure::new(crate::exit::Exit::Failed, "no event matches the filters"));
-        }
         self.last = head.map(|_| first.peek().copied().unwrap_or((RelativeTime::MIN, 0)));
         self.first = tail.map(|_| last.peek().map_or((RelativeTime::MAX, u64::MAX), |it| it.0));
-        self.count = 0;
-        outcome
+        Ok(std::mem::take(&mut self.count) > 0)
     }
 
-    /// Warns of criteria that matched nothing.
-    pub(crate) fn warn_of_misses<S: Source>(&mut self, events: &Events<S>) {
-        self.filter.warn_of_misses(events);
+    /// Returns the criteria that matched nothing. Called after the events were read.
+    pub fn misses<S: Source>(&mut self, events: &Events<S>) -> Vec<Miss> {
+        self.filter.misses(events)
     }
 
     /// Whether the filters admit an event, regardless of its time.
     fn admits(&mut self, event: &Event<'_>) -> bool {
-        self.filter.admits(event)
-            && self.activities.as_ref().is_none_or(|activities| activities.contains(event))
+        self.filter.admits(event) && self.predicate.as_ref().is_none_or(|predicate| (predicate.0)(event))
     }
 
     /// Whether an event is a sample of an unwanted thread of a wanted process.
     fn is_sample_of_other(&mut self, event: &Event<'_>) -> bool {
         sets::THREAD_SAMPLES.contains(event.metadata())
-            && self.activities.is_none()
+            && self.predicate.is_none()
             && !self.is_limited()
             && self.of_any_thread.as_mut().is_some_and(|filter| filter.admits(event))
     }
@@ -188,32 +196,15 @@ impl Slice {
     }
 
     fn use_of(&mut self, event: &Event<'_>) -> Use {
-        let index = event.metadata_index();
-        if let Some(Some(known)) = self.uses.get(index) {
-            return *known;
-        }
-        let found = Use::of(event.metadata());
-        if self.uses.len() <= index {
-            self.uses.resize(index + 1, None);
-        }
-        self.uses[index] = Some(found);
-        found
+        self.uses.get_or_insert_with(event.metadata_index(), || Use::of(event.metadata()))
     }
 
-    /// Whether the event is among those of `--head` and `--tail`.
+    /// Whether the event is among those that [`limit`](Self::limit) has found.
     fn is_within_limits(&mut self, time: RelativeTime) -> bool {
         let position = (time, self.count);
-        self.count += 1;
+        self.count = self.count.saturating_add(1);
         self.first.is_none_or(|first| first <= position) && self.last.is_none_or(|last| position <= last)
     }
-}
-
-/// Reads a recording to find the events of activities and requests.
-pub(crate) fn find_activities(file: &Path, mut finder: ActivityFinder) -> Result<ActivityEvents, Failure> {
-    let (events, origin) = Recording::open(file)?.into_parts();
-    nettrace_export::report::read(events, |event| finder.add(event))
-        .map_err(|error| origin.failed(&error))?;
-    Ok(finder.finish())
 }
 
 /// Whether events of a kind name code, types, processes or threads of other events.
@@ -240,14 +231,9 @@ impl Use {
     }
 }
 
-/// Whether events of the kind name others, regardless of their time.
-fn is_name(metadata: &Metadata) -> bool {
-    Use::of(metadata) == Use::Names
-}
-
 /// The same, but only for lists at the end of a recording (rundown) and for recordings of whole machines.
 fn is_listed_name(metadata: &Metadata) -> bool {
-    is_name(metadata) && !matches!(Provider::of(metadata), Some(Provider::Runtime))
+    names_others(metadata) && !matches!(Provider::of(metadata), Some(Provider::Runtime))
 }
 
 impl Chooser for Slice {
@@ -287,15 +273,15 @@ impl Chooser for Slice {
         let at = |time: RelativeTime, margin: i64| {
             info.ticks(RelativeTime::from_nanos(time.as_nanos().saturating_add(margin)))
         };
-        let times = at(self.from, -margin)..=at(self.to, margin);
-        events.skip_blocks_outside(times, if self.lists_only { is_listed_name } else { is_name });
+        let times = at(self.from, margin.saturating_neg())..=at(self.to, margin);
+        events.skip_blocks_outside(times, if self.lists_only { is_listed_name } else { names_others });
         true
     }
 
     fn keeps_all(&self) -> bool {
         (self.from, self.to) == (RelativeTime::MIN, RelativeTime::MAX)
             && self.filter.admits_all()
-            && self.activities.is_none()
+            && self.predicate.is_none()
             && !self.is_limited()
             && self.redactor.is_none()
             && !self.drop_stacks

@@ -1,0 +1,71 @@
+//! The choice of records.
+
+use nettrace::{Event, Events, PassedPoint, Source, TraceInfo};
+
+/// The decision about an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// It is written.
+    Keep,
+    /// It is written, but the losses before it are left out: it lies outside the time kept.
+    KeepBeyond,
+    /// It is left out, and does not count as a loss.
+    Remove,
+    /// It is left out, together with the losses before it.
+    Skip,
+}
+
+impl Choice {
+    /// Whether the event is written.
+    pub const fn is_written(self) -> bool {
+        matches!(self, Self::Keep | Self::KeepBeyond)
+    }
+}
+
+/// The choice of the records of a recording that are copied, and of the payloads that they get.
+pub trait Chooser {
+    /// Decides about an event.
+    fn event(&mut self, event: &Event<'_>) -> Choice;
+
+    /// Whether to keep the losses that a sequence point reports.
+    fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool;
+
+    /// Makes the reader skip blocks in which nothing is wanted. Returns whether there may be such blocks.
+    fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {
+        let _ = events;
+        false
+    }
+
+    /// Whether all records are written as they are.
+    fn keeps_all(&self) -> bool {
+        false
+    }
+
+    /// Returns the payload to write for the event that was decided about last.
+    fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
+        event.payload()
+    }
+
+    /// Whether the stack of that event is kept.
+    fn keeps_stacks(&self) -> bool {
+        true
+    }
+}
+
+/// The choice of everything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KeepAll;
+
+impl Chooser for KeepAll {
+    fn keeps_all(&self) -> bool {
+        true
+    }
+
+    fn event(&mut self, _: &Event<'_>) -> Choice {
+        Choice::Keep
+    }
+
+    fn keeps_point(&mut self, _: &PassedPoint<'_>, _: &TraceInfo) -> bool {
+        true
+    }
+}

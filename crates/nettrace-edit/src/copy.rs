@@ -1,0 +1,250 @@
+//! Copies of recordings.
+
+use std::io::{Read, Write};
+
+use nettrace::{Event, Events, Format, Reader, Record, Source, TraceInfo};
+use nettrace_writer::{Omissions, Transcoder, Version};
+
+use crate::choice::{Choice, Chooser};
+use crate::error::Error;
+
+/// The pending bytes above which a copy writes them.
+const PART: usize = 256 * 1024;
+
+/// A recording that is copied.
+///
+/// The functions that copy take a function which writes the [pending bytes](Transcoder::bytes) of the new
+/// recording; [`write_to`] returns one that writes them to a [`Write`].
+#[derive(Debug)]
+pub struct Copier<S> {
+    events: Events<S>,
+    info: TraceInfo,
+    transcoder: Transcoder,
+    read: u64,
+    written: u64,
+}
+
+/// The result of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Copied {
+    /// The number of events read.
+    pub read: u64,
+    /// The number of events written.
+    pub written: u64,
+    /// The size of the new recording in bytes.
+    pub bytes: u64,
+    /// The content that the new version cannot represent.
+    pub omissions: Omissions,
+}
+
+/// Writes the chosen records of a recording to `output`.
+///
+/// # Errors
+/// If the input cannot be read as a recording, or the output not be written. Damage in the recording is not
+/// an error: the copy has the records outside it, and the damaged part counts as lost.
+pub fn copy(input: impl Read, output: &mut impl Write, chooser: &mut impl Chooser) -> Result<Copied, Error> {
+    let mut write = write_to(output);
+    let copier = Copier::new(Reader::new(input)?, None)?;
+    Ok(copier.copy(chooser, &mut write)?.finish(&mut write)?.0)
+}
+
+/// Returns a function that writes the pending bytes of a new recording to `output`.
+pub fn write_to<W: Write>(output: &mut W) -> impl FnMut(&mut Transcoder) -> Result<(), Error> + use<'_, W> {
+    |transcoder| {
+        let offset = transcoder.offset().saturating_sub(transcoder.bytes().len() as u64);
+        output
+            .write_all(transcoder.bytes())
+            .map_err(|error| Error::Write(nettrace_writer::Error::Io { offset, error }))?;
+        transcoder.clear_bytes();
+        Ok(())
+    }
+}
+
+impl<S: Source> Copier<S> {
+    /// Begins a copy of the events that are left in a recording. The version defaults to that of the
+    /// recording, at least V4.
+    ///
+    /// # Errors
+    /// [`Error::NoHeader`], or [`Error::OlderVersion`].
+    pub fn new(events: Events<S>, version: Option<Version>) -> Result<Self, Error> {
+        let info = events.info().cloned().ok_or(Error::NoHeader)?;
+        let version = version_of(&info, version)?;
+        let transcoder = Transcoder::new(version, &info)?;
+        Ok(Self { events, info, transcoder, read: 0, written: 0 })
+    }
+
+    /// The version that is written.
+    pub const fn version(&self) -> Version {
+        self.transcoder.version()
+    }
+
+    /// The reader of the recording.
+    pub const fn events(&self) -> &Events<S> {
+        &self.events
+    }
+
+    /// The number of events read so far.
+    pub const fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// The number of events written so far.
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Copies the records that are chosen.
+    ///
+    /// # Errors
+    /// If reading or encoding failed, and those of `write`.
+    pub fn copy<E: From<Error>>(
+        mut self,
+        chooser: &mut impl Chooser,
+        mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        if self.info.format == Format::Netperf {
+            return self.copy_in_time_order(chooser, write);
+        }
+        let Self { events, info, transcoder, read, written } = &mut self;
+        if chooser.skip_blocks(events) {
+            transcoder.take_losses_from_reader();
+        }
+        let keeps_all = chooser.keeps_all();
+        let copied = events.try_for_each_record(|record| {
+            let outcome = match &record {
+                Record::Event(event) if keeps_all => {
+                    *read = read.saturating_add(1);
+                    *written = written.saturating_add(1);
+                    transcoder.event(event)
+                }
+                Record::Event(event) => {
+                    *read = read.saturating_add(1);
+                    let choice = chooser.event(event);
+                    *written = written.saturating_add(choice.is_written().into());
+                    write_event(transcoder, event, choice, chooser)
+                }
+                Record::SequencePoint(point) if !chooser.keeps_point(point, info) => transcoder.skip(&record),
+                _ => transcoder.write(&record),
+            };
+            outcome.map_err(|error| Interrupted(Error::from(error).into()))?;
+            if transcoder.bytes().len() > PART {
+                write(transcoder).map_err(Interrupted)?;
+            }
+            Ok(())
+        });
+        match copied {
+            Ok(()) => Ok(self),
+            Err(Interrupted(error)) => Err(error),
+        }
+    }
+
+    /// Copies a recording that has no sequence points, and inserts them.
+    fn copy_in_time_order<E: From<Error>>(
+        self,
+        chooser: &mut impl Chooser,
+        mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let Self { events, info, mut transcoder, mut read, mut written } = self;
+        let mut events = events.in_time_order();
+        while let Some(event) = events.next().map_err(Error::from)? {
+            read = read.saturating_add(1);
+            let choice = chooser.event(&event);
+            written = written.saturating_add(choice.is_written().into());
+            write_event(&mut transcoder, &event, choice, chooser).map_err(Error::from)?;
+            if transcoder.bytes().len() > PART {
+                write(&mut transcoder)?;
+            }
+            if transcoder.is_large_since_point() {
+                let threads = events.events().threads();
+                transcoder.sequence_point(threads).map_err(Error::from)?;
+            }
+        }
+        Ok(Self { events: events.into_events(), info, transcoder, read, written })
+    }
+
+    /// Appends the events of another recording of the same process that `is_wanted` chooses. Returns their
+    /// number. `added` is then at its end.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn append<R: Source, E: From<Error>>(
+        &mut self,
+        added: &mut Events<R>,
+        mut is_wanted: impl FnMut(&Event<'_>) -> bool,
+        mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        let Some(info) = added.info().cloned() else { return Ok(0) };
+        let Self { transcoder, .. } = self;
+        transcoder.next_source(&info, self.events.threads()).map_err(Error::from)?;
+        let mut count = 0_u64;
+        while let Some(event) = added.next().map_err(Error::from)? {
+            if is_wanted(&event) {
+                count = count.saturating_add(1);
+                transcoder.event_at_end(&event).map_err(Error::from)?;
+                if transcoder.bytes().len() > PART {
+                    write(transcoder)?;
+                }
+            }
+        }
+        transcoder.sequence_point(added.threads()).map_err(Error::from)?;
+        Ok(count)
+    }
+
+    /// Completes the new recording. Returns the reader of the copied one at its end.
+    ///
+    /// # Errors
+    /// As [`copy`](Self::copy).
+    pub fn finish<E: From<Error>>(
+        self,
+        mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
+    ) -> Result<(Copied, Events<S>), E> {
+        let Self { events, mut transcoder, read, written, .. } = self;
+        transcoder.finish(events.threads()).map_err(Error::from)?;
+        if !transcoder.bytes().is_empty() {
+            write(&mut transcoder)?;
+        }
+        let (bytes, omissions) = (transcoder.offset(), *transcoder.omissions());
+        Ok((Copied { read, written, bytes, omissions }, events))
+    }
+}
+
+/// The error that ended a copy before the recording did.
+struct Interrupted<E>(E);
+
+impl<E: From<Error>> From<nettrace::Error> for Interrupted<E> {
+    fn from(error: nettrace::Error) -> Self {
+        Self(Error::from(error).into())
+    }
+}
+
+fn write_event(
+    transcoder: &mut Transcoder,
+    event: &Event<'_>,
+    choice: Choice,
+    chooser: &mut impl Chooser,
+) -> Result<(), nettrace_writer::Error> {
+    let with_stack = chooser.keeps_stacks();
+    match choice {
+        Choice::Keep => transcoder.event_with(event, chooser.payload(event), with_stack),
+        Choice::KeepBeyond => {
+            transcoder.skip_losses_before(event);
+            transcoder.event_with(event, chooser.payload(event), with_stack)
+        }
+        Choice::Remove => {
+            transcoder.remove(event);
+            Ok(())
+        }
+        Choice::Skip => transcoder.skip(&Record::Event(*event)),
+    }
+}
+
+/// Returns the version to write. Versions older than the recording's cannot represent its content.
+fn version_of(info: &TraceInfo, wanted: Option<Version>) -> Result<Version, Error> {
+    let own = Version::of(info);
+    match wanted {
+        Some(Version::V4) if own == Version::V6 => Err(Error::OlderVersion),
+        Some(wanted) => Ok(wanted),
+        None => Ok(own),
+    }
+}

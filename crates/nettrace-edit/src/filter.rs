@@ -1,0 +1,270 @@
+//! Filters of events.
+
+mod inventory;
+
+use clr_events::{EventName, Provider, Schema, event_name, is_named_by_kind};
+use nettrace::{Event, Events, Metadata, RelativeTime, Source};
+
+use crate::glob::Glob;
+use crate::kind_table::KindTable;
+use inventory::Inventory;
+pub use inventory::Miss;
+
+/// The values of filters. Empty ones admit everything.
+#[derive(Debug, Clone, Default)]
+pub struct Criteria {
+    /// Names of providers.
+    pub providers: Vec<Glob>,
+    /// Names or numbers of events.
+    pub events: Vec<EventMatch>,
+    /// Ids of threads.
+    pub threads: Vec<u64>,
+    /// Ids of processes.
+    pub processes: Vec<u64>,
+    /// The first time.
+    pub from: Option<RelativeTime>,
+    /// The time after the last.
+    pub to: Option<RelativeTime>,
+}
+
+/// A filter of kinds of events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EventMatch {
+    /// The number of an event.
+    Id(u32),
+    /// The name of an event, with or without its slash.
+    Name(Glob),
+}
+
+/// A filter of events, which also keeps an inventory of them to explain criteria that match nothing.
+#[derive(Debug)]
+pub struct Filter {
+    tracked: TrackedCriteria,
+    /// By metadata index: whether provider and name are admitted, once known.
+    kinds: KindTable<bool>,
+    admitted: u64,
+    /// The events that were read although all from there on are rejected.
+    beyond: Inventory,
+}
+
+impl Filter {
+    /// Creates a filter.
+    pub fn new(criteria: Criteria) -> Self {
+        Self {
+            tracked: TrackedCriteria::new(criteria),
+            kinds: KindTable::default(),
+            admitted: 0,
+            beyond: Inventory::default(),
+        }
+    }
+
+    /// Whether the event is shown. One matching value per filter suffices; all filters have to match.
+    #[inline]
+    pub fn admits(&mut self, event: &Event<'_>) -> bool {
+        self.admits_all() || self.admits_by_criteria(event)
+    }
+
+    /// Whether the criteria are empty.
+    pub const fn admits_all(&self) -> bool {
+        self.tracked.inventory.is_none()
+    }
+
+    fn admits_by_criteria(&mut self, event: &Event<'_>) -> bool {
+        self.tracked.add(event);
+        let is_admitted = self.tracked.criteria.admits_time_and_thread(event) && self.admits_kind(event);
+        self.admitted = self.admitted.saturating_add(is_admitted.into());
+        is_admitted
+    }
+
+    /// Whether the event belongs to one of the requested processes.
+    pub fn admits_process(&self, event: &Event<'_>) -> bool {
+        self.tracked.criteria.admits_process(event)
+    }
+
+    fn admits_kind(&mut self, event: &Event<'_>) -> bool {
+        if !is_named_by_kind(event) {
+            return self.tracked.criteria.admits_kind(event);
+        }
+        let Self { tracked, kinds, .. } = self;
+        kinds.get_or_insert_with(event.metadata_index(), || tracked.criteria.admits_kind(event))
+    }
+
+    /// Whether all events from this one on are rejected, given time order.
+    pub fn is_over(&mut self, event: &Event<'_>) -> bool {
+        let is_over = self.tracked.criteria.to.is_some_and(|to| event.relative_time() >= to);
+        if is_over {
+            self.beyond.add(event);
+        }
+        is_over
+    }
+
+    /// Adds the events that another filter with the same criteria has seen before the point where this one
+    /// ended.
+    pub fn append(&mut self, other: Self) {
+        if let (Some(inventory), Some(others)) = (&mut self.tracked.inventory, other.tracked.inventory) {
+            inventory.append(others);
+        }
+        self.admitted = self.admitted.saturating_add(other.admitted);
+    }
+
+    /// Returns the criteria that matched nothing. Called after all events that could be admitted were read.
+    pub fn misses<S: Source>(&mut self, events: &Events<S>) -> Vec<Miss> {
+        if let Some(inventory) = &mut self.tracked.inventory {
+            inventory.append(std::mem::take(&mut self.beyond));
+        }
+        self.tracked.add_skipped(events);
+        let mut misses = self.tracked.misses(events.metadata());
+        if misses.is_empty() && self.admitted == 0 && self.tracked.inventory.is_some() {
+            misses.push(Miss::Combination);
+        }
+        misses
+    }
+}
+
+/// Criteria, with an inventory of the events to which they were applied.
+#[derive(Debug)]
+pub struct TrackedCriteria {
+    criteria: Criteria,
+    /// `None` without criteria.
+    inventory: Option<Inventory>,
+}
+
+impl TrackedCriteria {
+    /// Creates criteria with an empty inventory.
+    pub fn new(criteria: Criteria) -> Self {
+        let inventory = criteria.any().then(Inventory::default);
+        Self { criteria, inventory }
+    }
+
+    /// Skips the blocks that lie outside the requested time.
+    pub fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
+        self.criteria.skip_blocks(events);
+    }
+
+    /// Adds an event to the inventory.
+    #[inline]
+    pub fn add(&mut self, event: &Event<'_>) {
+        if let Some(inventory) = &mut self.inventory {
+            inventory.add(event);
+        }
+    }
+
+    /// Adds the times of skipped blocks.
+    pub fn add_skipped<S: Source>(&mut self, events: &Events<S>) {
+        if let (Some(inventory), Some(info), Some((first, last))) =
+            (&mut self.inventory, events.info(), events.skipped_times())
+        {
+            inventory.add_times(info.relative_time(first), info.relative_time(last));
+        }
+    }
+
+    /// Returns the values that matched none of the added events. `metadata` is the recording's.
+    pub fn misses(&self, metadata: &[Metadata]) -> Vec<Miss> {
+        self.inventory.as_ref().map_or_else(Vec::new, |inventory| inventory.misses(&self.criteria, metadata))
+    }
+}
+
+impl Criteria {
+    /// Criteria for providers and events: names, patterns, or event numbers.
+    pub fn of_names(providers: &[String], events: &[String]) -> Self {
+        Self {
+            providers: providers.iter().map(|text| Glob::new(text)).collect(),
+            events: events.iter().map(|text| EventMatch::new(text)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Skips the blocks without events in the requested time, unless other criteria are given. Otherwise all
+    /// events are read, to report criteria that match none.
+    pub fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
+        let is_time_alone = self.providers.is_empty()
+            && self.events.is_empty()
+            && self.threads.is_empty()
+            && self.processes.is_empty();
+        let Some(info) = events.info().filter(|_| is_time_alone) else { return };
+        let first = info.ticks(self.from.unwrap_or(RelativeTime::MIN));
+        let last = info.ticks(self.to.unwrap_or(RelativeTime::MAX));
+        if self.from.is_some() || self.to.is_some() {
+            events.skip_blocks_outside(first..=last, |_| false);
+        }
+    }
+
+    fn any(&self) -> bool {
+        !self.providers.is_empty()
+            || !self.events.is_empty()
+            || !self.threads.is_empty()
+            || !self.processes.is_empty()
+            || self.from.is_some()
+            || self.to.is_some()
+    }
+
+    /// The providers given by their full names.
+    pub fn named_providers(&self) -> impl Iterator<Item = &str> {
+        self.providers.iter().filter(|glob| !glob.is_pattern()).map(Glob::text)
+    }
+
+    /// The keywords and levels of the runtime's own events given by full name or number: for each event,
+    /// those of its newest version.
+    pub fn named_runtime_events(&self) -> impl Iterator<Item = (u64, u8)> {
+        let is_newest = |schema: &Schema| {
+            let versions = Schema::versions(schema.provider, schema.id.into());
+            versions.iter().all(|other| other.version <= schema.version)
+        };
+        let is_named =
+            move |schema: &&Schema| is_newest(schema) && self.events.iter().any(|it| it.names(schema));
+        Schema::all(Provider::Runtime).iter().filter(is_named).map(|schema| (schema.keywords, schema.level))
+    }
+
+    /// Whether events of the provider are admitted.
+    pub fn admits_provider(&self, name: &str) -> bool {
+        self.providers.is_empty() || self.providers.iter().any(|glob| glob.matches(name))
+    }
+
+    fn admits_kind(&self, event: &Event<'_>) -> bool {
+        self.admits_provider(event.provider())
+            && (self.events.is_empty()
+                || self.events.iter().any(|wanted| wanted.is(event.id(), &event_name(event))))
+    }
+
+    fn admits_process(&self, event: &Event<'_>) -> bool {
+        self.processes.is_empty()
+            || event.process_id().is_some_and(|process| self.processes.contains(&process))
+    }
+
+    fn admits_time_and_thread(&self, event: &Event<'_>) -> bool {
+        (self.threads.is_empty() || self.threads.contains(&event.thread_id().0))
+            && self.admits_process(event)
+            && self.from.is_none_or(|from| event.relative_time() >= from)
+            && self.to.is_none_or(|to| event.relative_time() < to)
+    }
+}
+
+impl EventMatch {
+    /// Parses a number, or the name or pattern of names of an event.
+    pub fn new(text: &str) -> Self {
+        // The name that existing tools give to an event without a name.
+        let number = text.strip_prefix("EventID(").and_then(|text| text.strip_suffix(')')).unwrap_or(text);
+        number.parse().map_or_else(|_| Self::Name(Glob::new(text)), Self::Id)
+    }
+
+    /// Whether it is the number or the full name of an event of the runtime.
+    fn names(&self, schema: &Schema) -> bool {
+        match self {
+            Self::Id(id) => *id == u32::from(schema.id),
+            Self::Name(glob) => !glob.is_pattern() && is_name(glob, schema.name),
+        }
+    }
+
+    fn is(&self, id: u32, name: &EventName<'_>) -> bool {
+        match self {
+            Self::Id(wanted) => *wanted == id,
+            Self::Name(glob) if glob.is_pattern() => is_name(glob, &name.to_string()),
+            Self::Name(glob) => name.matches(glob.text()),
+        }
+    }
+}
+
+/// Whether the pattern matches the name, with or without its slash: `Request/Start` or `RequestStart`.
+fn is_name(glob: &Glob, name: &str) -> bool {
+    glob.matches(name) || glob.matches(&name.replacen('/', "", 1))
+}

@@ -1,0 +1,93 @@
+//! Parts and redacted copies of .NET EventPipe recordings, and rings of the last events of a stream.
+//!
+//! - [`copy`] writes the part of a recording that a [`Chooser`] chooses. [`Slice`] chooses events by time,
+//!   thread, process, provider and name ([`Criteria`]), and keeps the events that these need, so that the
+//!   part has the names of its code and types. A [`Redactor`] replaces texts such as command lines and paths.
+//! - [`Ring`] holds the last events of a live stream within limits on time and bytes, in memory or in files. A
+//!   [`Snapshot`] of it is a whole recording.
+//! - [`Rotation`] writes a stream as consecutive recordings.
+//! - [`Filter`] applies criteria to events, and explains values that [match nothing](Miss).
+//! - [`MappingIds`] renumbers mapped files where recordings of whole machines are merged.
+//!
+//! # Redacting a part of a recording
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use nettrace::RelativeTime;
+//! use nettrace_edit::{Criteria, Letters, Redactor, Slice};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let seconds = |seconds| Some(RelativeTime::after_start(Duration::from_secs(seconds)));
+//! let criteria = Criteria { from: seconds(5), to: seconds(8), ..Criteria::default() };
+//! let redactor = Redactor::new(vec!["command-lines".parse()?, "paths".parse()?], Letters::by_text());
+//! let mut slice = Slice::new(criteria).with_redactor(redactor);
+//! let (input, mut output) = (std::fs::File::open("app.nettrace")?, std::fs::File::create("part.nettrace")?);
+//! let copied = nettrace_edit::copy(input, &mut output, &mut slice)?;
+//! println!("{} of {} events", copied.written, copied.read);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Modules
+//!
+//! - `error`, `kind_table`: errors, and values by kind of event.
+//! - `glob`, `filter`, `redact`: the choice of events, and of texts.
+//! - `choice`, `copy`: choosers, and the copy of a recording. `slice`: the chooser of parts.
+//! - `mapping_ids`: recordings of whole machines that are merged.
+//! - `segment`, `names_store`: recordings in memory or in files. `receipt_clock`, `ring`, `snapshot`: the last
+//!   events of a stream.
+//! - `rotation`: consecutive recordings.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::arithmetic_side_effects
+    )
+)]
+
+pub use nettrace;
+pub use nettrace_writer;
+
+mod error;
+mod kind_table;
+
+mod filter;
+mod glob;
+mod redact;
+
+mod choice;
+mod copy;
+mod slice;
+
+mod mapping_ids;
+
+mod names_store;
+mod receipt_clock;
+mod ring;
+mod rotation;
+mod segment;
+mod snapshot;
+
+pub use choice::{Choice, Chooser, KeepAll};
+pub use copy::{Copied, Copier, copy, write_to};
+pub use error::Error;
+pub use filter::{Criteria, EventMatch, Filter, Miss, TrackedCriteria};
+pub use glob::Glob;
+pub use mapping_ids::MappingIds;
+pub use redact::{InvalidRedaction, Letters, Redacted, Redaction, RedactionClass, Redactor};
+pub use ring::{Capacity, Ring};
+pub use rotation::Rotation;
+pub use segment::{Segment, SegmentReader, Storage};
+pub use slice::Slice;
+pub use snapshot::{Snapshot, Written};
+
+/// The examples of the README are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

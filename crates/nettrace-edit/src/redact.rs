@@ -1,0 +1,321 @@
+//! Replacement of texts in events: command lines, paths and the like.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::str::FromStr;
+
+use clr_events::{event_fields, event_name};
+use nettrace::{Event, Fields, TypeCode, Value};
+
+use crate::glob::Glob;
+
+/// A class of texts, identified by the names of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RedactionClass {
+    /// Command lines and arguments.
+    CommandLines,
+    /// Paths of files and folders.
+    Paths,
+    /// Names and ids of users.
+    UserNames,
+    /// Messages of exceptions.
+    ExceptionMessages,
+    /// SQL commands and queries.
+    Sql,
+    /// Addresses of the network, and their parts.
+    Urls,
+}
+
+/// The texts to replace: a class, or the fields that match the pattern `Provider/Event.field`.
+///
+/// It is parsed from a class such as `paths`, or from `Provider/Event.field` with `*` for any text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Redaction {
+    /// A class of texts.
+    Class(RedactionClass),
+    /// The fields of this pattern.
+    Fields(Glob),
+}
+
+/// A text that is neither a class nor a pattern of fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a class (command-lines, paths, user-names, exception-messages, sql, urls) or Provider/Event.field")]
+pub struct InvalidRedaction;
+
+impl FromStr for Redaction {
+    type Err = InvalidRedaction;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRedaction> {
+        let class = RedactionClass::ALL.iter().find(|class| class.name().eq_ignore_ascii_case(text));
+        match class {
+            Some(class) => Ok(Self::Class(*class)),
+            None if text.contains('.') => Ok(Self::Fields(Glob::new(text))),
+            None => Err(InvalidRedaction),
+        }
+    }
+}
+
+impl Redaction {
+    fn admits(&self, event: &str, field: &str) -> bool {
+        match self {
+            Self::Class(class) => class.has(event, &field.to_ascii_lowercase()),
+            Self::Fields(glob) => glob.matches(&format!("{event}.{field}")),
+        }
+    }
+}
+
+impl RedactionClass {
+    /// All classes.
+    pub const ALL: [Self; 6] =
+        [Self::CommandLines, Self::Paths, Self::UserNames, Self::ExceptionMessages, Self::Sql, Self::Urls];
+
+    /// The name from which a [`Redaction`] is parsed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CommandLines => "command-lines",
+            Self::Paths => "paths",
+            Self::UserNames => "user-names",
+            Self::ExceptionMessages => "exception-messages",
+            Self::Sql => "sql",
+            Self::Urls => "urls",
+        }
+    }
+
+    /// Whether a field belongs to the class; `field` is in lower case.
+    fn has(self, event: &str, field: &str) -> bool {
+        let has_any = |parts: &[&str]| parts.iter().any(|part| field.contains(part));
+        match self {
+            Self::CommandLines => has_any(&["commandline", "arguments", "argv"]),
+            Self::Paths => has_any(&["path", "filename", "directory", "folder"]),
+            Self::UserNames => has_any(&["username", "userid", "account", "login"]) || field == "user",
+            Self::ExceptionMessages => {
+                has_any(&["exceptionmessage"])
+                    || field.contains("message") && event.to_ascii_lowercase().contains("exception")
+            }
+            Self::Sql => has_any(&["commandtext", "sql", "statement", "query"]),
+            Self::Urls => {
+                has_any(&["url", "uri", "host", "query", "path", "address"]) && !field.ends_with("ilpath")
+            }
+        }
+    }
+}
+
+/// The letters that replace texts, one for each code unit.
+#[derive(Debug, Clone)]
+pub enum Letters {
+    /// A keyed hash of the text: equal texts become equal letters. The key exists only in this run, and
+    /// another key gives other letters.
+    ByText(RandomState),
+    /// The same letter in all runs: only the length of a text is left.
+    Same,
+}
+
+impl Letters {
+    /// The letters of one run.
+    pub fn by_text() -> Self {
+        Self::ByText(RandomState::new())
+    }
+}
+
+/// A redactor, which replaces texts by letters, one for each code unit.
+#[derive(Debug)]
+pub struct Redactor {
+    redactions: Vec<Redaction>,
+    /// The key of the hash; `None` if all letters are the same.
+    hasher: Option<RandomState>,
+    payload: Vec<u8>,
+    /// The number of replaced texts, by field.
+    replaced: BTreeMap<String, u64>,
+    /// The number of payloads, by event, that are undescribed and therefore unchanged.
+    unread: BTreeMap<String, u64>,
+}
+
+/// The most fields and events that are counted individually.
+const MOST_COUNTED: usize = 10_000;
+/// The largest depth of nested objects.
+const MOST_NESTED: usize = 8;
+
+impl Redactor {
+    /// Creates a redactor of these texts.
+    pub fn new(redactions: Vec<Redaction>, letters: Letters) -> Self {
+        Self {
+            redactions,
+            hasher: match letters {
+                Letters::ByText(hasher) => Some(hasher),
+                Letters::Same => None,
+            },
+            payload: Vec::new(),
+            replaced: BTreeMap::new(),
+            unread: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the payload of an event with its texts replaced.
+    pub fn payload<'a>(&'a mut self, event: &Event<'a>) -> &'a [u8] {
+        match self.redact(event) {
+            Redacted::Kept => event.payload(),
+            Redacted::Replaced(payload) | Redacted::InPart(payload) => payload,
+        }
+    }
+
+    /// Replaces the texts in the payload of an event.
+    pub fn redact(&mut self, event: &Event<'_>) -> Redacted<'_> {
+        if event.payload().is_empty() {
+            return Redacted::Kept;
+        }
+        self.payload.clear();
+        self.payload.extend_from_slice(event.payload());
+        let name = format!("{}/{}", event.provider(), event_name(event));
+        let Some(mut fields) = event_fields(event) else {
+            count(&mut self.unread, name, 1);
+            return Redacted::InPart(&self.payload);
+        };
+        let mut is_changed = false;
+        let is_read = self.redact_fields(&name, &mut fields, event.payload(), 0, &mut is_changed);
+        if !is_read {
+            count(&mut self.unread, name, 1);
+            return Redacted::InPart(&self.payload);
+        }
+        if is_changed { Redacted::Replaced(&self.payload) } else { Redacted::Kept }
+    }
+
+    /// Adds the counts of another redactor.
+    pub fn add_counts(&mut self, other: Self) {
+        for (all, more) in [(&mut self.replaced, other.replaced), (&mut self.unread, other.unread)] {
+            for (name, number) in more {
+                count(all, name, number);
+            }
+        }
+    }
+
+    /// Replaces the texts of fields. Returns whether all fields could be read.
+    fn redact_fields(
+        &mut self,
+        event: &str,
+        fields: &mut Fields<'_>,
+        payload: &[u8],
+        depth: usize,
+        is_changed: &mut bool,
+    ) -> bool {
+        // An object {Key, Value} counts as a field with the name of the key.
+        let mut key = None;
+        let mut is_read = true;
+        for field in fields {
+            let Ok((name, value)) = field else {
+                is_read = false;
+                continue;
+            };
+            if let (true, Value::String(text)) = (depth > 0 && name == "Key", value) {
+                key = Some(text.to_string());
+                continue;
+            }
+            let name = key.as_deref().filter(|_| name == "Value").unwrap_or(name).to_owned();
+            is_read &= self.redact_value(event, &name, value, payload, depth, is_changed);
+        }
+        is_read
+    }
+
+    fn redact_value(
+        &mut self,
+        event: &str,
+        field: &str,
+        value: Value<'_>,
+        payload: &[u8],
+        depth: usize,
+        is_changed: &mut bool,
+    ) -> bool {
+        let (bytes, unit) = match value {
+            Value::String(text) => (text.as_bytes(), 2),
+            Value::Utf8(text) => (text, 1),
+            Value::Object(mut fields) if depth < MOST_NESTED => {
+                return self.redact_fields(event, &mut fields, payload, depth.saturating_add(1), is_changed);
+            }
+            Value::Array(array) => {
+                if let Some(text) = array.as_utf16() {
+                    (text.as_bytes(), 2)
+                } else if let Some(bytes) = array.as_bytes() {
+                    if array.element_code() != Some(TypeCode::UTF8_CODE_UNIT) {
+                        return true;
+                    }
+                    (bytes, 1)
+                } else {
+                    let mut is_read = depth < MOST_NESTED;
+                    if is_read {
+                        let depth = depth.saturating_add(1);
+                        for value in array {
+                            is_read &= self.redact_value(event, field, value, payload, depth, is_changed);
+                        }
+                    }
+                    return is_read;
+                }
+            }
+            Value::Object(_) => return false,
+            _ => return true,
+        };
+        if bytes.is_empty() || !self.redactions.iter().any(|redaction| redaction.admits(event, field)) {
+            return true;
+        }
+        // The text is a slice of the payload.
+        let start = bytes.as_ptr().addr().wrapping_sub(payload.as_ptr().addr());
+        let Some(place) = self.payload.get_mut(start..start.saturating_add(bytes.len())) else {
+            return false;
+        };
+        fill(place, unit, self.hasher.as_ref());
+        *is_changed = true;
+        count(&mut self.replaced, format!("{event}.{field}"), 1);
+        true
+    }
+
+    /// The fields, with the number of texts replaced in each.
+    pub const fn replaced(&self) -> &BTreeMap<String, u64> {
+        &self.replaced
+    }
+
+    /// The events, with the number of payloads that are undescribed and therefore unchanged.
+    pub const fn unread(&self) -> &BTreeMap<String, u64> {
+        &self.unread
+    }
+}
+
+/// The payload of an event after its redaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redacted<'r> {
+    /// Nothing had to be replaced.
+    Kept,
+    /// The payload with its texts replaced.
+    Replaced(&'r [u8]),
+    /// Some fields could not be read. The texts of the others are replaced in this payload.
+    InPart(&'r [u8]),
+}
+
+/// The letters that come from one hash.
+const LETTERS_PER_HASH: u32 = 12;
+
+/// Fills a text of units of 1 or 2 bytes with letters.
+fn fill(text: &mut [u8], unit: usize, hasher: Option<&RandomState>) {
+    let mut letters = hasher.map(|hasher| (hasher, hasher.hash_one(&*text), LETTERS_PER_HASH));
+    for unit in text.chunks_exact_mut(unit) {
+        let letter = letters.as_mut().map_or(b'x', |(hasher, hash, left)| {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                *hash = hasher.hash_one(*hash);
+                *left = LETTERS_PER_HASH;
+            }
+            let letter = b"abcdefghijklmnopqrstuvwxyz".get((*hash % 26) as usize).copied().unwrap_or(b'x');
+            *hash /= 26;
+            letter
+        });
+        unit.fill(0);
+        if let Some(first) = unit.first_mut() {
+            *first = letter;
+        }
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, u64>, name: String, number: u64) {
+    if counts.len() < MOST_COUNTED || counts.contains_key(&name) {
+        let count = counts.entry(name).or_default();
+        *count = count.saturating_add(number);
+    }
+}

@@ -1,0 +1,177 @@
+//! Streams that are written as consecutive recordings, each of them whole and with names.
+
+use std::io::Write;
+
+use nettrace::{Record, Thread, TraceInfo};
+use nettrace_writer::{Transcoder, Version};
+
+use crate::copy::write_to;
+use crate::error::Error;
+use crate::kind_table::KindTable;
+use crate::names_store::NamesStore;
+use crate::segment::{Segment, SegmentWriter, Storage};
+use crate::slice::names_others;
+use crate::snapshot::{Content, Written, append_list};
+
+/// The pending bytes above which they are written.
+const PART: usize = 256 << 10;
+
+/// A writer of a stream as consecutive parts of a size, each a recording of its own that begins with the names
+/// of code, types and threads from the parts before it.
+///
+/// The caller [begins](Self::begin) a part, [adds](Self::add) records to it until it [is
+/// full](Self::is_full), and [ends](Self::end) it. Between the end of a part and the beginning of the next one
+/// no record may be left out.
+#[derive(Debug)]
+pub struct Rotation {
+    size: u64,
+    info: TraceInfo,
+    version: Version,
+    /// The names of the parts before the current one.
+    store: NamesStore,
+    /// Whether events of a kind name others.
+    naming: KindTable<bool>,
+    part: Option<Part>,
+    before: Option<PartBefore>,
+}
+
+/// The part that is being written.
+#[derive(Debug)]
+struct Part {
+    transcoder: Transcoder,
+    /// The bytes of the names carried over from earlier parts, which do not count toward the size.
+    carried: u64,
+    /// A second copy of its events that name others.
+    names: Option<SegmentWriter>,
+    content: Content,
+}
+
+/// A part that has ended.
+#[derive(Debug)]
+struct PartBefore {
+    /// A transcoder at its end in the stream.
+    end: Transcoder,
+    names: Option<SegmentWriter>,
+}
+
+impl Rotation {
+    /// Creates the writer of a stream with this header, as parts of about `size` bytes.
+    pub fn new(size: u64, info: &TraceInfo) -> Self {
+        Self {
+            size,
+            info: info.clone(),
+            version: Version::of(info),
+            store: NamesStore::default(),
+            naming: KindTable::default(),
+            part: None,
+            before: None,
+        }
+    }
+
+    /// The approximate size of the next part in bytes, names from earlier ones included.
+    pub fn expected_bytes(&self) -> u64 {
+        let before = self.before.as_ref().and_then(|before| before.names.as_ref());
+        let names = before.map_or(0, SegmentWriter::bytes);
+        self.size.saturating_add(self.store.bytes()).saturating_add(names)
+    }
+
+    /// The bytes of the current part so far.
+    pub fn bytes(&self) -> u64 {
+        self.part.as_ref().map_or(0, |part| part.transcoder.offset())
+    }
+
+    /// Whether the current part has an event, and its own content has reached the size.
+    pub fn is_full(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| {
+            part.content.events > 0 && part.transcoder.offset().saturating_sub(part.carried) >= self.size
+        })
+    }
+
+    /// Begins a part with the names from the earlier ones. `threads` are those of the stream's reader.
+    ///
+    /// # Errors
+    /// If `output` cannot be written.
+    pub fn begin(&mut self, threads: &[Thread], output: &mut impl Write) -> Result<(), Error> {
+        let before = self.before.take();
+        let before = match before {
+            Some(PartBefore { end, names }) => {
+                if let Some(mut names) = names {
+                    self.store.add(self.version, &self.info, &names.segment()?)?;
+                }
+                Some(end)
+            }
+            None => None,
+        };
+        let mut write = write_to(output);
+        let mut transcoder = Transcoder::new(self.version, &self.info)?;
+        if let Some(names) = self.store.segment()? {
+            let mut events = names.read()?;
+            while let Some(record) = events.next_record()? {
+                transcoder.write(&record)?;
+                if transcoder.bytes().len() > PART {
+                    write(&mut transcoder)?;
+                }
+            }
+            transcoder.continue_with(&self.info, events.threads())?;
+        }
+        if let Some(before) = before {
+            transcoder.begin_behind(&before, threads);
+        }
+        transcoder.flush()?;
+        write(&mut transcoder)?;
+        let carried = transcoder.offset();
+        self.part = Some(Part { transcoder, carried, names: None, content: Content::default() });
+        Ok(())
+    }
+
+    /// Adds a record to the current part. Without one, it is left out.
+    ///
+    /// # Errors
+    /// If a record is larger than the format allows, or `output` cannot be written.
+    pub fn add(&mut self, record: &Record<'_>, output: &mut impl Write) -> Result<(), Error> {
+        let Some(part) = &mut self.part else { return Ok(()) };
+        part.content.add(record);
+        if let Record::Event(event) = record
+            && self.naming.get_or_insert_with(event.metadata_index(), || names_others(event.metadata()))
+        {
+            let names = match &mut part.names {
+                Some(names) => names,
+                none => none.insert(SegmentWriter::new(self.version, &self.info, &Storage::Memory)?),
+            };
+            names.add_name(event)?;
+        }
+        part.transcoder.write(record)?;
+        if part.transcoder.bytes().len() > PART {
+            write_to(output)(&mut part.transcoder)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the current part, with a list of methods if the stream has not contained it; `None` without a
+    /// current part.
+    ///
+    /// # Errors
+    /// If `output` cannot be written.
+    pub fn end(
+        &mut self,
+        threads: &[Thread],
+        list: Option<&Segment>,
+        output: &mut impl Write,
+    ) -> Result<Option<Written>, Error> {
+        let Some(Part { mut transcoder, names, content, .. }) = self.part.take() else { return Ok(None) };
+        // A transcoder loses its position when it is finished.
+        let mut end = Transcoder::new(self.version, &self.info)?;
+        end.begin_behind(&transcoder, threads);
+        self.before = Some(PartBefore { end, names });
+        let mut write = write_to(output);
+        match list {
+            Some(list) => {
+                let threads = append_list(&mut transcoder, list, threads, &mut write)?;
+                transcoder.finish(&threads)?;
+            }
+            None => transcoder.finish(threads)?,
+        }
+        write(&mut transcoder)?;
+        Ok(Some(content.written(transcoder.offset())))
+    }
+}

@@ -1,0 +1,133 @@
+//! Snapshots: whole recordings made from the content of a ring and the runtime's list of methods.
+
+use std::io::Write;
+
+use nettrace::{Record, RelativeTime, Thread, TraceInfo};
+use nettrace_writer::{Transcoder, Version};
+
+use crate::copy::write_to;
+use crate::error::Error;
+use crate::segment::Segment;
+
+/// The bytes written at once.
+const PART: usize = 1 << 20;
+
+/// The content of a ring at one time.
+#[derive(Debug)]
+pub struct Snapshot {
+    pub(crate) info: TraceInfo,
+    pub(crate) version: Version,
+    pub(crate) names: Option<Segment>,
+    pub(crate) generations: Vec<Segment>,
+    pub(crate) names_left_out: u64,
+    pub(crate) is_cut_short: bool,
+}
+
+/// A recording that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Written {
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The number of its events, without those that only name others.
+    pub events: u64,
+    /// The times of the oldest and the newest of them.
+    pub range: Option<(RelativeTime, RelativeTime)>,
+}
+
+impl Snapshot {
+    /// The approximate maximum size of its recording in bytes, without a list.
+    pub fn expected_bytes(&self) -> u64 {
+        self.names.iter().chain(&self.generations).map(Segment::bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The number of events with names that did not fit into the ring.
+    pub const fn names_left_out(&self) -> u64 {
+        self.names_left_out
+    }
+
+    /// Whether it covers less than the requested time, because of the limit on bytes.
+    pub const fn is_cut_short(&self) -> bool {
+        self.is_cut_short
+    }
+
+    /// Writes the recording: the names of dropped events, the kept events, and at the end, as in recordings
+    /// of runtimes, a list of methods, if one was received otherwise.
+    ///
+    /// # Errors
+    /// If the ring's files cannot be read, or `output` not be written.
+    pub fn write(&self, list: Option<&Segment>, output: &mut impl Write) -> Result<Written, Error> {
+        let mut write = write_to(output);
+        let mut out = Transcoder::new(self.version, &self.info)?;
+        let mut threads: Option<Vec<Thread>> = None;
+        let mut content = Content::default();
+        let parts =
+            self.names.iter().map(|it| (it, false)).chain(self.generations.iter().map(|it| (it, true)));
+        for (part, is_ring) in parts {
+            let mut events = part.read()?;
+            if let Some(threads) = &threads {
+                out.continue_with(&self.info, threads)?;
+            }
+            while let Some(record) = events.next_record()? {
+                if is_ring {
+                    content.add(&record);
+                }
+                out.write(&record)?;
+                if out.bytes().len() > PART {
+                    write(&mut out)?;
+                }
+            }
+            threads = Some(events.threads().to_vec());
+        }
+        let mut threads = threads.unwrap_or_default();
+        if let Some(list) = list {
+            threads = append_list(&mut out, list, &threads, &mut write)?;
+        }
+        out.finish(&threads)?;
+        write(&mut out)?;
+        Ok(content.written(out.offset()))
+    }
+}
+
+/// The events of a recording that is being written.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Content {
+    pub(crate) events: u64,
+    range: Option<(RelativeTime, RelativeTime)>,
+}
+
+impl Content {
+    pub(crate) fn add(&mut self, record: &Record<'_>) {
+        let Record::Event(event) = record else { return };
+        self.events = self.events.saturating_add(1);
+        let time = event.relative_time();
+        let (first, last) = self.range.unwrap_or((time, time));
+        self.range = Some((first.min(time), last.max(time)));
+    }
+
+    pub(crate) const fn written(&self, bytes: u64) -> Written {
+        Written { bytes, events: self.events, range: self.range }
+    }
+}
+
+/// Adds the runtime's list of methods at the end, as far as it can be read. Returns the threads of its
+/// reader.
+pub(crate) fn append_list(
+    out: &mut Transcoder,
+    list: &Segment,
+    threads: &[Thread],
+    mut write: impl FnMut(&mut Transcoder) -> Result<(), Error>,
+) -> Result<Vec<Thread>, Error> {
+    let Ok(mut events) = list.read() else { return Ok(threads.to_vec()) };
+    let Some(info) = events.info().cloned() else { return Ok(threads.to_vec()) };
+    out.next_source(&info, threads)?;
+    while let Ok(Some(event)) = events.next() {
+        out.event_at_end(&event)?;
+        if out.bytes().len() > PART {
+            write(out)?;
+        }
+    }
+    let threads = events.threads().to_vec();
+    out.sequence_point(&threads)?;
+    Ok(threads)
+}
