@@ -1,5 +1,5 @@
 //! Lists the managed threads of a core dump or a process.
-use clr_dump::{CoreFile, CoreThread, Memory, Runtime};
+use clr_dump::{CoreFile, CoreThread, Memory, Names, Runtime};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = std::env::args().nth(1).ok_or("usage: threads CORE|PID")?;
@@ -18,13 +18,18 @@ fn print(
     runtime: &Runtime,
     threads: &[CoreThread],
 ) -> Result<(), Box<dyn std::error::Error>> {
+    let names = Names::new(memory, runtime);
     println!("{} {}", runtime.version(), runtime.path());
     for thread in runtime.threads(memory)? {
         println!("thread {} {:?}", thread.os_id, runtime.thread_name(memory, &thread));
         let registers = threads.iter().find(|other| u64::from(other.tid) == thread.os_id);
         let stack = runtime.stack(memory, &thread, registers.and_then(|thread| thread.registers.as_ref()));
         for frame in &stack.frames {
-            println!("  {:#x} {:?}", frame.ip, frame.code.origin);
+            let method = names.method(&frame.code);
+            let token = method.as_ref().and_then(|method| method.token).unwrap_or_default();
+            let name = method.and_then(|method| method.name);
+            let name = name.map(|name| [name.type_name, name.name, name.signature].join(" "));
+            println!("  {:#x} {token:#x} {}", frame.ip, name.unwrap_or_default());
         }
         for (index, gap) in stack.gaps {
             println!("  gap before frame {index}: {gap}");

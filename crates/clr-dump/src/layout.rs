@@ -90,6 +90,16 @@ pub(crate) struct Thread {
 pub(crate) struct Module {
     pub(crate) path: u64,
     pub(crate) base: u64,
+    /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
+    pub(crate) ready_to_run: Option<ReadyToRun>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ReadyToRun {
+    /// The offset of the pointer to ReadyToRunInfo in Module.
+    pub(crate) info: u64,
+    /// The offset of the pointer to the table of prepared methods in ReadyToRunInfo.
+    pub(crate) entry_points: u64,
 }
 
 /// The form of the map from addresses to the starts of JIT-compiled methods.
@@ -129,7 +139,7 @@ pub(crate) const NET_9: Layout = Layout {
     },
     thread_store: ThreadStore { first: 160, count: 184 },
     thread: Thread { object_handle: Some(304), last_thrown: Some(336), exception_tracker: Some(352) },
-    module: Module { path: 272, base: 288 },
+    module: Module { path: 272, base: 288, ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }) },
     allocation_context: 0,
     nibble_map: NibbleMap::Linear,
     frames: FrameKinds::WithHelpers { inlined_call: 137 },
@@ -148,7 +158,7 @@ pub(crate) const NET_10: Layout = Layout {
     },
     thread_store: ThreadStore { first: 88, count: 112 },
     thread: Thread { object_handle: None, last_thrown: None, exception_tracker: None },
-    module: Module { path: 208, base: 224 },
+    module: Module { path: 208, base: 224, ready_to_run: None },
     allocation_context: 8,
     nibble_map: NibbleMap::WithPointers,
     frames: FrameKinds::Identified { inlined_call: 1 },

@@ -57,6 +57,7 @@
 //! - `memory`, `core_file`, `process`, `read_at`, `mapping`: bytes at an address.
 //! - `elf_image`, `layout`, `runtime`: the runtime in a process.
 //! - `code_map`, `ready_to_run`: managed code by address.
+//! - `module`, `names`, `signature`: modules, types and methods.
 //! - `registers`, `unwind`, `thread`, `stack`: threads and their frames.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -81,12 +82,15 @@ mod error;
 mod layout;
 mod mapping;
 mod memory;
+mod module;
+mod names;
 #[cfg(target_os = "linux")]
 mod process;
 mod read_at;
 mod ready_to_run;
 mod registers;
 mod runtime;
+mod signature;
 mod stack;
 mod thread;
 mod unwind;
@@ -96,6 +100,8 @@ pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use error::Error;
 pub use mapping::{MappedFile, parse_maps};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
+pub use module::Module;
+pub use names::{Method, MethodName, Names};
 #[cfg(target_os = "linux")]
 pub use process::ProcessMemory;
 pub use read_at::ReadAt;

@@ -85,6 +85,11 @@ impl Image {
         };
         Ok(Some((low, function)))
     }
+
+    /// Returns the address of a function's first instruction.
+    pub(crate) fn begin(&self, memory: &dyn Memory, index: u32) -> MemoryResult<u64> {
+        Ok(offset(self.base, memory.u32(self.entry(index))?.into()))
+    }
 }
 
 /// Returns the address of the ReadyToRun header relative to the image.

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! [`type_definitions`] reads the types that a program defines, with their enclosing types and static fields,
-//! from the program itself.
+//! from the program itself. [`ProgramMetadata`] names types, methods and fields by their tokens.
 //!
 //! # Untrusted input
 //!
@@ -45,6 +45,7 @@
 //!
 //! - `cursor`, `stream`: checked reading, and the metadata root with its streams.
 //! - `image`: programs and the ids of their PDBs; `type_definition`: the types that a program defines.
+//! - `program_metadata`: names of types, methods and fields by token.
 //! - `pdb`, `document`, `sequence_point`, `method_lines`: a PDB, its source files and its lines.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -69,6 +70,7 @@ mod error;
 mod image;
 mod method_lines;
 mod pdb;
+mod program_metadata;
 mod sequence_point;
 mod stream;
 mod type_definition;
@@ -78,6 +80,7 @@ pub use error::Error;
 pub use image::{CodeView, Image};
 pub use method_lines::MethodLines;
 pub use pdb::{Line, Pdb, PdbId};
+pub use program_metadata::{MethodDefinition, ProgramMetadata};
 pub use sequence_point::{SequencePoint, SequencePoints, SourceSpan};
 pub use type_definition::{TypeDefinition, type_definitions};
 

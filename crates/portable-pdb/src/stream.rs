@@ -23,6 +23,7 @@ pub(crate) struct Streams<'a> {
 pub(crate) struct ProgramStreams<'a> {
     pub(crate) tables: Cursor<'a>,
     strings: Cursor<'a>,
+    blobs: Option<Cursor<'a>>,
 }
 
 impl<'a> ProgramStreams<'a> {
@@ -30,6 +31,12 @@ impl<'a> ProgramStreams<'a> {
     pub(crate) fn string(&self, index: u32) -> Result<&'a [u8]> {
         let at = self.strings.from(usize::try_from(index).unwrap_or(usize::MAX), "string inside the heap")?;
         Ok(at.rest().split(|byte| *byte == 0).next().unwrap_or_default())
+    }
+
+    /// Returns a blob, without the length at its beginning.
+    pub(crate) fn blob(&self, index: u32) -> Result<&'a [u8]> {
+        let blobs = self.blobs.ok_or(Error::NotPortable("it is metadata without the stream #Blob"))?;
+        Ok(blob(blobs, index)?.rest())
     }
 }
 
@@ -47,7 +54,7 @@ impl<'a> Streams<'a> {
     pub(crate) fn of_program(bytes: &'a [u8]) -> Result<ProgramStreams<'a>> {
         let named = Self::named(bytes)?;
         match (named.tables, named.strings) {
-            (Some(tables), Some(strings)) => Ok(ProgramStreams { tables, strings }),
+            (Some(tables), Some(strings)) => Ok(ProgramStreams { tables, strings, blobs: named.blobs }),
             _ => Err(Error::NotPortable("it is metadata without the streams #~ and #Strings")),
         }
     }
@@ -97,10 +104,14 @@ impl<'a> Streams<'a> {
 
     /// Returns a blob, which begins with its length.
     pub(crate) fn blob(&self, index: u32) -> Result<Cursor<'a>> {
-        let mut at = self.blobs.from(usize::try_from(index).unwrap_or(usize::MAX), "blob inside the heap")?;
-        let length = at.compressed_u32("length of a blob")?;
-        at.part(0, usize::try_from(length).unwrap_or(usize::MAX), "blob inside the heap")
+        blob(self.blobs, index)
     }
+}
+
+fn blob(heap: Cursor<'_>, index: u32) -> Result<Cursor<'_>> {
+    let mut at = heap.from(usize::try_from(index).unwrap_or(usize::MAX), "blob inside the heap")?;
+    let length = at.compressed_u32("length of a blob")?;
+    at.part(0, usize::try_from(length).unwrap_or(usize::MAX), "blob inside the heap")
 }
 
 /// Reads the name of a stream: up to a NUL, padded to four bytes.

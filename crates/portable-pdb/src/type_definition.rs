@@ -107,15 +107,15 @@ fn enclosing_types(tables: &Tables<'_>) -> Result<Vec<Option<usize>>> {
     Ok(around)
 }
 
-const TYPE_DEF: usize = 0x02;
-const FIELD: usize = 0x04;
-const NESTED_CLASS: usize = 0x29;
+pub(crate) const TYPE_DEF: usize = 0x02;
+pub(crate) const FIELD: usize = 0x04;
+pub(crate) const NESTED_CLASS: usize = 0x29;
 /// The number of tables that a program can have, whose rows follow each other.
 const TABLES: usize = 0x2d;
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
-enum Column {
+pub(crate) enum Column {
     /// Bytes of a number.
     Number(usize),
     String,
@@ -129,7 +129,7 @@ enum Column {
 
 /// The tables that an index can refer to, and the bits that select one.
 #[derive(Debug, Clone, Copy)]
-struct Coded {
+pub(crate) struct Coded {
     bits: u32,
     tables: &'static [usize],
 }
@@ -138,7 +138,7 @@ const fn coded(bits: u32, tables: &'static [usize]) -> Coded {
     Coded { bits, tables }
 }
 
-const TYPE_DEF_OR_REF: Coded = coded(2, &[0x02, 0x01, 0x1b]);
+pub(crate) const TYPE_DEF_OR_REF: Coded = coded(2, &[0x02, 0x01, 0x1b]);
 const HAS_CONSTANT: Coded = coded(2, &[0x04, 0x08, 0x17]);
 const HAS_CUSTOM_ATTRIBUTE: Coded = coded(
     5,
@@ -155,7 +155,7 @@ const METHOD_DEF_OR_REF: Coded = coded(1, &[0x06, 0x0a]);
 const MEMBER_FORWARDED: Coded = coded(1, &[0x04, 0x06]);
 const IMPLEMENTATION: Coded = coded(2, &[0x26, 0x23, 0x27]);
 const CUSTOM_ATTRIBUTE_TYPE: Coded = coded(3, &[0x06, 0x0a]);
-const RESOLUTION_SCOPE: Coded = coded(2, &[0x00, 0x1a, 0x23, 0x01]);
+pub(crate) const RESOLUTION_SCOPE: Coded = coded(2, &[0x00, 0x1a, 0x23, 0x01]);
 
 /// The columns of the tables up to the one of nested types, by table number (ECMA-335 II.22).
 const COLUMNS: [&[Column]; NESTED_CLASS + 1] = {
@@ -207,7 +207,8 @@ const COLUMNS: [&[Column]; NESTED_CLASS + 1] = {
 };
 
 /// The tables of a program.
-struct Tables<'a> {
+#[derive(Debug)]
+pub(crate) struct Tables<'a> {
     heaps: u8,
     counts: [u32; TABLES],
     /// The rows of all tables.
@@ -215,7 +216,7 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    fn parse(mut at: Cursor<'a>) -> Result<Self> {
+    pub(crate) fn parse(mut at: Cursor<'a>) -> Result<Self> {
         // Reserved, major and minor version.
         at.bytes(6, "header of the tables")?;
         let heaps = at.u8("sizes of heaps")?;
@@ -236,12 +237,12 @@ impl<'a> Tables<'a> {
         Ok(Self { heaps, counts, rows: at })
     }
 
-    fn count(&self, table: usize) -> u32 {
+    pub(crate) fn count(&self, table: usize) -> u32 {
         self.counts.get(table).copied().unwrap_or_default()
     }
 
     /// Returns whether indexes of a column have four bytes.
-    fn is_wide(&self, column: Column) -> bool {
+    pub(crate) fn is_wide(&self, column: Column) -> bool {
         match column {
             Column::Number(_) => false,
             Column::String => self.heaps & 1 != 0,
@@ -263,7 +264,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Returns a row; rows count from 1.
-    fn row(&self, table: usize, number: u32) -> Result<Cursor<'a>> {
+    pub(crate) fn row(&self, table: usize, number: u32) -> Result<Cursor<'a>> {
         let bytes = |table: usize, rows: u32| {
             self.size(table).saturating_mul(usize::try_from(rows).unwrap_or(usize::MAX))
         };
@@ -273,7 +274,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Reads an index into the heap of strings.
-    fn string(&self, row: &mut Cursor<'a>) -> Result<u32> {
+    pub(crate) fn string(&self, row: &mut Cursor<'a>) -> Result<u32> {
         row.index(self.is_wide(Column::String), "name")
     }
 }

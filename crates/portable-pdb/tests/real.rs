@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use portable_pdb::{Error, Image, Pdb, SequencePoint};
+use portable_pdb::{Error, Image, Pdb, ProgramMetadata, SequencePoint};
 
 fn testdata(name: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/workload/lines").join(name)).unwrap()
@@ -211,4 +211,27 @@ fn types_of_a_damaged_program_are_an_error_or_others() {
         count(&damaged);
     }
     assert!(whole > 0 && errors > 0, "{whole} and {errors}");
+}
+
+#[test]
+fn types_and_methods_are_named_by_their_rows() {
+    let program = testdata("../net8.0/workload.dll");
+    let metadata = ProgramMetadata::of_program(&program).unwrap();
+    let types = portable_pdb::type_definitions(&program).unwrap();
+    assert_eq!(usize::try_from(metadata.type_count()).unwrap(), types.len());
+    for (row, of) in (1..).zip(&types) {
+        assert_eq!(metadata.type_name(row).unwrap(), of.name);
+    }
+    assert!(types.iter().any(|of| of.name == "Nested+Outer"));
+    let names: Vec<(String, String, &[u8])> = (1..=metadata.method_count())
+        .map(|row| metadata.method(row).unwrap())
+        .map(|method| (metadata.type_name(method.type_row).unwrap(), method.name, method.signature))
+        .collect();
+    // An instance method of void (int, int).
+    let tick = names.iter().find(|(of, name, _)| of == "Typed" && name == "Tick").unwrap();
+    assert_eq!(tick.2, [0x20, 2, 1, 8, 8]);
+    assert!(names.iter().any(|(of, name, _)| of == "Nested+Inner" && name == "get_X"));
+    for row in [0, metadata.method_count() + 1, 0x00ff_ffff, u32::MAX] {
+        assert!(metadata.method(row).is_err() && metadata.type_name(row).is_err(), "{row}");
+    }
 }

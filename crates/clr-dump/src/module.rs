@@ -1,0 +1,171 @@
+//! Modules: their paths, and the metadata that names what they define.
+//!
+//! # Source
+//! ECMA-335 II.25 for the headers of an image; dotnet/runtime `src/coreclr/vm/ceeload.h` (`Module`).
+
+use std::sync::Arc;
+
+use crate::layout;
+use crate::memory::{Memory, MemoryResult, Missing, offset};
+
+/// The most characters of a path.
+const MOST_CHARACTERS: u64 = 4096;
+/// The most bytes of the metadata of a module.
+const MOST_METADATA: u32 = 256 << 20;
+/// The most sections of an image.
+const MOST_SECTIONS: u16 = 96;
+
+/// A loaded assembly.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Module {
+    /// The address of the runtime's Module.
+    pub address: u64,
+    /// The path of its file; of a file in a bundle, its name. Empty if the memory lacks it, or if the assembly
+    /// was made in memory.
+    pub path: String,
+    /// The address of its image; zero if it has none.
+    pub base: u64,
+    /// The size of its image.
+    pub size: u32,
+    pub(crate) metadata: Option<Arc<[u8]>>,
+}
+
+impl Module {
+    pub(crate) fn read(memory: &dyn Memory, layout: &layout::Module, address: u64) -> Self {
+        let path = memory.u64(offset(address, layout.path)).and_then(|at| path(memory, at));
+        let base = memory.u64(offset(address, layout.base)).unwrap_or_default();
+        let image = PeImage::read(memory, base).ok();
+        Self {
+            address,
+            path: path.unwrap_or_default(),
+            base,
+            size: image.as_ref().map_or(0, |image| image.size),
+            metadata: image.and_then(|image| image.metadata(memory).ok()).map(Arc::from),
+        }
+    }
+
+    /// The name of its file.
+    pub fn file_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or_default()
+    }
+
+    /// Whether its metadata is in the memory: it names types and methods.
+    pub const fn has_metadata(&self) -> bool {
+        self.metadata.is_some()
+    }
+}
+
+/// Reads a text of UTF-16 that ends with NUL.
+fn path(memory: &dyn Memory, at: u64) -> MemoryResult<String> {
+    if at == 0 {
+        return Ok(String::new());
+    }
+    let mut units = Vec::new();
+    for index in 0..MOST_CHARACTERS {
+        match memory.u16(offset(at, index.wrapping_mul(2)))? {
+            0 => break,
+            unit => units.push(unit),
+        }
+    }
+    Ok(String::from_utf16_lossy(&units))
+}
+
+/// The headers of a PE image.
+#[derive(Debug)]
+pub(crate) struct PeImage {
+    base: u64,
+    size: u32,
+    cli: u32,
+    sections: Vec<Section>,
+}
+
+#[derive(Debug)]
+struct Section {
+    address: u32,
+    size: u32,
+    file_offset: u32,
+}
+
+/// The form in which an image is in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Each section at its address.
+    Mapped,
+    /// As in the file.
+    Flat,
+}
+
+/// The first four bytes of metadata, `BSJB`.
+const METADATA: [u8; 4] = *b"BSJB";
+
+impl PeImage {
+    pub(crate) fn read(memory: &dyn Memory, base: u64) -> MemoryResult<Self> {
+        let missing = Missing { address: base };
+        if base == 0 || memory.array::<2>(base)? != *b"MZ" {
+            return Err(missing);
+        }
+        let pe = offset(base, memory.u32(offset(base, 0x3c))?.into());
+        if memory.array::<4>(pe)? != *b"PE\0\0" {
+            return Err(missing);
+        }
+        let count = memory.u16(offset(pe, 6))?.min(MOST_SECTIONS);
+        let optional = offset(pe, 24);
+        // PE32+ has wider fields before its directories.
+        let directories = if memory.u16(optional)? == 0x20b { 112_u64 } else { 96 };
+        let table = offset(optional, memory.u16(offset(pe, 20))?.into());
+        let mut sections = Vec::new();
+        for index in 0..u64::from(count) {
+            let at = offset(table, index.wrapping_mul(40));
+            let [virtual_size, address, raw_size, file_offset] =
+                [8, 12, 16, 20].map(|field| memory.u32(offset(at, field)));
+            sections.push(Section {
+                address: address?,
+                size: virtual_size?.max(raw_size?),
+                file_offset: file_offset?,
+            });
+        }
+        Ok(Self {
+            base,
+            size: memory.u32(offset(optional, 56))?,
+            // The 15th directory is the CLI header.
+            cli: memory.u32(offset(optional, directories.wrapping_add(14 * 8)))?,
+            sections,
+        })
+    }
+
+    /// Returns the address of an image-relative one.
+    fn address(&self, relative: u32, form: Form) -> Option<u64> {
+        if form == Form::Mapped {
+            return Some(offset(self.base, relative.into()));
+        }
+        self.sections.iter().find_map(|section| {
+            let inside = relative.checked_sub(section.address).filter(|inside| *inside < section.size)?;
+            Some(offset(offset(self.base, section.file_offset.into()), inside.into()))
+        })
+    }
+
+    /// Reads the metadata.
+    fn metadata(&self, memory: &dyn Memory) -> MemoryResult<Vec<u8>> {
+        let missing = Missing { address: self.base };
+        if self.cli == 0 {
+            return Err(missing);
+        }
+        for form in [Form::Mapped, Form::Flat] {
+            let Some(cli) = self.address(self.cli, form) else { continue };
+            // The header's own size identifies it.
+            if memory.u32(cli) != Ok(72) {
+                continue;
+            }
+            let (relative, size) = (memory.u32(offset(cli, 8))?, memory.u32(offset(cli, 12))?);
+            let Some(at) = self.address(relative, form) else { continue };
+            if size > MOST_METADATA || memory.array(at) != Ok(METADATA) {
+                continue;
+            }
+            if let Ok(bytes) = memory.bytes(at, usize::try_from(size).unwrap_or_default()) {
+                return Ok(bytes);
+            }
+        }
+        Err(missing)
+    }
+}

@@ -1,0 +1,299 @@
+//! Names of types and methods by the runtime's structures and the metadata of their modules.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/method.hpp` (`MethodDesc`, `MethodDescChunk`), `vm/methodtable.h`,
+//! `vm/typedesc.h`, `vm/typestring.cpp` for the notation, `vm/readytoruninfo.h` and `vm/hash.h` for the methods
+//! of code that was compiled ahead of time.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use portable_pdb::ProgramMetadata;
+
+use crate::code_map::{Code, CodeOrigin};
+use crate::memory::{Memory, MemoryResult, offset};
+use crate::module::Module;
+use crate::runtime::Runtime;
+use crate::signature;
+
+/// The most types in the name of one.
+const MOST_TYPES: usize = 256;
+/// The deepest nesting of types.
+const DEEPEST: u32 = 12;
+/// The most arguments of a type.
+const MOST_ARGUMENTS: u16 = 64;
+/// The most bytes of metadata that are kept.
+const MOST_METADATA: usize = 1 << 30;
+/// The most functions of a method of an image: its body and its funclets.
+const MOST_FUNCTIONS: u32 = 64;
+/// The most buckets of a hash table that are searched.
+const MOST_BUCKETS: u64 = 1024;
+
+/// Names of types and methods of a runtime. Modules and names are read once and kept.
+pub struct Names<'m> {
+    memory: &'m dyn Memory,
+    runtime: &'m Runtime,
+    modules: RefCell<HashMap<u64, Arc<Module>>>,
+    types: RefCell<HashMap<u64, Option<Arc<str>>>>,
+    metadata_left: Cell<usize>,
+}
+
+impl std::fmt::Debug for Names<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Names").field("modules", &self.modules.borrow().len()).finish_non_exhaustive()
+    }
+}
+
+/// A method, as the runtime names it in its events.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct MethodName {
+    /// The type with its namespace and type arguments.
+    pub type_name: String,
+    /// The method's own name.
+    pub name: String,
+    /// The signature, return type first; empty if it is damaged.
+    pub signature: String,
+}
+
+/// A method of managed code. Parts that the memory lacks are `None`.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Method {
+    /// The module that defines it; `None` if the method was made in memory.
+    pub module: Option<Arc<Module>>,
+    /// Its metadata token; `None` if the method was made in memory.
+    pub token: Option<u32>,
+    /// Its names.
+    pub name: Option<MethodName>,
+}
+
+impl<'m> Names<'m> {
+    /// Starts without any names.
+    pub fn new(memory: &'m dyn Memory, runtime: &'m Runtime) -> Self {
+        Self {
+            memory,
+            runtime,
+            modules: RefCell::default(),
+            types: RefCell::default(),
+            metadata_left: Cell::new(MOST_METADATA),
+        }
+    }
+
+    /// Returns the method of managed code; `None` if the memory lacks the way to it.
+    pub fn method(&self, code: &Code) -> Option<Method> {
+        let method_desc = match code.origin {
+            CodeOrigin::Jit { method_desc } => method_desc,
+            CodeOrigin::ReadyToRun { module, index } => {
+                self.entry_point(module, code.function.image_base, index).ok().flatten()?
+            }
+        };
+        self.method_of(method_desc).ok()
+    }
+
+    /// Returns a method by the address of its MethodDesc.
+    fn method_of(&self, method_desc: u64) -> MemoryResult<Method> {
+        const DYNAMIC: u16 = 7;
+        let memory = self.memory;
+        if memory.u16(offset(method_desc, 6))? & 7 == DYNAMIC {
+            return Ok(Method { module: None, token: None, name: None });
+        }
+        let index = u64::from(memory.u8(offset(method_desc, 2))?);
+        let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
+        let method_table = memory.u64(chunk)?;
+        let high = u32::from(memory.u16(offset(chunk, 18))? & 0xfff);
+        let row = high << 12 | u32::from(memory.u16(method_desc)? & 0xfff);
+        let module = self.module(memory.u64(offset(method_table, 24))?);
+        let name = self.method_name(&module, method_table, row);
+        Ok(Method { module: Some(module), token: Some(0x0600_0000 | row), name })
+    }
+
+    fn method_name(&self, module: &Module, method_table: u64, row: u32) -> Option<MethodName> {
+        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        let method = metadata.method(row).ok()?;
+        let type_name = match self.type_name(method_table) {
+            Some(name) => name.to_string(),
+            None => metadata.type_name(method.type_row).ok()?,
+        };
+        let signature = signature::method(&metadata, method.signature).unwrap_or_default();
+        Some(MethodName { type_name, name: method.name, signature })
+    }
+
+    /// Returns a module by its address.
+    pub fn module(&self, address: u64) -> Arc<Module> {
+        if let Some(module) = self.modules.borrow().get(&address) {
+            return Arc::clone(module);
+        }
+        let mut module = Module::read(self.memory, &self.runtime.layout.module, address);
+        let size = module.metadata.as_ref().map_or(0, |metadata| metadata.len());
+        match self.metadata_left.get().checked_sub(size) {
+            Some(left) => self.metadata_left.set(left),
+            None => module.metadata = None,
+        }
+        let module = Arc::new(module);
+        self.modules.borrow_mut().insert(address, Arc::clone(&module));
+        module
+    }
+
+    /// Finds the MethodDesc of a function of an image in the runtime's table of prepared methods.
+    ///
+    /// A function that is not in it is a funclet, and belongs to the last method before it.
+    fn entry_point(&self, module: u64, base: u64, index: u32) -> MemoryResult<Option<u64>> {
+        let Some(field) = self.runtime.layout.module.ready_to_run else { return Ok(None) };
+        let info = self.memory.u64(offset(module, field.info))?;
+        let table = self.memory.u64(offset(info, field.entry_points))?;
+        let image = self.runtime.code().image(self.memory, base)?;
+        for back in 0..MOST_FUNCTIONS {
+            let Some(index) = index.checked_sub(back) else { break };
+            let begin = image.begin(self.memory, index)?;
+            if let Some(method_desc) = look_up(self.memory, table, begin)? {
+                return Ok(Some(method_desc));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the name of a type by the address of its MethodTable or by its type handle, as the runtime writes
+    /// it: ``System.Collections.Generic.List`1[System.Int32]``. `None` if the memory lacks it.
+    pub fn type_name(&self, type_handle: u64) -> Option<Arc<str>> {
+        if let Some(name) = self.types.borrow().get(&type_handle) {
+            return name.clone();
+        }
+        let mut left = MOST_TYPES;
+        let name = self.read_type(type_handle, DEEPEST, &mut left).map(Arc::from);
+        self.types.borrow_mut().insert(type_handle, name.clone());
+        name
+    }
+
+    fn read_type(&self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
+        let depth = depth.checked_sub(1)?;
+        *left = left.checked_sub(1)?;
+        let memory = self.memory;
+        if handle & 2 != 0 {
+            // A TypeDesc: of a pointer or a reference.
+            let description = handle.wrapping_sub(2);
+            let suffix = match memory.u8(description).ok()? {
+                0x0f => "*",
+                0x10 => "&",
+                _ => return None,
+            };
+            let of = memory.u64(offset(description, 16)).ok()?;
+            return Some([&*self.read_type(of, depth, left)?, suffix].concat());
+        }
+        let flags = memory.u32(handle).ok()?;
+        if is_array(flags) {
+            let rank = self.rank(handle, flags).ok()?;
+            let of = self.read_type(memory.u64(offset(handle, 48)).ok()?, depth, left)?;
+            return Some([&*of, "[", &",".repeat(usize::from(rank.saturating_sub(1))), "]"].concat());
+        }
+        let module = self.module(memory.u64(offset(handle, 24)).ok()?);
+        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        let row = memory.u32(offset(handle, 8)).ok()? >> 8;
+        let name = metadata.type_name(row).ok()?;
+        // Without a component size: the bits mean something else in strings.
+        if flags & GENERIC == 0 || flags & HAS_COMPONENT_SIZE != 0 {
+            return Some(name);
+        }
+        let arguments = self.arguments(handle).ok()?;
+        let arguments: Option<Vec<String>> =
+            arguments.into_iter().map(|argument| self.read_type(argument, depth, left)).collect();
+        Some([&*name, "[", &arguments?.join(","), "]"].concat())
+    }
+
+    fn rank(&self, handle: u64, flags: u32) -> MemoryResult<u8> {
+        const SINGLE_DIMENSION: u32 = 0x2_0000;
+        if flags & SINGLE_DIMENSION != 0 {
+            return Ok(1);
+        }
+        let class = self.class(handle)?;
+        self.memory.u8(offset(class, 72)).map(|rank| rank.min(32))
+    }
+
+    /// The EEClass of a type, which the canonical MethodTable has.
+    fn class(&self, handle: u64) -> MemoryResult<u64> {
+        match self.memory.u64(offset(handle, 40))? {
+            canonical if canonical & 1 != 0 => self.memory.u64(offset(canonical & !1, 40)),
+            class => Ok(class),
+        }
+    }
+
+    fn arguments(&self, handle: u64) -> MemoryResult<Vec<u64>> {
+        let memory = self.memory;
+        let dictionaries = memory.u64(offset(handle, 48))?;
+        let count = memory.u16(dictionaries.wrapping_sub(4))?;
+        let arguments = memory.u16(dictionaries.wrapping_sub(2))?.min(MOST_ARGUMENTS);
+        // The last dictionary is the type's own.
+        let last = u64::from(count.saturating_sub(1)).wrapping_mul(8);
+        let dictionary = memory.u64(offset(dictionaries, last))?;
+        (0..u64::from(arguments)).map(|index| memory.u64(offset(dictionary, index.wrapping_mul(8)))).collect()
+    }
+}
+
+/// The flag of types whose objects have a length.
+pub(crate) const HAS_COMPONENT_SIZE: u32 = 0x8000_0000;
+/// The flags of generic types.
+const GENERIC: u32 = 0x30;
+
+pub(crate) const fn is_array(flags: u32) -> bool {
+    flags & 0xc_0000 == 0x8_0000
+}
+
+/// Looks up a key in a hash table of the runtime: buckets of four keys and four values, the first of which has
+/// the number of buckets.
+fn look_up(memory: &dyn Memory, table: u64, key: u64) -> MemoryResult<Option<u64>> {
+    const BUCKET: u64 = 64;
+    let low = |value: u64| u32::from_le_bytes(value.to_le_bytes().first_chunk().copied().unwrap_or_default());
+    let count = low(memory.u64(table)?);
+    // The runtime computes in 32 bits.
+    let mut place = low(key >> 2);
+    let Some(step) = low(key >> 5).wrapping_add(1).checked_rem(count.wrapping_sub(1)) else {
+        return Ok(None);
+    };
+    let step = step.wrapping_add(1);
+    for _ in 0..u64::from(count).min(MOST_BUCKETS) {
+        let Some(bucket) = place.checked_rem(count) else { break };
+        let at = offset(table, u64::from(bucket).wrapping_add(1).wrapping_mul(BUCKET));
+        let (keys, values) = (memory.words::<4>(at)?, memory.words::<4>(offset(at, 32))?);
+        if let Some((_, value)) = keys.iter().zip(values).find(|(found, _)| **found == key) {
+            // The highest bit is a flag of the bucket, and the value is halved.
+            return Ok(Some(value << 1));
+        }
+        let has_collided = values.first().is_some_and(|value| value >> 63 != 0);
+        if !has_collided {
+            break;
+        }
+        place = place.wrapping_add(step);
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+
+    #[test]
+    fn a_key_is_found_in_the_bucket_it_collided_into() {
+        let mut memory = TestMemory::default();
+        // Three buckets. Both keys belong into the second, which is full, so that the last one is a step further.
+        let key = |number: u64| (number * 3 + 1) << 2;
+        let mut words = vec![0; 8 * 4];
+        words[0] = 3;
+        words[16..20].copy_from_slice(&[key(1), key(2), key(3), key(4)]);
+        words[20..24].copy_from_slice(&[0x101 | 1 << 63, 0x102, 0x103, 0x104]);
+        // Its step is 1 or 2 buckets.
+        let third = usize::try_from((2 + ((key(40) >> 5) + 1) % 2) % 3).unwrap();
+        words[8 + third * 8] = key(40);
+        words[8 + third * 8 + 4] = 0x140;
+        memory.put_words(0x1000, &words);
+        let found = [1, 4, 40, 41].map(|number| look_up(&memory, 0x1000, key(number)).unwrap());
+        assert_eq!(found, [Some(0x202), Some(0x208), Some(0x280), None]);
+        // A table without buckets, and one that is not there.
+        memory.put_words(0x1000, &[0; 8]);
+        assert_eq!(look_up(&memory, 0x1000, key(1)), Ok(None));
+        memory.put_words(0x1000, &[1; 8]);
+        assert_eq!(look_up(&memory, 0x1000, key(1)), Ok(None));
+        assert!(look_up(&memory, 0x9000, key(1)).is_err());
+    }
+}

@@ -1,0 +1,211 @@
+//! Signatures of methods in the runtime's own notation: `instance void  (int32,class System.String)`.
+//!
+//! # Source
+//! ECMA-335 II.23.2; dotnet/runtime `src/coreclr/inc/formattype.cpp` for the notation.
+
+use portable_pdb::ProgramMetadata;
+
+/// The deepest nesting of types.
+const DEEPEST: u32 = 16;
+/// The most bytes of a text.
+const LONGEST: usize = 4096;
+
+/// Writes a method's signature; `None` if it is damaged, or too long or deep.
+pub(crate) fn method(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<String> {
+    let mut printer = Printer { metadata, rest: signature, text: String::new() };
+    let convention = printer.byte()?;
+    if convention & HAS_THIS != 0 {
+        printer.push("instance ")?;
+    }
+    if convention & GENERIC != 0 {
+        printer.number()?;
+    }
+    let count = printer.number()?;
+    printer.element(DEEPEST)?;
+    printer.push("  (")?;
+    printer.list(count, DEEPEST)?;
+    printer.push(")")?;
+    Some(printer.text)
+}
+
+/// Bits of the calling convention.
+const HAS_THIS: u8 = 0x20;
+const GENERIC: u8 = 0x10;
+
+struct Printer<'a> {
+    metadata: &'a ProgramMetadata<'a>,
+    rest: &'a [u8],
+    text: String,
+}
+
+impl Printer<'_> {
+    fn push(&mut self, text: &str) -> Option<()> {
+        self.text.push_str(text);
+        (self.text.len() <= LONGEST).then_some(())
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        let (byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*byte)
+    }
+
+    /// Reads a compressed unsigned number.
+    fn number(&mut self) -> Option<u32> {
+        let first = self.byte()?;
+        let mut number = u32::from(first);
+        let more = match first {
+            0..0x80 => 0,
+            0x80..0xc0 => 1,
+            0xc0..0xe0 => 3,
+            _ => return None,
+        };
+        for _ in 0..more {
+            number = number << 8 | u32::from(self.byte()?);
+        }
+        Some(match more {
+            0 => number,
+            1 => number & 0x3fff,
+            _ => number & 0x1fff_ffff,
+        })
+    }
+
+    /// Writes types with commas between.
+    fn list(&mut self, count: u32, depth: u32) -> Option<()> {
+        for index in 0..count {
+            if index > 0 {
+                self.push(",")?;
+            }
+            self.element(depth)?;
+        }
+        Some(())
+    }
+
+    /// Writes a type.
+    fn element(&mut self, depth: u32) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        let kind = self.byte()?;
+        if let Some(name) = primitive(kind) {
+            return self.push(name);
+        }
+        match kind {
+            0x0f => {
+                self.element(depth)?;
+                self.push("*")
+            }
+            0x10 => {
+                self.element(depth)?;
+                self.push("&")
+            }
+            0x11 => self.named("value class "),
+            0x12 => self.named("class "),
+            0x13 | 0x1e => {
+                self.push(if kind == 0x13 { "!" } else { "!!" })?;
+                let number = self.number()?.to_string();
+                self.push(&number)
+            }
+            0x14 => self.array(depth),
+            0x15 => {
+                let prefix = if self.byte()? == 0x11 { "value class " } else { "class " };
+                self.named(prefix)?;
+                let count = self.number()?;
+                self.push("<")?;
+                self.list(count, depth)?;
+                self.push(">")
+            }
+            0x1b => self.function(depth),
+            0x1d => {
+                self.element(depth)?;
+                self.push("[]")
+            }
+            // Modifiers, in the notation of the runtime.
+            0x1f | 0x20 => {
+                self.push(if kind == 0x1f { "required_modifier " } else { "optional_modifier " })?;
+                self.named("")?;
+                self.push(" ")?;
+                self.element(depth)
+            }
+            // The rest are the arguments of one call.
+            0x41 => self.element(depth),
+            0x45 => {
+                self.element(depth)?;
+                self.push(" pinned")
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes a type by its token.
+    fn named(&mut self, prefix: &str) -> Option<()> {
+        let coded = self.number()?;
+        let table = match coded & 3 {
+            0 => 0x0200_0000,
+            1 => 0x0100_0000,
+            _ => return None,
+        };
+        let name = self.metadata.referenced_type_name(table | coded >> 2).ok()??;
+        self.push(prefix)?;
+        self.push(&name)
+    }
+
+    fn array(&mut self, depth: u32) -> Option<()> {
+        self.element(depth)?;
+        let rank = self.number()?;
+        if !(1..=32).contains(&rank) {
+            return None;
+        }
+        // Sizes and lower bounds are not shown.
+        for _ in 0..2 {
+            for _ in 0..self.number()? {
+                self.number()?;
+            }
+        }
+        let commas = ",".repeat(usize::try_from(rank.saturating_sub(1)).ok()?);
+        self.push("[")?;
+        self.push(&commas)?;
+        self.push("]")
+    }
+
+    fn function(&mut self, depth: u32) -> Option<()> {
+        let convention = self.byte()?;
+        let count = self.number()?;
+        self.push("fnptr ")?;
+        self.push(match convention & 15 {
+            0 => "",
+            1 => "unmanaged cdecl ",
+            2 => "unmanaged stdcall ",
+            3 => "unmanaged thiscall ",
+            4 => "unmanaged fastcall ",
+            9 => "unmanaged ",
+            _ => return None,
+        })?;
+        self.element(depth)?;
+        self.push("(")?;
+        self.list(count, depth)?;
+        self.push(")")
+    }
+}
+
+fn primitive(kind: u8) -> Option<&'static str> {
+    Some(match kind {
+        0x01 => "void",
+        0x02 => "bool",
+        0x03 => "wchar",
+        0x04 => "int8",
+        0x05 => "unsigned int8",
+        0x06 => "int16",
+        0x07 => "unsigned int16",
+        0x08 => "int32",
+        0x09 => "unsigned int32",
+        0x0a => "int64",
+        0x0b => "unsigned int64",
+        0x0c => "float32",
+        0x0d => "float64",
+        0x0e => "class System.String",
+        0x16 => "refany",
+        0x18 => "native int",
+        0x19 => "native uint",
+        0x1c => "class System.Object",
+        _ => return None,
+    })
+}

@@ -1,0 +1,205 @@
+//! Names of types, methods and fields by their tokens, from a program's metadata.
+
+use crate::cursor::Cursor;
+use crate::error::Result;
+use crate::image;
+use crate::stream::{ProgramStreams, Streams};
+use crate::type_definition::{
+    Column, FIELD, NESTED_CLASS, RESOLUTION_SCOPE, TYPE_DEF, TYPE_DEF_OR_REF, Tables,
+};
+
+/// The most bytes of one name, without the names of its enclosing types.
+const LONGEST: usize = 1024;
+/// The most enclosing types of a type.
+const DEEPEST: usize = 16;
+
+const TYPE_REF: usize = 0x01;
+const METHOD: usize = 0x06;
+const TYPE_SPEC: usize = 0x1b;
+
+/// The metadata of a program: the bytes that begin with `BSJB`, which a running process has in its memory.
+///
+/// Rows count from 1: they are the low 24 bits of tokens. Each name is read when it is asked for, in time
+/// proportional to its length and to the logarithm of the number of types.
+#[derive(Debug)]
+pub struct ProgramMetadata<'a> {
+    streams: ProgramStreams<'a>,
+    tables: Tables<'a>,
+}
+
+/// A method that a program defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MethodDefinition<'a> {
+    /// Its name.
+    pub name: String,
+    /// The row of the type that defines it.
+    pub type_row: u32,
+    /// Its signature (ECMA-335 II.23.2.1).
+    pub signature: &'a [u8],
+}
+
+impl<'a> ProgramMetadata<'a> {
+    /// Reads the sizes of the tables.
+    ///
+    /// # Errors
+    /// The bytes are not the metadata of a program.
+    pub fn parse(metadata: &'a [u8]) -> Result<Self> {
+        let streams = Streams::of_program(metadata)?;
+        Ok(Self { tables: Tables::parse(streams.tables)?, streams })
+    }
+
+    /// Finds the metadata in the file of a program (`App.dll`), and reads the sizes of its tables.
+    ///
+    /// # Errors
+    /// The bytes are not a PE image with metadata, or the metadata is damaged.
+    pub fn of_program(program: &'a [u8]) -> Result<Self> {
+        Self::parse(image::metadata(program)?)
+    }
+
+    /// The number of types that the program defines.
+    pub fn type_count(&self) -> u32 {
+        self.tables.count(TYPE_DEF)
+    }
+
+    /// The number of methods that the program defines.
+    pub fn method_count(&self) -> u32 {
+        self.tables.count(METHOD)
+    }
+
+    /// Returns the name of a type as the runtime writes it: with its namespace and its enclosing types,
+    /// ``System.Collections.Generic.Dictionary`2+Entry``.
+    ///
+    /// # Errors
+    /// There is no such row, or the metadata is damaged.
+    pub fn type_name(&self, row: u32) -> Result<String> {
+        let mut name = self.type_definition(row)?.0;
+        let mut nested = row;
+        for _ in 0..DEEPEST {
+            let Some(outer) = self.enclosing_type(nested)? else { break };
+            name = [self.type_definition(outer)?.0, name].join("+");
+            nested = outer;
+        }
+        Ok(name)
+    }
+
+    /// Returns the name of a type that a signature refers to, by its token: that of a defined or referenced
+    /// type, without its enclosing types. `None` for other tokens.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn referenced_type_name(&self, token: u32) -> Result<Option<String>> {
+        let row = token & 0x00ff_ffff;
+        match usize::try_from(token >> 24).unwrap_or_default() {
+            TYPE_DEF => self.type_definition(row).map(|(name, _)| Some(name)),
+            TYPE_REF => {
+                let mut at = self.row(TYPE_REF, row)?;
+                at.index(self.tables.is_wide(Column::Coded(RESOLUTION_SCOPE)), "scope of a type")?;
+                self.full_name(&mut at).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the signature of a constructed type (ECMA-335 II.23.2.14).
+    ///
+    /// # Errors
+    /// There is no such row, or the metadata is damaged.
+    pub fn type_specification(&self, row: u32) -> Result<&'a [u8]> {
+        let mut at = self.row(TYPE_SPEC, row)?;
+        self.streams.blob(at.index(self.tables.is_wide(Column::Blob), "signature of a type")?)
+    }
+
+    /// Returns a method.
+    ///
+    /// # Errors
+    /// As [`type_specification`](Self::type_specification).
+    pub fn method(&self, row: u32) -> Result<MethodDefinition<'a>> {
+        let mut at = self.row(METHOD, row)?;
+        at.u32("address of a method")?;
+        at.u32("flags of a method")?;
+        let name = self.text(self.tables.string(&mut at)?)?;
+        let signature = at.index(self.tables.is_wide(Column::Blob), "signature of a method")?;
+        Ok(MethodDefinition {
+            name,
+            type_row: self.type_of_method(row)?,
+            signature: self.streams.blob(signature)?,
+        })
+    }
+
+    /// Returns the name of a field.
+    ///
+    /// # Errors
+    /// As [`type_specification`](Self::type_specification).
+    pub fn field_name(&self, row: u32) -> Result<String> {
+        let mut at = self.row(FIELD, row)?;
+        at.u16("flags of a field")?;
+        self.text(self.tables.string(&mut at)?)
+    }
+
+    /// Returns a row that exists: the rows of other tables follow.
+    fn row(&self, table: usize, row: u32) -> Result<Cursor<'a>> {
+        let at = self.tables.row(table, row)?;
+        if row == 0 || row > self.tables.count(table) {
+            return Err(at.damaged("row of a table"));
+        }
+        Ok(at)
+    }
+
+    /// Returns the name of a defined type without its enclosing types, and the row of its first method.
+    fn type_definition(&self, row: u32) -> Result<(String, u32)> {
+        let mut at = self.row(TYPE_DEF, row)?;
+        at.u32("flags of a type")?;
+        let name = self.full_name(&mut at)?;
+        at.index(self.tables.is_wide(Column::Coded(TYPE_DEF_OR_REF)), "base of a type")?;
+        at.index(self.tables.is_wide(Column::Row(FIELD)), "fields of a type")?;
+        let first = at.index(self.tables.is_wide(Column::Row(METHOD)), "methods of a type")?;
+        Ok((name, first))
+    }
+
+    /// Reads a name and a namespace.
+    fn full_name(&self, at: &mut Cursor<'a>) -> Result<String> {
+        let name = self.text(self.tables.string(at)?)?;
+        let namespace = self.text(self.tables.string(at)?)?;
+        Ok(if namespace.is_empty() { name } else { [namespace, name].join(".") })
+    }
+
+    fn text(&self, index: u32) -> Result<String> {
+        let text = self.streams.string(index)?;
+        Ok(String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned())
+    }
+
+    /// Searches for the last type whose first method is not after `method`.
+    fn type_of_method(&self, method: u32) -> Result<u32> {
+        let (mut low, mut high) = (1, self.type_count());
+        while low < high {
+            let middle = low.midpoint(high.saturating_add(1));
+            if self.type_definition(middle)?.1 <= method {
+                low = middle;
+            } else {
+                high = middle.saturating_sub(1);
+            }
+        }
+        Ok(low)
+    }
+
+    /// Searches for the row of the enclosing type; the table is sorted by the nested ones.
+    fn enclosing_type(&self, nested: u32) -> Result<Option<u32>> {
+        let is_wide = self.tables.is_wide(Column::Row(TYPE_DEF));
+        let pair = |row| -> Result<(u32, u32)> {
+            let mut at = self.row(NESTED_CLASS, row)?;
+            Ok((at.index(is_wide, "nested type")?, at.index(is_wide, "type around a nested one")?))
+        };
+        let (mut low, mut high) = (1, self.tables.count(NESTED_CLASS));
+        while low <= high {
+            let middle = low.midpoint(high);
+            let (found, outer) = pair(middle)?;
+            match found.cmp(&nested) {
+                std::cmp::Ordering::Equal => return Ok(Some(outer)),
+                std::cmp::Ordering::Less => low = middle.saturating_add(1),
+                std::cmp::Ordering::Greater => high = middle.saturating_sub(1),
+            }
+        }
+        Ok(None)
+    }
+}
