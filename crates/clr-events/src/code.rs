@@ -18,9 +18,12 @@ mod process;
 mod code_map;
 mod symbolizer;
 
+mod origin;
+
 pub use code_map::CodeMap;
 pub use method::{CodeKind, Method, Tier};
 pub use module::Module;
 pub use native::Symbol;
+pub use origin::CodeOrigin;
 pub(crate) use string_table::StringId;
 pub use symbolizer::{Code, Symbolizer, Unresolved, UnresolvedReason};

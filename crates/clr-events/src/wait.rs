@@ -56,7 +56,7 @@ impl ThreadState {
     /// assert_eq!(ThreadState::of(stack.into_iter().map(WaitFrame::of)), ThreadState::Idle);
     /// ```
     pub fn of(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
-        let mut frames = stack.into_iter().skip_while(|frame| frame.is_unnamed());
+        let mut frames = stack.into_iter().skip_while(|frame| frame.is_opaque());
         let Some(leaf) = frames.next() else { return Self::Working };
         // A wait for work that was compiled into the method which waits has no frame of its own.
         if leaf.has(WaitFrame::IDLE | WaitFrame::WAIT_FOR_WORK) {
@@ -80,7 +80,7 @@ impl ThreadState {
     /// whatever the sample's type.
     pub fn of_asleep(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let waits = |frame: &WaitFrame| {
-            frame.is_unnamed() || frame.has(WaitFrame::WAIT | WaitFrame::BETWEEN | WaitFrame::BLOCKING_CALL)
+            frame.is_opaque() || frame.has(WaitFrame::WAIT | WaitFrame::BETWEEN | WaitFrame::BLOCKING_CALL)
         };
         match stack.into_iter().find(|frame| !waits(frame)) {
             Some(owner) if owner.has(WaitFrame::WAIT_FOR_WORK | WaitFrame::IDLE) => Self::Idle,
@@ -99,17 +99,20 @@ impl WaitFrame {
     pub(crate) const WAIT_FOR_WORK: u8 = 4;
     pub(crate) const IDLE: u8 = 8;
     pub(crate) const BLOCKING_CALL: u8 = 16;
-    const UNNAMED: u8 = 32;
+    /// Native code, or code without a name.
+    const OPAQUE: u8 = 32;
     /// A wait that uses a processor for a while.
     const SPIN: u8 = 64;
     pub(crate) const SPINNING_WAIT: u8 = Self::WAIT | Self::SPIN;
 
-    /// The meaning of a frame, `Module!Namespace.Type.Method(parameters)`; a method without a name is `?`.
+    /// Native code, or code without a name: the frames that called it decide.
+    pub const fn opaque() -> Self {
+        Self(Self::OPAQUE)
+    }
+
+    /// The meaning of a managed frame, `Module!Namespace.Type.Method(parameters)`.
     pub fn of(frame: &str) -> Self {
         let method = frame.split('(').next().unwrap_or(frame);
-        if method.ends_with("!?") {
-            return Self(Self::UNNAMED);
-        }
         let roles = FRAMES.iter().filter(|(_, pattern)| matches(pattern, method));
         Self(roles.fold(0, |all, (role, _)| all | role))
     }
@@ -120,8 +123,9 @@ impl WaitFrame {
         Self(self.0 | Self::WAIT_FOR_WORK)
     }
 
-    const fn is_unnamed(self) -> bool {
-        self.has(Self::UNNAMED)
+    /// Whether it is [opaque](Self::opaque).
+    pub const fn is_opaque(self) -> bool {
+        self.has(Self::OPAQUE)
     }
 
     const fn has(self, any: u8) -> bool {
@@ -151,7 +155,12 @@ mod tests {
     use super::*;
 
     fn state(stack: &[&str]) -> ThreadState {
-        ThreadState::of(stack.iter().map(|frame| WaitFrame::of(frame)))
+        ThreadState::of(stack.iter().map(|name| frame(name)))
+    }
+
+    /// The meaning of a frame, which is opaque for `?`.
+    fn frame(name: &str) -> WaitFrame {
+        if name == "?" { WaitFrame::opaque() } else { WaitFrame::of(name) }
     }
 
     const POOL: &str =
@@ -194,10 +203,10 @@ mod tests {
     fn waits_that_were_compiled_into_their_callers_are_known_by_these() {
         let dequeue = "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor.TryDequeue(value class LogMessageEntry&)";
         assert_eq!(state(&[dequeue, "A!B.C()"]), ThreadState::Idle);
-        let asleep = |stack: &[&str]| ThreadState::of_asleep(stack.iter().map(|frame| WaitFrame::of(frame)));
+        let asleep = |stack: &[&str]| ThreadState::of_asleep(stack.iter().map(|name| frame(name)));
         assert_eq!(asleep(&[dequeue]), ThreadState::Idle);
         assert_eq!(asleep(&["Bank!Bank.Transfer()", POOL]), ThreadState::Blocked);
-        assert_eq!(asleep(&["?!?", MONITOR, POOL]), ThreadState::Idle);
+        assert_eq!(asleep(&["?", MONITOR, POOL]), ThreadState::Idle);
         assert_eq!(asleep(&[]), ThreadState::Blocked);
     }
 
@@ -215,7 +224,7 @@ mod tests {
     fn only_leaves_tell_of_a_wait() {
         let event_loop = "System.Net.Sockets!System.Net.Sockets.SocketAsyncEngine.EventLoop()";
         assert_eq!(state(&[event_loop]), ThreadState::Idle);
-        assert_eq!(state(&["?!?", "System.Native!?", event_loop]), ThreadState::Idle);
+        assert_eq!(state(&["?", "?", event_loop]), ThreadState::Idle);
         assert_eq!(state(&["App!App.Completed()", event_loop]), ThreadState::Working);
         assert_eq!(state(&["App!App.Work()", MONITOR, POOL]), ThreadState::Working);
         assert_eq!(
@@ -223,7 +232,7 @@ mod tests {
             ThreadState::Blocked
         );
         assert_eq!(state(&[]), ThreadState::Working);
-        assert_eq!(state(&["?!?"]), ThreadState::Working);
+        assert_eq!(state(&["?"]), ThreadState::Working);
     }
 
     #[test]

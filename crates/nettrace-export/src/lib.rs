@@ -134,6 +134,8 @@ pub use format::otlp_request;
 pub use format::{Format, WriteOptions, write};
 pub use profile::builder::{Omissions, ProfileBuilder};
 pub use profile::frame::{FrameId, Frames};
+pub use profile::frame_kind::FrameKind;
+pub use profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 pub use profile::kernel_times::KernelTimes;
 pub use profile::lines::{LineCounts, SourceLine, SourceLines};
 pub use profile::measure::{Measure, Unit};

@@ -12,7 +12,7 @@
 mod base64;
 mod bins;
 mod data;
-mod frame_kind;
+mod frame_color;
 #[cfg(feature = "html")]
 mod reports;
 #[cfg(all(test, feature = "default"))]

@@ -4,6 +4,8 @@ mod address_stacks;
 pub(crate) mod builder;
 pub(crate) mod causality;
 pub(crate) mod frame;
+pub(crate) mod frame_kind;
+pub(crate) mod index;
 pub(crate) mod kernel_times;
 pub(crate) mod lines;
 pub(crate) mod measure;
@@ -28,6 +30,7 @@ use std::time::Duration;
 use clr_events::{StackId, StackTree, ThreadRole, ThreadState};
 
 use crate::profile::frame::{FrameId, Frames};
+use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 use crate::profile::measure::Measure;
 use crate::profile::metric::Metric;
 use crate::profile::track::Track;
@@ -50,8 +53,8 @@ pub struct Process {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Thread {
-    /// Its process: an index of [`Profile::processes`].
-    pub process: usize,
+    /// Its process.
+    pub process: ProcessIndex,
     /// Its number.
     pub id: u64,
     /// Its name, where the recording or the kernel's account of threads has it.
@@ -68,8 +71,8 @@ pub struct Thread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StackTotal {
-    /// The thread: an index of [`Profile::threads`].
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadIndex,
     /// The stack; `None` if it is not to be shown.
     pub stack: Option<StackId>,
     /// The state of the thread; [`ThreadState::Working`] where that was not [asked](crate::Options::idle), or
@@ -83,7 +86,7 @@ pub struct StackTotal {
 
 impl StackTotal {
     /// The total of a stack of a thread that worked.
-    pub const fn new(thread: u32, stack: Option<StackId>, weight: u64, samples: u64) -> Self {
+    pub const fn new(thread: ThreadIndex, stack: Option<StackId>, weight: u64, samples: u64) -> Self {
         Self { thread, stack, state: ThreadState::Working, weight, samples }
     }
 }
@@ -120,12 +123,12 @@ pub struct Profile {
 impl Profile {
     /// The process of a thread.
     pub fn process_of(&self, thread: &Thread) -> Option<&Process> {
-        self.processes.get(thread.process)
+        self.processes.get(thread.process.index())
     }
 
     /// A total whose stack is shown.
-    pub fn shown(&self, total: u32) -> Option<(&StackTotal, StackId)> {
-        let total = self.stack_totals.get(total as usize)?;
+    pub fn shown(&self, total: TotalIndex) -> Option<(&StackTotal, StackId)> {
+        let total = self.stack_totals.get(total.index())?;
         Some((total, total.stack?))
     }
 

@@ -4,6 +4,7 @@ use clr_events::StackId;
 
 use crate::profile::Profile;
 use crate::profile::frame::FrameId;
+use crate::profile::index::ThreadIndex;
 
 /// The name of a node of a [`Tree`].
 #[derive(Debug, Clone, Copy)]
@@ -11,8 +12,7 @@ pub(crate) enum Name {
     /// The root is not a frame.
     None,
     Frame(FrameId),
-    /// An index of [`Profile::threads`].
-    Thread(u32),
+    Thread(ThreadIndex),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ impl Tree {
         let mut tree = Self { nodes: Vec::new() };
         tree.push(0, Name::None);
         let shown = |total: &crate::StackTotal| {
-            Some((if by_thread { total.thread } else { 0 }, total.stack?, total.weight))
+            Some((if by_thread { total.thread } else { ThreadIndex(0) }, total.stack?, total.weight))
         };
         let mut stack_totals: Vec<_> = profile.stack_totals.iter().filter_map(shown).collect();
         stack_totals.sort_by_key(|(thread, ..)| *thread);
@@ -66,10 +66,10 @@ impl Tree {
     fn place(
         &mut self,
         profile: &Profile,
-        places: &mut [Option<(u32, usize)>],
+        places: &mut [Option<(ThreadIndex, usize)>],
         stack: StackId,
         by_thread: bool,
-        thread: u32,
+        thread: ThreadIndex,
     ) -> usize {
         let known = |places: &[_], stack: StackId| match places.get(stack.index()) {
             Some(Some((of, node))) if *of == thread => Some(*node),

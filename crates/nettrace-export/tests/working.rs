@@ -158,7 +158,7 @@ fn time(profile: &Profile, thread: u64, method: &str) -> (u64, u64) {
     let of = |state| {
         let totals = profile.stack_totals.iter().filter(|total| {
             total.state == state
-                && profile.threads[total.thread as usize].id == thread
+                && profile.threads[total.thread.index()].id == thread
                 && total.stack.is_some_and(|stack| {
                     profile.stacks.frames(stack).any(|frame| profile.frames.name(frame).contains(method))
                 })

@@ -138,7 +138,9 @@ impl fmt::Debug for Module<'_> {
 
 /// Returns the last part of a path of any system, without `.dll` or `.exe`.
 pub(crate) fn file_name(path: &str) -> &str {
-    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    // Bytes, because every address without a symbol comes here; the separators are ASCII.
+    let name_at = path.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
+    let name = name_at.and_then(|at| path.get(at.saturating_add(1)..)).unwrap_or(path);
     match name.len().checked_sub(4).and_then(|stem| name.split_at_checked(stem)) {
         Some((stem, ending))
             if ending.eq_ignore_ascii_case(".dll") || ending.eq_ignore_ascii_case(".exe") =>

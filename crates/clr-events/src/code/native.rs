@@ -125,7 +125,7 @@ impl<'m> Symbol<'m> {
 ///
 /// # Source
 /// `VMToOSInterface::CreateDoubleMemoryMapper` of dotnet/runtime: `memfd_create("doublemapper")`.
-const DOUBLE_MAPPED: &str = "/memfd:doublemapper";
+pub(super) const DOUBLE_MAPPED: &str = "/memfd:doublemapper";
 
 impl fmt::Display for Symbol<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,7 @@
 //! A heap as a profile: bytes and objects by type, below their dominators.
 
 use gcdump::{Dominators, HeapGraph, Step, TypeTree};
-use nettrace_export::{Metric, NameForm, Profile, ProfileSum, StackTotal};
+use nettrace_export::{Metric, NameForm, Profile, ProfileSum, StackTotal, ThreadIndex};
 
 use crate::inspect::heap_page::{MOST_MADE, step_name};
 
@@ -28,7 +28,7 @@ pub(crate) fn heap_profile(graph: &HeapGraph, names: NameForm) -> Profile {
         let stack = profile.stacks.push(holder.unwrap_or_default(), frame);
         stacks.push(stack);
         if node.objects > 0 {
-            profile.stack_totals.push(StackTotal::new(0, Some(stack), node.bytes, node.objects));
+            profile.stack_totals.push(StackTotal::new(ThreadIndex(0), Some(stack), node.bytes, node.objects));
         }
     }
     // Each object takes some bytes of a dump, which bounds the output.

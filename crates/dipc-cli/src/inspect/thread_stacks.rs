@@ -9,8 +9,8 @@ use indexmap::IndexMap;
 use nettrace::{Event, Ticks, TraceInfo};
 use nettrace_export::report::{Contention, ContentionReport};
 use nettrace_export::{
-    CausalGrouping, FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, Thread, Track,
-    pseudo_frames,
+    CausalGrouping, FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, Thread,
+    ThreadIndex, TotalIndex, Track, pseudo_frames,
 };
 
 use crate::exit::{Exit, Failure};
@@ -31,8 +31,7 @@ pub(crate) struct ThreadStacks {
 /// The first samples of a thread.
 #[derive(Debug)]
 pub(crate) struct ThreadSamples {
-    /// An index of [`Profile::threads`].
-    thread: usize,
+    thread: ThreadIndex,
     pub(crate) samples: u64,
     /// The distinct stacks, in the order of their first samples.
     pub(crate) stacks: Vec<SampledStack>,
@@ -61,7 +60,7 @@ impl ThreadStacks {
         });
         let names: HashMap<_, _> = names.collect();
         locks.name_threads(|pid, tid| names.get(&key(pid, tid)).map(|name| (*name).to_owned()));
-        let threads = profile.threads.iter().enumerate();
+        let threads = (0..).map(ThreadIndex).zip(&profile.threads);
         let threads = threads.map(|(index, thread)| samples(&profile, index, thread, UNRELIABLE, most));
         let threads = threads.filter(|thread| thread.samples > 0).collect();
         Self { profile, threads, locks, is_unverified: unverified > 0 }
@@ -82,19 +81,19 @@ impl ThreadStacks {
 
     /// The operating system's id of a thread.
     pub(crate) fn id(&self, thread: &ThreadSamples) -> u64 {
-        self.profile.threads.get(thread.thread).map_or(0, |thread| thread.id)
+        self.profile.threads.get(thread.thread.index()).map_or(0, |thread| thread.id)
     }
 
     /// The name of a thread, if the recording or the kernel's account of threads has one, or else its role.
     pub(crate) fn name(&self, thread: &ThreadSamples) -> Option<Cow<'_, str>> {
-        let thread = self.profile.threads.get(thread.thread)?;
+        let thread = self.profile.threads.get(thread.thread.index())?;
         let role = || thread.role.map(|role| role.to_string().into());
         thread.name.as_deref().map(Cow::Borrowed).or_else(role)
     }
 
     /// The process of a thread, if the recording has several.
     pub(crate) fn process(&self, thread: &ThreadSamples) -> Option<u64> {
-        let thread = self.profile.threads.get(thread.thread)?;
+        let thread = self.profile.threads.get(thread.thread.index())?;
         let has_many = self.profile.processes.len() > 1;
         self.profile.process_of(thread).filter(|_| has_many).map(|process| process.id)
     }
@@ -126,8 +125,14 @@ fn locks(file: &Path) -> Result<ContentionReport, Failure> {
     Ok(contention.finish())
 }
 
-fn samples(profile: &Profile, index: usize, thread: &Thread, leave_out: u64, most: u64) -> ThreadSamples {
-    let mut counts: IndexMap<u32, u64> = IndexMap::new();
+fn samples(
+    profile: &Profile,
+    index: ThreadIndex,
+    thread: &Thread,
+    leave_out: u64,
+    most: u64,
+) -> ThreadSamples {
+    let mut counts: IndexMap<TotalIndex, u64> = IndexMap::new();
     let mut left = most;
     let all: u64 = thread.track.iter().flat_map(Track::iter).map(|span| span.samples).sum();
     let mut left_out = leave_out.min(all.saturating_sub(most));

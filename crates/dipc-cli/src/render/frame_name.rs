@@ -24,7 +24,12 @@ impl FrameName {
         let short = frame.and_then(|id| frames.short_name(id));
         let shown = short.unwrap_or(name);
         let method = shown.strip_suffix(line).unwrap_or(shown);
-        let method = if short.is_some() { method.to_owned() } else { dotnet_traces(method) };
+        let method = match frame {
+            _ if short.is_some() => method.to_owned(),
+            // As dotnet-trace shows it.
+            Some(id) if frames.is_unknown(id) => "Missing Symbol".to_owned(),
+            _ => dotnet_traces(method),
+        };
         Self {
             method: escape_controls(&method).into_owned(),
             line: escape_controls(line).into_owned(),
@@ -118,9 +123,6 @@ fn fold_type_arguments(method: &str) -> String {
 /// before the last parentheses, as dotnet-trace shows them. Dots in type arguments do not count: dotnet-trace
 /// shows ``List`1[System.__Canon].Add(!0)`` as `__Canon].Add(!0)`.
 fn dotnet_traces(name: &str) -> String {
-    if name == "?!?" {
-        return "Missing Symbol".to_owned();
-    }
     let split = name.rfind(')').and_then(|end| {
         let open = name.get(..end)?.rfind('(')?;
         Some((name.get(..open)?, name.get(open..=end)?))
@@ -176,11 +178,18 @@ mod tests {
             ("App!Box`1[System.__Canon].Wait(!0)", "App!Box`1[System.__Canon].Wait(!0)"),
             ("App!N.Type+<Run>d__2.MoveNext()", "Type+<Run>d__2.MoveNext()"),
             ("App!N.Type..ctor(int32)", ".ctor(int32)"),
-            ("?!?", "Missing Symbol"),
             ("Threads", "Threads"),
         ] {
             assert_eq!(dotnet_traces(whole), short);
         }
+    }
+
+    #[test]
+    fn code_of_no_module_is_a_missing_symbol() {
+        let mut frames = Frames::default();
+        let shown = |frames: &Frames, id| FrameName::new(frames, Some(id), frames.name(id)).fit(80);
+        let (unknown, of_file) = (frames.intern("?!?"), frames.intern("libc.so.6!?"));
+        assert_eq!((&*shown(&frames, unknown), &*shown(&frames, of_file)), ("Missing Symbol", "libc.so.6!?"));
     }
 
     #[test]

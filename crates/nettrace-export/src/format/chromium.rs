@@ -53,7 +53,7 @@ impl Lines<'_> {
     fn names(&mut self) -> io::Result<()> {
         let profile = self.profile;
         for (index, process) in profile.processes.iter().enumerate() {
-            let Some(thread) = profile.threads.iter().find(|thread| thread.process == index) else {
+            let Some(thread) = profile.threads.iter().find(|thread| thread.process.index() == index) else {
                 continue;
             };
             self.event('M', thread)?;

@@ -40,7 +40,9 @@ pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn 
         })
         .collect();
     for thread in &profile.threads {
-        let (Some(process), Some(_)) = (processes.get(thread.process), &thread.track) else { continue };
+        let (Some(process), Some(_)) = (processes.get(thread.process.index()), &thread.track) else {
+            continue;
+        };
         let is_main = profile.process_of(thread).is_some_and(|process| process.id == thread.id);
         let handle = output.add_thread(
             *process,

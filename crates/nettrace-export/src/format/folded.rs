@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use crate::format::WriteOptions;
 use crate::format::text::one_line;
 use crate::profile::Profile;
+use crate::profile::index::ThreadIndex;
 use clr_events::StackId;
 
 pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
@@ -15,7 +16,7 @@ pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn 
             continue;
         }
         profile.frames_of(stack, &mut frames);
-        let thread = thread.and_then(|thread| profile.threads.get(thread as usize));
+        let thread = thread.and_then(|thread| profile.threads.get(thread.index()));
         let names = frames.iter().map(|frame| profile.frames.name(*frame));
         let names = thread.map(|thread| &*thread.frame).into_iter().chain(names);
         let mut any = false;
@@ -35,7 +36,7 @@ pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn 
 }
 
 /// Sums up the weight of each stack, per thread if `by_thread`.
-fn stacks(profile: &Profile, by_thread: bool) -> BTreeMap<(Option<u32>, StackId), u64> {
+fn stacks(profile: &Profile, by_thread: bool) -> BTreeMap<(Option<ThreadIndex>, StackId), u64> {
     let mut stacks = BTreeMap::new();
     for total in &profile.stack_totals {
         if let Some(stack) = total.stack {

@@ -16,7 +16,7 @@ use crate::format::protobuf::otlp::{
 };
 use crate::format::{duration, without_kind};
 use crate::profile::Profile;
-use crate::profile::frame::{FrameId, parts};
+use crate::profile::frame::FrameId;
 use crate::profile::measure::Unit;
 
 /// Returns the body of an `ExportProfilesServiceRequest` with a profile, of a resource with these attributes
@@ -35,7 +35,7 @@ pub fn otlp_request(profile: &Profile, resource: &[(String, String)], exporter: 
     let samples = profile.stack_totals.iter().filter_map(|total| {
         let (stack, _) = without_kind(profile, total.stack?);
         let mut attribute_indices = Vec::new();
-        if let Some(thread) = profile.threads.get(total.thread as usize) {
+        if let Some(thread) = profile.threads.get(total.thread.index()) {
             let id = i64::try_from(thread.id).unwrap_or(i64::MAX);
             attribute_indices.push(tables.attribute("thread.id", None, Some(id)));
             attribute_indices.push(tables.attribute("thread.name", Some(&thread.frame), None));
@@ -137,7 +137,7 @@ impl Tables {
         let (row, is_new) = self.frames.number(frame);
         if is_new {
             let name = profile.frames.method(frame);
-            let (module, method) = parts(name);
+            let (module, method) = profile.frames.method_parts(frame);
             let source = profile.frames.line(frame);
             let filename = self.text(module);
             let mapping_index = if filename == 0 { 0 } else { self.modules.number(filename).0 };

@@ -14,7 +14,6 @@ use crate::format::protobuf::pprof::{
     Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType,
 };
 use crate::format::{duration, without_kind};
-use crate::profile::frame::parts;
 use crate::profile::measure::Unit;
 use crate::profile::{Profile, StackTotal};
 
@@ -68,7 +67,7 @@ fn message(profile: &Profile) -> Out {
     let mut functions = HashMap::new();
     for (frame, _) in profile.frames.iter() {
         let name = profile.frames.method(frame);
-        let (module, method) = parts(name);
+        let (module, method) = profile.frames.method_parts(frame);
         let source = profile.frames.line(frame);
         // The names are final: pprof does not look for symbols in files of these names.
         let mapping_id = *modules.entry(module).or_insert_with(|| {
@@ -101,7 +100,7 @@ fn sample(profile: &Profile, total: &StackTotal, strings: &mut Strings) -> Optio
     let number = |key: i64, number: u64| Label { key, text: 0, number: signed(number) };
     let mut label = Vec::new();
     // Profiles that are not of a recording have no threads.
-    if let Some(thread) = profile.threads.get(total.thread as usize) {
+    if let Some(thread) = profile.threads.get(total.thread.index()) {
         let process = profile.process_of(thread).map_or(0, |process| process.id);
         let mut text =
             |key: &str, text: &str| Label { key: strings.number(key), text: strings.number(text), number: 0 };

@@ -81,7 +81,7 @@ fn one_thread(
     let first = profile.frames.len();
     let processes = first + BETWEEN.len();
     let threads = processes + profile.processes.len();
-    let roots = [processes + thread.process, first, first + 1, threads + index];
+    let roots = [processes + thread.process.index(), first, first + 1, threads + index];
     let frame = |node: StackId| profile.stacks.leaf(node).map_or(0, |frame| frame.0 as usize);
     let mut bounds: Option<(u64, u64)> = None;
     let mut separator = "\n";

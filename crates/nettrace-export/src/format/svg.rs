@@ -3,9 +3,12 @@
 
 use std::io::{self, Write};
 
+use clr_events::code::CodeOrigin;
+
 use crate::escape::is_control;
 use crate::format::WriteOptions;
 use crate::profile::Profile;
+use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;
 use crate::tree::{Name, Tree};
 
@@ -56,7 +59,7 @@ pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn 
             place.left,
             place.width,
             ROW - 1,
-            hue(name)
+            hue(profile, node.name)
         )?;
         let label = label(name, place.width);
         if !label.is_empty() {
@@ -101,7 +104,7 @@ fn name(profile: &Profile, name: Name) -> &str {
     match name {
         Name::None => "all",
         Name::Frame(frame) => profile.frames.name(frame),
-        Name::Thread(thread) => profile.threads.get(thread as usize).map_or("", |thread| &thread.frame),
+        Name::Thread(thread) => profile.threads.get(thread.index()).map_or("", |thread| &thread.frame),
     }
 }
 
@@ -140,13 +143,24 @@ fn label(name: &str, width: f64) -> String {
     }
 }
 
-/// The hue of a frame, from red to yellow: frames of a module have the same one.
-fn hue(name: &str) -> u32 {
-    let module = name.split_once('!').map_or(name, |(module, _)| module);
+/// The hue of a frame: frames of a module have the same one. Managed code is from red to yellow, the kernel
+/// green, other native code blue and that of the runtime purple.
+fn hue(profile: &Profile, of: Name) -> u32 {
+    let name = name(profile, of);
+    let (module, origin) = match of {
+        Name::Frame(frame) => (profile.frames.parts(frame).0, profile.frames.kind(frame)),
+        Name::None | Name::Thread(_) => ("", FrameKind::Pseudo),
+    };
+    let text = if module.is_empty() { name } else { module };
     // FNV-1a: colours stay the same from one version of this program to the next.
     let hash =
-        module.bytes().fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    hash % 60
+        text.bytes().fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    match origin {
+        FrameKind::Code(CodeOrigin::Kernel) => 100 + hash % 40,
+        FrameKind::Code(CodeOrigin::Native) => 190 + hash % 40,
+        FrameKind::Code(CodeOrigin::Gc | CodeOrigin::Jit | CodeOrigin::Runtime) => 265 + hash % 40,
+        FrameKind::Code(_) | FrameKind::Pseudo => hash % 60,
+    }
 }
 
 /// Text of XML: marks are escaped as entities; controls, which XML cannot have or would be obeyed, as in

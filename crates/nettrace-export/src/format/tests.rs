@@ -12,6 +12,7 @@ use crate::format::protobuf::{perfetto, pprof};
 use crate::format::{Format, WriteOptions, write};
 use crate::page::tests::page_data;
 use crate::profile::frame::Frames;
+use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
 use crate::profile::track::{Span, Track};
@@ -56,10 +57,10 @@ fn profile(metric: Metric) -> Profile {
     let threads = (0..).zip(&spans).map(|(number, spans): (u32, _)| {
         let mut track = Track::new(metric.measure().unit.is_time());
         for (start, weight, place) in spans {
-            let total = u32::try_from(stack_totals.len()).unwrap();
+            let total = TotalIndex::of(stack_totals.len());
             stack_totals.push(StackTotal {
                 state: ThreadState::Working,
-                thread: number,
+                thread: ThreadIndex(number),
                 stack: Some(stack[*place]),
                 weight: *weight,
                 samples: 1,
@@ -72,7 +73,14 @@ fn profile(metric: Metric) -> Profile {
             });
         }
         let id = 100 + u64::from(number);
-        Thread { process: 0, id, name: None, role: None, frame: format!("Thread ({id})"), track: Some(track) }
+        Thread {
+            process: ProcessIndex(0),
+            id,
+            name: None,
+            role: None,
+            frame: format!("Thread ({id})"),
+            track: Some(track),
+        }
     });
     let threads = threads.collect();
     Profile {

@@ -14,9 +14,10 @@ use nettrace::RelativeTime;
 
 use super::Page;
 use super::bins::BinWidth;
-use super::frame_kind::FrameKind;
+use super::frame_color::FrameColor;
 use super::text::text;
 use crate::bounds::{Limited, TooLarge};
+use crate::profile::index::TotalIndex;
 use crate::profile::track::Track;
 use crate::profile::{Profile, Thread, pseudo_frames};
 
@@ -243,12 +244,12 @@ fn write_stacks(profile: &Profile, stacks: &KeptStacks, out: &mut dyn Write) -> 
     Ok(frames)
 }
 
-/// Writes the names of frames, their kinds, and their form when the plumbing of `async` is folded: hidden
+/// Writes the names of frames, their colours, and their form when the plumbing of `async` is folded: hidden
 /// (-1), themselves (0), or a name of `written` (from 1 on).
 fn write_frames(profile: &Profile, frames: &[u32], out: &mut dyn Write) -> io::Result<()> {
     let id = |frame: &u32| crate::FrameId(*frame);
     list(out, "frames", frames.iter(), |out, frame| text(out, profile.frames.name(id(frame))))?;
-    let kind = |frame: &u32| FrameKind::of(profile.frames.full_method(id(frame))) as u8;
+    let kind = |frame: &u32| FrameColor::of(&profile.frames, id(frame)) as u8;
     list(out, "kinds", frames.iter(), |out, frame| write!(out, "{}", kind(frame)))?;
     let mut written = Vec::new();
     list(out, "folded", frames.iter(), |out, frame| {
@@ -275,23 +276,23 @@ fn write_threads(profile: &Profile, layout: &Layout, out: &mut dyn Write) -> io:
         before: 0,
         is_first: true,
     };
-    let mut without_tracks: Vec<Vec<u32>> = vec![Vec::new(); profile.threads.len()];
+    let mut without_tracks: Vec<Vec<TotalIndex>> = vec![Vec::new(); profile.threads.len()];
     if layout.bins.is_none() {
-        for (index, total) in (0..).zip(&profile.stack_totals) {
-            if let Some(totals) = without_tracks.get_mut(total.thread as usize) {
+        for (index, total) in (0..).map(TotalIndex).zip(&profile.stack_totals) {
+            if let Some(totals) = without_tracks.get_mut(total.thread.index()) {
                 totals.push(index);
             }
         }
     }
     list(out, "threads", profile.threads.iter().zip(&without_tracks), |out, (thread, totals)| {
-        write!(out, "{{\"id\":{},\"process\":{},\"name\":", thread.id, thread.process)?;
+        write!(out, "{{\"id\":{},\"process\":{},\"name\":", thread.id, thread.process.0)?;
         text(out, &thread.frame)?;
         write!(out, ",\"samples\":[")?;
         if let Some(width) = layout.bins {
             write_track(profile, thread, width, &mut sums, out)?;
         } else {
             for total in totals {
-                let weight = profile.stack_totals.get(*total as usize).map_or(0, |total| total.weight);
+                let weight = profile.stack_totals.get(total.index()).map_or(0, |total| total.weight);
                 sums.add(*total, weight);
             }
             sums.write(0, out)?;
@@ -395,8 +396,8 @@ struct BinSums<'a> {
 }
 
 impl BinSums<'_> {
-    fn add(&mut self, total: u32, weight: u64) {
-        let Some(key) = self.keys.of_total.get(total as usize).filter(|_| weight > 0) else { return };
+    fn add(&mut self, total: TotalIndex, weight: u64) {
+        let Some(key) = self.keys.of_total.get(total.index()).filter(|_| weight > 0) else { return };
         let Some(sum) = self.sums.get_mut(*key as usize) else { return };
         if *sum == 0 {
             self.touched.push(*key);

@@ -10,6 +10,7 @@ use super::Page;
 use crate::bounds::TooLarge;
 use crate::format::WriteOptions;
 use crate::profile::frame::Frames;
+use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 use crate::profile::metric::Metric;
 use crate::profile::track::{Span, Track};
 use crate::profile::{Process, Profile, StackTotal, Thread};
@@ -71,7 +72,7 @@ fn busy_hour(thread_count: u32, milliseconds: u64) -> Profile {
     let threads = (0..thread_count).map(|number| {
         let first = stack_totals.len();
         stack_totals.extend(leaves.iter().map(|stack| StackTotal {
-            thread: number,
+            thread: ThreadIndex(number),
             stack: Some(*stack),
             state: ThreadState::Working,
             weight: 0,
@@ -86,10 +87,17 @@ fn busy_hour(thread_count: u32, milliseconds: u64) -> Profile {
             let total = first + place;
             stack_totals[total].weight += weight;
             stack_totals[total].samples += 1;
-            track.push(Span { start, weight, samples: 1, total: u32::try_from(total).unwrap() });
+            track.push(Span { start, weight, samples: 1, total: TotalIndex::of(total) });
         }
         let id = u64::from(number) + 100;
-        Thread { process: 0, id, name: None, role: None, frame: format!("Thread ({id})"), track: Some(track) }
+        Thread {
+            process: ProcessIndex(0),
+            id,
+            name: None,
+            role: None,
+            frame: format!("Thread ({id})"),
+            track: Some(track),
+        }
     });
     let threads = threads.collect();
     Profile {
@@ -143,7 +151,7 @@ fn a_page_is_coarsened_until_it_fits_and_no_time_is_lost() {
         assert_eq!(data["bins"].as_u64().unwrap(), 3_600_000_000_000u64.div_ceil(width));
         before = (below, scale, width);
         scales.push(scale);
-        for (thread, number) in data["threads"].as_array().unwrap().iter().zip(0..) {
+        for (thread, number) in data["threads"].as_array().unwrap().iter().zip((0..).map(ThreadIndex)) {
             let totals = profile.stack_totals.iter().filter(|total| total.thread == number);
             let exact = totals.map(|total| total.weight).sum::<u64>();
             let shown = weight(thread) * scale;

@@ -394,8 +394,8 @@ impl ProfileBuilder {
             .collect();
         let mut stack_totals = named.stack_totals;
         for total in &mut stack_totals {
-            debug_assert!((total.thread as usize) < numbers.len(), "a total of no thread");
-            total.thread = numbers.get(total.thread as usize).copied().unwrap_or(total.thread);
+            debug_assert!(total.thread.index() < numbers.len(), "a total of no thread");
+            total.thread = numbers.get(total.thread.index()).copied().unwrap_or(total.thread);
         }
         match (&mut self.kernel_times, info) {
             (Some(times), Some(info)) if is_corrected => {

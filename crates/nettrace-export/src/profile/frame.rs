@@ -4,6 +4,7 @@ use clr_events::csharp;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
 
+use crate::profile::frame_kind::{FrameInfo, FrameKind};
 use crate::profile::lines::SourceLine;
 use crate::profile::symbolize::SchedulerFrame;
 
@@ -20,6 +21,8 @@ pub struct FrameId(pub u32);
 pub struct Frames {
     /// As TraceEvent writes them.
     names: IndexSet<Box<str>, DefaultHashBuilder>,
+    /// By frame.
+    infos: Vec<FrameInfo>,
     /// By frame, if names in C# were requested.
     csharp: Vec<Option<CSharpText>>,
     lines: HashMap<FrameId, Line>,
@@ -44,9 +47,22 @@ struct Line {
 }
 
 impl Frames {
-    /// Returns the frame of that name, which is added if it is new.
+    /// Returns the frame of that name, which is added if it is new: with a module and a
+    /// [kind](Self::kind) if the name has the form `Module!Method(parameters)` or `file!symbol`.
     pub fn intern(&mut self, name: &str) -> FrameId {
-        frame_id(intern(&mut self.names, name))
+        match self.find(name) {
+            Some(id) => id,
+            None => self.intern_as(name, FrameInfo::of_text(name)),
+        }
+    }
+
+    /// Returns the frame of that name, which is added with these facts if it is new.
+    pub(crate) fn intern_as(&mut self, name: &str, info: FrameInfo) -> FrameId {
+        let index = intern(&mut self.names, name);
+        if index == self.infos.len() {
+            self.infos.push(info);
+        }
+        frame_id(index)
     }
 
     /// The frame of that name, which is cut at a limit of bytes and then ends in `…`; or that of `(others)`
@@ -69,7 +85,7 @@ impl Frames {
 
     /// Adds a frame of other frames under its names.
     pub(crate) fn adopt(&mut self, others: &Self, frame: FrameId) -> FrameId {
-        let id = self.intern(others.full_name(frame));
+        let id = self.intern_as(others.full_name(frame), others.info(frame));
         if let Some(CSharpText { text, type_at }) = others.csharp_text(frame) {
             let index = id.0 as usize;
             if self.csharp.len() <= index {
@@ -84,7 +100,17 @@ impl Frames {
 
     /// The frame of a line of a method, which is added if it is new.
     pub fn intern_line(&mut self, method: &str, source: SourceLine<'_>) -> FrameId {
-        let id = self.intern(&format!("{method} ({source})"));
+        self.intern_line_as(method, source, FrameInfo::of_text(method))
+    }
+
+    /// The same with these facts.
+    pub(crate) fn intern_line_as(
+        &mut self,
+        method: &str,
+        source: SourceLine<'_>,
+        info: FrameInfo,
+    ) -> FrameId {
+        let id = self.intern_as(&format!("{method} ({source})"), info);
         if !self.lines.contains_key(&id) {
             let file = intern(&mut self.files, source.file);
             self.lines.insert(id, Line { method: method.len(), file, number: source.line });
@@ -136,7 +162,7 @@ impl Frames {
     /// parameters: `App!Program.Round` for ``App!Program+<Round>d__7.MoveNext()``. `None` for all other
     /// frames.
     pub fn state_machine_method(&self, id: FrameId) -> Option<String> {
-        let (module, method) = parts(self.full_method(id));
+        let (module, method) = self.full_parts(id);
         let name = csharp::async_method(method.strip_suffix(".MoveNext()")?)?;
         Some(if module.is_empty() { name } else { format!("{module}!{name}") })
     }
@@ -145,7 +171,28 @@ impl Frames {
     /// `async` methods, awaiters, continuations, the queue of the thread pool. Frames that wait for a task do
     /// not count.
     pub fn is_async_plumbing(&self, id: FrameId) -> bool {
-        SchedulerFrame::is_async_plumbing(self.full_method(id))
+        let (module, method) = self.full_parts(id);
+        SchedulerFrame::is_async_plumbing(module, method)
+    }
+
+    fn info(&self, id: FrameId) -> FrameInfo {
+        self.infos.get(id.0 as usize).copied().unwrap_or(FrameInfo::PSEUDO)
+    }
+
+    /// Returns the kind of a frame. Frames of one name are one, and have the kind of the first.
+    pub fn kind(&self, id: FrameId) -> FrameKind {
+        self.info(id).kind
+    }
+
+    /// Whether the frame has a name. The name of code without one is `Module!?`, or `?!?`.
+    pub fn is_named(&self, id: FrameId) -> bool {
+        self.info(id).is_named
+    }
+
+    /// Whether neither the name nor the module or file of a frame is known.
+    pub fn is_unknown(&self, id: FrameId) -> bool {
+        let info = self.info(id);
+        !info.is_named && self.full_name(id).get(..info.module) == Some("?")
     }
 
     /// Gives frames names in C#, by their numbers.
@@ -158,9 +205,26 @@ impl Frames {
         (0..).map(FrameId).take(self.names.len())
     }
 
-    /// The name in two parts: the module, empty for pseudo-frames, and the rest after the first `!`.
+    /// The name in two parts: the module, empty for pseudo-frames, and the rest after the `!`.
     pub fn parts(&self, id: FrameId) -> (&str, &str) {
-        parts(self.name(id))
+        self.split(id, self.name(id))
+    }
+
+    /// The [name without the line](Self::method) in the same parts.
+    pub fn method_parts(&self, id: FrameId) -> (&str, &str) {
+        self.split(id, self.method(id))
+    }
+
+    /// The [whole name without the line](Self::full_method) in the same parts.
+    pub fn full_parts(&self, id: FrameId) -> (&str, &str) {
+        self.split(id, self.full_method(id))
+    }
+
+    /// Splits a name of a frame after its module, with which each of its names begins.
+    fn split<'n>(&self, id: FrameId, name: &'n str) -> (&'n str, &'n str) {
+        let module = self.info(id).module;
+        let parts = name.split_at_checked(module).filter(|_| module > 0);
+        parts.and_then(|(module, rest)| Some((module, rest.strip_prefix('!')?))).unwrap_or(("", name))
     }
 
     /// Returns the number of frames.
@@ -176,14 +240,6 @@ impl Frames {
     /// All of them, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (FrameId, &str)> {
         self.ids().map(|id| (id, self.name(id)))
-    }
-}
-
-/// A name in two parts: the module, empty for pseudo-frames, and the rest after the first `!`.
-pub(crate) fn parts(name: &str) -> (&str, &str) {
-    match name.split_once('!') {
-        Some((module, method)) if !module.is_empty() => (module, method),
-        _ => ("", name),
     }
 }
 
@@ -231,6 +287,20 @@ mod tests {
             let id = frames.intern(plain);
             assert_eq!(frames.parts(id), ("", plain));
         }
+    }
+
+    #[test]
+    fn only_the_first_mark_of_code_ends_a_module() {
+        let mut frames = Frames::default();
+        let generic = frames.intern("M!T`1[System.__Canon].Add(!0)");
+        assert_eq!(frames.parts(generic), ("M", "T`1[System.__Canon].Add(!0)"));
+        // A request's text is no module.
+        let request = frames.intern_as("GET /what!?", FrameInfo::PSEUDO);
+        assert_eq!((frames.parts(request), frames.is_named(request)), (("", "GET /what!?"), true));
+        let of_file = frames.intern("libc.so.6!?");
+        assert_eq!((frames.is_named(of_file), frames.is_unknown(of_file)), (false, false));
+        let unknown = frames.intern("?!?");
+        assert!(frames.is_unknown(unknown) && !frames.is_named(unknown));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::decode::decode;
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::builder::address_generations::AddressGenerations;
 use crate::profile::causality::{ContextId, Contexts};
+use crate::profile::index::ProcessIndex;
 use crate::profile::metric::Metric;
 use crate::profile::metrics::{Sample, Sampler};
 use crate::profile::options::{NameForm, Options};
@@ -162,7 +163,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             &Contexts::default(),
         );
         let thread = |(id, _)| Thread {
-            process: 0,
+            process: ProcessIndex(0),
             id,
             name: None,
             role: None,

@@ -8,6 +8,7 @@ use nettrace::RelativeTime;
 
 use crate::bounds::LONGEST_NAME;
 use crate::profile::frame::Frames;
+use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 use crate::profile::measure::Measure;
 use crate::profile::metric::Metric;
 use crate::profile::track::{Span, Track};
@@ -49,11 +50,11 @@ const MOST_NAMES: usize = 1 << 22;
 #[derive(Debug)]
 pub struct StackProfileBuilder {
     profile: Profile,
-    process_indices: HashMap<u64, usize>,
+    process_indices: HashMap<u64, ProcessIndex>,
     /// Indices of [`Profile::threads`], by process and thread.
-    thread_indices: HashMap<(u64, u64), u32>,
+    thread_indices: HashMap<(u64, u64), ThreadIndex>,
     /// Indices of [`Profile::stack_totals`], by thread and stack.
-    total_indices: HashMap<(u32, StackId), u32>,
+    total_indices: HashMap<(ThreadIndex, StackId), TotalIndex>,
     /// By thread, in the order in which they were added.
     spans: Vec<Vec<Span>>,
 }
@@ -90,7 +91,7 @@ impl StackProfileBuilder {
     /// Names a process.
     pub fn set_process_name(&mut self, process: u64, name: &str) {
         let index = self.process(process);
-        if let Some(known) = self.profile.processes.get_mut(index) {
+        if let Some(known) = self.profile.processes.get_mut(index.index()) {
             *known = Process {
                 id: process,
                 name: Some(name.to_owned()),
@@ -102,7 +103,7 @@ impl StackProfileBuilder {
     /// Names a thread of a process.
     pub fn set_thread_name(&mut self, process: u64, thread: u64, name: &str) {
         let index = self.thread(process, thread);
-        if let Some(known) = index.and_then(|index| self.profile.threads.get_mut(index as usize)) {
+        if let Some(known) = index.and_then(|index| self.profile.threads.get_mut(index.index())) {
             known.name = Some(name.to_owned());
             known.frame = format!("Thread ({thread}) ({name})");
         }
@@ -138,17 +139,18 @@ impl StackProfileBuilder {
         profile.recorded_bytes = profile.recorded_bytes.saturating_add(bytes);
         let totals = &mut profile.stack_totals;
         let known = self.total_indices.get(&(thread, id)).copied();
-        let Some(index) = known.or_else(|| u32::try_from(totals.len()).ok()) else { return };
+        let next = || u32::try_from(totals.len()).ok().map(TotalIndex);
+        let Some(index) = known.or_else(next) else { return };
         if known.is_none() {
             totals
                 .push(StackTotal { state: ThreadState::Working, ..StackTotal::new(thread, Some(id), 0, 0) });
             self.total_indices.insert((thread, id), index);
         }
-        if let Some(total) = totals.get_mut(index as usize) {
+        if let Some(total) = totals.get_mut(index.index()) {
             total.weight = total.weight.saturating_add(weight);
             total.samples = total.samples.saturating_add(1);
         }
-        if let Some(spans) = self.spans.get_mut(thread as usize) {
+        if let Some(spans) = self.spans.get_mut(thread.index()) {
             spans.push(Span { start: start.max(RelativeTime::START), weight, samples: 1, total: index });
         }
     }
@@ -170,20 +172,20 @@ impl StackProfileBuilder {
     }
 
     /// Returns the index of a process, which is added if it is new.
-    fn process(&mut self, id: u64) -> usize {
+    fn process(&mut self, id: u64) -> ProcessIndex {
         let processes = &mut self.profile.processes;
         *self.process_indices.entry(id).or_insert_with(|| {
             processes.push(Process { id, name: None, frame: process_frame(id, None) });
-            processes.len() - 1
+            ProcessIndex::of(processes.len() - 1)
         })
     }
 
     /// Returns the index of a thread, which is added if it is new; `None` if there are 2^32 threads.
-    fn thread(&mut self, process: u64, id: u64) -> Option<u32> {
+    fn thread(&mut self, process: u64, id: u64) -> Option<ThreadIndex> {
         if let Some(known) = self.thread_indices.get(&(process, id)) {
             return Some(*known);
         }
-        let index = u32::try_from(self.profile.threads.len()).ok()?;
+        let index = ThreadIndex(u32::try_from(self.profile.threads.len()).ok()?);
         let thread = Thread {
             process: self.process(process),
             id,
@@ -233,10 +235,10 @@ mod tests {
         let profile = builder.finish();
         let expected = [(0, 100, "main a"), (300, 100, "main b"), (400, 10, "main a")];
         assert_eq!(spans(&profile, 0), expected.map(|(start, weight, stack)| (start, weight, stack.into())));
-        let threads: Vec<_> = profile.threads.iter().map(|it| (it.process, it.id, &*it.frame)).collect();
+        let threads: Vec<_> = profile.threads.iter().map(|it| (it.process.0, it.id, &*it.frame)).collect();
         assert_eq!(threads, [(0, 5, "Thread (5)"), (0, 6, "Thread (6) (pump)"), (1, 5, "Thread (5)")]);
         let totals: Vec<_> =
-            profile.stack_totals.iter().map(|it| (it.thread, it.weight, it.samples)).collect();
+            profile.stack_totals.iter().map(|it| (it.thread.0, it.weight, it.samples)).collect();
         assert_eq!(totals, [(0, 100, 1), (0, 110, 2), (1, 1, 1), (2, 2, 1)]);
         assert_eq!((profile.total(), profile.samples()), (213, 5));
     }

@@ -7,6 +7,7 @@ use nettrace::Ticks;
 
 use crate::profile::causality::ContextId;
 use crate::profile::frame::FrameId;
+use crate::profile::index::TotalIndex;
 use crate::profile::metrics::Sample;
 
 /// The key by which samples are summed up.
@@ -40,7 +41,7 @@ pub(super) struct StackTotals(IndexMap<StackKey, StackSum, DefaultHashBuilder>);
 impl StackTotals {
     /// Adds a sample and returns the number of its sum.
     #[inline]
-    pub(super) fn add(&mut self, sample: &Sample) -> u32 {
+    pub(super) fn add(&mut self, sample: &Sample) -> TotalIndex {
         let key = StackKey {
             thread: sample.thread,
             stack: sample.stack,
@@ -54,8 +55,7 @@ impl StackTotals {
         let sum = entry.or_insert(StackSum { time: sample.time, weight: 0, samples: 0 });
         sum.weight = sum.weight.saturating_add(sample.weight);
         sum.samples = sum.samples.saturating_add(sample.samples);
-        debug_assert!(u32::try_from(number).is_ok(), "memory ends before the numbers do");
-        u32::try_from(number).unwrap_or(u32::MAX)
+        TotalIndex::of(number)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -6,6 +6,7 @@ use clr_events::{StackId, StackTree, ThreadState};
 use hashbrown::HashMap;
 
 use crate::profile::frame::{FrameId, Frames};
+use crate::profile::index::{ProcessIndex, ThreadIndex};
 use crate::profile::metric::Metric;
 use crate::profile::{Profile, StackTotal, Thread};
 
@@ -58,7 +59,7 @@ impl ProfileSum {
             sum.processes.clone_from(&other.processes);
             sum.processes.truncate(1);
             sum.threads.push(Thread {
-                process: 0,
+                process: ProcessIndex(0),
                 id: 0,
                 name: None,
                 role: None,
@@ -90,7 +91,13 @@ impl ProfileSum {
         for total in &other.stack_totals {
             let stack = total.stack.map(|stack| stacks.get(stack.index()).copied().unwrap_or_default());
             let number = *self.numbers.entry((stack, total.state)).or_insert_with(|| {
-                sum.stack_totals.push(StackTotal { thread: 0, stack, weight: 0, samples: 0, ..*total });
+                sum.stack_totals.push(StackTotal {
+                    thread: ThreadIndex(0),
+                    stack,
+                    weight: 0,
+                    samples: 0,
+                    ..*total
+                });
                 sum.stack_totals.len() - 1
             });
             if let Some(of_sum) = sum.stack_totals.get_mut(number) {
@@ -140,7 +147,7 @@ mod tests {
         for (frames, weight) in stacks {
             let frames: Vec<_> = frames.iter().map(|name| profile.frames.intern(name)).collect();
             let stack = Some(profile.stacks.add(frames));
-            profile.stack_totals.push(StackTotal::new(3, stack, *weight, 1));
+            profile.stack_totals.push(StackTotal::new(ThreadIndex(3), stack, *weight, 1));
         }
         profile
     }

@@ -8,7 +8,7 @@ mod scheduler_frame;
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
 
-use clr_events::code::{Code, Symbolizer, UnresolvedReason};
+use clr_events::code::{Code, CodeOrigin, Symbolizer, UnresolvedReason};
 use clr_events::csharp::Detail;
 use clr_events::{CodeFrames, StackId, StackTree, ThreadState, WaitFrame};
 use nettrace::Ticks;
@@ -18,6 +18,7 @@ use crate::profile::StackTotal;
 use crate::profile::address_stacks::AddressStacks;
 use crate::profile::causality::Contexts;
 use crate::profile::frame::{FrameId, Frames};
+use crate::profile::index::ThreadIndex;
 use crate::profile::kernel_times::correction::Asleep;
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::metric::Metric;
@@ -102,7 +103,8 @@ pub(super) fn symbolize(
     let unverified = are_unverified.map(|((_, sum), _)| sum.weight).fold(0, u64::saturating_add);
     let asleep = shown.iter().map(|shown| shown.asleep).collect();
     let stack_totals = totals.iter().zip(shown).map(|((key, sum), shown)| StackTotal {
-        thread: key.thread,
+        // Until the builder numbers threads anew.
+        thread: ThreadIndex(key.thread),
         stack: shown.stack,
         state: shown.state,
         weight: sum.weight,
@@ -207,11 +209,13 @@ const MOST_WAIT_FRAMES: usize = 32;
 /// Returns the meaning of a frame's code for waits.
 fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut [bool]) -> WaitFrame {
     let mut name = String::new();
-    match code {
-        Some(Code::Unresolved(_)) | None => name.push_str("?!?"),
-        Some(code) => _ = bounds::push_name(&mut name, code),
-    }
-    let frame = WaitFrame::of(&name);
+    let frame = match code {
+        Some(code) if code.is_named() => {
+            bounds::push_name(&mut name, code);
+            if code.origin() == CodeOrigin::Managed { WaitFrame::of(&name) } else { WaitFrame::opaque() }
+        }
+        _ => WaitFrame::opaque(),
+    };
     let csharp = |detail| code.and_then(|code| csharp_name(code, detail));
     let mut is_owner = false;
     for (pattern, matched) in waits_for_work.iter().zip(matched) {
@@ -492,7 +496,7 @@ impl StackSymbolizer<'_, '_, '_> {
                 count.1 = count.1.saturating_add(1);
                 let module = found.module();
                 // As dotnet-trace writes it.
-                named.intern(&format_args!("{}!?", if module.is_empty() { "?" } else { module }))
+                named.intern_unresolved(found, if module.is_empty() { "?" } else { module })
             }
             Some(found) => named.intern_code(found),
             None => named.frames.intern("?!?"),
@@ -514,7 +518,7 @@ impl StackSymbolizer<'_, '_, '_> {
         traits.get(frame.0 as usize, || FrameTraits {
             is_root: filter.roots.is_empty() || named.has_name(frame, |name| filter.is_root(name)),
             is_hidden: !filter.hidden.is_empty() && named.has_name(frame, |name| filter.is_hidden(name)),
-            role: SchedulerFrame::of(named.frames.method(frame)),
+            role: named.scheduler_frame(frame),
         })
     }
 }

@@ -2,6 +2,8 @@
 
 use nettrace::RelativeTime;
 
+use crate::profile::index::TotalIndex;
+
 /// A range of time, or a point for weights other than time, with its stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -12,8 +14,8 @@ pub struct Span {
     pub weight: u64,
     /// The number of samples in it.
     pub samples: u64,
-    /// The index in [`Profile::stack_totals`](crate::Profile::stack_totals).
-    pub total: u32,
+    /// Its stack.
+    pub total: TotalIndex,
 }
 
 impl Span {
@@ -31,14 +33,14 @@ pub struct Track {
     /// The last span, which may still grow.
     open: Option<Span>,
     /// The end and the total of the span before it.
-    before: (RelativeTime, u32),
+    before: (RelativeTime, TotalIndex),
     is_time: bool,
 }
 
 impl Track {
     /// An empty one; `is_time` says whether spans last as long as they weigh.
     pub const fn new(is_time: bool) -> Self {
-        Self { bytes: Vec::new(), open: None, before: (RelativeTime::START, 0), is_time }
+        Self { bytes: Vec::new(), open: None, before: (RelativeTime::START, TotalIndex(0)), is_time }
     }
 
     /// Appends a span. One that begins before the last one ended is moved after it.
@@ -68,7 +70,7 @@ impl Track {
         if span.samples != 1 {
             varint(&mut self.bytes, span.samples);
         }
-        let difference = i64::from(span.total) - i64::from(total);
+        let difference = i64::from(span.total.0) - i64::from(total.0);
         varint(&mut self.bytes, (difference << 1 ^ difference >> 63).cast_unsigned());
         self.before = (span.end(self.is_time), span.total);
     }
@@ -92,14 +94,14 @@ impl Track {
     /// The spans, in the order of time.
     pub fn iter(&self) -> impl Iterator<Item = Span> {
         let mut rest = self.bytes.as_slice();
-        let mut before = (RelativeTime::START, 0u32);
+        let mut before = (RelativeTime::START, TotalIndex(0));
         let packed = std::iter::from_fn(move || {
             let gap = read(&mut rest)?;
             let weight = read(&mut rest)?;
             let samples = if gap & 1 == 1 { read(&mut rest)? } else { 1 };
             let zigzag = read(&mut rest)?;
             let difference = (zigzag >> 1).cast_signed() ^ -((zigzag & 1).cast_signed());
-            let total = u32::try_from(i64::from(before.1).wrapping_add(difference)).ok()?;
+            let total = u32::try_from(i64::from(before.1.0).wrapping_add(difference)).map(TotalIndex).ok()?;
             let start = RelativeTime::from_nanos(before.0.as_nanos().saturating_add_unsigned(gap >> 1));
             let span = Span { start, weight, samples, total };
             before = (span.end(self.is_time), total);
@@ -135,7 +137,7 @@ mod tests {
     use super::*;
 
     fn span(start: i64, weight: u64, total: u32) -> Span {
-        Span { start: RelativeTime::from_nanos(start), weight, samples: 1, total }
+        Span { start: RelativeTime::from_nanos(start), weight, samples: 1, total: TotalIndex(total) }
     }
 
     #[test]
@@ -166,7 +168,7 @@ mod tests {
         assert_eq!(
             track.iter().collect::<Vec<_>>(),
             [
-                Span { start: RelativeTime::START, weight: 10_000, samples: 1000, total: 4 },
+                Span { start: RelativeTime::START, weight: 10_000, samples: 1000, total: TotalIndex(4) },
                 span(10_020, 5, 4),
                 // Reported to begin before the other ended.
                 span(10_025, 5, 5),

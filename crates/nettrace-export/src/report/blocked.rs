@@ -3,12 +3,15 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use clr_events::code::CodeOrigin;
 use clr_events::{StackId, ThreadState};
 use hashbrown::{HashMap, HashSet};
 use nettrace::RelativeTime;
 use serde::Serialize;
 
 use crate::profile::frame::FrameId;
+use crate::profile::frame_kind::{FrameKind, is_framework};
+use crate::profile::index::ProcessIndex;
 use crate::profile::{Profile, StackTotal, pseudo_frames};
 use crate::report::nanoseconds;
 
@@ -36,11 +39,15 @@ fn methods_of(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> Ve
 }
 
 fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
-    let is_own = |name: &str| {
-        name == pseudo_frames::GC_PAUSE
-            || name.contains('!') && !name.starts_with("System.") && !name.starts_with("Microsoft.")
+    let frames = &profile.frames;
+    let is_own = |frame: FrameId| match frames.kind(frame) {
+        FrameKind::Pseudo => frames.full_name(frame) == pseudo_frames::GC_PAUSE,
+        FrameKind::Code(CodeOrigin::Managed) => !is_framework(frames.full_parts(frame).0),
+        // A method of an unknown name, in a recording without native code.
+        FrameKind::Code(CodeOrigin::Unknown) => true,
+        FrameKind::Code(_) => false,
     };
-    let own = profile.path(stack).find(|(_, frame)| is_own(profile.frames.full_name(*frame)));
+    let own = profile.path(stack).find(|(_, frame)| is_own(*frame));
     own.or_else(|| profile.path(stack).next()).map(|(_, frame)| frame)
 }
 
@@ -95,27 +102,25 @@ const TASK_WAITS: [&str; 3] = [
 pub fn starvation(profile: &Profile, processors: Option<u32>) -> Option<Starvation> {
     let has = |stack: StackId, methods: &[&str]| {
         profile.path(stack).any(|(_, frame)| {
-            let name = profile.frames.full_name(frame);
-            methods
-                .iter()
-                .any(|method| name.split_once('!').is_some_and(|(_, name)| name.starts_with(method)))
+            let (module, name) = profile.frames.full_parts(frame);
+            !module.is_empty() && methods.iter().any(|method| name.starts_with(method))
         })
     };
     let mut is_worker = vec![false; profile.threads.len()];
     for total in &profile.stack_totals {
-        if let (Some(stack), Some(place)) = (total.stack, is_worker.get_mut(total.thread as usize)) {
+        if let (Some(stack), Some(place)) = (total.stack, is_worker.get_mut(total.thread.index())) {
             *place = *place || has(stack, &WORKERS);
         }
     }
     let least = processors.unwrap_or(0).max(2);
-    let processes: HashSet<usize> = profile.threads.iter().map(|thread| thread.process).collect();
-    let of_process = |process: usize| {
+    let processes: HashSet<ProcessIndex> = profile.threads.iter().map(|thread| thread.process).collect();
+    let of_process = |process: ProcessIndex| {
         let is_counted = |thread: usize| {
             is_worker.get(thread).copied().unwrap_or(false)
                 && profile.threads.get(thread).is_some_and(|thread| thread.process == process)
         };
         let (workers, total, longest) = stretches(profile, is_counted, least)?;
-        let is_counted = |total: &StackTotal| is_counted(total.thread as usize);
+        let is_counted = |total: &StackTotal| is_counted(total.thread.index());
         let methods = methods_of(profile, is_counted);
         let blocked = profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked);
         let blocked: Vec<_> = blocked.filter(|total| is_counted(total)).collect();
@@ -125,7 +130,7 @@ pub fn starvation(profile: &Profile, processors: Option<u32>) -> Option<Starvati
         let waits_for_task = |total: &&&StackTotal| total.stack.is_some_and(|stack| has(stack, &TASK_WAITS));
         let (method, method_time) = methods.first().copied().unzip();
         Some(Starvation {
-            process: profile.processes.get(process).map(|process| process.id).filter(|id| *id != 0),
+            process: profile.processes.get(process.index()).map(|process| process.id).filter(|id| *id != 0),
             workers,
             total,
             longest,
@@ -157,7 +162,7 @@ fn stretches(
         for span in track.iter() {
             let end = span.end(true);
             alive = Some((alive.map_or(span.start, |(start, _)| start), end));
-            let state = profile.stack_totals.get(span.total as usize).map(|total| total.state);
+            let state = profile.stack_totals.get(span.total.index()).map(|total| total.state);
             if state != Some(ThreadState::Blocked) {
                 continue;
             }

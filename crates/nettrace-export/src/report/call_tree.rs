@@ -75,7 +75,7 @@ impl<'p> Node<'p> {
             Name::None => ("", None),
             Name::Frame(frame) => (profile.frames.name(frame), Some(frame)),
             Name::Thread(thread) => {
-                (profile.threads.get(thread as usize).map_or("", |thread| &thread.frame), None)
+                (profile.threads.get(thread.index()).map_or("", |thread| &thread.frame), None)
             }
         };
         let line = frame.and_then(|frame| profile.frames.line(frame));

@@ -61,6 +61,7 @@ fn caller(frames: &[FrameId], path: &[FrameId], exclusive: bool) -> Option<Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::index::ThreadIndex;
     use crate::profile::metric::Metric;
     use crate::profile::{ProfileSum, StackTotal};
 
@@ -70,7 +71,7 @@ mod tests {
         for (stack, weight) in stacks {
             let frames: Vec<_> = stack.split(' ').map(|name| profile.frames.intern(name)).collect();
             let stack = Some(profile.stacks.add(frames));
-            profile.stack_totals.push(StackTotal::new(0, stack, *weight, 1));
+            profile.stack_totals.push(StackTotal::new(ThreadIndex(0), stack, *weight, 1));
         }
         profile
     }

@@ -16,6 +16,7 @@ use nettrace::{Event, RelativeTime};
 use serde::Serialize;
 
 use crate::profile::frame::{FrameId, Frames};
+use crate::profile::index::ThreadIndex;
 use crate::profile::options::NameForm;
 use crate::profile::pattern::Pattern;
 use crate::profile::request_stacks::{RequestSamples, RequestStacks};
@@ -331,7 +332,7 @@ impl Requests {
             })
             .unzip();
         let profile = (!slowest.is_empty()).then(|| self.stacks.finish(&samples, self.options.names));
-        for (index, span) in (0..).zip(&mut slowest) {
+        for (index, span) in (0..).map(ThreadIndex).zip(&mut slowest) {
             span.parts = span.parts.map(|parts| parts.known(known));
             if let Some(profile) = &profile {
                 (span.samples, span.stacks) = stacks_of(profile, index, self.options.names);
@@ -346,7 +347,7 @@ impl Requests {
 const MOST_STACKS: usize = 100;
 
 /// The samples and the heaviest stacks of a thread of a profile.
-fn stacks_of(profile: &Profile, thread: u32, names: NameForm) -> (u64, Vec<SlowStack>) {
+fn stacks_of(profile: &Profile, thread: ThreadIndex, names: NameForm) -> (u64, Vec<SlowStack>) {
     let of_thread = profile.stack_totals.iter().filter(|total| total.thread == thread);
     let samples = of_thread.clone().map(|total| total.samples).fold(0, u64::saturating_add);
     let mut heaviest: Vec<_> = of_thread.filter_map(|total| Some((total, total.stack?))).collect();

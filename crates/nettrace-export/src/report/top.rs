@@ -4,6 +4,7 @@ use clr_events::{StackId, ThreadState};
 
 use crate::profile::Profile;
 use crate::profile::frame::FrameId;
+use crate::profile::frame_kind::FrameKind;
 
 /// A method, or another frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +14,10 @@ pub struct TopRow {
     pub frame: String,
     /// The frame of the profile; `None` for a process, or for everything.
     pub frame_id: Option<FrameId>,
+    /// The kind of the frame.
+    pub kind: FrameKind,
+    /// Whether it is code without a name.
+    pub is_unnamed: bool,
     /// The file and line of it, if these are known.
     pub line: Option<(String, u32)>,
     /// Whether it is a process, or everything, rather than code.
@@ -33,6 +38,8 @@ impl TopRow {
         Self {
             frame,
             frame_id: None,
+            kind: FrameKind::Pseudo,
+            is_unnamed: false,
             line: None,
             is_root: true,
             exclusive,
@@ -57,6 +64,8 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
         .map(|((frame, name), weights)| TopRow {
             frame: name.to_owned(),
             frame_id: Some(frame),
+            kind: profile.frames.kind(frame),
+            is_unnamed: !profile.frames.is_named(frame),
             line: profile.frames.line(frame).map(|source| (source.file.to_owned(), source.line)),
             is_root: false,
             exclusive: weights.exclusive,
@@ -176,7 +185,7 @@ fn roots(profile: &Profile) -> Vec<TopRow> {
     let mut without_frames = 0u64;
     for total in profile.stack_totals.iter().filter(|total| total.stack.is_some()) {
         let process =
-            profile.threads.get(total.thread as usize).and_then(|thread| rows.get_mut(thread.process));
+            profile.threads.get(total.thread.index()).and_then(|thread| rows.get_mut(thread.process.index()));
         if let Some(process) = process {
             process.inclusive = process.inclusive.saturating_add(total.weight);
         }

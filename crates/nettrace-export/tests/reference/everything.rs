@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nettrace::{RelativeTime, SliceReader};
 use nettrace_export::{
-    Format, Metric, Options, Order, Pattern, Profile, ProfileBuilder, Selection, StackFilter,
+    Format, Metric, Options, Order, Pattern, Profile, ProfileBuilder, Selection, StackFilter, ThreadIndex,
 };
 
 use crate::joined::BOTH;
@@ -112,7 +112,7 @@ fn the_order_of_the_file_gives_the_same_where_it_is_enough() {
 }
 
 /// Weight and samples of each thread's stacks.
-fn summed(profile: &Profile) -> BTreeMap<(u32, String), (u64, u64)> {
+fn summed(profile: &Profile) -> BTreeMap<(ThreadIndex, String), (u64, u64)> {
     let mut sums = BTreeMap::new();
     for total in &profile.stack_totals {
         if let Some(stack) = total.stack {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use nettrace_export::report::{CallTree, call_tree};
-use nettrace_export::{NameForm, Unit};
+use nettrace_export::{FrameKind, NameForm, Unit};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -63,6 +63,8 @@ struct Node<'a> {
     frame: &'a str,
     /// The name in C# form; the same as `frame` if that is not a method.
     csharp: &'a str,
+    /// The kind of the frame, as in the report `topN`.
+    kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +104,8 @@ fn report<'a>(read: &'a RecordingProfile, tree: &'a CallTree<'a>, most: usize) -
         let (file, line) = node.line.map(|line| (line.file, line.line)).unzip();
         let (inclusive, exclusive) = (node.inclusive, node.exclusive);
         let frame = node.frame.map_or(node.name, |id| profile.frames.full_name(id));
-        nodes.push(Node { depth, frame, csharp: node.name, file, line, inclusive, exclusive });
+        let kind = node.frame.map_or(FrameKind::Pseudo, |id| profile.frames.kind(id)).name();
+        nodes.push(Node { depth, frame, csharp: node.name, kind, file, line, inclusive, exclusive });
     });
     StacksReport {
         measure: profile.measure.name,
@@ -151,7 +154,8 @@ fn table(read: &RecordingProfile, tree: &CallTree<'_>, args: &StacksArgs, width:
         let room = width.map(|width| width.saturating_sub(before).max(1));
         let name = match room {
             Some(room) if name.width() > room => {
-                fit(&FrameName::new(&profile.frames, node.frame, node.name), room)
+                let module = node.frame.map_or("", |frame| profile.frames.parts(frame).0);
+                fit(&FrameName::new(&profile.frames, node.frame, node.name), module, room)
             }
             _ => name,
         };
@@ -187,8 +191,9 @@ const DEEPEST: usize = 40;
 const BEFORE_FRAME: usize = 31;
 
 /// Shortens a name to `room` columns: module and namespace are dropped first.
-fn fit(name: &FrameName, room: usize) -> String {
+fn fit(name: &FrameName, module: &str, room: usize) -> String {
     let name = name.fit(room);
-    let without_module = name.rsplit_once('!').filter(|_| name.width() > room);
-    width::cut(without_module.map_or(&*name, |(_, method)| method), room)
+    let without_module = name.strip_prefix(module).and_then(|rest| rest.strip_prefix('!'));
+    let shortened = without_module.filter(|_| name.width() > room);
+    width::cut(shortened.unwrap_or(&name), room)
 }

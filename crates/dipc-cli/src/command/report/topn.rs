@@ -64,6 +64,8 @@ struct Row {
     frame: String,
     /// The name in C# form; the same as `frame` if that is not a method.
     csharp: String,
+    /// The kind of the frame: `managed`, `gc`, `jit`, `runtime`, `native`, `kernel`, `unknown` or `pseudo`.
+    kind: &'static str,
     /// The name as tables show it.
     #[serde(skip)]
     name: FrameName,
@@ -129,6 +131,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
             frame: row.frame_id.map_or_else(|| row.frame.clone(), |id| frames.full_name(id).to_owned()),
             name: FrameName::new(frames, row.frame_id, &row.frame),
             csharp: row.frame,
+            kind: row.kind.name(),
             file,
             line,
         }
@@ -192,7 +195,7 @@ pub(super) const LEAST_NAMELESS: f64 = 10.0;
 
 /// Returns the share, in percent, of methods without a name.
 pub(super) fn nameless(rows: &[TopRow], total: u64) -> f64 {
-    let nameless = rows.iter().filter(|row| !row.is_root && row.frame.ends_with("!?"));
+    let nameless = rows.iter().filter(|row| row.is_unnamed);
     units::share(nameless.map(|row| row.exclusive).fold(0, u64::saturating_add), total)
 }
 
@@ -258,6 +261,7 @@ mod tests {
         let row = |frame: &str, inclusive, exclusive| Row {
             frame: frame.to_owned(),
             csharp: frame.to_owned(),
+            kind: "managed",
             name: FrameName::of_test(frame, "", false),
             file: None,
             line: None,

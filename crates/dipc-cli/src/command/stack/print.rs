@@ -85,14 +85,16 @@ fn kernel_thread<'k>(
 /// Whether a stack is that of a thread that waits for a `Monitor` or `Lock`, judged by the method that
 /// acquires it. On .NET 8 and 9, that method of `Monitor` has no frame.
 fn waits_for_lock(frames: &Frames, stack: &[FrameId]) -> bool {
-    let leaf = stack.first().map_or("", |leaf| frames.full_name(*leaf));
-    let entered = stack.iter().take(MOST_LOCK_FRAMES).any(|frame| {
-        let name = frames.full_name(*frame);
-        name.contains("!System.Threading.Lock.Enter") || name.contains("!System.Threading.Lock.TryEnter")
-    });
-    leaf.contains("!System.Threading.Monitor.Enter")
-        || leaf.contains("!System.Threading.Monitor.ReliableEnter")
-        || entered
+    let begins = |frame: FrameId, methods: [&str; 2]| {
+        let (_, method) = frames.full_parts(frame);
+        methods.iter().any(|prefix| method.starts_with(prefix))
+    };
+    let entered = stack
+        .iter()
+        .take(MOST_LOCK_FRAMES)
+        .any(|frame| begins(*frame, ["System.Threading.Lock.Enter", "System.Threading.Lock.TryEnter"]));
+    let monitor = ["System.Threading.Monitor.Enter", "System.Threading.Monitor.ReliableEnter"];
+    entered || stack.first().is_some_and(|leaf| begins(*leaf, monitor))
 }
 
 /// The explanation of threads in an unknown state.

@@ -50,9 +50,9 @@ impl Interval {
     /// Whether at least a hundredth of the time was spent in stacks with unnamed frames.
     pub(super) fn lacks_names(&self) -> bool {
         let (profile, mut weight) = (&self.profile, 0u64);
-        let Some(unnamed) = profile.frames.find("?!?") else { return false };
+        let has_unknown = |stack| profile.stacks.frames(stack).any(|frame| profile.frames.is_unknown(frame));
         for total in &profile.stack_totals {
-            if total.stack.is_some_and(|stack| profile.stacks.frames(stack).any(|frame| frame == unnamed)) {
+            if total.stack.is_some_and(has_unknown) {
                 weight = weight.saturating_add(total.weight);
             }
         }
@@ -279,7 +279,7 @@ fn threads(profile: &Profile) -> Vec<ThreadRow> {
     let mut rows: Vec<_> = profile.threads.iter().take(MOST_THREADS).map(row).collect();
     let mut leaves = vec![BTreeMap::<_, u64>::new(); rows.len()];
     for total in &profile.stack_totals {
-        let thread = total.thread as usize;
+        let thread = total.thread.index();
         let (Some(row), Some(leaves)) = (rows.get_mut(thread), leaves.get_mut(thread)) else { continue };
         let time = match total.state {
             ThreadState::Idle => &mut row.idle,

@@ -7,6 +7,7 @@ use clr_events::ids::event_pipe;
 use nettrace::{Event, Value};
 
 use crate::profile::Process;
+use crate::profile::index::ProcessIndex;
 
 /// Names longer than this are cut.
 const LONGEST: usize = 32 << 10;
@@ -52,14 +53,14 @@ impl Processes {
         &self,
         of_threads: impl Iterator<Item = Option<u64>>,
         pointer_size: u8,
-    ) -> (Vec<Process>, Vec<usize>) {
+    ) -> (Vec<Process>, Vec<ProcessIndex>) {
         let mut processes = Vec::new();
         let mut numbers = HashMap::new();
         let of_thread = of_threads
             .map(|process| {
                 *numbers.entry(process).or_insert_with(|| {
                     processes.push(self.describe(process, pointer_size));
-                    processes.len() - 1
+                    ProcessIndex::of(processes.len() - 1)
                 })
             })
             .collect();

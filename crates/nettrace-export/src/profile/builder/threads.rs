@@ -4,6 +4,7 @@ use clr_events::ThreadRole;
 use hashbrown::HashMap;
 use nettrace::{Event, RelativeTime, ThreadId};
 
+use crate::profile::index::{ThreadIndex, TotalIndex};
 use crate::profile::metrics::Sample;
 use crate::profile::track::{Span, Track};
 
@@ -78,7 +79,7 @@ impl Threads {
 
     /// Appends a sample to the thread's track.
     #[inline]
-    pub(super) fn push(&mut self, sample: &Sample, total: u32, is_time: bool) {
+    pub(super) fn push(&mut self, sample: &Sample, total: TotalIndex, is_time: bool) {
         if let Some(entry) = self.entries.get_mut(sample.thread as usize) {
             let span = Span { start: sample.start, weight: sample.weight, samples: sample.samples, total };
             entry.track.get_or_insert_with(|| Track::new(is_time)).push(span);
@@ -116,13 +117,13 @@ impl Threads {
 
     /// The threads in the order of their first events, and for each number that was given the place in that
     /// order.
-    pub(super) fn finish(self) -> (Vec<Entry>, Vec<u32>) {
+    pub(super) fn finish(self) -> (Vec<Entry>, Vec<ThreadIndex>) {
         let mut entries: Vec<_> = self.entries.into_iter().enumerate().collect();
         entries.sort_by_key(|(_, entry)| entry.first);
-        let mut numbers = vec![0; entries.len()];
-        for (place, (number, _)) in (0..).zip(&entries) {
+        let mut numbers = vec![ThreadIndex(0); entries.len()];
+        for (place, (number, _)) in entries.iter().enumerate() {
             if let Some(entry) = numbers.get_mut(*number) {
-                *entry = place;
+                *entry = ThreadIndex::of(place);
             }
         }
         (entries.into_iter().map(|(_, entry)| entry).collect(), numbers)

@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use nettrace::{RelativeTime, Ticks, TraceInfo};
 
 use super::{Carry, KernelTimes, LAG, ThreadTime};
+use crate::profile::index::TotalIndex;
 use crate::profile::selection::Selection;
 use crate::profile::track::{Span, Track};
 use crate::profile::{StackTotal, Thread};
@@ -75,7 +76,7 @@ pub(in crate::profile) struct Correction<'c> {
     /// By total; `None` for those of threads that do not work.
     asleep: Vec<Option<Asleep>>,
     /// By total, that of its time asleep.
-    partners: Vec<Option<u32>>,
+    partners: Vec<Option<TotalIndex>>,
     /// By interval, the time of threads that the kernel's account does not have, as the samples and as the
     /// kernel have it.
     others: Vec<(u64, Option<u64>)>,
@@ -155,8 +156,8 @@ impl<'c> Correction<'c> {
         Carries(self.carries)
     }
 
-    fn asleep_of(&self, total: u32) -> Option<Asleep> {
-        self.asleep.get(total as usize).copied().flatten()
+    fn asleep_of(&self, total: TotalIndex) -> Option<Asleep> {
+        self.asleep.get(total.index()).copied().flatten()
     }
 
     /// Returns the parts of a thread's track, cut at the rounds.
@@ -290,25 +291,23 @@ impl<'c> Correction<'c> {
 
     /// Returns for each part the length of the run of parts with its stack that it is in.
     fn runs(&self, parts: &[Piece]) -> Vec<u64> {
-        let key = |piece: &Piece| self.totals.get(piece.span.total as usize).map(|total| total.stack);
+        let key = |piece: &Piece| self.totals.get(piece.span.total.index()).map(|total| total.stack);
         let runs = parts.chunk_by(|a, b| a.span.total == b.span.total || key(a) == key(b));
         let length = |run: &[Piece]| run.iter().map(|piece| piece.span.weight).fold(0, u64::saturating_add);
         runs.flat_map(|run| std::iter::repeat_n(length(run), run.len())).collect()
     }
 
     /// Returns the total for the time asleep of another one.
-    fn partner(&mut self, total: u32) -> u32 {
+    fn partner(&mut self, total: TotalIndex) -> TotalIndex {
         let Some(asleep) = self.asleep_of(total) else { return total };
-        if let Some(Some(partner)) = self.partners.get(total as usize) {
+        if let Some(Some(partner)) = self.partners.get(total.index()) {
             return *partner;
         }
-        let (Some(of), Ok(partner)) = (self.totals.get(total as usize), u32::try_from(self.totals.len()))
-        else {
-            return total;
-        };
+        let Some(of) = self.totals.get(total.index()) else { return total };
+        let partner = TotalIndex::of(self.totals.len());
         let asleep = StackTotal { stack: asleep.stack, state: asleep.state, weight: 0, samples: 0, ..*of };
         self.totals.push(asleep);
-        if let Some(place) = self.partners.get_mut(total as usize) {
+        if let Some(place) = self.partners.get_mut(total.index()) {
             *place = Some(partner);
         }
         partner
@@ -317,7 +316,7 @@ impl<'c> Correction<'c> {
     /// Adds a part within the time range to its total, and to the track.
     fn emit(&mut self, span: Span, track: &mut Track) {
         let Some(span) = within(span, self.selection) else { return };
-        let Some(total) = self.totals.get_mut(span.total as usize) else { return };
+        let Some(total) = self.totals.get_mut(span.total.index()) else { return };
         total.weight = total.weight.saturating_add(span.weight);
         total.samples = total.samples.saturating_add(span.samples);
         track.push(span);

@@ -71,7 +71,7 @@ impl StackSymbolizer<'_, '_, '_> {
             names if names.is_empty() => vec![pseudo_frames::NO_REQUEST],
             names => names,
         };
-        let frames: Vec<_> = names.into_iter().map(|name| self.named.frames.intern(name)).collect();
+        let frames: Vec<_> = names.into_iter().map(|name| self.named.intern(&name)).collect();
         let known = frames.into_iter().fold(self.begin(), |known, frame| self.push(known, frame));
         self.causal_stacks.bases.insert(request, known);
         known
@@ -105,7 +105,7 @@ impl StackSymbolizer<'_, '_, '_> {
             for (frame, _) in own.iter().rev() {
                 known = self.push(known, *frame);
             }
-            let starting = self.named.frames.intern(pseudo_frames::STARTING_TASK);
+            let starting = self.named.intern(&pseudo_frames::STARTING_TASK);
             known = self.push(known, starting);
             self.causal_stacks.caused.push(Caused { known, part, by });
             self.causal_stacks.caused.len() - 1

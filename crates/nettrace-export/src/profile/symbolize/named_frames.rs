@@ -7,8 +7,10 @@ use clr_events::code::Code;
 use clr_events::csharp::{Detail, type_name};
 use hashbrown::HashMap;
 
+use super::SchedulerFrame;
 use crate::bounds;
 use crate::profile::frame::{CSharpText, FrameId, Frames};
+use crate::profile::frame_kind::FrameInfo;
 use crate::profile::lines::SourceLine;
 
 /// Frames by name, within [bounds].
@@ -42,7 +44,13 @@ impl<'m> NamedFrames<'m> {
     /// The frame of a text other than a method.
     pub(super) fn intern(&mut self, name: &dyn fmt::Display) -> FrameId {
         self.set(name);
-        self.frames.intern(&self.text)
+        self.frames.intern_as(&self.text, FrameInfo::PSEUDO)
+    }
+
+    /// The frame of code without a name.
+    pub(super) fn intern_unresolved(&mut self, code: &Code<'m>, module: &str) -> FrameId {
+        self.set(&format_args!("{module}!?"));
+        self.frames.intern_as(&self.text, FrameInfo::of_code(code, module))
     }
 
     /// The frame of a type.
@@ -53,16 +61,23 @@ impl<'m> NamedFrames<'m> {
     }
 
     pub(super) fn intern_code(&mut self, code: &Code<'m>) -> FrameId {
-        let frame = self.intern(code);
+        self.set(code);
+        let frame = self.frames.intern_as(&self.text, FrameInfo::of_code(code, code.module()));
         self.keep(frame, NameSource::Method(*code));
         frame
     }
 
     pub(super) fn intern_line(&mut self, code: &Code<'m>, line: SourceLine<'_>) -> FrameId {
         self.set(code);
-        let frame = self.frames.intern_line(&self.text, line);
+        let frame = self.frames.intern_line_as(&self.text, line, FrameInfo::of_code(code, code.module()));
         self.keep(frame, NameSource::Method(*code));
         frame
+    }
+
+    /// Returns the role of a frame in the scheduling of tasks.
+    pub(super) fn scheduler_frame(&self, frame: FrameId) -> SchedulerFrame {
+        let (module, method) = self.frames.full_parts(frame);
+        SchedulerFrame::of(module, method)
     }
 
     fn keep(&mut self, frame: FrameId, source: NameSource<'m>) {

@@ -37,20 +37,22 @@ impl SchedulerFrame {
     }
 
     /// Whether a frame is part of how tasks and `await` work, and waits for none.
-    pub(in crate::profile) fn is_async_plumbing(name: &str) -> bool {
-        let is_of_events = name.contains("!System.Diagnostics.Tracing.");
-        Self::of(name) != Self::Ordinary && !is_of_events && !WAITS.iter().any(|wait| name.contains(wait))
+    pub(in crate::profile) fn is_async_plumbing(module: &str, method: &str) -> bool {
+        let is_of_events = method.starts_with("System.Diagnostics.Tracing.");
+        Self::of(module, method) != Self::Ordinary
+            && !is_of_events
+            && !WAITS.iter().any(|wait| method.contains(wait))
     }
 
+    /// The role of a method of this module.
+    ///
     /// # Source
     /// The prefixes are TraceEvent's (ActivityComputer); those of the pool are
     /// `PortableThreadPool.WorkerThread.cs` and `ThreadPoolWorkQueue.cs` of dotnet/runtime.
-    pub(super) fn of(name: &str) -> Self {
-        let Some(("System.Private.CoreLib" | "mscorlib" | "system.private.corelib", method)) =
-            name.split_once('!')
-        else {
+    pub(super) fn of(module: &str, method: &str) -> Self {
+        if !matches!(module, "System.Private.CoreLib" | "mscorlib" | "system.private.corelib") {
             return Self::Ordinary;
-        };
+        }
         let Some(rest) = method.strip_prefix("System.") else { return Self::Ordinary };
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| rest.starts_with(prefix));
         if begins(&[

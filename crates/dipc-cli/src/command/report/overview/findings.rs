@@ -201,7 +201,7 @@ fn requests(gathered: &Gathered) -> Option<Finding> {
 }
 
 fn is_named(row: &TopRow) -> bool {
-    !row.is_root && !row.frame.ends_with("!?")
+    !row.is_root && !row.is_unnamed
 }
 
 /// Returns the description of working time: samples may not distinguish work from waits.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use nettrace::RelativeTime;
 use nettrace_export::report::{AllocationsReport, Collection, ExceptionsReport, GcReport, TypeRow};
-use nettrace_export::{FrameId, Metric, Profile, ProfileSum, StackTotal};
+use nettrace_export::{FrameId, Metric, Profile, ProfileSum, StackTotal, ThreadIndex};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -19,7 +19,7 @@ fn profile(stacks: &[(&[&str], u64)]) -> Profile {
         let frames: Vec<FrameId> = frames.iter().map(|name| profile.frames.intern(name)).collect();
         let stack = Some(profile.stacks.add(frames));
         let weight = milliseconds * 1_000_000;
-        profile.stack_totals.push(StackTotal::new(0, stack, weight, *milliseconds));
+        profile.stack_totals.push(StackTotal::new(ThreadIndex(0), stack, weight, *milliseconds));
     }
     profile
 }
