@@ -15,6 +15,7 @@ use crate::args::candidates;
 use crate::args::format::Format;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::process::candidates::application_name;
 use crate::process::info::timeouts;
 use crate::process::query;
 use crate::render::escape::escape_controls;
@@ -102,7 +103,7 @@ fn overview(processes: &[Examination], host: &[Finding]) -> String {
         let problems: Vec<_> = problems.map(|finding| finding.check.name()).collect();
         columns.row([
             process.pid.to_string(),
-            process.name.clone().unwrap_or_else(|| "-".to_owned()),
+            application(process).unwrap_or_else(|| "-".to_owned()),
             process.runtime.clone().unwrap_or_else(|| "-".to_owned()),
             if process.reachable { "yes" } else { "no" }.to_owned(),
             if problems.is_empty() { "-".to_owned() } else { problems.join(", ") },
@@ -116,9 +117,14 @@ fn overview(processes: &[Examination], host: &[Finding]) -> String {
     text + &table::heading("All processes") + &lines(host, Status::Ok)
 }
 
+/// Returns the name of the program, or of the assembly that `dotnet` runs.
+fn application(process: &Examination) -> Option<String> {
+    process.name.as_deref().map(|name| application_name(process.pid, name))
+}
+
 /// Formats a process and its findings, from this status on.
 fn examination(process: &Examination, from: Status) -> String {
-    let name = process.name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    let name = application(process).map_or_else(String::new, |name| format!(" ({name})"));
     let verdict = if process.reachable { "can be reached" } else { "cannot be reached" };
     let title = format!("Process {}{name} {verdict}", process.pid);
     table::heading(&escape_controls(&title)) + &lines(&process.findings, from)
@@ -165,6 +171,7 @@ struct Report<'f> {
 struct ProcessReport<'f> {
     pid: u32,
     name: Option<&'f str>,
+    entry_assembly: Option<String>,
     clr_version: Option<&'f str>,
     reachable: bool,
     findings: Vec<FindingReport>,
@@ -185,6 +192,7 @@ impl<'f> Report<'f> {
         let process = |process: &'f Examination| ProcessReport {
             pid: process.pid,
             name: process.name.as_deref(),
+            entry_assembly: dipc_doctor::entry_assembly(process.pid),
             clr_version: process.runtime.as_deref(),
             reachable: process.reachable,
             findings: findings(&process.findings),

@@ -36,10 +36,15 @@ pub(crate) fn run(args: &InfoArgs) -> Outcome {
 
 fn lines(process: &Process) -> String {
     let number = |number: Option<u32>| number.map(|number| number.to_string());
+    // `dotnet` is the name of many processes on a machine.
+    let application = process.name.clone().map(|name| match &process.entry_assembly {
+        Some(assembly) if name == "dotnet" => assembly.clone(),
+        _ => name,
+    });
     let rows = [
         ("Process id", number(process.pid)),
         ("Pid inside", number(process.namespace_pid).filter(|_| process.pid != process.namespace_pid)),
-        ("Name", process.name.clone()),
+        ("Name", application),
         ("User id", number(process.uid)),
         (
             "Command line",

@@ -62,6 +62,8 @@ struct TypeRow {
     module: String,
     bytes: u64,
     retained: u64,
+    /// Whether `retained` is a lower bound.
+    more: bool,
     objects: u64,
     paths: Vec<PathRow>,
 }
@@ -71,6 +73,8 @@ struct PathRow {
     objects: u64,
     bytes: u64,
     retained: u64,
+    /// Whether `retained` is a lower bound.
+    more: bool,
     /// Indexes of names, starting at the root.
     steps: Vec<usize>,
 }
@@ -178,6 +182,7 @@ impl<'g> HeapPage<'g> {
             module: text(&row.module),
             bytes: row.bytes,
             retained: row.retained_bytes.unwrap_or_default(),
+            more: row.retains_more,
             objects: row.objects,
             paths: match self.paths.get(number).filter(|_| number < with_paths) {
                 Some(paths) => paths.iter().map(|path| self.path_row(path, names)).collect(),
@@ -201,6 +206,7 @@ impl<'g> HeapPage<'g> {
             objects: path.objects,
             bytes: path.bytes,
             retained: path.retained_bytes.unwrap_or_default(),
+            more: path.retains_more,
             steps,
         }
     }
@@ -247,4 +253,28 @@ fn intern(names: &mut IndexSet<String>, name: &str) -> usize {
 /// A text whose bidirectional controls do not affect the text around it.
 fn text(name: &str) -> String {
     escape_controls(width::prefix(name, WIDEST)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    #[test]
+    fn lower_bounds_of_retained_bytes_are_marked() {
+        let packed = include_bytes!("../../../../testdata/gcdump/files/net10.gcdump.xz");
+        let mut unpacked = Vec::new();
+        lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut unpacked).unwrap();
+        let graph = gcdump::file::read(&unpacked).unwrap();
+        let mut page = HeapPage::new(&graph, "heap", NameForm::Full);
+        let more = |page: &HeapPage<'_>| {
+            let data: serde_json::Value = serde_json::from_str(&page.data(1).unwrap()).unwrap();
+            let types = data["types"].as_array().unwrap();
+            types.iter().map(|row| row["more"].as_bool().unwrap()).collect::<Vec<_>>()
+        };
+        assert!(more(&page).len() > 1 && !more(&page).contains(&true));
+        page.report.rows[1].retains_more = true;
+        assert_eq!(more(&page).iter().position(|more| *more), Some(1));
+    }
 }

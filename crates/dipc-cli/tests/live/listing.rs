@@ -60,6 +60,8 @@ fn info_says_what_runs(runtime: Runtime) {
     assert!(info["clr_version"].as_str().unwrap().starts_with(runtime.version()), "{info}");
     assert_eq!(info["entry_assembly"], "workload");
     assert!(info["cookie"].as_str().is_some_and(|cookie| cookie.len() == 36), "{info}");
+    let text = run(["info", "-p", &pid]).with_code(0).text();
+    assert!(text.contains("Name            workload\n"), "{text}");
 }
 
 fn the_environment_is_the_targets_own(runtime: Runtime) {

@@ -207,18 +207,20 @@ pub(super) fn name(row: &Row, form: NameForm) -> &str {
 }
 
 fn csv(report: &Report, by: GroupingArg, rows: usize) -> String {
-    let mut text = format!("{},csharp,module,objects,bytes,first_object_bytes,retained_bytes\n", by.key());
+    let mut text =
+        format!("{},csharp,module,objects,bytes,first_object_bytes,retained_bytes,retains_more\n", by.key());
     for row in report.rows.iter().take(rows) {
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{}",
             csv_cell(&row.name),
             csv_cell(&row.csharp),
             csv_cell(&row.module),
             row.objects,
             row.bytes,
             row.first_bytes,
-            row.retained_bytes.map(|bytes| bytes.to_string()).unwrap_or_default()
+            row.retained_bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+            row.retains_more
         );
     }
     text
@@ -298,5 +300,27 @@ impl<'a> JsonReport<'a> {
             },
             rows: report.rows.iter().take(rows).map(row).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use gcdump::Grouping;
+
+    use super::*;
+
+    #[test]
+    fn lower_bounds_of_retained_bytes_are_marked_in_csv() {
+        let packed = include_bytes!("../../../../../testdata/gcdump/files/net10.gcdump.xz");
+        let mut unpacked = Vec::new();
+        lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut unpacked).unwrap();
+        let graph = gcdump::file::read(&unpacked).unwrap();
+        let mut report = Report::new(&graph, Grouping::Type, Some(&Dominators::new(&graph)));
+        report.rows[1].retains_more = true;
+        let text = csv(&report, GroupingArg::Type, 3);
+        let last: Vec<_> = text.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+        assert_eq!(last, ["retains_more", "false", "true", "false"]);
     }
 }

@@ -162,6 +162,9 @@ function searched(text) {
 // The number of types shown at once.
 const MOST_TYPES = 500;
 
+// A lower bound where the heap has too many groups for exact numbers.
+const retained = row => (row.more ? "≥ " : "") + bytes(row.retained);
+
 const types = {
   order: "bytes",
   chosen: null,
@@ -173,7 +176,7 @@ const types = {
     const body = at("types").tBodies[0];
     body.replaceChildren();
     for (const type of found.slice(0, MOST_TYPES)) {
-      const line = row([bytes(type.bytes), bytes(type.retained), count(type.objects), type.module ? `${type.name} [${type.module}]` : type.name]);
+      const line = row([bytes(type.bytes), retained(type), count(type.objects), type.module ? `${type.name} [${type.module}]` : type.name]);
       line.addEventListener("click", () => this.choose(type, line));
       body.append(line);
     }
@@ -187,7 +190,7 @@ const types = {
     box.replaceChildren(make("h2", `Paths from roots to ${type.name}`));
     if (type.paths.length === 0) box.append(make("p", "The page has paths to the types of most bytes only: dipc gcdump paths has them all."));
     for (const path of type.paths) {
-      box.append(make("p", `${count(path.objects)} objects of ${bytes(path.bytes)}, retaining ${bytes(path.retained)}`));
+      box.append(make("p", `${count(path.objects)} objects of ${bytes(path.bytes)}, retaining ${retained(path)}`));
       const list = make("ol");
       for (const step of path.steps) list.append(make("li", data.names[step]));
       box.append(list);
