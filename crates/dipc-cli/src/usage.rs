@@ -21,10 +21,7 @@ const ALTERNATIVES: &[(&str, &str)] = &[
         "collect-linux",
         "dipc trace -p PID --cpu has the kernel sample a process beside the runtime's events; a recording of dotnet-trace collect-linux is read like any other: dipc stat FILE",
     ),
-    (
-        "analyze",
-        "dipc writes dumps and does not read them: open them with dotnet-dump analyze, lldb or a debugger",
-    ),
+    ("analyze", "dipc dump analyze CORE reads a core dump"),
 ];
 
 /// Commands that only read files.
@@ -199,7 +196,7 @@ mod tests {
     #[test]
     fn commands_that_other_tools_have_are_answered_with_what_there_is() {
         for (command, alternative) in [
-            ("analyze", "dotnet-dump analyze"),
+            ("analyze", "dipc dump analyze CORE"),
             ("collect-linux", "dipc stat FILE"),
             ("record", "dipc trace -p PID"),
         ] {

@@ -1,11 +1,13 @@
 //! `dipc dump`: makes a process write a core dump of itself.
 
+mod analyze;
+
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{ArgGroup, Args, ValueEnum, ValueHint};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum, ValueHint};
 use dipc_client::{Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessView, WrittenDump};
 use jiff::Zoned;
 use serde::Serialize;
@@ -20,8 +22,15 @@ use crate::render::output_file::{note_overwritten, unused_names};
 use crate::render::staged_file::folder_of;
 
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("target").required(true).args(TARGETS))]
+#[command(
+    group = ArgGroup::new("target").required(true).args(TARGETS),
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true
+)]
 pub(crate) struct DumpArgs {
+    #[command(subcommand)]
+    command: Option<DumpCommand>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     /// Path of the dump, as the target sees its files; written by the target's user [default:
@@ -46,6 +55,16 @@ pub(crate) struct DumpArgs {
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: Format,
+}
+
+/// The commands about written dumps.
+#[derive(Debug, Subcommand)]
+enum DumpCommand {
+    /// Show what is in a core dump, or in the memory of a process, with no .NET installed
+    ///
+    /// A process is read while it runs, without stopping it and without its runtime: threads that run at that
+    /// moment are not shown as they are. .NET 9 and 10 on x86-64 Linux.
+    Analyze(analyze::AnalyzeArgs),
 }
 
 /// The content of a core dump, by dotnet-dump's names.
@@ -77,6 +96,9 @@ impl From<DumpKind> for DumpType {
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &DumpArgs) -> Outcome {
+    if let Some(DumpCommand::Analyze(args)) = &args.command {
+        return analyze::run(args);
+    }
     let target = args.target.find(REQUEST_TIMEOUT.min(args.timeout))?.target;
     let timeouts = target.timeouts().with_dump(args.timeout);
     let target = target.with_timeouts(timeouts);

@@ -12,8 +12,9 @@
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts. `merging`:
 //!   many recordings merged into one.
-//! - `live_reader`: a stream while it arrives.
+//! - `live_reader`: a stream while it arrives. `core_dump`: core dumps and the memory of processes.
 
+pub(crate) mod core_dump;
 pub(crate) mod counters;
 pub(crate) mod event_list;
 pub(crate) mod export;

@@ -1,6 +1,9 @@
 //! `dump`: the file is there, or it is said why not.
 
+use std::collections::BTreeMap;
 use std::fs;
+
+use serde_json::Value;
 
 use crate::program::run;
 use crate::runtime::Runtime;
@@ -93,4 +96,79 @@ fn what_an_old_runtime_cannot_say_is_an_error() {
         dump.stderr
     );
     assert!(!file.exists());
+}
+
+/// The frames of a thread: address and metadata token.
+type Frames = Vec<(u64, u64)>;
+
+/// The managed frames of createdump's own crash report, by thread. The report has no token for the runtime's own
+/// code, and for some of its methods.
+fn reported_frames(report: &Value) -> BTreeMap<u64, Frames> {
+    let mut threads = BTreeMap::new();
+    for thread in report["payload"]["threads"].as_array().unwrap() {
+        let frames = thread["stack_frames"].as_array().unwrap().iter();
+        let frames =
+            frames.map(|frame| (hexadecimal(&frame["native_address"]), hexadecimal(&frame["token"])));
+        let frames: Frames = frames.filter(|(_, token)| token & 0x00ff_ffff != 0).collect();
+        threads.insert(hexadecimal(&thread["native_thread_id"]), frames);
+    }
+    threads
+}
+
+/// A number in hexadecimal; zero if there is none.
+fn hexadecimal(value: &Value) -> u64 {
+    u64::from_str_radix(value.as_str().unwrap_or("0x0").trim_start_matches("0x"), 16).unwrap()
+}
+
+#[test]
+fn the_stacks_of_a_core_are_those_of_createdumps_report() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("park");
+    let pid = workload.pid().to_string();
+    for kind in ["mini", "triage"] {
+        let core = workload.folder().join(kind);
+        let core = core.to_str().unwrap();
+        run(["dump", "-p", &pid, "--type", kind, "--crashreport", "-o", core]).with_code(0);
+        let report = fs::read(format!("{core}.crashreport.json")).unwrap();
+        let expected = reported_frames(&serde_json::from_slice(&report).unwrap());
+        let count: usize = expected.values().map(Vec::len).sum();
+        assert!(count > 30, "{kind}: the report has {count} managed frames");
+        let stacks = run(["dump", "analyze", core, "stacks", "--format", "json"]).with_code(0).json();
+        assert_eq!(stacks["runtime"], "9.0.1");
+        let mut found = BTreeMap::new();
+        for thread in stacks["threads"].as_array().unwrap() {
+            let frames = thread["frames"].as_array().unwrap().iter();
+            let frames = frames.inspect(|frame| assert!(frame["method"].is_string(), "{kind}: {frame}"));
+            let frames = frames.map(|frame| (hexadecimal(&frame["address"]), hexadecimal(&frame["token"])));
+            found.insert(thread["tid"].as_u64().unwrap(), frames.collect::<Frames>());
+        }
+        for (thread, expected) in &expected {
+            // Between the report's frames are only such that it has no token for.
+            let mut rest = found.get(thread).into_iter().flatten();
+            for frame in expected {
+                assert!(
+                    rest.any(|found| found == frame),
+                    "{kind}: thread {thread}: {frame:x?} is missing or out of order: {:x?}",
+                    found.get(thread)
+                );
+            }
+        }
+        let text = run(["dump", "analyze", core, "clrstack"]).with_code(0).text();
+        assert!(text.contains("\n  Thread.Sleep(int)\n"), "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_core_dump_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("core");
+    for (bytes, expected) in [
+        (&b"short"[..], "it is shorter than a header"),
+        (&[b'x'; 100], "it does not begin as an ELF file"),
+        (&fs::read(env!("CARGO_BIN_EXE_dipc")).unwrap(), "it is an ELF file of another kind"),
+    ] {
+        fs::write(&file, bytes).unwrap();
+        run(["dump", "analyze", file.to_str().unwrap()]).with_code(1).assert_error_names(&[expected]);
+    }
+    run(["dump", "analyze"]).with_code(2);
 }

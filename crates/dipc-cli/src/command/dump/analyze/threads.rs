@@ -1,0 +1,82 @@
+//! `dipc dump analyze CORE threads`.
+
+use clr_dump::Runtime;
+use serde::Serialize;
+
+use crate::args::format::Format;
+use crate::exit::Failure;
+use crate::inspect::core_dump::{Source, ThreadStack, thread_stacks};
+use crate::render::output;
+use crate::render::table::{Align, Columns};
+
+pub(super) fn print(source: &Source, runtime: &Runtime, format: Format) -> Result<(), Failure> {
+    let threads = thread_stacks(source, runtime)?;
+    match format {
+        Format::Json => output::print_json(&Report::new(runtime, &threads)),
+        Format::Table => output::print(table(&threads)),
+    }
+}
+
+fn table(threads: &[ThreadStack]) -> String {
+    use Align::{Left, Right};
+    let mut columns = Columns::new([
+        ("TID", Right),
+        ("MANAGED", Right),
+        ("FRAMES", Right),
+        ("STATE", Left),
+        ("NAME", Left),
+    ]);
+    for ThreadStack { thread, name, stack, .. } in threads {
+        columns.row([
+            if thread.os_id == 0 { "-".to_owned() } else { thread.os_id.to_string() },
+            thread.managed_id.to_string(),
+            stack.frames.len().to_string(),
+            states(thread).join(", "),
+            name.clone().unwrap_or_default(),
+        ]);
+    }
+    columns.fitted(&["MANAGED"])
+}
+
+/// The state of a thread in words.
+pub(super) fn states(thread: &clr_dump::Thread) -> Vec<&'static str> {
+    let state = thread.state;
+    let words = [
+        (state.is_unstarted(), "not started"),
+        (thread.os_id == 0 && !state.is_unstarted(), "ended"),
+        (state.is_pool_worker(), "pool"),
+        (state.is_background(), "background"),
+        (state.is_waiting(), "waiting"),
+        (thread.is_cooperative, "in managed code"),
+    ];
+    words.into_iter().filter(|(is_true, _)| *is_true).map(|(_, word)| word).collect()
+}
+
+#[derive(Debug, Serialize)]
+struct Report<'r> {
+    runtime: &'r str,
+    threads: Vec<Row<'r>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row<'r> {
+    /// The thread id in the system; none of a thread that has not started or has ended.
+    tid: Option<u64>,
+    managed_id: u32,
+    name: Option<&'r str>,
+    states: Vec<&'static str>,
+    frames: usize,
+}
+
+impl<'r> Report<'r> {
+    fn new(runtime: &'r Runtime, threads: &'r [ThreadStack]) -> Self {
+        let row = |of: &'r ThreadStack| Row {
+            tid: Some(of.thread.os_id).filter(|tid| *tid != 0),
+            managed_id: of.thread.managed_id,
+            name: of.name.as_deref(),
+            states: states(&of.thread),
+            frames: of.stack.frames.len(),
+        };
+        Self { runtime: runtime.version(), threads: threads.iter().map(row).collect() }
+    }
+}
