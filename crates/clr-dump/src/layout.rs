@@ -51,6 +51,8 @@ pub(crate) struct Layout {
     pub(crate) module: Module,
     /// The offset of the allocation context's pointer in RuntimeThreadLocals.
     pub(crate) allocation_context: u64,
+    /// Whether the fields of sync blocks were measured.
+    pub(crate) knows_sync_blocks: bool,
     pub(crate) nibble_map: NibbleMap,
     pub(crate) frames: FrameKinds,
 }
@@ -79,7 +81,9 @@ pub(crate) struct ThreadStore {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Thread {
     /// The offset of the handle of the managed object.
-    pub(crate) object_handle: Option<u64>,
+    pub(crate) object_handle: u64,
+    /// The offset of the list of monitors that it waits for.
+    pub(crate) blocking_item: u64,
     /// The offset of the handle of the last thrown exception.
     pub(crate) last_thrown: Option<u64>,
     /// The offset of the pointer to the exceptions that are being handled.
@@ -138,9 +142,15 @@ pub(crate) const NET_9: Layout = Layout {
         sync_table: 82,
     },
     thread_store: ThreadStore { first: 160, count: 184 },
-    thread: Thread { object_handle: Some(304), last_thrown: Some(336), exception_tracker: Some(352) },
+    thread: Thread {
+        object_handle: 304,
+        blocking_item: 1032,
+        last_thrown: Some(336),
+        exception_tracker: Some(352),
+    },
     module: Module { path: 272, base: 288, ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }) },
     allocation_context: 0,
+    knows_sync_blocks: true,
     nibble_map: NibbleMap::Linear,
     frames: FrameKinds::WithHelpers { inlined_call: 137 },
 };
@@ -157,9 +167,10 @@ pub(crate) const NET_10: Layout = Layout {
         sync_table: 77,
     },
     thread_store: ThreadStore { first: 88, count: 112 },
-    thread: Thread { object_handle: None, last_thrown: None, exception_tracker: None },
+    thread: Thread { object_handle: 304, blocking_item: 672, last_thrown: None, exception_tracker: None },
     module: Module { path: 208, base: 224, ready_to_run: None },
     allocation_context: 8,
+    knows_sync_blocks: false,
     nibble_map: NibbleMap::WithPointers,
     frames: FrameKinds::Identified { inlined_call: 1 },
 };

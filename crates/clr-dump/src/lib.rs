@@ -59,6 +59,7 @@
 //! - `code_map`, `ready_to_run`: managed code by address.
 //! - `module`, `names`, `signature`: modules, types and methods.
 //! - `registers`, `unwind`, `thread`, `stack`: threads and their frames.
+//! - `exception`, `lock`, `heap`: exceptions, monitors, objects by type.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -79,7 +80,10 @@ mod code_map;
 mod core_file;
 mod elf_image;
 mod error;
+mod exception;
+mod heap;
 mod layout;
+mod lock;
 mod mapping;
 mod memory;
 mod module;
@@ -98,6 +102,9 @@ mod unwind;
 pub use code_map::{Code, CodeMap, CodeOrigin};
 pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use error::Error;
+pub use exception::{Exception, ExceptionFrame, ExceptionState};
+pub use heap::{Amount, HeapGap, HeapStatistics, TypeStatistics};
+pub use lock::{Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
 pub use mapping::{MappedFile, parse_maps};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use module::Module;

@@ -81,6 +81,14 @@ impl<'m> Names<'m> {
         }
     }
 
+    pub(crate) fn memory(&self) -> &'m dyn Memory {
+        self.memory
+    }
+
+    pub(crate) const fn runtime(&self) -> &'m Runtime {
+        self.runtime
+    }
+
     /// Returns the method of managed code; `None` if the memory lacks the way to it.
     pub fn method(&self, code: &Code) -> Option<Method> {
         let method_desc = match code.origin {
@@ -93,7 +101,7 @@ impl<'m> Names<'m> {
     }
 
     /// Returns a method by the address of its MethodDesc.
-    fn method_of(&self, method_desc: u64) -> MemoryResult<Method> {
+    pub(crate) fn method_of(&self, method_desc: u64) -> MemoryResult<Method> {
         const DYNAMIC: u16 = 7;
         let memory = self.memory;
         if memory.u16(offset(method_desc, 6))? & 7 == DYNAMIC {

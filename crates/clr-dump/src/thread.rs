@@ -92,8 +92,7 @@ impl Runtime {
     /// # Errors
     /// If the memory lacks the thread's object: small cores do.
     pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
-        let Some(field) = self.layout.thread.object_handle else { return Ok(None) };
-        let handle = memory.u64(offset(thread.address, field))?;
+        let handle = memory.u64(offset(thread.address, self.layout.thread.object_handle))?;
         if handle == 0 {
             return Ok(None);
         }

@@ -1,0 +1,203 @@
+//! Monitors: who holds them, and who waits for them.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/syncblk.h` (`SyncTableEntry`, `SyncBlock`, `AwareLock`), `vm/threads.h`
+//! (`DebugBlockingItem`).
+
+use hashbrown::HashSet;
+
+use crate::memory::{Memory, MemoryResult, offset};
+use crate::runtime::Runtime;
+use crate::thread::Thread;
+
+/// The most entries of the table of sync blocks.
+const MOST_ENTRIES: u64 = 1 << 20;
+/// The most nested waits of a thread.
+const MOST_WAITS: usize = 64;
+
+/// A monitor that has a sync block, as it has once a thread has waited for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Monitor {
+    /// The address of its SyncBlock.
+    pub address: u64,
+    /// The address of its object.
+    pub object: u64,
+    /// The thread that holds it.
+    pub owner: Option<Owner>,
+    /// The number of threads that wait to enter it.
+    pub waiters: u32,
+}
+
+/// The holder of a monitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Owner {
+    /// The address of the runtime's Thread.
+    pub thread: u64,
+    /// The number of times that it has entered.
+    pub recursion: u32,
+}
+
+/// The monitor that a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MonitorWait {
+    /// The address of the SyncBlock.
+    pub monitor: u64,
+    /// The kind of wait.
+    pub kind: WaitKind,
+}
+
+/// A kind of wait for a monitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitKind {
+    /// To enter it (`lock`, `Monitor.Enter`).
+    Enter,
+    /// For a pulse (`Monitor.Wait`).
+    Pulse,
+}
+
+/// The sync table: the monitors, and whether memory of them was missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Monitors {
+    /// The monitors that a thread holds or waits for.
+    pub monitors: Vec<Monitor>,
+    /// Whether a part of the table or of a sync block is missing: core dumps without heaps lack it.
+    pub is_incomplete: bool,
+}
+
+impl Monitors {
+    /// The monitor with an address.
+    pub fn at(&self, address: u64) -> Option<&Monitor> {
+        self.monitors.iter().find(|monitor| monitor.address == address)
+    }
+}
+
+impl Runtime {
+    /// Whether the holders of monitors are found in this version.
+    pub const fn knows_monitors(&self) -> bool {
+        self.layout.knows_sync_blocks
+    }
+
+    /// Reads the monitors that threads hold or wait for; none of versions whose structures are not known.
+    pub fn monitors(&self, memory: &dyn Memory) -> Monitors {
+        let mut all = Monitors::default();
+        if self.knows_monitors() {
+            all.is_incomplete = self.read_monitors(memory, &mut all.monitors).is_err();
+        }
+        all
+    }
+
+    fn read_monitors(&self, memory: &dyn Memory, monitors: &mut Vec<Monitor>) -> MemoryResult<()> {
+        let table = self.variable(memory, self.layout.slots.sync_table)?;
+        for index in 1..MOST_ENTRIES {
+            let [block, object] = memory.words(offset(table, index.wrapping_mul(16)))?;
+            // A free entry has an odd number in the place of the object.
+            if object & 1 != 0 {
+                continue;
+            }
+            if block == 0 && object == 0 {
+                break;
+            }
+            if block == 0 || object == 0 || !is_of(memory, object, index)? {
+                continue;
+            }
+            let state = memory.u32(block)?;
+            let recursion = memory.u32(offset(block, 4))?;
+            let thread = memory.u64(offset(block, 8))?;
+            let is_held = state & 1 != 0 && thread != 0;
+            let waiters = state >> 6;
+            if is_held || waiters > 0 {
+                let owner = is_held.then_some(Owner { thread, recursion });
+                monitors.push(Monitor { address: block, object, owner, waiters });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the monitors that a thread waits for, the innermost first.
+    ///
+    /// # Errors
+    /// If the memory lacks the thread's list.
+    pub fn monitor_waits(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Vec<MonitorWait>> {
+        let mut waits = Vec::new();
+        let mut item = memory.u64(offset(thread.address, self.layout.thread.blocking_item))?;
+        let mut seen = HashSet::new();
+        while item != 0 && waits.len() < MOST_WAITS && seen.insert(item) {
+            let monitor = memory.u64(item)?;
+            let kind = match memory.u32(offset(item, 16))? {
+                0 => WaitKind::Enter,
+                1 => WaitKind::Pulse,
+                _ => break,
+            };
+            waits.push(MonitorWait { monitor, kind });
+            item = memory.u64(offset(item, 24))?;
+        }
+        Ok(waits)
+    }
+}
+
+/// The word before an object: flags, and an index of the sync table or a thin lock.
+const HAS_INDEX_OR_HASH: u32 = 0x0800_0000;
+const HAS_HASH: u32 = 0x0400_0000;
+const INDEX: u32 = 0x03ff_ffff;
+
+/// Whether an object has the sync block of an index.
+fn is_of(memory: &dyn Memory, object: u64, index: u64) -> MemoryResult<bool> {
+    let header = memory.u32(object.wrapping_sub(4))?;
+    Ok(header & (HAS_INDEX_OR_HASH | HAS_HASH) == HAS_INDEX_OR_HASH && u64::from(header & INDEX) == index)
+}
+
+/// The managed id of the thread that holds an object's thin lock, and the number of further times that it has
+/// entered; `None` if the word before the object is none of a held thin lock.
+pub(crate) fn thin_lock(header: u32) -> Option<(u32, u32)> {
+    let id = header & 0xffff;
+    (header & HAS_INDEX_OR_HASH == 0 && id != 0).then_some((id, header >> 16 & 0x3f))
+}
+
+/// Finds the threads that wait for one another: each cycle of `waits_for`, once, as thread indexes.
+pub fn deadlocks(waits_for: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let mut cycles = Vec::new();
+    let mut state = vec![0_usize; waits_for.len()];
+    for start in 0..waits_for.len() {
+        let round = start.saturating_add(1);
+        let mut path = Vec::new();
+        let mut at = Some(start);
+        while let Some(index) = at {
+            match state.get_mut(index) {
+                Some(visited) if *visited == 0 => *visited = round,
+                Some(visited) if *visited == round => {
+                    let from = path.iter().position(|other| *other == index).unwrap_or_default();
+                    cycles.push(path.get(from..).unwrap_or_default().to_vec());
+                    break;
+                }
+                _ => break,
+            }
+            path.push(index);
+            at = waits_for.get(index).copied().flatten();
+        }
+    }
+    cycles
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cycle_is_found_once() {
+        // 0 and 1 wait for each other, 2 waits for 0, 3 for nobody, 4 for 5 for 6 for 4, 7 for itself.
+        let waits = [Some(1), Some(0), Some(0), None, Some(5), Some(6), Some(4), Some(7)];
+        assert_eq!(deadlocks(&waits), [vec![0, 1], vec![4, 5, 6], vec![7]]);
+        assert_eq!(deadlocks(&[Some(9), None]), Vec::<Vec<usize>>::new());
+    }
+
+    #[test]
+    fn a_thin_lock_has_the_id_of_its_thread() {
+        assert_eq!(thin_lock(0x0002_0007), Some((7, 2)));
+        assert_eq!(thin_lock(0), None);
+        assert_eq!(thin_lock(HAS_INDEX_OR_HASH | 7), None);
+    }
+}
