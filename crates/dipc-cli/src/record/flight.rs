@@ -2,6 +2,7 @@
 //! with file rotation.
 
 mod condition_watch;
+mod core_files;
 mod crash;
 mod method_lists;
 mod retention;

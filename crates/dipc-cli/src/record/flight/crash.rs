@@ -5,10 +5,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dipc_client::Target;
+use dipc_client::{ProcessView, Target};
 
 use crate::exit::Failure;
+use crate::http::host_name;
 use crate::process::info::timeouts;
+use crate::record::flight::core_files::{KernelCore, PathPattern, ProcessFacts, RuntimeFiles};
 use crate::record::source::ChildEnd;
 use crate::render::escape::escape_controls;
 use crate::render::output_file::OutputFile;
@@ -30,23 +32,23 @@ pub(super) struct CrashSources {
     pid: Option<u32>,
     child: Option<ChildEnd>,
     /// `None` if the environment of the process is not known.
-    dumps: Option<DumpFiles>,
-}
-
-/// The files that the runtime writes when it crashes, according to its environment.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct DumpFiles {
-    core: Option<PathBuf>,
-    report: Option<PathBuf>,
+    dumps: Option<RuntimeFiles>,
+    /// `None` if the system does not say.
+    kernel: Option<KernelCore>,
+    has_own_root: bool,
 }
 
 impl CrashSources {
     pub(super) fn new(target: &Target, child: Option<ChildEnd>) -> Self {
         let pid = target.pid();
         let environment = environment(target);
-        let folder = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
-        let dumps = environment.map(|variables| DumpFiles::of(&variables, pid, folder.as_deref()));
-        Self { pid, child, dumps }
+        let facts = process_facts(pid);
+        let dumps = environment.map(|variables| RuntimeFiles::new(&variables, &facts));
+        let kernel = pid.and_then(|pid| {
+            let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").ok()?;
+            Some(KernelCore::new(&pattern, core_limit(pid).as_deref(), &facts))
+        });
+        Self { pid, child, dumps, kernel, has_own_root: facts.has_own_root }
     }
 
     /// Writes the known facts about the crash to a file beside the snapshot. Returns the file's path.
@@ -77,24 +79,42 @@ impl CrashSources {
             let end = child.wait(END);
             line("Exit status", end.as_deref().unwrap_or("not known: it had not ended 10 s later"));
         }
-        let file = |path: &Path| {
-            let there = if path.exists() { "" } else { " (not there now)" };
-            format!("{}{there}", path.display())
-        };
         match &self.dumps {
             None => line("Core dump", "not known: the environment of the process could not be read"),
-            Some(DumpFiles { core: None, report: None }) => line(
+            Some(RuntimeFiles { core: None, report: None }) => line(
                 "Core dump",
                 "none by the runtime; DOTNET_DbgEnableMiniDump=1 and DOTNET_EnableCrashReport=1 in its environment have it write them",
             ),
-            Some(DumpFiles { core, report }) => {
-                if let Some(path) = core {
-                    line("Core dump", &file(path));
+            Some(RuntimeFiles { core, report }) => {
+                if let Some(pattern) = core {
+                    line("Core dump", &self.place(pattern));
                 }
-                if let Some(path) = report {
-                    line("Crash report", &file(path));
+                if let Some(pattern) = report {
+                    line("Crash report", &self.place(pattern));
                 }
             }
+        }
+        match &self.kernel {
+            None => {}
+            Some(KernelCore::LimitedToZero) => {
+                line(
+                    "Kernel's core",
+                    "none: ulimit -c is 0; ulimit -c unlimited before the program permits it",
+                );
+            }
+            Some(KernelCore::Piped(program)) => {
+                let command = if program.ends_with("systemd-coredump") {
+                    let pid = self.pid.map_or_else(String::new, |pid| format!(" {pid}"));
+                    format!(": coredumpctl info{pid}")
+                } else {
+                    String::new()
+                };
+                line(
+                    "Kernel's core",
+                    &format!("given to {program} (/proc/sys/kernel/core_pattern){command}"),
+                );
+            }
+            Some(KernelCore::File(pattern)) => line("Kernel's core", &self.place(pattern)),
         }
         let errors = self.child.as_ref().map(ChildEnd::standard_error).unwrap_or_default();
         if !errors.is_empty() {
@@ -105,39 +125,63 @@ impl CrashSources {
         }
         text
     }
+
+    /// Returns the path of a file, and whether it is there.
+    fn place(&self, pattern: &PathPattern) -> String {
+        let path = pattern.display();
+        if self.has_own_root {
+            return format!("{} in its container", path.display());
+        }
+        match pattern.find() {
+            Some(found) => found.display().to_string(),
+            None => format!("{} (not there now)", path.display()),
+        }
+    }
 }
 
-impl DumpFiles {
-    /// # Source
-    /// `clrconfignative.h` and `PROCCreateCrashDumpIfEnabled` of dotnet/runtime; "Collect dumps on crash" of
-    /// dotnet/docs.
-    fn of(variables: &[String], pid: Option<u32>, folder: Option<&Path>) -> Self {
-        let get = |name: &str| {
-            let value = |variable: &str| {
-                let (key, value) = variable.split_once('=')?;
-                let key = key.strip_prefix("DOTNET_").or_else(|| key.strip_prefix("COMPlus_"))?;
-                (key == name).then(|| value.to_owned())
-            };
-            variables.iter().find_map(|variable| value(variable))
-        };
-        let is_set = |name: &str| get(name).is_some_and(|value| value.trim() == "1");
-        if !is_set("DbgEnableMiniDump") {
-            return Self::default();
-        }
-        let name = get("DbgMiniDumpName").filter(|name| !name.is_empty());
-        let mut name = name.unwrap_or_else(|| "/tmp/coredump.%p".to_owned());
-        if let Some(pid) = pid {
-            name = name.replace("%p", &pid.to_string()).replace("%d", &pid.to_string());
-        }
-        let core = folder.map_or_else(|| PathBuf::from(&name), |folder| folder.join(&name));
-        let only_report = is_set("EnableCrashReportOnly");
-        let report = (only_report || is_set("EnableCrashReport")).then(|| {
-            let mut report = core.clone().into_os_string();
-            report.push(".crashreport.json");
-            PathBuf::from(report)
-        });
-        Self { core: (!only_report).then_some(core), report }
+/// Reads the facts about a process that names of core dumps have. All are unknown if the system does not show
+/// them.
+fn process_facts(pid: Option<u32>) -> ProcessFacts {
+    let host = Some(host_name()).filter(|name| !name.is_empty());
+    let Some(pid) = pid else { return ProcessFacts { host, ..ProcessFacts::default() } };
+    let folder = PathBuf::from(format!("/proc/{pid}"));
+    let name = std::fs::read_to_string(folder.join("comm")).ok();
+    let facts = ProcessFacts {
+        pid: Some(pid),
+        namespace_pid: ProcessView::of(pid).own_id().and_then(|id| id.try_into().ok()),
+        name: name.map(|name| name.trim_end_matches('\n').to_owned()),
+        executable: std::fs::read_link(folder.join("exe")).ok(),
+        host,
+        folder: std::fs::read_link(folder.join("cwd")).ok(),
+        ..ProcessFacts::default()
+    };
+    with_owner(facts, &folder)
+}
+
+#[cfg(unix)]
+fn with_owner(mut facts: ProcessFacts, folder: &Path) -> ProcessFacts {
+    use std::os::unix::fs::MetadataExt as _;
+
+    if let Ok(folder) = std::fs::metadata(folder) {
+        facts.uid = Some(folder.uid());
+        facts.gid = Some(folder.gid());
     }
+    let root = |path: &Path| std::fs::metadata(path).map(|root| (root.dev(), root.ino())).ok();
+    let own = root(&folder.join("root"));
+    facts.has_own_root = own.is_some() && own != root(Path::new("/"));
+    facts
+}
+
+#[cfg(not(unix))]
+fn with_owner(facts: ProcessFacts, _: &Path) -> ProcessFacts {
+    facts
+}
+
+/// Returns the soft limit of the size of a core dump: a number of bytes, or `unlimited`.
+fn core_limit(pid: u32) -> Option<String> {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size"))?;
+    line.split_whitespace().next().map(str::to_owned)
 }
 
 /// Returns the environment that a process was started with.
@@ -155,28 +199,4 @@ fn environment(target: &Target) -> Option<Vec<String>> {
         }
     }
     target.clone().with_timeouts(timeouts(ANSWER)).environment().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_environment_says_where_dumps_are() {
-        let files = |variables: &[&str]| {
-            let variables: Vec<_> = variables.iter().map(|text| (*text).to_owned()).collect();
-            let DumpFiles { core, report } = DumpFiles::of(&variables, Some(7), Some("/app".as_ref()));
-            let text =
-                |path: Option<PathBuf>| path.map(|path| path.display().to_string()).unwrap_or_default();
-            (text(core), text(report))
-        };
-        let pair = |core: &str, report: &str| (core.to_owned(), report.to_owned());
-        assert_eq!(files(&["PATH=/bin", "DOTNET_DbgMiniDumpName=/x"]), pair("", ""));
-        assert_eq!(files(&["COMPlus_DbgEnableMiniDump=1"]), pair("/tmp/coredump.7", ""));
-        let named =
-            ["DOTNET_DbgEnableMiniDump=1", "DOTNET_DbgMiniDumpName=core.%p", "DOTNET_EnableCrashReport=1"];
-        assert_eq!(files(&named), pair("/app/core.7", "/app/core.7.crashreport.json"));
-        let only = ["DOTNET_DbgEnableMiniDump=1", "DOTNET_EnableCrashReportOnly=1"];
-        assert_eq!(files(&only), pair("", "/tmp/coredump.7.crashreport.json"));
-    }
 }

@@ -1,0 +1,269 @@
+//! The files that a crash leaves: the dump and report of the runtime, and the core dump of the kernel.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most entries of a folder that are looked at for a file whose name is known in part.
+const MOST_ENTRIES: usize = 100_000;
+
+/// The facts about a process that names of core dumps have.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct ProcessFacts {
+    pub(super) pid: Option<u32>,
+    /// The pid in the innermost namespace of the process.
+    pub(super) namespace_pid: Option<u32>,
+    /// The name of the first thread.
+    pub(super) name: Option<String>,
+    pub(super) executable: Option<PathBuf>,
+    pub(super) host: Option<String>,
+    pub(super) uid: Option<u32>,
+    pub(super) gid: Option<u32>,
+    pub(super) folder: Option<PathBuf>,
+    /// Whether the process has another root folder than this program.
+    pub(super) has_own_root: bool,
+}
+
+/// A path of which parts are known only after the crash, such as the time or the thread.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct PathPattern {
+    folder: PathBuf,
+    /// The texts of the last component, between which there is any text.
+    name: Vec<String>,
+}
+
+/// The files that the runtime writes when it crashes, according to its environment.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct RuntimeFiles {
+    pub(super) core: Option<PathPattern>,
+    pub(super) report: Option<PathPattern>,
+}
+
+/// The core dump that the kernel writes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum KernelCore {
+    /// The limit of the process (`ulimit -c`) is 0.
+    LimitedToZero,
+    /// A program gets it on its standard input.
+    Piped(String),
+    File(PathPattern),
+}
+
+impl RuntimeFiles {
+    /// # Source
+    /// `clrconfignative.h` and `PROCCreateCrashDumpIfEnabled` of dotnet/runtime; "Collect dumps on crash" of
+    /// dotnet/docs.
+    pub(super) fn new(variables: &[String], facts: &ProcessFacts) -> Self {
+        let get = |name: &str| {
+            let value = |variable: &str| {
+                let (key, value) = variable.split_once('=')?;
+                let key = key.strip_prefix("DOTNET_").or_else(|| key.strip_prefix("COMPlus_"))?;
+                (key == name).then(|| value.to_owned())
+            };
+            variables.iter().find_map(|variable| value(variable))
+        };
+        let is_set = |name: &str| get(name).is_some_and(|value| value.trim() == "1");
+        if !is_set("DbgEnableMiniDump") {
+            return Self::default();
+        }
+        let name = get("DbgMiniDumpName").filter(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| "/tmp/coredump.%p".to_owned());
+        let expanded = |suffix: &str| {
+            let pieces = expand(&format!("{name}{suffix}"), |specifier| match specifier {
+                // createdump runs in the namespaces of the process.
+                'p' | 'd' => facts.namespace_pid.or(facts.pid).map(|pid| pid.to_string()),
+                'e' => facts.name.clone(),
+                'h' => facts.host.clone(),
+                _ => None,
+            });
+            PathPattern::new(&pieces, facts.folder.as_deref())
+        };
+        let only_report = is_set("EnableCrashReportOnly");
+        let report = (only_report || is_set("EnableCrashReport")).then(|| expanded(".crashreport.json"));
+        Self { core: (!only_report).then(|| expanded("")), report }
+    }
+}
+
+impl KernelCore {
+    /// # Source
+    /// core(5). `limit` is the soft limit of `Max core file size` in `/proc/PID/limits`.
+    pub(super) fn new(pattern: &str, limit: Option<&str>, facts: &ProcessFacts) -> Self {
+        let pattern = pattern.trim_end_matches('\n');
+        if let Some(program) = pattern.strip_prefix('|') {
+            let program = program.split_whitespace().next().unwrap_or_default();
+            return Self::Piped(program.to_owned());
+        }
+        if limit == Some("0") {
+            return Self::LimitedToZero;
+        }
+        let number = |number: Option<u32>| number.map(|number| number.to_string());
+        let pieces = expand(pattern, |specifier| match specifier {
+            'p' => number(facts.namespace_pid.or(facts.pid)),
+            'P' => number(facts.pid),
+            'u' => number(facts.uid),
+            'g' => number(facts.gid),
+            'h' => facts.host.clone(),
+            'E' => facts.executable.as_ref().map(|path| path.display().to_string().replace('/', "!")),
+            'c' => limit.map(|limit| match limit {
+                "unlimited" => u64::MAX.to_string(),
+                limit => limit.to_owned(),
+            }),
+            // The thread that crashes and its name, the signal and the time are known afterwards.
+            _ => None,
+        });
+        Self::File(PathPattern::new(&pieces, facts.folder.as_deref()))
+    }
+}
+
+impl PathPattern {
+    fn new(pieces: &[String], folder: Option<&Path>) -> Self {
+        // A folder whose name has unknown parts is shown as it is, and is not searched.
+        let last = pieces.iter().rposition(|piece| piece.contains('/'));
+        let (before, first) = match last.and_then(|index| Some((index, pieces.get(index)?.rsplit_once('/')?)))
+        {
+            Some((index, (parent, name))) => {
+                let mut parents: Vec<&str> = pieces.iter().take(index).map(String::as_str).collect();
+                parents.push(parent);
+                let rest = pieces.iter().skip(index + 1).cloned();
+                let before = parents.join("*");
+                let before = if before.is_empty() { "/".to_owned() } else { before };
+                (PathBuf::from(before), std::iter::once(name.to_owned()).chain(rest).collect())
+            }
+            None => (PathBuf::new(), pieces.to_vec()),
+        };
+        let folder = folder.map_or_else(|| before.clone(), |folder| folder.join(&before));
+        Self { folder, name: first }
+    }
+
+    /// Returns the path, with `*` for the unknown parts.
+    pub(super) fn display(&self) -> PathBuf {
+        self.folder.join(self.name.join("*"))
+    }
+
+    /// Finds the newest file of this pattern, as this program sees it.
+    pub(super) fn find(&self) -> Option<PathBuf> {
+        if let [name] = &*self.name {
+            return Some(self.folder.join(name)).filter(|path| path.exists());
+        }
+        let entries = fs::read_dir(&self.folder).ok()?.take(MOST_ENTRIES).flatten();
+        let matching = entries.filter(|entry| self.matches(&entry.file_name().to_string_lossy()));
+        let newest = matching.max_by_key(|entry| entry.metadata().and_then(|it| it.modified()).ok());
+        newest.map(|entry| entry.path())
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        let [first, middle @ .., last] = &*self.name else { return false };
+        let Some(mut rest) = name.strip_prefix(first.as_str()) else { return false };
+        for piece in middle {
+            match rest.split_once(piece.as_str()) {
+                Some((_, after)) => rest = after,
+                None => return false,
+            }
+        }
+        rest.ends_with(last.as_str())
+    }
+}
+
+/// Splits a pattern at the specifiers (`%p` and the like) that have no known value, and inserts the values of
+/// the others.
+fn expand(pattern: &str, value: impl Fn(char) -> Option<String>) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        let known = match character {
+            '%' => match characters.next() {
+                Some('%') => Some("%".to_owned()),
+                Some(specifier) => value(specifier),
+                // core(5): a single % at the end is dropped.
+                None => Some(String::new()),
+            },
+            character => Some(character.to_string()),
+        };
+        match (known, pieces.last_mut()) {
+            (Some(known), Some(piece)) => piece.push_str(&known),
+            _ => pieces.push(String::new()),
+        }
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> ProcessFacts {
+        ProcessFacts {
+            pid: Some(4711),
+            namespace_pid: Some(7),
+            name: Some("dotnet".into()),
+            executable: Some("/usr/bin/dotnet".into()),
+            host: Some("node".into()),
+            uid: Some(1000),
+            gid: Some(100),
+            folder: Some("/app".into()),
+            has_own_root: false,
+        }
+    }
+
+    #[test]
+    fn the_environment_says_where_dumps_are() {
+        let files = |variables: &[&str]| {
+            let variables: Vec<_> = variables.iter().map(|text| (*text).to_owned()).collect();
+            let RuntimeFiles { core, report } = RuntimeFiles::new(&variables, &facts());
+            let text = |path: Option<PathPattern>| {
+                path.map(|path| path.display().display().to_string()).unwrap_or_default()
+            };
+            (text(core), text(report))
+        };
+        let pair = |core: &str, report: &str| (core.to_owned(), report.to_owned());
+        assert_eq!(files(&["PATH=/bin", "DOTNET_DbgMiniDumpName=/x"]), pair("", ""));
+        // createdump has the pid in the container.
+        assert_eq!(files(&["COMPlus_DbgEnableMiniDump=1"]), pair("/tmp/coredump.7", ""));
+        let named = [
+            "DOTNET_DbgEnableMiniDump=1",
+            "DOTNET_DbgMiniDumpName=%e-%h/core.%p.%t%%",
+            "DOTNET_EnableCrashReport=1",
+        ];
+        assert_eq!(
+            files(&named),
+            pair("/app/dotnet-node/core.7.*%", "/app/dotnet-node/core.7.*%.crashreport.json")
+        );
+        let only = ["DOTNET_DbgEnableMiniDump=1", "DOTNET_EnableCrashReportOnly=1"];
+        assert_eq!(files(&only), pair("", "/tmp/coredump.7.crashreport.json"));
+    }
+
+    #[test]
+    fn the_kernels_pattern_says_where_its_core_is() {
+        let core = |pattern: &str, limit: &str| KernelCore::new(pattern, Some(limit), &facts());
+        assert_eq!(core("core\n", "0"), KernelCore::LimitedToZero);
+        // A program gets cores of any limit except 1.
+        let piped = "|/usr/lib/systemd/systemd-coredump %P %u";
+        assert_eq!(core(piped, "0"), KernelCore::Piped("/usr/lib/systemd/systemd-coredump".into()));
+        let shown = |pattern: &str| match core(pattern, "unlimited") {
+            KernelCore::File(pattern) => pattern.display().display().to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(shown("core"), "/app/core");
+        assert_eq!(shown("/var/core.%P.%p.%u.%g.%h"), "/var/core.4711.7.1000.100.node");
+        assert_eq!(shown("%E.%c%"), "/app/!usr!bin!dotnet.18446744073709551615");
+        assert_eq!(shown("/core.%e.%s.%t.%i"), "/core.*.*.*.*");
+        assert_eq!(shown("/%t/core.%P"), "/*/core.4711");
+    }
+
+    #[test]
+    fn the_newest_file_of_a_pattern_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let pattern = |pattern: &str| {
+            PathPattern::new(&expand(&path(pattern).display().to_string(), |_| None), None).find()
+        };
+        for (name, seconds) in [("core.7.100", 100), ("core.7.300", 300), ("core.7.200.json", 900)] {
+            let file = fs::File::create(path(name)).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+        }
+        assert_eq!(pattern("core.7.%t"), Some(path("core.7.200.json")));
+        assert_eq!(pattern("core.7.%t00"), Some(path("core.7.300")));
+        assert_eq!(pattern("core.%p.%t.json"), Some(path("core.7.200.json")));
+        assert_eq!(pattern("core.8.%t"), None);
+        assert_eq!(pattern("core.7.100"), Some(path("core.7.100")));
+    }
+}
