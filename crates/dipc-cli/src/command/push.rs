@@ -177,7 +177,8 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
     let options = ProfileOptions { names: args.names.form(), ..ProfileOptions::default() };
     let metric = args.metric.map(MetricArg::metric);
     let request = ProfileRequest { metric, tracks: false, kinds: true, idle_stacks: false };
-    let read = profile::read(file, &options, request)?;
+    // What was pushed before remains pushed.
+    let read = pusher.interrupts.while_computing(|| profile::read(file, &options, request))?;
     let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     pusher.push(&read.profile, stem.as_deref())?;
     Ok(read.exit)

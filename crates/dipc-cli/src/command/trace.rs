@@ -475,7 +475,7 @@ impl RecordingSettings {
         let converted = match (self.format, path) {
             (Some(format), Some(path)) => {
                 let export = || Export::beside(&path, format, self.names).write();
-                // Other recordings may still be written.
+                // Other recordings may still be written, so that only the third request ends the program.
                 if self.follows { export()? } else { self.interrupts.while_computing(export)? }
             }
             (None, Some(path)) => {

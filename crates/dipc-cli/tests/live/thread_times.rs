@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::program::{Recorded, Recording, Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::{McpServer, Workload};
+use crate::workload::{McpServer, Target, Workload, await_providers};
 
 on_each_runtime!(
     stacks_call_no_sleeping_thread_working,
@@ -197,6 +197,52 @@ fn top_calls_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Runtim
         assert!(*worked <= ran + LAG, "{thread}: {worked} of {ran}");
     }
     assert!(worked[&u64::from(workload.pid())] > 0, "{worked:?}");
+}
+
+/// `Monitor.Enter` has no frame on 9.0: only the kernel and events tell that these threads wait.
+#[test]
+fn threads_in_a_deadlock_do_not_work() {
+    for runtime in [Runtime::Net3_1, Runtime::Net9_0] {
+        let Some(program) = runtime.program("deadlock/deadlock.dll") else { return };
+        let mut program = Target::start(program);
+        assert!(program.line().starts_with("ready "));
+        let before = processor_times(program.pid());
+        let arguments =
+            ["--profile", "dotnet-sampled-thread-time", "--clrevents", "contention", "--clreventlevel", "4"];
+        let mut recording = Recording::start(program.pid(), &arguments);
+        recording.until(50_000);
+        await_providers(runtime);
+        program.send("go");
+        assert_eq!(program.line(), "locked");
+        let size = fs::metadata(recording.file()).unwrap().len();
+        recording.until(size + 50_000);
+        let recorded = recording.interrupt();
+        let ran = ran_since(program.pid(), &before);
+        check(&recorded, &ran);
+        let file = recorded.file();
+        let transfers = |text: &str| text.contains("Bank.Transfer");
+        if runtime == Runtime::Net9_0 {
+            let overview = run(["report", file.to_str().unwrap()]).with_code(0).text().to_lowercase();
+            assert!(
+                overview.replace("dead lock", "deadlock").contains("deadlock: thread transfer-"),
+                "{overview}"
+            );
+        }
+        let pid = program.pid().to_string();
+        let live = run(["stack", "-p", &pid, "--format", "json"]).with_code(0).json();
+        let threads = live["threads"].as_array().unwrap();
+        let locked: Vec<_> = threads.iter().filter(|thread| transfers(&thread.to_string())).collect();
+        assert_eq!(locked.len(), 2, "{live}");
+        assert!(locked.iter().all(|thread| !thread.to_string().contains("working")), "{locked:?}");
+        let top = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5", "--count", "2"];
+        let ids: Vec<_> = locked.iter().map(|thread| thread["tid"].as_u64().unwrap()).collect();
+        for interval in run(top).with_code(0).json_lines() {
+            let threads = interval["threads"].as_array().unwrap().iter();
+            for thread in threads.filter(|thread| ids.contains(&thread["tid"].as_u64().unwrap())) {
+                assert!(thread["working_ns"].as_u64().unwrap() <= LAG, "{interval}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -29,9 +29,9 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
         match outcome.and_then(|()| process.dump()) {
             Ok(heap) => {
                 let compute = || args.report(&heap.graph);
-                // After two dumps, an interrupt shows the growth so far.
+                // From the third dump on, an interrupt shows the growth so far.
                 let report = match reports.len() {
-                    0 => process.interrupts.while_computing(compute),
+                    0 | 1 => process.interrupts.while_computing(compute),
                     _ => compute(),
                 };
                 messages::note(format_args!(
