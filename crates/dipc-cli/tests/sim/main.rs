@@ -6,6 +6,7 @@ mod counters;
 mod flight;
 mod heap;
 mod names;
+mod top;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read as _};
