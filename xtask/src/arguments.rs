@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 pub(crate) enum Task {
     /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz
-    /// target for a few seconds (about 20 min)
+    /// target for a few seconds (about 15 min; with `--quick` up to 3 min after the build)
     ///
     /// The builds take about 5 min of these, the tests 10 min and the fuzz targets 6 min. Without any runtime
     /// the live tests do not run.
@@ -125,6 +125,10 @@ pub(crate) const MIRI_PACKAGES: [&str; 5] =
 /// The arguments of `cargo xtask test`.
 #[derive(Args)]
 pub(crate) struct TestOptions {
+    /// Checks format and lints, and runs the tests that need neither a real runtime nor a browser; leaves out
+    /// fuzzing, docs, the oldest Rust and the packages (up to 3 min after the build)
+    #[arg(long, conflicts_with = "require_all")]
+    pub(crate) quick: bool,
     /// Fails if a .NET runtime of the live tests cannot be set up, instead of skipping its tests
     #[arg(long, env = REQUIRE_RUNTIMES, value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) require_runtimes: bool,

@@ -31,7 +31,7 @@ use crate::arguments::{Task, TestOptions};
 pub(crate) fn run(task: Task) -> Result<()> {
     match task {
         Task::Test(options) => test::run(&options),
-        Task::Ci => test::run(&TestOptions { require_runtimes: true, require_all: true }),
+        Task::Ci => test::run(&TestOptions { quick: false, require_runtimes: true, require_all: true }),
         Task::Setup(options) => setup::run(&options),
         Task::Runtimes(options) => runtimes::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),

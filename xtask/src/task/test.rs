@@ -1,10 +1,12 @@
 //! `cargo xtask test`: all checks of a change before it lands.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::arguments::TestOptions;
+use crate::task::packages::{array, metadata, text};
 use crate::task::runtimes::{self, Setup};
 use crate::task::steps::Steps;
 use crate::task::workspace::{self, cargo, execute};
@@ -16,7 +18,39 @@ const REQUIRE_PROGRAMS: [&str; 2] = ["DIPC_REQUIRE_BROWSER", "DIPC_REQUIRE_PROME
 /// The crates that work without the standard library.
 pub(crate) const NO_STD: [&str; 4] = ["dipc-wire", "nettrace", "nettrace-writer", "clr-events"];
 
+/// The test targets that `--quick` leaves out: they need real runtimes, a browser or other vendors' clients.
+const SLOW: [&str; 6] = ["book", "commands", "live", "official", "page", "real_runtime"];
+
 pub(crate) fn run(options: &TestOptions) -> Result<()> {
+    if options.quick { run_quick() } else { run_all(options) }
+}
+
+/// Runs format, lints and every test target that needs nothing from outside the repository.
+fn run_quick() -> Result<()> {
+    let mut steps = Steps::new(false);
+    steps.run("format", format);
+    steps.run("clippy", clippy);
+    steps.run("crates without std", without_std);
+    steps.run("tests, quick ones", || {
+        let mut test = cargo(["test", "--workspace", "--all-features", "--no-fail-fast", "--lib", "--bins"]);
+        for target in quick_targets()? {
+            test.args(["--test", &target]);
+        }
+        execute(test.env_remove(REQUIRE_RUNTIMES))
+    });
+    steps.finish()
+}
+
+/// Returns the names of the workspace's integration tests without the slow ones, each once.
+fn quick_targets() -> Result<BTreeSet<String>> {
+    let metadata = metadata(&["--no-deps"])?;
+    let targets = array(&metadata["packages"]).iter().flat_map(|package| array(&package["targets"]));
+    let tests = targets.filter(|target| array(&target["kind"]).iter().any(|kind| kind == "test"));
+    let names = tests.map(|target| text(&target["name"])).filter(|name| !SLOW.contains(name));
+    Ok(names.map(str::to_owned).collect())
+}
+
+fn run_all(options: &TestOptions) -> Result<()> {
     let require_runtimes = options.require_runtimes || options.require_all;
     let mut steps = Steps::new(options.require_all);
     steps.run("format", format);
@@ -107,6 +141,27 @@ fn report_runtimes(steps: &mut Steps, setups: &[Setup], required: bool) {
             Ok(path) => println!("{} is in {}", setup.runtime.name, path.display()),
             Err(error) if required => steps.run(&name, || bail!("the runtime is required: {error:#}")),
             Err(error) => steps.not_run(&name, &format!("{error:#}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_tests_are_those_of_every_crate_without_the_slow_ones() {
+        let targets = quick_targets().unwrap();
+        for quick in ["golden", "hostile", "profiles", "sim", "terminal"] {
+            assert!(targets.contains(quick), "{quick}: {targets:?}");
+        }
+        for slow in SLOW {
+            assert!(!targets.contains(slow), "{slow}");
+            let files = [format!("{slow}.rs"), format!("{slow}/main.rs")];
+            let crates = std::fs::read_dir(workspace::root().join("crates")).unwrap();
+            let mut folders = crates.map(|entry| entry.unwrap().path().join("tests"));
+            let exists = folders.any(|folder| files.iter().any(|file| folder.join(file).is_file()));
+            assert!(exists, "no crate has a test target {slow}");
         }
     }
 }
