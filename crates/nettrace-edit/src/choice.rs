@@ -2,6 +2,8 @@
 
 use nettrace::{Event, Events, PassedPoint, Source, TraceInfo};
 
+use crate::range::RecordedRange;
+
 /// The decision about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
@@ -29,6 +31,12 @@ pub trait Chooser {
 
     /// Whether to keep the losses that a sequence point reports.
     fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool;
+
+    /// The time to which the copy is limited, and which it therefore [states](RecordedRange); `None` without
+    /// a limit.
+    fn range(&self) -> Option<RecordedRange> {
+        None
+    }
 
     /// Makes the reader skip blocks in which nothing is wanted. Returns whether there may be such blocks.
     fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {

@@ -2,11 +2,13 @@
 
 use std::io::{Read, Write};
 
-use nettrace::{Event, Events, Format, Reader, Record, Source, TraceInfo};
+use nettrace::{Event, Events, Format, Reader, Record, RelativeTime, Source, TraceInfo};
 use nettrace_writer::{Omissions, Transcoder, Version};
 
 use crate::choice::{Choice, Chooser};
 use crate::error::Error;
+use crate::kind_table::KindTable;
+use crate::range::RecordedRange;
 
 /// The pending bytes above which a copy writes them.
 const PART: usize = 256 * 1024;
@@ -22,6 +24,44 @@ pub struct Copier<S> {
     transcoder: Transcoder,
     read: u64,
     written: u64,
+    range: Ranges,
+}
+
+/// The time range of a copy.
+#[derive(Debug, Default)]
+struct Ranges {
+    /// Whether events of a kind state the range of the recording.
+    kinds: KindTable<bool>,
+    /// The range that the recording states.
+    stated: Option<RecordedRange>,
+    /// The range to which the copy is limited.
+    requested: Option<RecordedRange>,
+    /// The time of the last event.
+    last: Option<RelativeTime>,
+}
+
+impl Ranges {
+    /// Looks at an event. Returns whether it states the range of the recording: it is not copied, and the
+    /// copy states its own.
+    #[inline]
+    fn add(&mut self, event: &Event<'_>) -> bool {
+        let is_stated = || RecordedRange::of(event).is_some();
+        if !self.kinds.get_or_insert_with(event.metadata_index(), is_stated) {
+            self.last = self.last.max(Some(event.relative_time()));
+            return false;
+        }
+        self.stated = RecordedRange::of(event).or(self.stated);
+        true
+    }
+
+    /// Returns the range that a copy of `events` states; `None` if it is not a part.
+    fn of_copy<S: Source>(&self, events: &Events<S>) -> Option<RecordedRange> {
+        let Some(requested) = self.requested else { return self.stated };
+        let skipped = events.info().zip(events.skipped_times());
+        let skipped = skipped.map(|(info, (_, last))| info.relative_time(last));
+        let recorded = self.last.max(skipped).map_or(RecordedRange::ALL, RecordedRange::up_to);
+        Some(requested.intersection(self.stated.unwrap_or(recorded)))
+    }
 }
 
 /// The result of a copy.
@@ -71,7 +111,7 @@ impl<S: Source> Copier<S> {
         let info = events.info().cloned().ok_or(Error::NoHeader)?;
         let version = version_of(&info, version)?;
         let transcoder = Transcoder::new(version, &info)?;
-        Ok(Self { events, info, transcoder, read: 0, written: 0 })
+        Ok(Self { events, info, transcoder, read: 0, written: 0, range: Ranges::default() })
     }
 
     /// The version that is written.
@@ -106,13 +146,18 @@ impl<S: Source> Copier<S> {
         if self.info.format == Format::Netperf {
             return self.copy_in_time_order(chooser, write);
         }
-        let Self { events, info, transcoder, read, written } = &mut self;
+        let Self { events, info, transcoder, read, written, range } = &mut self;
+        range.requested = chooser.range();
         if chooser.skip_blocks(events) {
             transcoder.take_losses_from_reader();
         }
         let keeps_all = chooser.keeps_all();
         let copied = events.try_for_each_record(|record| {
             let outcome = match &record {
+                Record::Event(event) if range.add(event) => {
+                    transcoder.remove(event);
+                    Ok(())
+                }
                 Record::Event(event) if keeps_all => {
                     *read = read.saturating_add(1);
                     *written = written.saturating_add(1);
@@ -145,9 +190,13 @@ impl<S: Source> Copier<S> {
         chooser: &mut impl Chooser,
         mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let Self { events, info, mut transcoder, mut read, mut written } = self;
+        let Self { events, info, mut transcoder, mut read, mut written, mut range } = self;
+        range.requested = chooser.range();
         let mut events = events.in_time_order();
         while let Some(event) = events.next().map_err(Error::from)? {
+            if range.add(&event) {
+                continue;
+            }
             read = read.saturating_add(1);
             let choice = chooser.event(&event);
             written = written.saturating_add(choice.is_written().into());
@@ -160,7 +209,7 @@ impl<S: Source> Copier<S> {
                 transcoder.sequence_point(threads).map_err(Error::from)?;
             }
         }
-        Ok(Self { events: events.into_events(), info, transcoder, read, written })
+        Ok(Self { events: events.into_events(), info, transcoder, read, written, range })
     }
 
     /// Appends the events of another recording of the same process that `is_wanted` chooses. Returns their
@@ -199,8 +248,11 @@ impl<S: Source> Copier<S> {
         self,
         mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
     ) -> Result<(Copied, Events<S>), E> {
-        let Self { events, mut transcoder, read, written, .. } = self;
-        transcoder.finish(events.threads()).map_err(Error::from)?;
+        let Self { events, mut transcoder, read, written, range, .. } = self;
+        match range.of_copy(&events) {
+            Some(range) => range.finish(&mut transcoder, events.threads())?,
+            None => transcoder.finish(events.threads()).map_err(Error::from)?,
+        }
         if !transcoder.bytes().is_empty() {
             write(&mut transcoder)?;
         }

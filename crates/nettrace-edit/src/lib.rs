@@ -33,7 +33,8 @@
 //!
 //! - `error`, `kind_table`: errors, and values by kind of event.
 //! - `glob`, `filter`, `redact`: the choice of events, and of texts.
-//! - `choice`, `copy`: choosers, and the copy of a recording. `slice`: the chooser of parts.
+//! - `choice`, `copy`: choosers, and the copy of a recording. `slice`: the chooser of parts; `range`: the time
+//!   that a part states.
 //! - `mapping_ids`: recordings of whole machines that are merged.
 //! - `segment`, `names_store`: recordings in memory or in files. `receipt_clock`, `ring`, `snapshot`: the last
 //!   events of a stream.
@@ -63,6 +64,7 @@ mod redact;
 
 mod choice;
 mod copy;
+mod range;
 mod slice;
 
 mod mapping_ids;
@@ -80,6 +82,7 @@ pub use error::Error;
 pub use filter::{Criteria, EventMatch, Filter, Miss, TrackedCriteria};
 pub use glob::Glob;
 pub use mapping_ids::MappingIds;
+pub use range::RecordedRange;
 pub use redact::{InvalidRedaction, Letters, Redacted, Redaction, RedactionClass, Redactor};
 pub use ring::{Capacity, Ring};
 pub use rotation::Rotation;

@@ -56,6 +56,8 @@ pub struct Ring {
     naming: KindTable<bool>,
     /// Whether generations were dropped for their size before their time was over.
     is_cut_short: bool,
+    /// Whether any generation was dropped.
+    has_dropped: bool,
     /// Whether the runtime has begun to list its methods.
     is_listing: bool,
 }
@@ -106,6 +108,7 @@ impl Ring {
             clock: ReceiptClock::start(now),
             naming: KindTable::default(),
             is_cut_short: false,
+            has_dropped: false,
             is_listing: false,
         })
     }
@@ -166,8 +169,7 @@ impl Ring {
     }
 
     /// Begins a new generation if the newest has reached its limit, and drops the oldest ones that are no
-    /// longer needed. Called after the records that have arrived were added; `threads` are those of the
-    /// stream's reader.
+    /// longer needed. Called when the stream's reader, whose threads these are, has no further record.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -211,6 +213,7 @@ impl Ring {
                 self.is_cut_short = !is_old;
             }
             let Some(oldest) = self.generations.pop_front() else { return Ok(()) };
+            self.has_dropped = true;
             if let Some(names) = &oldest.names {
                 self.store.add(self.version, &self.info, names)?;
             }
@@ -231,6 +234,7 @@ impl Ring {
             generations: self.generations.iter().map(|it| it.events.clone()).collect(),
             names_left_out: self.store.left_out(),
             is_cut_short: self.is_cut_short,
+            is_part: self.has_dropped,
         })
     }
 

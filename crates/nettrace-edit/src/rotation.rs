@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use nettrace::{Record, Thread, TraceInfo};
+use nettrace::{Record, RelativeTime, Thread, TraceInfo};
 use nettrace_writer::{Transcoder, Version};
 
 use crate::copy::write_to;
 use crate::error::Error;
 use crate::kind_table::KindTable;
 use crate::names_store::NamesStore;
+use crate::range::RecordedRange;
 use crate::segment::{Segment, SegmentWriter, Storage};
 use crate::slice::names_others;
 use crate::snapshot::{Content, Written, append_list};
@@ -33,6 +34,8 @@ pub struct Rotation {
     naming: KindTable<bool>,
     part: Option<Part>,
     before: Option<PartBefore>,
+    /// The time of the last event of the parts before the current one.
+    covered: RelativeTime,
 }
 
 /// The part that is being written.
@@ -65,6 +68,7 @@ impl Rotation {
             naming: KindTable::default(),
             part: None,
             before: None,
+            covered: RelativeTime::MIN,
         }
     }
 
@@ -87,7 +91,8 @@ impl Rotation {
         })
     }
 
-    /// Begins a part with the names from the earlier ones. `threads` are those of the stream's reader.
+    /// Begins a part with the names from the earlier ones. `threads` are those of the stream's reader, which
+    /// has no further record.
     ///
     /// # Errors
     /// If `output` cannot be written.
@@ -148,7 +153,8 @@ impl Rotation {
     }
 
     /// Ends the current part, with a list of methods if the stream has not contained it; `None` without a
-    /// current part.
+    /// current part. `threads` are those of the stream's reader, which has no further record: those that it
+    /// has read and not returned would count as lost.
     ///
     /// # Errors
     /// If `output` cannot be written.
@@ -164,10 +170,17 @@ impl Rotation {
         end.begin_behind(&transcoder, threads);
         self.before = Some(PartBefore { end, names });
         let mut write = write_to(output);
-        match list {
-            Some(list) => {
-                let threads = append_list(&mut transcoder, list, threads, &mut write)?;
-                transcoder.finish(&threads)?;
+        let listed = match list {
+            Some(list) => Some(append_list(&mut transcoder, list, threads, &mut write)?),
+            None => None,
+        };
+        let threads = listed.as_deref().unwrap_or(threads);
+        match content.range {
+            Some((first, newest)) => {
+                // Events of other threads may be older than the last one of the part before.
+                let range = RecordedRange { from: self.covered.min(first), ..RecordedRange::up_to(newest) };
+                range.finish(&mut transcoder, threads)?;
+                self.covered = self.covered.max(newest);
             }
             None => transcoder.finish(threads)?,
         }

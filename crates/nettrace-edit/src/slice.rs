@@ -12,6 +12,7 @@ use crate::choice::{Choice, Chooser};
 use crate::error::Error;
 use crate::filter::{Criteria, Filter, Miss};
 use crate::kind_table::KindTable;
+use crate::range::RecordedRange;
 use crate::redact::Redactor;
 
 /// The time around a part in which samples and waits that may reach into it are kept. The sampler takes a
@@ -261,6 +262,13 @@ impl Chooser for Slice {
 
     fn keeps_point(&mut self, point: &PassedPoint<'_>, info: &TraceInfo) -> bool {
         point.time().is_some_and(|time| self.is_in_time(info.relative_time(time)))
+    }
+
+    fn range(&self) -> Option<RecordedRange> {
+        let from = self.first.map_or(self.from, |(first, _)| self.from.max(first));
+        let to = self.last.map_or(self.to, |(last, _)| self.to.min(RecordedRange::up_to(last).to));
+        let range = RecordedRange { from, to };
+        (range != RecordedRange::ALL).then_some(range)
     }
 
     fn skip_blocks<S: Source>(&self, events: &mut Events<S>) -> bool {

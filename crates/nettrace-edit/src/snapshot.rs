@@ -7,6 +7,7 @@ use nettrace_writer::{Transcoder, Version};
 
 use crate::copy::write_to;
 use crate::error::Error;
+use crate::range::RecordedRange;
 use crate::segment::Segment;
 
 /// The bytes written at once.
@@ -21,6 +22,8 @@ pub struct Snapshot {
     pub(crate) generations: Vec<Segment>,
     pub(crate) names_left_out: u64,
     pub(crate) is_cut_short: bool,
+    /// Whether the ring has dropped events.
+    pub(crate) is_part: bool,
 }
 
 /// A recording that was written.
@@ -83,7 +86,12 @@ impl Snapshot {
         if let Some(list) = list {
             threads = append_list(&mut out, list, &threads, &mut write)?;
         }
-        out.finish(&threads)?;
+        match content.range.filter(|_| self.is_part) {
+            Some((from, newest)) => {
+                RecordedRange { from, ..RecordedRange::up_to(newest) }.finish(&mut out, &threads)?;
+            }
+            None => out.finish(&threads)?,
+        }
         write(&mut out)?;
         Ok(content.written(out.offset()))
     }
@@ -93,7 +101,7 @@ impl Snapshot {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Content {
     pub(crate) events: u64,
-    range: Option<(RelativeTime, RelativeTime)>,
+    pub(crate) range: Option<(RelativeTime, RelativeTime)>,
 }
 
 impl Content {

@@ -8,6 +8,7 @@ use crate::bytes::{string8, u16, u32, u64, varuint};
 use crate::container::{Container, Kind};
 use crate::error::Error;
 use crate::event_block::{EventBlock, RowHeader};
+use crate::event_writer::EventKind;
 use crate::interner::Interner;
 use crate::metadata::{self, Properties};
 use crate::omissions::Omissions;
@@ -24,7 +25,7 @@ pub(crate) struct Encoder {
     pub(crate) omissions: Omissions,
     /// Whether the events come from a recording of V6.
     pub(crate) from_v6: bool,
-    start: Ticks,
+    pub(crate) start: Ticks,
     events: EventBlock,
     /// V4: rows of metadata.
     metadata_v4: EventBlock,
@@ -78,15 +79,7 @@ impl Encoder {
                     self.flush()?;
                 }
                 let payload = metadata::v4(id, metadata, properties, self.from_v6, &mut self.omissions);
-                let row = RowHeader {
-                    processor: u32::MAX,
-                    // The form in which runtimes write it: their encoder counts from the row before.
-                    sequence: 0,
-                    time: self.start,
-                    is_sorted: true,
-                    ..RowHeader::default()
-                };
-                self.metadata_v4.push(&row, &payload);
+                self.metadata_row_v4(&payload);
             }
             Version::V6 => {
                 let row = metadata::v6(id, metadata, properties, self.from_v6, &mut self.omissions)?;
@@ -94,6 +87,35 @@ impl Encoder {
             }
         }
         Ok(id)
+    }
+
+    /// Defines a kind of event of the caller's own and returns its number.
+    pub(crate) fn define_kind(&mut self, kind: &EventKind<'_>) -> Result<u32, Error> {
+        let id = self.next_metadata_id()?;
+        match self.version {
+            Version::V4 => {
+                let payload = metadata::v4_of_kind(id, kind, &mut self.omissions);
+                self.metadata_row_v4(&payload);
+            }
+            Version::V6 => {
+                let row = metadata::v6_of_kind(id, kind)?;
+                self.metadata_row_v6(&row)?;
+            }
+        }
+        Ok(id)
+    }
+
+    /// V4: adds a row of metadata.
+    fn metadata_row_v4(&mut self, payload: &[u8]) {
+        let row = RowHeader {
+            processor: u32::MAX,
+            // The form in which runtimes write it: their encoder counts from the row before.
+            sequence: 0,
+            time: self.start,
+            is_sorted: true,
+            ..RowHeader::default()
+        };
+        self.metadata_v4.push(&row, payload);
     }
 
     /// V6: adds a row of metadata, its size included.

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use nettrace::{Ticks, TraceInfo, TypeCode};
 
-use crate::bytes::{string8, u16, varuint};
+use crate::bytes::{string8, varuint};
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
@@ -102,32 +102,7 @@ impl EventWriter {
     /// # Errors
     /// If the description is larger than the format allows.
     pub fn define(&mut self, kind: &EventKind<'_>) -> Result<EventKindId, Error> {
-        let id = self.encoder.next_metadata_id()?;
-        let mut row = Vec::new();
-        varuint(&mut row, id.into());
-        string8(&mut row, kind.provider.as_bytes());
-        varuint(&mut row, kind.id.into());
-        string8(&mut row, kind.name.as_bytes());
-        u16(&mut row, size(kind.fields.len())?);
-        for (name, kind) in kind.fields {
-            let mut field = Vec::new();
-            string8(&mut field, name.as_bytes());
-            match kind {
-                FieldKind::Scalar(code) => field.push(code.0 as u8),
-                FieldKind::Text => {
-                    field.extend([TypeCode::ARRAY, TypeCode::UTF8_CODE_UNIT].map(|code| code.0 as u8));
-                }
-            }
-            u16(&mut row, size(field.len())?);
-            row.extend_from_slice(&field);
-        }
-        // No options.
-        u16(&mut row, 0);
-        let mut sized = Vec::new();
-        u16(&mut sized, size(row.len())?);
-        sized.extend_from_slice(&row);
-        self.encoder.metadata_row_v6(&sized)?;
-        Ok(EventKindId(id))
+        Ok(EventKindId(self.encoder.define_kind(kind)?))
     }
 
     /// Describes a thread of a process.
@@ -222,12 +197,4 @@ impl EventWriter {
     pub fn clear_bytes(&mut self) {
         self.encoder.container.clear();
     }
-}
-
-fn size(len: usize) -> Result<u16, Error> {
-    u16::try_from(len).map_err(|_| Error::TooLarge {
-        what: "description of an event",
-        size: len as u64,
-        limit: u16::MAX.into(),
-    })
 }

@@ -15,6 +15,7 @@ use nettrace::{Field, FieldType, Metadata, TypeCode};
 
 use crate::bytes::{string8, string16, u16, u32, u64, varuint};
 use crate::error::Error;
+use crate::event_writer::{EventKind, FieldKind};
 use crate::omissions::Omissions;
 
 /// The properties of a kind of event that labels of V6 may replace.
@@ -82,6 +83,73 @@ pub(crate) fn v4(
         || from_v6 && metadata.provider_id().is_some();
     omissions.descriptions = omissions.descriptions.saturating_add(unsaid.into());
     out
+}
+
+/// Returns the payload of a metadata row of V4 for an event of the caller's own. V4 cannot describe
+/// [texts](FieldKind::Text), so that a kind with such fields has none.
+pub(crate) fn v4_of_kind(id: u32, kind: &EventKind<'_>, omissions: &mut Omissions) -> Vec<u8> {
+    let mut out = Vec::new();
+    u32(&mut out, id);
+    string16(&mut out, kind.provider);
+    u32(&mut out, kind.id);
+    string16(&mut out, kind.name);
+    u64(&mut out, 0);
+    // Version and level.
+    u32(&mut out, 0);
+    u32(&mut out, LEVEL_INFORMATIONAL);
+    let scalars = kind.fields.iter().filter_map(|(name, kind)| match kind {
+        FieldKind::Scalar(code) => Some((*name, *code)),
+        FieldKind::Text => None,
+    });
+    let mut scalars: Vec<_> = scalars.collect();
+    if scalars.len() < kind.fields.len() {
+        omissions.field_lists = omissions.field_lists.saturating_add(1);
+        scalars.clear();
+    }
+    u32(&mut out, scalars.len() as u32);
+    for (name, code) in scalars {
+        u32(&mut out, code.0);
+        string16(&mut out, name);
+    }
+    out
+}
+
+/// Returns a row of V6 for an event of the caller's own.
+pub(crate) fn v6_of_kind(id: u32, kind: &EventKind<'_>) -> Result<Vec<u8>, Error> {
+    let mut row = Vec::new();
+    varuint(&mut row, id.into());
+    string8(&mut row, kind.provider.as_bytes());
+    varuint(&mut row, kind.id.into());
+    string8(&mut row, kind.name.as_bytes());
+    u16(&mut row, size(kind.fields.len())?);
+    for (name, kind) in kind.fields {
+        let mut field = Vec::new();
+        string8(&mut field, name.as_bytes());
+        match kind {
+            FieldKind::Scalar(code) => field.push(code.0 as u8),
+            FieldKind::Text => {
+                field.extend([TypeCode::ARRAY, TypeCode::UTF8_CODE_UNIT].map(|code| code.0 as u8));
+            }
+        }
+        u16(&mut row, size(field.len())?);
+        row.extend_from_slice(&field);
+    }
+    // No options.
+    u16(&mut row, 0);
+    let mut sized = Vec::new();
+    u16(&mut sized, size(row.len())?);
+    sized.extend_from_slice(&row);
+    Ok(sized)
+}
+
+const LEVEL_INFORMATIONAL: u32 = 4;
+
+fn size(len: usize) -> Result<u16, Error> {
+    u16::try_from(len).map_err(|_| Error::TooLarge {
+        what: "description of an event",
+        size: len as u64,
+        limit: u16::MAX.into(),
+    })
 }
 
 /// Whether V4 has values of the type in the same form.

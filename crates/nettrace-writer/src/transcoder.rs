@@ -6,9 +6,11 @@ use alloc::vec::Vec;
 use hashbrown::HashMap;
 use nettrace::{Event, Format, PassedPoint, Record, Thread, Ticks, TraceInfo, Uuid};
 
+use crate::bytes::varuint;
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
+use crate::event_writer::EventKind;
 use crate::labels;
 use crate::metadata::{self, Properties};
 use crate::omissions::Omissions;
@@ -27,6 +29,8 @@ use crate::version::{Version, is_v6};
 pub struct Transcoder {
     encoder: Encoder,
     process_id: Option<u64>,
+    /// The process of the header.
+    own_process_id: Option<u64>,
     /// The numbers of kinds of events, by [`Event::metadata_index`]; 0 for none yet.
     kinds: Vec<u32>,
     /// The numbers of kinds of events whose properties labels replace, which V4 cannot say otherwise.
@@ -70,6 +74,7 @@ impl Transcoder {
         Ok(Self {
             encoder: Encoder::new(version, info)?,
             process_id: info.process_id.filter(|_| !is_v6(info)),
+            own_process_id: info.process_id,
             kinds: Vec::new(),
             relabelled: BTreeMap::new(),
             defined: BTreeMap::new(),
@@ -358,6 +363,52 @@ impl Transcoder {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn finish(&mut self, threads: &[Thread]) -> Result<(), Error> {
+        self.end_point(threads)?;
+        self.encoder.end()
+    }
+
+    /// Ends the recording as [`finish`](Self::finish) does, with an event of the caller's own as the last
+    /// one: at the time of the last event before it, of a thread with the id 0, and without a stack.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn finish_with(
+        &mut self,
+        threads: &[Thread],
+        kind: &EventKind<'_>,
+        payload: &[u8],
+    ) -> Result<(), Error> {
+        self.end_point(threads)?;
+        let metadata_id = self.encoder.define_kind(kind)?;
+        // Copies of a copy have one such thread, the last one.
+        let is_known = |(_, thread): &(usize, &Thread)| thread.id().0 == 0 && !thread.has_ended();
+        let known = threads.iter().enumerate().rfind(is_known);
+        let last = known.and_then(|(slot, _)| self.threads.get(slot)).map_or(0, ThreadState::last_written);
+        let thread = match (self.encoder.version, known) {
+            (Version::V4, _) => 0,
+            (Version::V6, Some((slot, thread))) => self.thread_index(slot, Some(thread))?,
+            (Version::V6, None) => {
+                self.last_thread_index = self.last_thread_index.saturating_add(1);
+                self.encoder.thread_row(&own_thread(self.last_thread_index, self.own_process_id))?;
+                self.last_thread_index
+            }
+        };
+        let row = RowHeader {
+            metadata_id,
+            sequence: last.wrapping_add(1),
+            capture_thread: thread,
+            processor: u32::MAX,
+            thread,
+            time: self.newest.max(self.encoder.start),
+            is_sorted: true,
+            ..RowHeader::default()
+        };
+        self.encoder.push(&row, payload)?;
+        self.encoder.end()
+    }
+
+    /// Writes a sequence point if one is due at the end.
+    fn end_point(&mut self, threads: &[Thread]) -> Result<(), Error> {
         self.describe_all(threads)?;
         let is_numbered = self.is_numbered;
         let is_behind = |(slot, thread): (usize, &Thread)| {
@@ -366,7 +417,7 @@ impl Transcoder {
         if self.is_point_due || is_numbered && threads.iter().enumerate().any(is_behind) {
             self.sequence_point(threads)?;
         }
-        self.encoder.end()
+        Ok(())
     }
 
     /// The most bytes of a recording without sequence points after which one is due.
@@ -672,6 +723,19 @@ impl Transcoder {
     fn labels(&mut self, list: &[u8]) -> Result<u32, Error> {
         if list.is_empty() { Ok(0) } else { self.encoder.labels.intern(list) }
     }
+}
+
+/// Returns the description of a thread without an id.
+fn own_thread(index: u64, process_id: Option<u64>) -> Vec<u8> {
+    let mut row = Vec::new();
+    varuint(&mut row, index);
+    if let Some(id) = process_id {
+        row.push(2);
+        varuint(&mut row, id);
+    }
+    row.push(3);
+    varuint(&mut row, 0);
+    row
 }
 
 /// The stacks of a recording without sequence points that are held before one is due.

@@ -96,8 +96,10 @@ impl ProfileArgs {
     /// Returns the options that the arguments stand for, for this recording.
     pub(crate) fn options(&self, file: &Path) -> Result<ProfileOptions, Failure> {
         let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
-        let (from, to) = self.times.range().resolve(file)?;
+        let times = self.times.range().resolve_in_part(file)?;
+        let (from, to) = times.selected();
         Ok(ProfileOptions {
+            requested_times: times.requested,
             selection: Selection::of_time(from, to)
                 .with_threads(self.tid.clone())
                 .with_processes(self.pid.clone()),

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use nettrace::{Events, ReadSource, Reader, TraceInfo};
-use nettrace_edit::MappingIds;
+use nettrace_edit::{MappingIds, RecordedRange};
 use nettrace_writer::{Error, MergeOrder, Merger, MergerOptions};
 
 use crate::exit::{Exit, Failure};
@@ -48,6 +48,10 @@ impl Merging {
         let mut mapping_ids = MappingIds::new(origins.len());
         let failed = |(source, error): (usize, nettrace::Error)| origins[source].failed(&error);
         while let Some((source, event)) = order.next(merger).map_err(failed)? {
+            // The merged recording is not the part that one of its sources is.
+            if RecordedRange::of(&event).is_some() {
+                continue;
+            }
             let payload = mapping_ids.payload(source, merger.part_of(source), &event);
             let outcome =
                 merger.event_with(source, &event, payload).and_then(|()| drain(merger, out, BUFFER));

@@ -2,12 +2,11 @@
 
 pub(super) mod diagnostics;
 
-use nettrace_edit::{Criteria, TrackedCriteria};
-
 use std::path::Path;
 use std::time::Duration;
 
-use nettrace::TraceInfo;
+use nettrace::{RelativeTime, TraceInfo};
+use nettrace_edit::{Criteria, TrackedCriteria};
 use nettrace_export::{
     CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader, Selection,
     StackFilter,
@@ -28,6 +27,8 @@ use diagnostics::{
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProfileOptions {
     pub(crate) selection: Selection,
+    /// The requested beginning and end, without the range that a part states itself.
+    pub(crate) requested_times: (Option<RelativeTime>, Option<RelativeTime>),
     pub(crate) filter: StackFilter,
     /// Whether to include the time in which threads waited for work.
     pub(crate) idle: bool,
@@ -73,8 +74,8 @@ impl ProfileOptions {
         Criteria {
             threads: self.selection.threads.clone(),
             processes: self.selection.processes.clone(),
-            from: self.selection.from,
-            to: self.selection.to,
+            from: self.requested_times.0,
+            to: self.requested_times.1,
             ..Criteria::default()
         }
     }

@@ -1,9 +1,12 @@
 //! Time ranges of a recording, as users give them.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use jiff::Timestamp;
 use nettrace::RelativeTime;
+use nettrace_edit::RecordedRange;
 use nettrace_export::events::system_time;
 
 use crate::exit::{Exit, Failure};
@@ -45,6 +48,48 @@ impl TimeRange {
         };
         Ok((self.from.map(resolved), self.to.map(resolved)))
     }
+
+    /// The same, with the range of the recording itself if it is a part of a session. Percentages and rates
+    /// of a part refer to that.
+    pub(crate) fn resolve_in_part(self, file: &Path) -> Result<PartTimes, Failure> {
+        Ok(PartTimes { requested: self.resolve(file)?, recorded: recorded_range(file) })
+    }
+}
+
+/// A time range of a recording that may be a part of a session.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PartTimes {
+    /// The requested beginning and end.
+    pub(crate) requested: (Option<RelativeTime>, Option<RelativeTime>),
+    /// The range that the recording states, if it is a part.
+    pub(crate) recorded: Option<RecordedRange>,
+}
+
+impl PartTimes {
+    /// Returns beginning and end of the requested part of the recording.
+    pub(crate) fn selected(&self) -> (Option<RelativeTime>, Option<RelativeTime>) {
+        let (from, to) = self.requested;
+        let Some(recorded) = self.recorded else { return (from, to) };
+        let selected = recorded.intersection(RecordedRange {
+            from: from.unwrap_or(RelativeTime::MIN),
+            to: to.unwrap_or(RelativeTime::MAX),
+        });
+        (Some(selected.from), Some(selected.to))
+    }
+}
+
+/// Returns the range that a recording states at its end, if it is a part and a file.
+pub(crate) fn recorded_range(file: &Path) -> Option<RecordedRange> {
+    // Opening a FIFO would wait for its writer.
+    if !std::fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut file = File::open(file).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(RecordedRange::TAIL as u64))).ok()?;
+    let mut tail = Vec::new();
+    file.take(RecordedRange::TAIL as u64).read_to_end(&mut tail).ok()?;
+    RecordedRange::find(&tail)
 }
 
 /// Returns the start of a recording, which its header gives in milliseconds.

@@ -384,6 +384,15 @@ fn a_recording_that_goes_on_in_new_files_has_names_and_all_events_in_them() {
         assert_named(&(file, line), &["Spin.Hot(int)"]);
     }
     assert_eq!(found, ticks, "{}", finished.stderr);
+    // Rates of each file are of its own time, and these times add up to that of the session.
+    let duration = |command: &str, file: &PathBuf| {
+        let output = run([command, file.to_str().unwrap(), "--format", "json"]).with_code(0).text();
+        serde_json::from_str::<serde_json::Value>(&output).unwrap()["duration_ns"].as_u64().unwrap()
+    };
+    let total = duration("stat", files.last().unwrap());
+    let own: Vec<_> = files.iter().map(|file| duration("report", file)).collect();
+    let sum: u64 = own.iter().sum();
+    assert!(sum >= total && sum < total + total / 4, "{own:?} of {total}");
 }
 
 #[test]

@@ -117,6 +117,51 @@ fn reports_and_profiles_take_times_of_the_calendar() {
     assert_eq!(of("--from 0s"), of(&format!("--from {start}")));
 }
 
+/// The duration of a recording by the report of collections, in nanoseconds, and the share in percent of it
+/// for which the program stood still.
+fn gc_time(folder: &TempDir, file: &str) -> (u64, f64) {
+    let report = printed(folder, &format!("report {file} gc --format json"), 0);
+    let report: Value = serde_json::from_str(&report).expect("an object");
+    (report["duration_ns"].as_u64().expect("a number"), report["pause_percent"].as_f64().expect("a number"))
+}
+
+#[test]
+fn shares_of_a_part_are_of_its_own_time() {
+    let folder = folder_with("net9-background.nettrace");
+    let milliseconds = |count: u64| count * 1_000_000;
+    printed(&folder, "edit in.nettrace -o part.nettrace --from 500ms --to 800ms", 0);
+    let whole = printed(&folder, "report in.nettrace gc --format json --from 500ms --to 800ms", 0);
+    assert_eq!(printed(&folder, "report part.nettrace gc --format json", 0), whole);
+    assert_eq!(gc_time(&folder, "part.nettrace").0, milliseconds(300));
+    let overview = |file: &str| -> Value {
+        serde_json::from_str(&printed(&folder, &format!("report {file} --format json"), 0))
+            .expect("an object")
+    };
+    assert_eq!(overview("part.nettrace")["duration_ns"], milliseconds(300));
+    assert!(overview("part.nettrace")["program"].is_string(), "named before the part");
+    // A part of the part, a copy of it, and a part that ends with the recording.
+    printed(&folder, "edit part.nettrace -o inner.nettrace --from 700ms --to 2s", 0);
+    assert_eq!(gc_time(&folder, "inner.nettrace").0, milliseconds(100));
+    printed(&folder, "repair part.nettrace -o copy.nettrace", 0);
+    printed(&folder, "edit part.nettrace -o without.nettrace --provider *DotNETRuntime*", 0);
+    for copy in ["copy.nettrace", "without.nettrace"] {
+        assert_eq!(gc_time(&folder, copy), gc_time(&folder, "part.nettrace"), "{copy}");
+    }
+    printed(&folder, "edit in.nettrace -o end.nettrace --from 500ms", 0);
+    let last = stat(&folder, "in.nettrace")["duration_ns"].as_u64().expect("a number");
+    assert_eq!(gc_time(&folder, "end.nettrace").0, last + 1 - milliseconds(500));
+    // Flags select within the part.
+    let inner = printed(&folder, "report part.nettrace gc --format json --from 700ms", 0);
+    let inner: Value = serde_json::from_str(&inner).expect("an object");
+    assert_eq!(inner["duration_ns"], milliseconds(100));
+    // Its statement is not an event of the process, and a merged recording is not the part.
+    let events = printed(&folder, "events part.nettrace", 0)
+        + &printed(&folder, "report part.nettrace events -n 100", 0);
+    assert!(!events.contains("Dipc-Recording"), "{events}");
+    printed(&folder, "merge part.nettrace end.nettrace -o merged.nettrace", 0);
+    assert!(gc_time(&folder, "merged.nettrace").0 > milliseconds(1000));
+}
+
 #[test]
 fn times_that_cannot_be_known_are_refused() {
     let folder = folder_with_orders();

@@ -1,11 +1,11 @@
 //! Events of another recording at the end.
 
-use nettrace::SliceReader;
+use nettrace::{Record, SliceReader, TypeCode, Value};
 use nettrace_synth::{
     Event, EventBlock, Metadata, TraceHeader,
     v6::{ThreadEntry, ThreadRow, Trace},
 };
-use nettrace_writer::{Transcoder, Version};
+use nettrace_writer::{EventKind, FieldKind, Transcoder, Version};
 
 /// A recording of a number of events of one thread.
 fn recording(count: u32) -> Vec<u8> {
@@ -43,5 +43,43 @@ fn a_thread_of_both_recordings_has_lost_nothing_between_them() {
         let mut count = 0;
         events.for_each(|_| count += 1).unwrap();
         assert_eq!((events.damage(), count, events.loss().total()), (&[][..], 8, 0), "{version:?}");
+    }
+}
+
+#[test]
+fn an_event_of_ones_own_is_the_last_one_and_copies_have_one_thread_for_it() {
+    let kind = EventKind {
+        provider: "Own",
+        id: 7,
+        name: "End",
+        fields: &[("Count", FieldKind::Scalar(TypeCode::I64))],
+    };
+    for version in [Version::V4, Version::V6] {
+        let mut bytes = recording(3);
+        for round in 1..=3_i64 {
+            let mut events = SliceReader::new(&bytes).unwrap();
+            let mut transcoder = Transcoder::new(version, events.info().unwrap()).unwrap();
+            while let Some(record) = events.next_record().unwrap() {
+                match &record {
+                    Record::Event(event) if event.provider() == "Own" => transcoder.remove(event),
+                    record => transcoder.write(record).unwrap(),
+                }
+            }
+            transcoder.finish_with(events.threads(), &kind, &round.to_le_bytes()).unwrap();
+            bytes = transcoder.bytes().to_vec();
+            let mut events = SliceReader::new(&bytes).unwrap();
+            let mut found = Vec::new();
+            while let Some(event) = events.next().unwrap() {
+                let value = event.fields().next().and_then(|field| match field.ok()?.1 {
+                    Value::I64(value) => Some(value),
+                    _ => None,
+                });
+                found.push((event.id(), event.thread_id().0, event.time(), value));
+            }
+            assert_eq!(found.len(), 4, "{version:?}");
+            assert_eq!(found[3], (7, 0, found[2].2, Some(round)), "{version:?}");
+            assert_eq!((events.loss().total(), events.truncated_at()), (0, None), "{version:?}");
+            assert_eq!(events.threads().len(), 2, "{version:?}");
+        }
     }
 }

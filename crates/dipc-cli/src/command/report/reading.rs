@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use nettrace::{Event, Metadata, RelativeTime};
-use nettrace_edit::{Criteria, TrackedCriteria};
+use nettrace_edit::{Criteria, RecordedRange, TrackedCriteria};
 use nettrace_export::Selection;
 use serde::Serialize;
 
@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::warn_of_misses;
 use crate::inspect::needs::Needs;
 use crate::inspect::recording::Recording;
+use crate::inspect::time_range::{PartTimes, recorded_range};
 use crate::render::output;
 use crate::render::width;
 
@@ -67,13 +68,18 @@ impl ReadingArgs {
 
     /// The time from which events of this recording are read.
     pub(super) fn start(&self, file: &Path) -> Result<RelativeTime, Failure> {
-        let (from, _) = self.times.range().resolve(file)?;
-        Ok(from.unwrap_or(RelativeTime::START))
+        let (from, _) = self.times.range().resolve_in_part(file)?.selected();
+        Ok(from.unwrap_or(RelativeTime::START).max(RelativeTime::START))
     }
 
-    /// Whether events outside the selected time are left out.
-    pub(super) const fn is_of_part(&self) -> bool {
+    /// Whether a time is selected.
+    const fn selects_time(&self) -> bool {
         self.times.from.is_some() || self.times.to.is_some()
+    }
+
+    /// Whether events outside a part of the recording's time are left out.
+    pub(super) fn is_of_part(&self, file: &Path) -> bool {
+        self.selects_time() || recorded_range(file).is_some()
     }
 
     /// Passes the selected events of a recording to `each`, in the order that reports need: those of the
@@ -82,10 +88,24 @@ impl ReadingArgs {
         &self,
         file: &Path,
         is_needed: fn(&Metadata) -> bool,
+        each: impl FnMut(&Event<'_>),
+    ) -> Result<ReadPart, Failure> {
+        if recorded_range(file).is_some() {
+            self.read(file, each)
+        } else {
+            self.read_session(file, is_needed, each)
+        }
+    }
+
+    /// The same for reports that need events from before the time of a part.
+    pub(super) fn read_session(
+        &self,
+        file: &Path,
+        is_needed: fn(&Metadata) -> bool,
         mut each: impl FnMut(&Event<'_>),
     ) -> Result<ReadPart, Failure> {
         // Unmatched values of a selection are known only after a full read.
-        if self.is_of_part() || !self.pid.is_empty() {
+        if self.selects_time() || !self.pid.is_empty() {
             return self.read(file, each);
         }
         let (events, origin) = Recording::open(file)?.into_parts();
@@ -97,19 +117,21 @@ impl ReadingArgs {
 
     /// The selection of events.
     pub(super) fn selection(&self, file: &Path) -> Result<Selection, Failure> {
-        let (from, to) = self.times.range().resolve(file)?;
-        Ok(Selection::of_time(from, to).with_processes(self.pid.clone()))
+        Ok(self.selection_of(self.times.range().resolve_in_part(file)?))
+    }
+
+    fn selection_of(&self, times: PartTimes) -> Selection {
+        let (from, to) = times.selected();
+        Selection::of_time(from, to).with_processes(self.pid.clone())
     }
 
     /// Passes the selected events of all kinds to `each`, in the order that reports need.
     pub(super) fn read(&self, file: &Path, mut each: impl FnMut(&Event<'_>)) -> Result<ReadPart, Failure> {
-        let selection = self.selection(file)?;
-        let mut criteria = TrackedCriteria::new(Criteria {
-            processes: self.pid.clone(),
-            from: selection.from,
-            to: selection.to,
-            ..Criteria::default()
-        });
+        let part = self.times.range().resolve_in_part(file)?;
+        let selection = self.selection_of(part);
+        let (from, to) = part.requested;
+        let mut criteria =
+            TrackedCriteria::new(Criteria { processes: self.pid.clone(), from, to, ..Criteria::default() });
         let (mut events, origin) = Recording::open(file)?.into_parts();
         criteria.skip_blocks(&mut events);
         let of_processes = Selection::default().with_processes(self.pid.clone());
@@ -119,6 +141,9 @@ impl ReadingArgs {
             (*first, *last) = ((*first).min(time), (*last).max(time));
         };
         let read = nettrace_export::report::read(events, |event| {
+            if RecordedRange::of(event).is_some() {
+                return;
+            }
             criteria.add(event);
             if of_processes.contains(event) {
                 extend(event.relative_time());
@@ -136,6 +161,8 @@ impl ReadingArgs {
         // A session begins with its recording; in a merged recording, a process may appear later.
         let (first, last) = times.unwrap_or_default();
         let first = if self.pid.is_empty() { RelativeTime::START } else { first.max(RelativeTime::START) };
+        // The last events of a part may have been left out of it.
+        let last = part.recorded.map_or(last, |recorded| recorded.to);
         let start = selection.from.map_or(first, |from| from.max(first));
         let end = selection.to.map_or(last, |to| to.min(last)).max(start);
         Ok(ReadPart { exit: origin.report_damage(&events), start, end })
@@ -153,7 +180,7 @@ impl ReadingArgs {
     ) -> Outcome {
         let Some(mut report) = report else {
             let exit = exit.or_failed();
-            let where_ = if self.is_of_part() || !self.pid.is_empty() {
+            let where_ = if self.selects_time() || !self.pid.is_empty() {
                 "the part of the recording that was asked for"
             } else {
                 "the recording"

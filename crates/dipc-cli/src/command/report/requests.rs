@@ -49,7 +49,7 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
         if let Some(names) = Names::find(file) {
             names.add_to(requests.code_mut())?;
         }
-        if args.reading.is_of_part() && file.is_file() {
+        if args.reading.is_of_part(file) && file.is_file() {
             // The events that name methods lie before the part and after it.
             add_code(file, requests.code_mut())?;
         }

@@ -20,7 +20,7 @@ const NEEDS: Needs = Needs {
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut startup = Startup::default();
-    let ReadPart { exit, .. } = args.read_kinds(file, Startup::needs, |event| startup.add(event))?;
+    let ReadPart { exit, .. } = args.read_session(file, Startup::needs, |event| startup.add(event))?;
     args.show(
         (file, exit),
         &NEEDS,

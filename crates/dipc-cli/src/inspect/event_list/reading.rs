@@ -1,7 +1,7 @@
 //! Reading a recording for a list of its events.
 
 use nettrace::{Error, Event, Events, Source, TimeOrder};
-use nettrace_edit::Filter;
+use nettrace_edit::{Filter, RecordedRange};
 
 use super::lines::{Formatter, Lines, Writer};
 use crate::exit::{Failure, Outcome};
@@ -109,7 +109,8 @@ impl<O: Ordered> Reading<'_, O> {
                 *state = State::Over;
                 return;
             }
-            if !filter.admits(&event) {
+            // It is not an event of the process.
+            if !filter.admits(&event) || RecordedRange::of(&event).is_some() {
                 return;
             }
             formatter.push(lines, &event);

@@ -237,6 +237,8 @@ mod tests {
     use std::path::Path;
     use std::sync::{Arc, Mutex};
 
+    use nettrace_edit::RecordedRange;
+
     use super::*;
     use crate::exit::Exit;
     use crate::record::flight::test_stream::TestStream;
@@ -260,11 +262,18 @@ mod tests {
         names
     }
 
-    /// Returns the payload lengths of a whole recording without losses.
+    /// Returns the payload lengths of a whole recording without losses, which states its range at the end.
     fn payloads(path: &Path) -> Vec<usize> {
         let mut reader = nettrace::Reader::new(fs::File::open(path).unwrap()).unwrap();
-        let mut lengths = Vec::new();
-        reader.for_each(|event| lengths.push(event.payload().len())).unwrap();
+        let (mut lengths, mut range) = (Vec::new(), None);
+        reader
+            .for_each(|event| {
+                assert_eq!(range, None);
+                range = RecordedRange::of(&event);
+                lengths.extend(range.is_none().then_some(event.payload().len()));
+            })
+            .unwrap();
+        assert!(range.is_some(), "{}", path.display());
         assert!(reader.truncated_at().is_none() && reader.damage().is_empty(), "{}", path.display());
         assert_eq!(reader.loss().total(), 0, "{}", path.display());
         lengths

@@ -13,13 +13,14 @@ use nettrace_export::report::{
     ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, Startup, Starvation, ThreadPool,
     ThreadPoolReport, starvation,
 };
-use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder};
+use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder, Selection};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording, RecordingFile};
 use crate::inspect::thread_times::kernel_times_beside;
+use crate::inspect::time_range::{PartTimes, recorded_range};
 use crate::processors::{self, no_thread};
 use crate::render::units;
 
@@ -37,7 +38,7 @@ pub(super) struct Summary {
     pub(super) runtime: Option<String>,
     /// The start in RFC 3339; `None` if the recording has no calendar time.
     pub(super) start: Option<String>,
-    /// The time from the start to the last event.
+    /// The time from the start to the last event; in a part of a session, the time of the part.
     pub(super) duration_ns: u64,
     pub(super) bytes: u64,
     pub(super) events: u64,
@@ -70,6 +71,8 @@ pub(super) struct Gathered {
 /// all others together.
 #[derive(Default)]
 struct OfAllEvents {
+    /// The time of a part.
+    selection: Selection,
     /// The number of events, by metadata index.
     counts: Vec<u64>,
     last: RelativeTime,
@@ -84,7 +87,9 @@ impl OfAllEvents {
         }
         self.counts[index] += 1;
         self.last = self.last.max(event.relative_time());
-        self.requests.add(event);
+        if self.selection.contains(event) {
+            self.requests.add(event);
+        }
     }
 }
 
@@ -92,6 +97,8 @@ impl OfAllEvents {
 struct OfSomeKinds {
     /// The time metric that the recording supports.
     metric: Metric,
+    /// The time of a part.
+    selection: Selection,
     /// Whether events of a kind are needed, by metadata index.
     needed: Vec<Option<bool>>,
     startup: Startup,
@@ -105,18 +112,19 @@ struct OfSomeKinds {
 }
 
 impl OfSomeKinds {
-    fn new(metric: Metric) -> Self {
+    fn new(metric: Metric, selection: Selection) -> Self {
         Self {
             metric,
             needed: Vec::new(),
             startup: Startup::default(),
-            gc: Collections::default(),
+            gc: Collections::default().with_start(selection.from.unwrap_or(RelativeTime::START)),
             allocations: Allocations::default(),
             exceptions: Exceptions::default(),
             contention: Contention::default(),
             thread_pool: ThreadPool::default(),
             jit: Jit::default(),
-            profile: ProfileBuilder::new(profile_options(metric)),
+            profile: ProfileBuilder::new(profile_options(metric).with_selection(selection.clone())),
+            selection,
         }
     }
 
@@ -147,13 +155,16 @@ impl OfSomeKinds {
 
     fn add(&mut self, event: &Event<'_>) {
         self.startup.add(event);
+        self.profile.add(event);
+        if !self.selection.contains(event) {
+            return;
+        }
         self.gc.add(event);
         self.allocations.add(event);
         self.exceptions.add(event);
         self.contention.add(event);
         self.thread_pool.add(event);
         self.jit.add(event);
-        self.profile.add(event);
     }
 }
 
@@ -166,7 +177,7 @@ type ReadRecording = (Reader<Input>, Origin, OfAllEvents);
 
 fn read_once(recording: Recording, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
     let (events, origin) = recording.into_parts();
-    let mut all = OfAllEvents::default();
+    let mut all = OfAllEvents { selection: some.selection.clone(), ..OfAllEvents::default() };
     let read = report::read(events, |event| {
         all.add(event);
         some.add_if_needed(event);
@@ -180,6 +191,7 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
     let (events, origin) = file.open()?.into_parts();
     let (events_of_kinds, origin_of_kinds) = file.open()?.into_parts();
     let metric = some.metric;
+    let mut all = OfAllEvents { selection: some.selection.clone(), ..OfAllEvents::default() };
     thread::scope(|scope| {
         let read_kinds = || {
             let each = |event: &Event<'_>| some.add(event);
@@ -187,7 +199,6 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
         };
         let second = thread::Builder::new().name("kinds".to_owned()).spawn_scoped(scope, read_kinds);
         let second = second.map_err(|error| no_thread(&error))?;
-        let mut all = OfAllEvents::default();
         let read = report::read(events, |event| all.add(event));
         let read_kinds = second.join().unwrap_or_else(|panic| resume_unwind(panic));
         let events = read.map_err(|error| origin.failed(&error))?;
@@ -205,18 +216,25 @@ impl Gathered {
             Some(info) => (Metric::of_time(Some(info)), info.processors),
             None => (Metric::Wall, None),
         };
-        let mut some = OfSomeKinds::new(metric);
+        let times = PartTimes { recorded: recorded_range(file), ..PartTimes::default() };
+        let (from, to) = times.selected();
+        let selection = Selection::of_time(from, to);
+        let mut some = OfSomeKinds::new(metric, selection.clone());
         if let Some(times) = kernel_times_beside(file) {
-            some.profile = ProfileBuilder::new(profile_options(metric)).with_kernel_times(times);
+            let options = profile_options(metric).with_selection(selection);
+            some.profile = ProfileBuilder::new(options).with_kernel_times(times);
         }
         if let Some(names) = Names::find(file) {
             names.add_to(some.profile.code_mut())?;
         }
-        let (events, origin, all) = match second {
+        let (events, origin, mut all) = match second {
             Some(file) => read_twice(&file, &mut some),
             None => read_once(recording, &mut some),
         }?;
-        some.gc.extend_to(all.last);
+        let start = from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
+        let end = to.unwrap_or(all.last);
+        some.gc.set_range(start, end);
+        all.requests.set_range(start, end);
         let exit = origin.report_damage(&events);
         let info = events.info();
         let startup = some.startup.finish();
@@ -229,7 +247,7 @@ impl Gathered {
             program,
             runtime,
             start: info.and_then(|info| system_time(info.start)).map(|start| start.to_string()),
-            duration_ns: units::nanoseconds(all.last.since_start()),
+            duration_ns: units::nanoseconds(end.saturating_duration_since(start)),
             bytes: origin.bytes(),
             events: all.counts.iter().sum(),
             lost: events.loss().total(),
