@@ -134,8 +134,8 @@ pub use port::{PortError, PortEvent, PortRuntime, PortServer};
 pub use process_info::ProcessInfo;
 pub use process_view::{KernelThread, ProcessView, Startup, ThreadTime, ThreadTimes, ThreadTimesReader};
 pub use profile::{
-    CLR_KEYWORDS, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, RUNTIME_PROVIDER, SAMPLE_PROFILER,
-    clr_keyword,
+    CLR_KEYWORDS, CPU_PROFILE, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, RUNTIME_PROVIDER,
+    SAMPLE_PROFILER, clr_keyword,
 };
 pub use providers::{
     DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers, parse_level,

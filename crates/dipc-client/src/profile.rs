@@ -58,6 +58,7 @@ impl Profile {
     /// |---|---|
     /// | `dotnet-common` | collections, loading, compilation, exceptions and threads, at little cost |
     /// | `dotnet-sampled-thread-time` | stacks of managed threads, sampled |
+    /// | `cpu` | the same; a tool may have the kernel sample the process instead |
     /// | `gc-verbose` | collections, and samples of allocations |
     /// | `gc-collect` | collections alone |
     /// | `database` | commands of ADO.NET and of Entity Framework |
@@ -70,7 +71,7 @@ impl Profile {
     /// let profile = Profile::find("gc-collect").ok_or("unknown profile")?;
     /// assert_eq!(profile.providers[0].keywords, 0x1);
     /// let names: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();
-    /// assert!(Profile::find("cpu").is_none(), "use one of {names:?}");
+    /// assert!(Profile::find("memory").is_none(), "use one of {names:?}");
     /// # Ok::<(), &str>(())
     /// ```
     pub fn find(name: &str) -> Option<&'static Self> {
@@ -80,6 +81,9 @@ impl Profile {
 
 /// The default profiles.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
+
+/// The name of the profile that requests the runtime's sampler in case the kernel's samples are not permitted.
+pub const CPU_PROFILE: &str = "cpu";
 
 /// Every profile, in the order in which they are listed: [`Profile::find`] has a table of the names.
 ///
@@ -105,6 +109,16 @@ pub const PROFILES: &[Profile] = &[
             level: INFORMATIONAL,
             arguments: "",
         }],
+        rundown_keyword: None,
+    },
+    Profile {
+        name: CPU_PROFILE,
+        description: "CPU time of threads: dipc trace has the kernel sample them where it may, with native and kernel frames, and\n\
+            otherwise the runtime, and says which and why. With the events of dotnet-common.",
+        providers: &[
+            runtime(0x10_0003_801D, INFORMATIONAL),
+            source(SAMPLE_PROFILER, 0xF000_0000_0000, INFORMATIONAL),
+        ],
         rundown_keyword: None,
     },
     Profile {

@@ -34,6 +34,8 @@ pub enum Check {
     Answer,
     /// The program that writes dumps.
     Createdump,
+    /// The kernel's permission to sample the threads.
+    Sampling,
 }
 
 impl Check {
@@ -54,6 +56,7 @@ impl Check {
             Self::State => "state",
             Self::Answer => "answer",
             Self::Createdump => "createdump",
+            Self::Sampling => "sampling",
         }
     }
 }

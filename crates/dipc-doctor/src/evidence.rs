@@ -3,6 +3,7 @@
 mod answer;
 mod process;
 mod runtime;
+mod sampling;
 mod settings;
 mod socket;
 
@@ -14,6 +15,7 @@ use crate::Check;
 pub use answer::{AnswerEvidence, TimeoutReason};
 pub use process::{ProcessEvidence, UserEvidence};
 pub use runtime::{RuntimeEvidence, RuntimeKind, VersionSupport};
+pub use sampling::{SamplingEvidence, SamplingExtent, SamplingObstacle};
 pub use settings::{SettingsEvidence, StartupEvidence, SuspendReason, TmpdirEvidence};
 pub use socket::{MissingSocketReason, SocketEvidence, StaleSocketsEvidence};
 
@@ -65,6 +67,8 @@ pub enum Evidence {
     Answer(AnswerEvidence),
     /// For [`Check::Createdump`]: the reason why the runtime cannot write dumps.
     Createdump(Hazard),
+    /// For [`Check::Sampling`].
+    Sampling(SamplingEvidence),
 }
 
 impl Evidence {
@@ -85,6 +89,7 @@ impl Evidence {
             Self::State(_) => Check::State,
             Self::Answer(_) => Check::Answer,
             Self::Createdump(_) => Check::Createdump,
+            Self::Sampling(_) => Check::Sampling,
         }
     }
 }

@@ -87,6 +87,18 @@ pub enum Fix {
     EndOtherListener,
     /// End the other client, or wait for it.
     EndOtherClient,
+    /// Give the tool `CAP_PERFMON`, or lower `kernel.perf_event_paranoid` to this value.
+    PermitSampling {
+        /// The highest level that permits it.
+        paranoid: i32,
+    },
+    /// Run the tool as the user of the process, or with `CAP_PERFMON` and `CAP_SYS_PTRACE`.
+    SampleAsUser {
+        /// The user, if it is known.
+        uid: Option<u32>,
+    },
+    /// Run the container with `CAP_PERFMON`, or with another seccomp profile.
+    PermitInContainer,
     /// Try again with a longer time-out.
     RetryLonger,
     /// Follow the advice of the error, process state or hazard that is the evidence.

@@ -55,8 +55,9 @@ pub use check::Check;
 pub use checks::check_host;
 pub use evidence::{
     AnswerEvidence, Evidence, MissingSocketReason, ProcessEvidence, RuntimeEvidence, RuntimeKind,
-    SettingsEvidence, SocketEvidence, StaleSocketsEvidence, StartupEvidence, SuspendReason, TimeoutReason,
-    TmpdirEvidence, UserEvidence, VersionSupport,
+    SamplingEvidence, SamplingExtent, SamplingObstacle, SettingsEvidence, SocketEvidence,
+    StaleSocketsEvidence, StartupEvidence, SuspendReason, TimeoutReason, TmpdirEvidence, UserEvidence,
+    VersionSupport,
 };
 pub use finding::{Examination, Finding, Status};
 pub use fix::Fix;

@@ -2,7 +2,17 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
+use std::os::fd::OwnedFd;
+
+use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
+use crate::error::Error;
+use crate::sys::{self, Tasks};
+use crate::threads::processors;
+
+/// The bits of the capabilities that permit sampling, in the kernel's numbers: `CAP_SYS_ADMIN`, and since
+/// Linux 5.8 `CAP_PERFMON`.
+const CAPABILITIES: u64 = 1 << 21 | 1 << 38;
 
 /// The permissions that a sampler got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,11 +62,103 @@ impl fmt::Display for Obstacle {
     }
 }
 
+/// The rights of this process, as far as sampling depends on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rights {
+    /// `kernel.perf_event_paranoid`; `None` if it cannot be read.
+    pub paranoid: Option<i32>,
+    /// Whether this process has `CAP_PERFMON` or `CAP_SYS_ADMIN`, as root has outside containers.
+    pub has_capability: bool,
+    /// Whether a seccomp filter looks at the calls of this process.
+    pub has_filter: bool,
+    /// Whether `/proc/kallsyms` has addresses, by which frames in the kernel get names.
+    pub has_kernel_names: bool,
+}
+
+impl Rights {
+    /// Reads the rights of this process.
+    pub fn of_self() -> Self {
+        let capabilities = status_line("CapEff:").and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+        Self {
+            paranoid: paranoid_level(),
+            has_capability: capabilities.is_some_and(|bits| bits & CAPABILITIES != 0),
+            has_filter: has_filter(),
+            has_kernel_names: has_kernel_names(),
+        }
+    }
+}
+
+/// The kernel's refusal of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The kernel's error.
+    pub error: String,
+    /// The reason, as far as it is known.
+    pub obstacle: Obstacle,
+}
+
+/// The kernel's answers to trial events of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trial {
+    /// Samples with the time in the kernel, and of threads that leave a processor.
+    pub kernel: Result<(), Refusal>,
+    /// Samples in user mode.
+    pub user: Result<(), Refusal>,
+    /// Samples of whole processors, which also see threads that live for milliseconds.
+    pub processors: Result<(), Refusal>,
+}
+
+impl Trial {
+    /// Opens each kind of event for a process, and closes it at once: none of them takes a sample.
+    ///
+    /// # Errors
+    /// [`Error::NoProcess`], or if the list of processors cannot be read.
+    pub fn of_process(pid: i32) -> Result<Self, Error> {
+        let first = processors()?.first().copied().unwrap_or(0);
+        let trial = |tasks, kernel| match try_event(tasks, first, kernel) {
+            Ok(event) => {
+                drop(event);
+                Ok(Ok(()))
+            }
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Err(Error::NoProcess { pid }),
+            Err(error) => {
+                let obstacle = Obstacle::of(&error, Some(pid));
+                Ok(Err(Refusal { error: error.to_string(), obstacle }))
+            }
+        };
+        Ok(Self {
+            kernel: trial(Tasks::Thread(pid), true)?,
+            user: trial(Tasks::Thread(pid), false)?,
+            processors: trial(Tasks::All, true)?,
+        })
+    }
+}
+
+/// Opens an event that is never enabled.
+fn try_event(tasks: Tasks<'_>, processor: i32, kernel: bool) -> io::Result<OwnedFd> {
+    let settings = EventSettings {
+        counter: Counter::CpuClock,
+        rate: 1,
+        stack_bytes: 512,
+        max_frames: 127,
+        kernel,
+        kernel_stacks: kernel,
+        inherit: Inherit::No,
+        side_band: true,
+        switches: false,
+        watermark: 4096,
+    };
+    sys::open_event(&EventAttributes::new(&settings), tasks, processor)
+}
+
 impl Obstacle {
     /// Returns the obstacle for the kernel's error from opening an event of `pid`.
     pub(crate) fn of(error: &io::Error, pid: Option<i32>) -> Self {
         let errno = error.raw_os_error().unwrap_or(0);
-        let filtered = status_line("Seccomp:").is_some_and(|mode| mode.trim() == "2");
+        let filtered = has_filter();
         match errno {
             libc::ENOSYS | libc::EPERM if filtered => Self::Seccomp,
             libc::ENOSYS | libc::ENOENT => Self::NotBuilt,
@@ -78,6 +180,18 @@ impl Obstacle {
 /// kernel, 0 also of whole processors, and 3, on some distributions, no samples.
 pub fn paranoid_level() -> Option<i32> {
     fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+}
+
+fn has_filter() -> bool {
+    status_line("Seccomp:").is_some_and(|mode| mode.trim() == "2")
+}
+
+/// Whether the first function of the kernel has an address other than zero.
+fn has_kernel_names() -> bool {
+    let Ok(file) = fs::File::open("/proc/kallsyms") else { return false };
+    let mut line = Vec::new();
+    let read = BufReader::with_capacity(256, file).read_until(b' ', &mut line);
+    read.is_ok() && line.iter().any(|byte| !matches!(byte, b'0' | b' '))
 }
 
 fn status_line(name: &str) -> Option<String> {

@@ -77,7 +77,7 @@ mod sys;
 mod threads;
 mod unwind;
 
-pub use access::{Access, Obstacle, paranoid_level};
+pub use access::{Access, Obstacle, Refusal, Rights, Trial, paranoid_level};
 pub use config::{OffCpu, SamplerConfig, Scope};
 pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};

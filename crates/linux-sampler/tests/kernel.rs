@@ -9,8 +9,8 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use linux_sampler::{
-    Error, Image, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, SampleEvent, Sampler,
-    SamplerConfig, Unwinder, thread_time,
+    Error, Image, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
+    Sampler, SamplerConfig, Trial, Unwinder, thread_time,
 };
 
 const WAIT: Duration = Duration::from_millis(50);
@@ -257,4 +257,24 @@ fn child_processes_are_left_out() {
     };
     read_until(&mut sampler, handle, || child.cpu_ns() > 100_000_000);
     assert!(!pids.contains(&child.pid()), "{pids:?}");
+}
+
+#[test]
+fn a_trial_permits_what_a_sampler_gets() {
+    let busy = Busy::start();
+    let trial = Trial::of_process(busy.pid()).unwrap();
+    match Sampler::open(&SamplerConfig::of_process(busy.pid())) {
+        Ok(sampler) => {
+            assert_eq!((trial.user.is_ok(), trial.kernel.is_ok()), (true, sampler.access().kernel))
+        }
+        Err(Error::NotPermitted { reason, .. }) => {
+            assert_eq!(trial.user.as_ref().unwrap_err().obstacle, reason)
+        }
+        Err(error) => panic!("{error}"),
+    }
+    let rights = Rights::of_self();
+    if rights.has_capability {
+        assert!(trial.kernel.is_ok() || rights.has_filter, "{trial:?} {rights:?}");
+    }
+    assert!(matches!(Trial::of_process(0x3fff_fff0), Err(Error::NoProcess { .. })));
 }

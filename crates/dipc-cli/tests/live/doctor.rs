@@ -2,6 +2,7 @@
 
 mod containers;
 mod dumps;
+mod sampling;
 mod settings;
 mod sockets;
 mod states;

@@ -4,6 +4,7 @@ mod answer;
 mod host;
 mod identity;
 mod runtime;
+mod sampling;
 mod settings;
 mod socket;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub(crate) fn judge(facts: &Facts) -> Examination {
         answer::state(facts, process),
         answer::answer(process),
         runtime::createdump(process),
+        sampling::sampling(process),
     ];
     Examination {
         pid: facts.pid,

@@ -8,10 +8,10 @@ use std::time::Duration;
 use dipc_client::{Hazard, Startup};
 
 use super::*;
-use crate::facts::{Answer, Environment, ProcStatus, RuntimeImage, UnixSocket};
+use crate::facts::{Answer, Environment, ProcStatus, RuntimeImage, Sampling, UnixSocket};
 use crate::{
-    Check, MissingSocketReason, RuntimeEvidence, RuntimeKind, SettingsEvidence, SocketEvidence,
-    TmpdirEvidence, UserEvidence, VersionSupport,
+    Check, MissingSocketReason, RuntimeEvidence, RuntimeKind, SamplingEvidence, SamplingExtent,
+    SamplingObstacle, SettingsEvidence, SocketEvidence, TmpdirEvidence, UserEvidence, VersionSupport,
 };
 
 fn image(kind: RuntimeKind, version: &str) -> RuntimeImage {
@@ -48,6 +48,7 @@ fn process() -> Process {
             directory: "/tmp".into(),
         })),
         answer: Answer::NotAsked,
+        sampling: None,
     }
 }
 
@@ -312,4 +313,54 @@ fn a_process_that_the_system_does_not_show() {
     let hidden = Facts { own_uid: Some(0), ..facts(Presence::Hidden("why".into())) };
     let examination = judge(&hidden);
     assert_process(&examination.findings[0], &evidence, Some(&Fix::GrantPtrace));
+}
+
+/// Returns the finding about the kernel's samples, given its answers to events with the kernel and in user
+/// mode only.
+fn sampled(obstacle: &SamplingObstacle, kernel: bool, user: bool) -> Examination {
+    let answer = |is_permitted: bool| {
+        if is_permitted { Ok(()) } else { Err(("no".to_owned(), obstacle.clone())) }
+    };
+    let sampling = Sampling {
+        kernel: answer(kernel),
+        user: answer(user),
+        processors: answer(false),
+        paranoid: Some(2),
+        has_capability: false,
+        has_kernel_names: false,
+    };
+    judged(Process { sampling: Some(sampling), ..process() })
+}
+
+#[track_caller]
+fn sampling_evidence(finding: &Finding) -> &SamplingEvidence {
+    match &finding.evidence {
+        Evidence::Sampling(evidence) => evidence,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_least_that_permits_more_samples_depends_on_the_obstacle() {
+    let paranoid = SamplingObstacle::Paranoid(2);
+    let all = sampled(&paranoid, true, true);
+    let finding = get(&all, Check::Sampling, Status::Ok);
+    assert_eq!(sampling_evidence(finding).extent, SamplingExtent::Everything);
+    assert_eq!((finding.fix.as_ref(), sampling_evidence(finding).obstacle.as_ref()), (None, None));
+    for (obstacle, user, status, fix) in [
+        (paranoid, true, Status::Ok, Some(Fix::PermitSampling { paranoid: 1 })),
+        (SamplingObstacle::Paranoid(3), false, Status::Warning, Some(Fix::PermitSampling { paranoid: 2 })),
+        (SamplingObstacle::OtherUser, false, Status::Warning, Some(Fix::SampleAsUser { uid: Some(1000) })),
+        (SamplingObstacle::Seccomp, false, Status::Warning, Some(Fix::PermitInContainer)),
+        (SamplingObstacle::NotBuilt, false, Status::Warning, None),
+    ] {
+        let examination = sampled(&obstacle, false, user);
+        let finding = get(&examination, Check::Sampling, status);
+        assert_eq!(finding.fix, fix, "{obstacle:?}");
+        let evidence = sampling_evidence(finding);
+        assert_eq!(evidence.obstacle.as_ref(), Some(&obstacle));
+        assert_eq!(evidence.extent == SamplingExtent::UserMode, user, "{obstacle:?}");
+        assert!(evidence.has_runtime_sampler);
+    }
+    assert!(find(&judged(process()), Check::Sampling).is_none());
 }

@@ -7,6 +7,7 @@ mod program;
 mod runtime_search;
 #[cfg(test)]
 mod sample_program;
+mod sampling;
 mod status;
 mod unix_sockets;
 
@@ -24,6 +25,7 @@ use self::status::with_inner_pid;
 pub(crate) use environment::Environment;
 pub(crate) use image::RuntimeImage;
 pub(crate) use runtime_search::RuntimeSearch;
+pub(crate) use sampling::Sampling;
 pub(crate) use status::{ProcStatus, pids};
 pub(crate) use unix_sockets::UnixSocket;
 
@@ -82,6 +84,8 @@ pub(crate) struct Process {
     pub(crate) createdump: Option<Hazard>,
     pub(crate) endpoint: Result<Endpoint, Arc<dipc_transport::Error>>,
     pub(crate) answer: Answer,
+    /// Trials of the kernel's samples; `None` on systems without them.
+    pub(crate) sampling: Option<Sampling>,
 }
 
 /// The outcome of a ProcessInfo request.
@@ -164,6 +168,7 @@ impl Process {
             stale_sockets: stale_sockets(&view, &tmpdir, &status, start_key),
             startup: view.startup(),
             createdump: view.createdump_hazard(),
+            sampling: Sampling::try_on(pid),
             status,
             environment,
             sockets,

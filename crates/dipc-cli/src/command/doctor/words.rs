@@ -4,6 +4,7 @@ mod answer;
 mod fix;
 mod process;
 mod runtime;
+mod sampling;
 mod settings;
 mod socket;
 #[cfg(test)]
@@ -47,6 +48,7 @@ pub(super) fn describe(finding: &Finding) -> Words {
             "the runtime has createdump write its dumps, and a request without it can make it unreachable; dipc dump \
              holds it back",
         ),
+        Evidence::Sampling(evidence) => sampling::sampling(evidence),
         other => Words::unknown(other),
     };
     Words { fix: finding.fix.as_ref().map(fix::fix), ..words }

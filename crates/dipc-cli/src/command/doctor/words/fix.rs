@@ -42,6 +42,14 @@ pub(super) fn fix(fix: &Fix) -> String {
             path.display()
         ),
         Fix::Continue { pid } => format!("continue it: kill -CONT {pid}"),
+        Fix::PermitSampling { paranoid } => format!(
+            "setcap cap_perfmon+ep on the file of dipc, or sysctl kernel.perf_event_paranoid={paranoid}, or run dipc as root"
+        ),
+        Fix::SampleAsUser { uid: Some(uid) } => {
+            format!(
+                "run dipc as that user (sudo -u '#{uid}' dipc …), as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
+            )
+        }
         Fix::Advice(text) => (*text).to_owned(),
         other => fixed(other).map_or_else(|| format!("{other:?}"), ToOwned::to_owned),
     }
@@ -81,6 +89,12 @@ fn fixed(fix: &Fix) -> Option<&'static str> {
         Fix::EndOtherListener => "find out what that process is; end it, and start this one again",
         Fix::EndOtherClient => {
             "end the other client (another dipc, dotnet-trace, dotnet-monitor), or wait for it"
+        }
+        Fix::SampleAsUser { uid: None } => {
+            "run dipc as the user of the process, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
+        }
+        Fix::PermitInContainer => {
+            "run dipc on the host, or its container with --cap-add PERFMON (or another seccomp profile)"
         }
         Fix::RetryLonger => "try again with a longer --timeout",
         _ => return None,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dipc_doctor::{
     Evidence, Finding, Fix, MissingSocketReason, ProcessEvidence, RuntimeEvidence, RuntimeKind,
-    SocketEvidence, Status, UserEvidence, VersionSupport,
+    SamplingEvidence, SamplingExtent, SamplingObstacle, SocketEvidence, Status, UserEvidence, VersionSupport,
 };
 
 use super::describe;
@@ -115,4 +115,36 @@ fn a_process_that_the_system_does_not_show() {
     let evidence = ProcessEvidence::Unreadable { pid: 4711, reason: "why".into() };
     let finding = problem(Evidence::Process(evidence), Some(Fix::RunAsUser { uid: None }));
     assert_names(&finding, &["4711", "why", "as root"]);
+}
+
+fn sampling(extent: SamplingExtent, obstacle: SamplingObstacle) -> SamplingEvidence {
+    let mut evidence = SamplingEvidence::new(extent);
+    evidence.obstacle = Some(obstacle);
+    evidence.process_uid = Some(1000);
+    evidence
+}
+
+#[test]
+fn samples_of_the_kernel_and_what_permits_them() {
+    let user_mode = sampling(SamplingExtent::UserMode, SamplingObstacle::Paranoid(2));
+    let finding =
+        Finding::new(Status::Ok, Evidence::Sampling(user_mode)).with_fix(Fix::PermitSampling { paranoid: 1 });
+    assert_names(
+        &finding,
+        &["user mode only", "perf_event_paranoid is 2", "perf_event_paranoid=1", "cap_perfmon"],
+    );
+    let mut seccomp = sampling(SamplingExtent::Nothing, SamplingObstacle::Seccomp);
+    seccomp.error = Some("Operation not permitted".into());
+    let finding =
+        Finding::new(Status::Warning, Evidence::Sampling(seccomp.clone())).with_fix(Fix::PermitInContainer);
+    assert_names(
+        &finding,
+        &["Operation not permitted", "seccomp", "runtime sample itself", "--cap-add PERFMON"],
+    );
+    seccomp.has_runtime_sampler = false;
+    assert_names(&Finding::new(Status::Warning, Evidence::Sampling(seccomp)), &["no other sampler", "/proc"]);
+    let other = sampling(SamplingExtent::Nothing, SamplingObstacle::OtherUser);
+    let finding = Finding::new(Status::Warning, Evidence::Sampling(other))
+        .with_fix(Fix::SampleAsUser { uid: Some(1000) });
+    assert_names(&finding, &["of user 1000", "sudo -u '#1000'"]);
 }
