@@ -58,7 +58,7 @@ impl Profile {
     /// |---|---|
     /// | `dotnet-common` | collections, loading, compilation, exceptions and threads, at little cost |
     /// | `dotnet-sampled-thread-time` | stacks of managed threads, sampled |
-    /// | `cpu` | the same; a tool may have the kernel sample the process instead |
+    /// | `cpu` | both of these; `dipc trace` has the kernel sample the threads instead where it may |
     /// | `gc-verbose` | collections, and samples of allocations |
     /// | `gc-collect` | collections alone |
     /// | `database` | commands of ADO.NET and of Entity Framework |

@@ -23,7 +23,7 @@ use crate::interrupt::Interrupts;
 use crate::record::flight::{
     FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder, check_output,
 };
-use crate::record::kernel_samples::{KernelSampler, SampleSettings, merge_into};
+use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, SampleSettings, merge_into};
 use crate::record::names::NamesRecorder;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::{INFORMATIONAL, METHOD_KEYWORDS, Selection};
@@ -44,13 +44,13 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let source = args.source()?;
-    let kernel_samples = args.kernel_samples();
+    let kernel_samples = args.kernel_samples()?;
     if kernel_samples.is_some() {
         refuse_standard_output("--cpu and --off-cpu", args)?;
     }
     let mut selection = Selection::new(&args.selection.request())?;
     // The kernel's samples replace the runtime's, unless the latter are requested or the only ones available.
-    let without_sampler = (kernel_samples.is_some() && !args.selection.request().is_some())
+    let without_sampler = (kernel_samples.is_some() && !args.selection.request().names_sampler())
         .then(|| selection.without_sampler());
     let flight = args.flight.settings();
     if let Some(flight) = &flight {
@@ -249,11 +249,15 @@ impl RecordingSettings {
                 }
             };
         }
-        let is_wanted = self.keeps_thread_times && self.selection.samples_threads();
-        let process = source.pid.filter(|_| is_wanted && !is_native_aot(&source.target).unwrap_or(false));
-        let account = AccountStart::read(process);
-        match self.begin(source, beside_others) {
-            Ok((session, sink, sampler)) => self.record(source, session, sink, (account, sampler)),
+        let has_sampler = self.selection.samples_threads() && !is_native_aot(&source.target).unwrap_or(false);
+        // Without any sampler, the account is all that is left.
+        let is_wanted = self.keeps_thread_times && (has_sampler || self.kernel_samples.is_some());
+        let account = AccountStart::read(source.pid.filter(|_| is_wanted));
+        match self.begin(source, beside_others, has_sampler) {
+            Ok((session, sink, sampler)) => {
+                let account = account.filter(|_| has_sampler || sampler.is_none());
+                self.record(source, session, sink, (account, sampler))
+            }
             Err(failure) => {
                 not_begun();
                 Err(failure)
@@ -263,7 +267,7 @@ impl RecordingSettings {
 
     /// Starts the kernel's sampling of a process. If it is not available, a warning gives the reason and what
     /// is recorded instead.
-    fn sample(&self, source: &Source, sink: &Sink) -> Option<KernelSampler> {
+    fn sample(&self, source: &Source, sink: &Sink, has_sampler: bool) -> Option<KernelSampler> {
         let settings = self.kernel_samples?;
         let folder = sink.path().map(folder_of)?;
         let started = source.pid.ok_or_else(|| {
@@ -273,13 +277,24 @@ impl RecordingSettings {
             )
         });
         match started.and_then(|pid| KernelSampler::start(pid, settings, folder)) {
-            Ok(sampler) => Some(sampler),
+            Ok(sampler) => {
+                messages::note(format_args!("Samples        : {}", sampler.description()));
+                Some(sampler)
+            }
             Err(failure) => {
                 messages::warning(failure);
-                if self.selection.samples_threads() {
+                if has_sampler {
+                    messages::warning(format_args!(
+                        "recording with the runtime's own sampler: {RUNTIME_SAMPLER}"
+                    ));
+                    messages::note("Samples        : by the runtime");
+                } else if self.keeps_thread_times {
                     messages::warning(
-                        "recording with the runtime's own sampler: it stops all threads for each sample and cannot tell running from waiting",
+                        "this program has no sampler of its own: recording the processor time of each thread once a second, from /proc, without stacks",
                     );
+                    messages::note("Samples        : none; times of threads");
+                } else {
+                    messages::note("Samples        : none");
                 }
                 None
             }
@@ -293,6 +308,7 @@ impl RecordingSettings {
         let path = self.output.clone().unwrap_or_else(|| file_name(&name, Some(pid), &Zoned::now()));
         let sampler = KernelSampler::start(pid, settings, folder_of(&path))?;
         messages::warning(format_args!("{failure}; sampling it without the events of a runtime"));
+        messages::note(format_args!("Samples        : {}", sampler.description()));
         messages::note(format_args!("Process        : {name} ({pid})"));
         let start = Instant::now();
         let is_over = || self.duration.is_some_and(|duration| start.elapsed() >= duration);
@@ -400,9 +416,10 @@ impl RecordingSettings {
         &self,
         source: &Source,
         beside_others: bool,
+        has_sampler: bool,
     ) -> Result<(Session, Sink, Option<KernelSampler>), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
-        let sampler = self.sample(source, &sink);
+        let sampler = self.sample(source, &sink, has_sampler);
         let without_sampler = self.without_sampler.as_ref().filter(|_| sampler.is_some());
         let selection = without_sampler.unwrap_or(&self.selection);
         if !self.is_announced && !beside_others {

@@ -27,12 +27,13 @@ pub(crate) struct Merging {
 impl Merging {
     /// Opens the recordings.
     pub(crate) fn open(files: &[PathBuf], options: MergerOptions) -> Result<Self, Failure> {
-        let (mut recordings, mut origins) = (Vec::new(), Vec::new());
-        for file in files {
-            let (events, origin) = Recording::open(file)?.into_parts();
-            recordings.push(events);
-            origins.push(origin);
-        }
+        let opened = files.iter().map(|file| Recording::open(file)).collect::<Result<_, _>>()?;
+        Self::of(opened, options)
+    }
+
+    /// Merges open recordings.
+    pub(crate) fn of(opened: Vec<Recording>, options: MergerOptions) -> Result<Self, Failure> {
+        let (recordings, origins): (Vec<_>, Vec<_>) = opened.into_iter().map(Recording::into_parts).unzip();
         let infos: Vec<_> = recordings.iter().map(|events: &Reader<Input>| events.info().cloned()).collect();
         let Some(infos) = infos.into_iter().collect::<Option<Vec<_>>>() else {
             return Err(Failure::new(Exit::Failed, "read: a recording has no header"));

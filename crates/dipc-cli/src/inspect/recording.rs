@@ -114,6 +114,12 @@ impl Recording {
         Self::read_header(source, name)
     }
 
+    /// Reads an open file from its beginning; messages call it `name`.
+    pub(crate) fn of_file(file: File, name: &str) -> Result<Self, Failure> {
+        let source = InputSource::File(FileReader { file: Arc::new(file), at: 0, end: u64::MAX });
+        Self::read_header(source, name.to_owned())
+    }
+
     fn read_header(source: InputSource, name: String) -> Result<Self, Failure> {
         let count = Arc::new(AtomicU64::new(0));
         // Several readers of a file must agree, wherever their bytes end. A pipe may belong to a live

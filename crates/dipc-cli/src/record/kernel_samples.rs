@@ -1,12 +1,16 @@
 //! The kernel's samples of a process, first kept beside its recording and then merged into it.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::recording::Recording;
 use crate::render::messages;
 use crate::render::output_file::{NameOrigin, OutputFile};
+use crate::render::staged_file::StagedFile;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
@@ -18,6 +22,10 @@ mod elsewhere;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(crate) use elsewhere::{KernelSampler, merge_into};
 
+/// The weaknesses of the runtime's own sampler, in words.
+pub(crate) const RUNTIME_SAMPLER: &str =
+    "it stops all threads for each sample, sees managed code only, and cannot tell running from waiting";
+
 /// The requested samples.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SampleSettings {
@@ -27,10 +35,11 @@ pub(crate) struct SampleSettings {
     pub(crate) off_cpu: bool,
 }
 
-/// A file with the samples of a process.
+/// A file without a name, with the samples of a process: it disappears however the program ends.
 #[derive(Debug)]
 pub(crate) struct KernelRecording {
-    file: tempfile::NamedTempFile,
+    file: File,
+    staged: StagedFile,
     summary: SampleSummary,
 }
 
@@ -47,35 +56,37 @@ pub(crate) struct SampleSummary {
 }
 
 impl KernelRecording {
-    pub(crate) fn path(&self) -> &Path {
-        self.file.path()
+    /// Opens the samples as a recording.
+    pub(crate) fn open(&self) -> Result<Recording, Failure> {
+        let file = self.file.try_clone().map_err(|error| unwritten(Path::new(NAME), &error))?;
+        Recording::of_file(file, NAME)
     }
 
     /// Names the file `path`, or a similar name if that is taken and the user did not choose it.
-    pub(crate) fn save(self, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
+    pub(crate) fn save(mut self, path: &Path, is_chosen: bool) -> Result<PathBuf, Failure> {
         messages::note(format_args!("CPU samples    : {}", self.summary));
         let origin = if is_chosen { NameOrigin::User } else { NameOrigin::Chosen };
         let mut out = OutputFile::beside(path, origin)?;
-        let written =
-            std::fs::File::open(self.path()).and_then(|mut from| std::io::copy(&mut from, &mut out));
-        written.map_err(|error| {
-            Failure::new(Exit::Failed, format_args!("write: {}: {error}", path.display()))
-        })?;
+        let written = self.file.rewind().and_then(|()| io::copy(&mut self.file, &mut out));
+        written.map_err(|error| unwritten(path, &error))?;
         out.close()?;
         messages::note(format_args!("Output File    : {out}"));
         Ok(out.path().to_owned())
     }
 
     /// Keeps the file under a name of its own, in case it cannot be merged into the recording.
-    fn keep(self, recording: &Path) -> Result<PathBuf, Failure> {
+    fn keep(mut self, recording: &Path) -> Result<PathBuf, Failure> {
         let path = recording.with_extension("kernel.nettrace");
-        match self.file.persist_noclobber(&path) {
-            Ok(_) => Ok(path),
-            Err(error) => {
-                Err(Failure::new(Exit::Failed, format_args!("write: {}: {}", path.display(), error.error)))
-            }
-        }
+        self.staged.name_new(&path).map_err(|error| unwritten(&path, &error))?;
+        Ok(path)
     }
+}
+
+/// The name of the samples in messages.
+const NAME: &str = "kernel's samples";
+
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, format_args!("write: {}: {error}", path.display()))
 }
 
 impl fmt::Display for SampleSummary {

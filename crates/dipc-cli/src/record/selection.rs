@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use clr_conditions::ProviderRequest;
 use dipc_client::{
-    DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER,
+    CPU_PROFILE, DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown,
+    SAMPLE_PROFILER,
 };
 use dipc_wire::ProviderConfig;
 
@@ -52,6 +53,19 @@ impl SelectionRequest {
             || !self.profiles.is_empty()
             || self.clr_keywords.is_some()
             || self.clr_level.is_some()
+    }
+}
+
+impl SelectionRequest {
+    /// Whether the user named the runtime's sampler, by its provider or a profile other than `cpu`, which
+    /// takes it only if the kernel permits no samples.
+    pub(crate) fn names_sampler(&self) -> bool {
+        let is_it = |name: &str| name.eq_ignore_ascii_case(SAMPLE_PROFILER);
+        let in_profile = |profile: &&Profile| {
+            profile.name != CPU_PROFILE && profile.providers.iter().any(|provider| is_it(provider.name))
+        };
+        self.profiles.iter().any(in_profile)
+            || self.providers.iter().flatten().any(|provider| is_it(&provider.name))
     }
 }
 

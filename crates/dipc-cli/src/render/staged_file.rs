@@ -140,7 +140,7 @@ fn builder() -> tempfile::Builder<'static, 'static> {
 #[cfg(target_os = "linux")]
 fn create_unnamed(folder: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, open};
-    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file: File = open(folder, flags, Mode::from_raw_mode(0o666))?.into();
     // Without /proc, it could not be named later.
     descriptor_path(&file).symlink_metadata()?;

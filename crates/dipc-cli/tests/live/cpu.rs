@@ -1,8 +1,16 @@
 //! `dipc trace --cpu`: the kernel's samples of real runtimes, with managed, native and kernel frames.
 
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::program::run;
+use crate::executable;
+use crate::program::{Finished, Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime, say_not_run};
 use crate::workload::Workload;
 
@@ -69,7 +77,7 @@ fn a_program_without_dotnet_is_sampled_all_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("native.nettrace");
     let file = file.to_str().unwrap();
-    let mut busy = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let recorded = run(["trace", "-p", &busy.id().to_string(), "--cpu", "--duration", "1s", "-o", file]);
     busy.kill().unwrap();
     busy.wait().unwrap();
@@ -104,4 +112,226 @@ fn a_session_that_does_not_begin_leaves_no_file() {
     let pid = workload.pid().to_string();
     run(["trace", "-p", &pid, "--cpu", "--timeout", "1s", "-o", file.to_str().unwrap()]).with_code(5);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Runs `dipc` where it may open few files: fewer than the kernel's samples need.
+fn run_with_few_files(arguments: &[&str]) -> Finished {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dipc")]).args(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Running::start(command).finish()
+}
+
+fn providers(file: &str) -> Vec<(String, u64)> {
+    let stat = run(["stat", file, "--format", "json"]).with_code(0).json();
+    let row = |row: &Value| (row["provider"].as_str().unwrap().to_owned(), row["events"].as_u64().unwrap());
+    stat["providers"].as_array().unwrap().iter().map(row).collect()
+}
+
+fn events_of(file: &str, provider: &str) -> u64 {
+    providers(file).iter().find(|(name, _)| name == provider).map_or(0, |(_, events)| *events)
+}
+
+const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+
+#[test]
+fn profile_cpu_takes_what_is_permitted_and_says_so() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let file = workload.folder().join("cpu.nettrace");
+    let file = file.to_str().unwrap();
+    let pid = workload.pid().to_string();
+    workload.send("spin 60000");
+    let arguments = ["trace", "-p", &pid, "--profile", "cpu", "--duration", "1s", "-o", file];
+    let recorded = run(arguments).with_code(0);
+    if is_permitted(&recorded.stderr) {
+        let words = "Samples        : by the kernel, 1000 samples a second of each running thread, with time in the kernel (";
+        assert!(recorded.stderr.contains(words), "{}", recorded.stderr);
+        assert!(events_of(file, "Universal.Events") > 50, "{:?}", providers(file));
+        assert_eq!(events_of(file, SAMPLER), 0);
+        assert!(events_of(file, "Microsoft-Windows-DotNETRuntimeRundown") > 100);
+    }
+    let recorded = run_with_few_files(&arguments).with_code(0);
+    for words in [
+        "descriptors are needed",
+        "recording with the runtime's own sampler",
+        "Samples        : by the runtime",
+    ] {
+        assert!(recorded.stderr.contains(words), "{words}: {}", recorded.stderr);
+    }
+    assert!(events_of(file, SAMPLER) > 50, "{:?}", providers(file));
+    assert_eq!(events_of(file, "Universal.Events"), 0);
+    // A ring cannot have the kernel's samples.
+    let folder = workload.folder().join("ring.nettrace");
+    let ring = ["trace", "-p", &pid, "--profile", "cpu", "--keep", "10s", "--duration", "1s", "-o"];
+    let recorded = run(ring.into_iter().chain([folder.to_str().unwrap()])).with_code(0);
+    assert!(recorded.stderr.contains("so the runtime samples itself"), "{}", recorded.stderr);
+    let refused = run(["trace", "-p", &pid, "--cpu", "--keep", "10s"]).with_code(2);
+    refused.assert_error_names(&["--cpu", "--keep", "whole recording"]);
+    assert!(refused.stderr.contains("dipc push"), "{}", refused.stderr);
+    run(["trace", "-p", &pid, "--frequency", "99"])
+        .with_code(2)
+        .assert_error_names(&["--frequency", "--cpu"]);
+}
+
+#[test]
+fn a_program_without_any_sampler_has_the_times_of_its_threads() {
+    let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let file = workload.folder().join("cpu.nettrace");
+    let pid = workload.pid().to_string();
+    let arguments =
+        ["trace", "-p", &pid, "--profile", "cpu", "--duration", "1s", "-o", file.to_str().unwrap()];
+    let recorded = run_with_few_files(&arguments).with_code(0);
+    for words in ["descriptors are needed", "has no sampler of its own", "from /proc"] {
+        assert!(recorded.stderr.contains(words), "{words}: {}", recorded.stderr);
+    }
+    assert!(workload.folder().join("cpu.threads.nettrace").is_file());
+}
+
+/// The user `nobody`.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn a_user_samples_processes_of_their_own() {
+    if !rustix::process::geteuid().is_root() {
+        return say_not_run("only root can be another user");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let program = folder.path().join("dipc");
+    executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
+    let Some(mut command) = Runtime::Net9_0.workload() else { return };
+    command.env("TMPDIR", folder.path()).current_dir("/").uid(NOBODY).gid(NOBODY);
+    let mut workload = Workload::from_command(Runtime::Net9_0, command);
+    workload.send("spin 60000");
+    let file = folder.path().join("cpu.nettrace");
+    let mut command = Command::new(&program);
+    command.args(["trace", "-p", &workload.pid().to_string(), "--profile", "cpu", "--duration", "2s", "-o"]);
+    command.arg(&file).current_dir("/").uid(NOBODY).gid(NOBODY);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let recorded = Running::start(command).finish().with_code(0);
+    if recorded.stderr.contains("kernel's samples:") {
+        return say_not_run("the kernel does not permit samples");
+    }
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    if level.trim() == "2" {
+        for words in ["permits samples of user mode only", "in user mode only"] {
+            assert!(recorded.stderr.contains(words), "{words}: {}", recorded.stderr);
+        }
+    }
+    let file = file.to_str().unwrap();
+    let report = run(["report", file, "topN", "--by", "cpu", "--format", "json"]).with_code(0).json();
+    let hot = row(&report, "Spin.Hot(")["inclusive_percent"].as_f64().unwrap();
+    assert!(hot > 50.0, "{report}");
+}
+
+/// A program without .NET, killed when dropped.
+struct Native(Child);
+
+impl Native {
+    fn start(script: &str) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+
+    /// Starts to record it, and waits until it is sampled.
+    fn record(&self, file: &Path, arguments: &[&str]) -> Option<Running> {
+        let pid = self.0.id().to_string();
+        let probe = run(["doctor", "-p", &pid]);
+        if !probe.text().contains("ok       sampling") {
+            say_not_run("the kernel does not permit samples");
+            return None;
+        }
+        let start = ["trace", "-p", &pid, "--cpu", "-o", file.to_str().unwrap()];
+        let running = Running::start(dipc(start.into_iter().chain(arguments.iter().copied())));
+        // The sampler has descriptors of events.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let samples = |link: std::io::Result<std::path::PathBuf>| {
+            link.is_ok_and(|link| link.to_string_lossy().contains("perf_event"))
+        };
+        let descriptors = || std::fs::read_dir(format!("/proc/{}/fd", running.pid()));
+        while !descriptors()
+            .is_ok_and(|all| all.flatten().any(|entry| samples(std::fs::read_link(entry.path()))))
+        {
+            assert!(Instant::now() < deadline, "no events are opened");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Some(running)
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const LOOP: &str = "while :; do :; done";
+
+/// Its processor time, in ticks.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let mut fields = stat.rsplit(')').next().unwrap().split_ascii_whitespace().skip(11);
+    let mut number = || fields.next().unwrap().parse::<u64>().unwrap();
+    number() + number()
+}
+
+fn await_ticks(pid: u32, more: u64) {
+    let (start, deadline) = (ticks(pid), Instant::now() + Duration::from_secs(60));
+    while ticks(pid) < start + more {
+        assert!(Instant::now() < deadline);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_killed_program_leaves_a_whole_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("killed.nettrace");
+    let mut native = Native::start(LOOP);
+    let Some(recording) = native.record(&file, &[]) else { return };
+    await_ticks(native.0.id(), 30);
+    native.0.kill().unwrap();
+    native.0.wait().unwrap();
+    recording.finish().with_code(0);
+    let report = run(["report", file.to_str().unwrap(), "topN", "--by", "cpu", "--format", "json"]);
+    assert!(report.with_code(0).json()["samples"].as_u64().unwrap() > 50);
+    // The samples had no file of their own.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_stopped_program_is_recorded_to_the_end_of_the_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("stopped.nettrace");
+    let native = Native::start(LOOP);
+    let Some(recording) = native.record(&file, &["--duration", "2s"]) else { return };
+    await_ticks(native.0.id(), 20);
+    kill_process(Pid::from_child(&native.0), Signal::STOP).unwrap();
+    recording.finish().with_code(0);
+    let report = run(["report", file.to_str().unwrap(), "topN", "--by", "cpu", "--format", "json"]);
+    assert!(report.with_code(0).json()["samples"].as_u64().unwrap() > 50);
+}
+
+#[test]
+fn a_program_that_becomes_another_has_the_names_of_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("exec.nettrace");
+    // The trap runs between two commands of the shell.
+    let native = Native::start(&format!(
+        "trap 'exec dd if=/dev/zero of=/dev/null bs=1 count=1000000000' USR1; {LOOP}"
+    ));
+    let Some(recording) = native.record(&file, &["--duration", "3s"]) else { return };
+    await_ticks(native.0.id(), 30);
+    kill_process(Pid::from_child(&native.0), Signal::USR1).unwrap();
+    recording.finish().with_code(0);
+    let stacks =
+        run(["report", file.to_str().unwrap(), "topN", "-n", "100", "--by", "cpu", "--format", "json"]);
+    let report = stacks.with_code(0).json();
+    let modules = ["dash!", "bash!", "sh!", "busybox!"];
+    let frames: Vec<_> =
+        report["rows"].as_array().unwrap().iter().map(|row| row["frame"].as_str().unwrap()).collect();
+    assert!(frames.iter().any(|frame| modules.iter().any(|module| frame.contains(module))), "{frames:?}");
+    assert!(frames.iter().any(|frame| frame.contains("dd!")), "{frames:?}");
 }

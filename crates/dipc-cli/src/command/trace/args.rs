@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ArgGroup, Args, ValueEnum, ValueHint};
-use dipc_client::BufferMode;
+use dipc_client::{BufferMode, CPU_PROFILE};
 
 use crate::args::flight::FlightArgs;
 use crate::args::format::ConvertFormat;
@@ -15,8 +15,12 @@ use crate::args::source::{SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
 use crate::duration;
 use crate::exit::Failure;
-use crate::record::kernel_samples::SampleSettings;
+use crate::record::kernel_samples::{RUNTIME_SAMPLER, SampleSettings};
 use crate::record::source::SourceSelector;
+use crate::render::messages;
+
+/// The samples of a thread for each second that it runs.
+const DEFAULT_FREQUENCY: u32 = 1000;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(SOURCES))]
@@ -77,14 +81,17 @@ pub(crate) struct TraceArgs {
     /// Samples show where a thread ran, not where it waited, and stop no thread: 1000 for each second that a
     /// thread runs cost it 2 %, 100 next to nothing. They become part of the recording, which then has format
     /// V6; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as well.
-    #[arg(long, conflicts_with = "files")]
+    ///
+    /// --profile cpu samples by whatever the machine permits, and says which it took and why; dipc doctor -p
+    /// PID says it before.
+    #[arg(long)]
     pub(crate) cpu: bool,
     /// Have the kernel record when threads are off the processors, with the stack at which they left (Linux)
-    #[arg(long, conflicts_with = "files")]
+    #[arg(long)]
     pub(crate) off_cpu: bool,
-    /// Samples of a thread for each second that it runs
-    #[arg(long, value_name = "HZ", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000), requires = "cpu")]
-    pub(crate) frequency: u32,
+    /// Samples of a thread for each second that it runs, with --cpu or --profile cpu [default: 1000]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) frequency: Option<u32>,
     #[command(flatten)]
     pub(crate) stopping: StoppingArgs,
     #[command(flatten)]
@@ -111,9 +118,30 @@ pub(crate) struct TraceArgs {
 
 impl TraceArgs {
     /// The samples to request from the kernel.
-    pub(crate) fn kernel_samples(&self) -> Option<SampleSettings> {
-        let frequency = if self.cpu { self.frequency } else { 0 };
-        (self.cpu || self.off_cpu).then_some(SampleSettings { frequency, off_cpu: self.off_cpu })
+    pub(crate) fn kernel_samples(&self) -> Result<Option<SampleSettings>, Failure> {
+        let is_in_profile = self.selection.profile.iter().any(|profile| profile.name == CPU_PROFILE);
+        if self.frequency.is_some() && !self.cpu && !is_in_profile {
+            return Err(Failure::usage("--frequency is that of the kernel's samples: add --cpu"));
+        }
+        if self.flight.keep.is_some() || self.flight.rotate.is_some() {
+            if self.cpu || self.off_cpu {
+                return Err(Failure::usage(
+                    "--cpu and --off-cpu: the kernel's samples become part of a whole recording, and --keep and --rotate write parts of one",
+                )
+                .with_help(
+                    "--profile cpu with --keep or --rotate has the runtime sample itself; dipc push sends profiles of the kernel's samples time after time",
+                ));
+            }
+            if is_in_profile {
+                messages::warning(format_args!(
+                    "profile {CPU_PROFILE}: --keep and --rotate keep parts of the runtime's stream, so the runtime samples itself: {RUNTIME_SAMPLER}"
+                ));
+            }
+            return Ok(None);
+        }
+        let is_on = self.cpu || is_in_profile;
+        let frequency = if is_on { self.frequency.unwrap_or(DEFAULT_FREQUENCY) } else { 0 };
+        Ok((is_on || self.off_cpu).then_some(SampleSettings { frequency, off_cpu: self.off_cpu }))
     }
 
     /// The source that is recorded.

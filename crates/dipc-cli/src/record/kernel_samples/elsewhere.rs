@@ -18,6 +18,10 @@ impl KernelSampler {
         ))
     }
 
+    pub(crate) fn description(&self) -> &str {
+        match self.0 {}
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         match self.0 {}
     }
