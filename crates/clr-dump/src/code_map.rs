@@ -152,6 +152,12 @@ impl CodeMap {
         }
     }
 
+    /// The addresses of the modules that have code of their own.
+    pub(crate) fn modules(&self, memory: &dyn Memory) -> Vec<u64> {
+        let sections = self.read_sections(memory);
+        sections.iter().map(|section| section.module).filter(|module| *module != 0).collect()
+    }
+
     /// Follows the five levels of the map.
     fn section_by_path(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Section>> {
         let mut node = self.root;

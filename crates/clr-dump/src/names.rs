@@ -162,6 +162,23 @@ impl<'m> Names<'m> {
         Ok(None)
     }
 
+    /// Returns the name of the type of an object.
+    pub fn object_type(&self, object: u64) -> Option<Arc<str>> {
+        // The lowest bits are marks of a collection.
+        self.type_name(self.memory.u64(object).ok()? & !7)
+    }
+
+    /// Returns the modules that have been read so far, and those that have code of their own, by path.
+    pub fn known_modules(&self) -> Vec<Arc<Module>> {
+        for address in self.runtime.code().modules(self.memory) {
+            self.module(address);
+        }
+        let mut modules: Vec<_> = self.modules.borrow().values().cloned().collect();
+        modules.retain(|module| module.base != 0 || !module.path.is_empty());
+        modules.sort_by(|a, b| a.path.cmp(&b.path).then_with(|| a.base.cmp(&b.base)));
+        modules
+    }
+
     /// Returns the name of a type by the address of its MethodTable or by its type handle, as the runtime writes
     /// it: ``System.Collections.Generic.List`1[System.Int32]``. `None` if the memory lacks it.
     pub fn type_name(&self, type_handle: u64) -> Option<Arc<str>> {

@@ -3,8 +3,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use clr_dump::{CoreFile, Error, Memory, Names, Registers, Runtime, Stack, Thread};
-use clr_events::csharp::{Detail, RuntimeName};
+use clr_dump::{
+    CoreFile, Error, Exception, ExceptionState, Frame, Memory, Method, Monitor, MonitorWait, Monitors, Names,
+    Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
+};
+use clr_events::csharp::{Detail, RuntimeName, type_name};
 
 use crate::exit::{Exit, Failure};
 
@@ -89,11 +92,29 @@ impl Source {
     }
 }
 
+/// What is known of the managed threads.
+pub(crate) struct Analysis<'s> {
+    pub(crate) source: &'s Source,
+    pub(crate) runtime: &'s Runtime,
+    pub(crate) names: Names<'s>,
+    pub(crate) threads: Vec<ManagedThread>,
+}
+
 /// A managed thread with its stack.
-pub(crate) struct ThreadStack {
+pub(crate) struct ManagedThread {
     pub(crate) thread: Thread,
     pub(crate) name: Option<String>,
     pub(crate) stack: Stack,
+    pub(crate) frames: Vec<FrameText>,
+    /// The exceptions that it handles or has thrown last, each with its causes.
+    pub(crate) exceptions: Vec<(ExceptionState, Vec<ExceptionText>)>,
+    /// The monitors that it waits for, the innermost first.
+    pub(crate) waits: Vec<MonitorWait>,
+}
+
+/// An exception in words.
+pub(crate) struct ExceptionText {
+    pub(crate) exception: Exception,
     pub(crate) frames: Vec<FrameText>,
 }
 
@@ -126,22 +147,91 @@ impl FrameName {
     }
 }
 
-/// Reads the threads with their stacks, and the names of their frames.
-pub(crate) fn thread_stacks(source: &Source, runtime: &Runtime) -> Result<Vec<ThreadStack>, Failure> {
-    let memory = source.memory();
-    let names = Names::new(memory, runtime);
-    let threads = runtime.threads(memory).map_err(|missing| {
-        Failure::new(Exit::Failed, format_args!("dump analyze: the list of threads: {missing}"))
-    })?;
-    Ok(threads
-        .into_iter()
-        .map(|thread| {
-            let stack = runtime.stack(memory, &thread, registers(source, &thread));
-            let frames = stack.frames.iter().map(|frame| frame_text(&names, frame)).collect();
-            let name = runtime.thread_name(memory, &thread).ok().flatten();
-            ThreadStack { thread, name, stack, frames }
-        })
-        .collect())
+impl<'s> Analysis<'s> {
+    /// Reads the threads with their stacks, and the names of their frames.
+    pub(crate) fn new(source: &'s Source, runtime: &'s Runtime) -> Result<Self, Failure> {
+        let memory = source.memory();
+        let names = Names::new(memory, runtime);
+        let threads = runtime.threads(memory).map_err(|missing| {
+            Failure::new(Exit::Failed, format_args!("dump analyze: the list of threads: {missing}"))
+        })?;
+        let mut analysis = Self { source, runtime, names, threads: Vec::new() };
+        analysis.threads = threads.into_iter().map(|thread| analysis.thread(thread)).collect();
+        Ok(analysis)
+    }
+
+    fn thread(&self, thread: Thread) -> ManagedThread {
+        let memory = self.source.memory();
+        let stack = self.runtime.stack(memory, &thread, registers(self.source, &thread));
+        let exceptions = self.runtime.thread_exceptions(memory, &thread).unwrap_or_default().into_iter();
+        ManagedThread {
+            frames: stack.frames.iter().map(|frame| self.frame(frame)).collect(),
+            name: self.runtime.thread_name(memory, &thread).ok().flatten(),
+            exceptions: exceptions.map(|(state, object)| (state, self.exceptions(object))).collect(),
+            waits: self.runtime.monitor_waits(memory, &thread).unwrap_or_default(),
+            stack,
+            thread,
+        }
+    }
+
+    fn exceptions(&self, object: u64) -> Vec<ExceptionText> {
+        let text = |exception: Exception| ExceptionText {
+            frames: exception
+                .stack
+                .iter()
+                .map(|frame| frame_text(frame.ip, self.names.exception_method(frame).as_ref()))
+                .collect(),
+            exception,
+        };
+        self.names.exceptions(object).into_iter().map(text).collect()
+    }
+
+    fn frame(&self, frame: &Frame) -> FrameText {
+        frame_text(frame.ip, self.names.method(&frame.code).as_ref())
+    }
+
+    /// The thread with an address.
+    pub(crate) fn thread_at(&self, address: u64) -> Option<&ManagedThread> {
+        self.threads.iter().find(|thread| thread.thread.address == address)
+    }
+
+    /// The threads that wait to enter a monitor.
+    pub(crate) fn waiting_for(&self, monitor: u64) -> impl Iterator<Item = &ManagedThread> {
+        let waits = move |wait: &MonitorWait| wait.monitor == monitor && wait.kind == WaitKind::Enter;
+        self.threads.iter().filter(move |thread| thread.waits.iter().any(waits))
+    }
+
+    /// The threads that wait for one another, by the monitors that they wait to enter.
+    pub(crate) fn deadlocks(&self, monitors: &Monitors) -> Vec<Vec<(&ManagedThread, Monitor)>> {
+        let wait = |thread: &ManagedThread| {
+            let wait = thread.waits.iter().find(|wait| wait.kind == WaitKind::Enter)?;
+            monitors.at(wait.monitor).cloned()
+        };
+        let owner = |thread: &ManagedThread| {
+            let owner = wait(thread)?.owner?.thread;
+            self.threads.iter().position(|other| other.thread.address == owner)
+        };
+        let waits_for: Vec<_> = self.threads.iter().map(owner).collect();
+        let cycles = deadlocks(&waits_for).into_iter();
+        cycles
+            .map(|cycle| {
+                let threads = cycle.into_iter().filter_map(|index| self.threads.get(index));
+                threads.filter_map(|thread| Some((thread, wait(thread)?))).collect()
+            })
+            .collect()
+    }
+
+    /// The thread that a signal has ended, of a core dump that was written for one.
+    pub(crate) fn signalled_thread(&self) -> Option<u64> {
+        let core = self.source.core()?;
+        let signal = core.signal()?;
+        let own = |thread: &&clr_dump::CoreThread| i32::from(thread.signal) == signal.number;
+        // The kernel puts it first; createdump marks none, or all.
+        let threads = core.threads();
+        let count = threads.iter().filter(own).count();
+        let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
+        first.map(|thread| u64::from(thread.tid))
+    }
 }
 
 /// The registers of a thread in a core dump.
@@ -151,9 +241,8 @@ fn registers<'s>(source: &'s Source, thread: &Thread) -> Option<&'s Registers> {
     own.and_then(|own| own.registers.as_ref())
 }
 
-fn frame_text(names: &Names<'_>, frame: &clr_dump::Frame) -> FrameText {
-    let method = names.method(&frame.code);
-    let name = method.as_ref().and_then(|method| method.name.as_ref()).map(|name| {
+fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
+    let name = method.and_then(|method| method.name.as_ref()).map(|name| {
         let of_runtime =
             RuntimeName { namespace: &name.type_name, name: &name.name, signature: &name.signature };
         match of_runtime.csharp(Detail::Short) {
@@ -162,14 +251,21 @@ fn frame_text(names: &Names<'_>, frame: &clr_dump::Frame) -> FrameText {
         }
     });
     FrameText {
-        ip: frame.ip,
+        ip,
         name,
         module: method
-            .as_ref()
             .and_then(|method| method.module.as_ref())
             .map(|module| module.file_name().to_owned())
             .filter(|name| !name.is_empty()),
-        token: method.as_ref().and_then(|method| method.token),
+        token: method.and_then(|method| method.token),
         is_dynamic: method.is_some_and(|method| method.token.is_none()),
+    }
+}
+
+/// The C# name of a type.
+pub(crate) fn type_text(name: Option<&str>, address: u64) -> String {
+    match name {
+        Some(name) => type_name(name).unwrap_or_else(|| name.to_owned()),
+        None => format!("{address:#x}"),
     }
 }

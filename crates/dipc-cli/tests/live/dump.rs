@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::program::run;
 use crate::runtime::Runtime;
-use crate::workload::Workload;
+use crate::workload::{Target, Workload};
 
 const ELF: &[u8] = b"\x7fELF";
 
@@ -171,4 +171,126 @@ fn a_file_that_is_no_core_dump_is_an_error() {
         run(["dump", "analyze", file.to_str().unwrap()]).with_code(1).assert_error_names(&[expected]);
     }
     run(["dump", "analyze"]).with_code(2);
+}
+
+/// Objects and bytes by type, of a report in JSON. The two write generic and nested types differently: a nested one
+/// has no namespace in a gcdump.
+fn plain_types(rows: &Value) -> BTreeMap<String, (u64, u64)> {
+    let rows = rows.as_array().unwrap().iter();
+    let mut types = BTreeMap::new();
+    for row in rows {
+        let name = row["name"].as_str().unwrap();
+        if !name.contains('.') || name.contains(['`', '+', '<', '[', ',']) {
+            continue;
+        }
+        let sum: &mut (u64, u64) = types.entry(name.to_owned()).or_default();
+        sum.0 += row["objects"].as_u64().unwrap();
+        sum.1 += row["bytes"].as_u64().unwrap();
+    }
+    types
+}
+
+fn check_heap(variables: &[(&str, &str)]) {
+    let Some(mut workload) = Workload::start_with(Runtime::Net9_0, variables) else { return };
+    workload.run("keep 1000");
+    workload.run("park");
+    let pid = workload.pid().to_string();
+    let at = |name: &str| workload.folder().join(name).into_os_string().into_string().unwrap();
+    let (snapshot, core) = (at("heap.gcdump"), at("core"));
+    // The first one loads what the runtime needs for it. A thread may allocate between the two.
+    let mut differences = Vec::new();
+    for _ in 0..4 {
+        run(["gcdump", "collect", "-p", &pid, "-o", &snapshot]).with_code(0);
+        run(["dump", "-p", &pid, "--type", "heap", "-o", &core]).with_code(0);
+        let report = run(["gcdump", "report", &snapshot, "--format", "json", "--no-retained"]).with_code(0);
+        let expected = plain_types(&report.json()["rows"]);
+        let heap = run(["dump", "analyze", &core, "heap", "--format", "json"]).with_code(0).json();
+        assert_eq!((&heap["missing_bytes"], &heap["moving"]), (&0.into(), &false.into()));
+        let nodes = heap["types"].as_array().unwrap().iter().find(|of| of["name"] == "Program+Node");
+        assert_eq!(nodes.unwrap()["objects"], 1000);
+        let found = plain_types(&heap["types"]);
+        assert!(expected.len() > 40, "{expected:?}");
+        differences = expected
+            .into_iter()
+            .filter(|(name, amount)| found.get(name) != Some(amount))
+            .map(|(name, amount)| format!("{name}: {amount:?} and {:?}", found.get(&name)))
+            .collect();
+        if differences.is_empty() {
+            break;
+        }
+    }
+    assert!(differences.is_empty(), "{differences:?}");
+    let locks = run(["dump", "analyze", &core, "locks", "--format", "json"]).with_code(0).json();
+    let gate = locks["locks"].as_array().unwrap().iter().find(|lock| lock["waiters"] == 1);
+    let gate = gate.unwrap_or_else(|| panic!("{locks}"));
+    assert_eq!((&gate["type"], &gate["owner_tid"]), (&"System.Object".into(), &workload.pid().into()));
+    let threads = run(["dump", "analyze", &core, "threads", "--format", "json"]).with_code(0).json();
+    let threads = threads["threads"].as_array().unwrap();
+    let waiting = threads.iter().find(|thread| thread["tid"] == gate["waiting_tids"][0]).unwrap();
+    assert_eq!(waiting["name"], "parked-lock");
+    assert_eq!(locks["deadlocks"], serde_json::json!([]));
+}
+
+#[test]
+fn the_heap_of_a_core_is_that_of_a_gcdump() {
+    check_heap(&[]);
+}
+
+#[test]
+fn the_heap_of_a_server_core_is_that_of_a_gcdump() {
+    check_heap(&[("DOTNET_gcServer", "1"), ("DOTNET_GCHeapCount", "2")]);
+}
+
+#[test]
+fn the_exception_that_ended_a_program_is_in_its_core() {
+    let Some(mut program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("core");
+    program.arg("unhandled").env("DOTNET_DbgEnableMiniDump", "1").env("DOTNET_DbgMiniDumpType", "1");
+    program.env("DOTNET_DbgMiniDumpName", &core);
+    let mut target = Target::start(program);
+    assert_eq!(target.line(), format!("ready {}", target.pid()));
+    target.send("");
+    target.wait();
+    let core = core.to_str().unwrap();
+    let report = run(["dump", "analyze", core, "exceptions", "--format", "json"]).with_code(0).json();
+    let exception = &report["exceptions"][0]["chain"][0];
+    assert_eq!(exception["type"], "System.InvalidOperationException");
+    assert_eq!(exception["message"], "the last straw");
+    assert_eq!(exception["hresult"], "0x80131509");
+    let frames: Vec<_> =
+        exception["frames"].as_array().unwrap().iter().map(|frame| &frame["method"]).collect();
+    assert_eq!(frames, ["Crash.Unhandled()", "Crash.Main(string[])"]);
+    let overview = run(["dump", "analyze", core]).with_code(0).text();
+    for part in ["Signal  : SIGABRT", "System.InvalidOperationException: the last straw", "Crash.Unhandled()"]
+    {
+        assert!(overview.contains(part), "{part}: {overview}");
+    }
+}
+
+/// Cores of a disk that was full.
+#[test]
+fn a_truncated_core_is_read_as_far_as_it_goes() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("park");
+    let pid = workload.pid().to_string();
+    let core = workload.folder().join("core");
+    run(["dump", "-p", &pid, "--type", "mini", "-o", core.to_str().unwrap()]).with_code(0);
+    let bytes = fs::read(&core).unwrap();
+    let cut = workload.folder().join("cut");
+    let mut codes = [0_usize; 2];
+    for part in 1..20 {
+        fs::write(&cut, &bytes[..bytes.len() * part / 20]).unwrap();
+        let read = run(["dump", "analyze", cut.to_str().unwrap(), "stacks", "--format", "json"]);
+        match read.code {
+            // What is left has the runtime, and the truncation is said.
+            Some(6) => codes[0] += 1,
+            Some(1) => {
+                assert!(read.stderr.starts_with("error: dump analyze: "), "{}", read.stderr);
+                codes[1] += 1;
+            }
+            code => panic!("{code:?}: {}", read.stderr),
+        }
+    }
+    assert!(codes[0] > 0, "{codes:?}");
 }

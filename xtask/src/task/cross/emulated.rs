@@ -58,6 +58,7 @@ pub(crate) const PARSERS: [&str; 12] = [
     "clr-conditions",
     "gcdump",
     "portable-pdb",
+    "clr-dump",
     "nettrace-export",
 ];
 

@@ -2,27 +2,25 @@
 
 use std::fmt::Write as _;
 
-use clr_dump::Runtime;
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::inspect::core_dump::{FrameText, Source, ThreadStack, thread_stacks};
+use crate::inspect::core_dump::{Analysis, FrameText, ManagedThread};
 use crate::render::escape::escape_controls;
 use crate::render::{output, width};
 
-pub(super) fn print(source: &Source, runtime: &Runtime, format: Format) -> Result<(), Failure> {
-    let threads = thread_stacks(source, runtime)?;
+pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Json => output::print_json(&Report::new(runtime, &threads)),
-        Format::Table => output::print(text(&threads, width::of_output())),
+        Format::Json => output::print_json(&Report::new(analysis)),
+        Format::Table => output::print(text(&analysis.threads, width::of_output())),
     }
 }
 
 /// Each stack once, with the threads that have it.
-pub(super) fn text(threads: &[ThreadStack], width: Option<usize>) -> String {
-    let mut groups: IndexMap<Vec<u64>, Vec<&ThreadStack>> = IndexMap::new();
+pub(super) fn text(threads: &[ManagedThread], width: Option<usize>) -> String {
+    let mut groups: IndexMap<Vec<u64>, Vec<&ManagedThread>> = IndexMap::new();
     for thread in threads.iter().filter(|thread| !thread.frames.is_empty()) {
         groups.entry(thread.frames.iter().map(|frame| frame.ip).collect()).or_default().push(thread);
     }
@@ -44,7 +42,7 @@ pub(super) fn text(threads: &[ThreadStack], width: Option<usize>) -> String {
 }
 
 /// The number and the name of a thread.
-pub(super) fn label(thread: &ThreadStack) -> String {
+pub(super) fn label(thread: &ManagedThread) -> String {
     let id = match thread.thread.os_id {
         0 => format!("{} (managed)", thread.thread.managed_id),
         id => id.to_string(),
@@ -56,7 +54,7 @@ pub(super) fn label(thread: &ThreadStack) -> String {
 }
 
 /// The frames of a thread, with the places where some may be missing.
-pub(super) fn frames(thread: &ThreadStack, width: Option<usize>) -> String {
+pub(super) fn frames(thread: &ManagedThread, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
     let mut text = String::new();
     for index in 0..=thread.frames.len() {
@@ -71,7 +69,7 @@ pub(super) fn frames(thread: &ThreadStack, width: Option<usize>) -> String {
 }
 
 /// The name of a frame without its namespace, or what is known without a name.
-fn name(frame: &FrameText) -> String {
+pub(super) fn name(frame: &FrameText) -> String {
     match (&frame.name, &frame.module, frame.token) {
         (Some(name), ..) => name.short().to_owned(),
         (None, Some(module), Some(token)) => format!("{module}!0x{token:08x}"),
@@ -99,12 +97,23 @@ struct ThreadReport<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct FrameReport<'r> {
+pub(super) struct FrameReport<'r> {
     address: String,
     /// None if the memory lacks it.
     method: Option<&'r str>,
     module: Option<&'r str>,
     token: Option<String>,
+}
+
+impl<'r> FrameReport<'r> {
+    pub(super) fn new(frame: &'r FrameText) -> Self {
+        Self {
+            address: format!("{:#x}", frame.ip),
+            method: frame.name.as_ref().map(|name| &*name.text),
+            module: frame.module.as_deref(),
+            token: frame.token.map(|token| format!("0x{token:08x}")),
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -114,18 +123,12 @@ struct GapReport {
 }
 
 impl<'r> Report<'r> {
-    fn new(runtime: &'r Runtime, threads: &'r [ThreadStack]) -> Self {
-        let frame = |frame: &'r FrameText| FrameReport {
-            address: format!("{:#x}", frame.ip),
-            method: frame.name.as_ref().map(|name| &*name.text),
-            module: frame.module.as_deref(),
-            token: frame.token.map(|token| format!("0x{token:08x}")),
-        };
-        let thread = |of: &'r ThreadStack| ThreadReport {
+    fn new(analysis: &'r Analysis<'_>) -> Self {
+        let thread = |of: &'r ManagedThread| ThreadReport {
             tid: Some(of.thread.os_id).filter(|tid| *tid != 0),
             managed_id: of.thread.managed_id,
             name: of.name.as_deref(),
-            frames: of.frames.iter().map(frame).collect(),
+            frames: of.frames.iter().map(FrameReport::new).collect(),
             gaps: of
                 .stack
                 .gaps
@@ -133,6 +136,6 @@ impl<'r> Report<'r> {
                 .map(|(before_frame, gap)| GapReport { before_frame: *before_frame, cause: gap.to_string() })
                 .collect(),
         };
-        Self { runtime: runtime.version(), threads: threads.iter().map(thread).collect() }
+        Self { runtime: analysis.runtime.version(), threads: analysis.threads.iter().map(thread).collect() }
     }
 }

@@ -1,23 +1,21 @@
 //! `dipc dump analyze CORE threads`.
 
-use clr_dump::Runtime;
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::inspect::core_dump::{Source, ThreadStack, thread_stacks};
+use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::render::output;
 use crate::render::table::{Align, Columns};
 
-pub(super) fn print(source: &Source, runtime: &Runtime, format: Format) -> Result<(), Failure> {
-    let threads = thread_stacks(source, runtime)?;
+pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Json => output::print_json(&Report::new(runtime, &threads)),
-        Format::Table => output::print(table(&threads)),
+        Format::Json => output::print_json(&Report::new(analysis)),
+        Format::Table => output::print(table(&analysis.threads)),
     }
 }
 
-fn table(threads: &[ThreadStack]) -> String {
+fn table(threads: &[ManagedThread]) -> String {
     use Align::{Left, Right};
     let mut columns = Columns::new([
         ("TID", Right),
@@ -26,7 +24,7 @@ fn table(threads: &[ThreadStack]) -> String {
         ("STATE", Left),
         ("NAME", Left),
     ]);
-    for ThreadStack { thread, name, stack, .. } in threads {
+    for ManagedThread { thread, name, stack, .. } in threads {
         columns.row([
             if thread.os_id == 0 { "-".to_owned() } else { thread.os_id.to_string() },
             thread.managed_id.to_string(),
@@ -69,14 +67,14 @@ struct Row<'r> {
 }
 
 impl<'r> Report<'r> {
-    fn new(runtime: &'r Runtime, threads: &'r [ThreadStack]) -> Self {
-        let row = |of: &'r ThreadStack| Row {
+    fn new(analysis: &'r Analysis<'_>) -> Self {
+        let row = |of: &'r ManagedThread| Row {
             tid: Some(of.thread.os_id).filter(|tid| *tid != 0),
             managed_id: of.thread.managed_id,
             name: of.name.as_deref(),
             states: states(&of.thread),
             frames: of.stack.frames.len(),
         };
-        Self { runtime: runtime.version(), threads: threads.iter().map(row).collect() }
+        Self { runtime: analysis.runtime.version(), threads: analysis.threads.iter().map(row).collect() }
     }
 }
