@@ -46,7 +46,7 @@ const GUESTS: [Guest; 3] = [
 ];
 
 /// The crates that parse bytes from outside, and the one that writes them.
-pub(crate) const PARSERS: [&str; 12] = [
+pub(crate) const PARSERS: [&str; 13] = [
     "dipc-wire",
     "nettrace",
     "nettrace-synth",
