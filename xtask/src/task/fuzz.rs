@@ -29,9 +29,10 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str, 
     Target { name, input, testdata, brief_runs }
 }
 
-const TARGETS: [Target; 28] = [
+const TARGETS: [Target; 29] = [
     target("client", InputFormat::Answer, "wire/replies", 30_000),
     target("clr_counters", InputFormat::Recording(&[]), "counters", 6_000),
+    target("clr_dump", InputFormat::Patches, "cores", 1_000),
     target("clr_events", InputFormat::Recording(&[]), "traces", 16_000),
     target("conditions", InputFormat::Recording(&[]), "traces", 5_000),
     target("counters_export", InputFormat::Recording(&[]), "counters", 2_000),
@@ -145,7 +146,7 @@ mod tests {
         };
         let error = run(&options).unwrap_err().to_string();
         assert!(
-            error.starts_with("no fuzz target nosuch; there are: client, clr_counters, clr_events, "),
+            error.starts_with("no fuzz target nosuch; there are: client, clr_counters, clr_dump, "),
             "{error}"
         );
         assert_eq!(chosen(&["wire".to_owned()]).unwrap().len(), 1);

@@ -41,6 +41,8 @@ pub(super) enum InputFormat {
     Program,
     /// A request.
     Request,
+    /// Offsets of a core dump, and the words that are written there.
+    Patches,
     /// A PDB, or a program that contains one.
     Symbols,
     /// Random bytes.
@@ -74,7 +76,7 @@ impl InputFormat {
                 let is_symbols = bytes.starts_with(b"BSJB") || bytes.starts_with(b"MZ");
                 is_symbols.then(|| bytes.to_vec()).into_iter().collect()
             }
-            Self::Facts | Self::Random | Self::Text => Vec::new(),
+            Self::Facts | Self::Patches | Self::Random | Self::Text => Vec::new(),
         }
     }
 
@@ -86,6 +88,11 @@ impl InputFormat {
                 (0..).zip(FACTS).map(|(number, text)| [&[number], text.as_bytes()].concat()).collect()
             }
             Self::Program => EXPORTS.iter().map(|names| sample_program::elf(names, 0)).collect(),
+            // A word in each part of the core dump, and what it becomes.
+            Self::Patches => [0, 1, 1 << 60, u64::MAX]
+                .iter()
+                .flat_map(|word| (0..64).map(move |part| patch(part * 18_900, *word)))
+                .collect(),
             // Each version with each property, and the bytes that a recording is made from.
             Self::Random => {
                 (0..6).flat_map(|version| (0..8).map(move |property| random(version, property))).collect()
@@ -236,6 +243,10 @@ fn read_unpacked(path: &Path) -> Result<Vec<u8>> {
     // A seed uses no more than a header and its own length.
     workspace::open_unpacked(path)?.take(2 * MAX_LEN as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+fn patch(at: u32, word: u64) -> Vec<u8> {
+    [&at.to_le_bytes()[..], &word.to_le_bytes()].concat()
 }
 
 #[cfg(test)]

@@ -1,0 +1,102 @@
+//! Writes a core dump with only the memory that its analysis reads: `shrink CORE SMALL [LARGEST METADATA]`.
+//!
+//! The metadata of modules is read whole; that of modules with more bytes than the limit is left out, and their
+//! types and methods lose their names.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fs;
+
+use clr_dump::{CoreFile, Memory, MemoryResult, Missing, Names, Runtime};
+
+const PAGE: usize = 4096;
+
+/// A core dump, and the pages of it that were read.
+struct Recorded {
+    core: CoreFile,
+    pages: RefCell<BTreeSet<u64>>,
+    /// The most bytes that are read at once.
+    most: usize,
+}
+
+impl Memory for Recorded {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        if buffer.len() > self.most {
+            return Err(Missing { address });
+        }
+        self.core.read(address, buffer)?;
+        let last = address + buffer.len().saturating_sub(1) as u64;
+        self.pages.borrow_mut().extend(address / PAGE as u64..=last / PAGE as u64);
+        Ok(())
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [from, to, rest @ ..] = &arguments[..] else { return Err("usage: shrink CORE SMALL [BYTES]".into()) };
+    let most = rest.first().map_or(Ok(64 << 10), |most| most.parse())?;
+    let bytes = fs::read(from)?;
+    let core = CoreFile::open(fs::File::open(from)?)?;
+    let recorded = Recorded { core, pages: RefCell::default(), most };
+    let runtime = Runtime::find(&recorded, recorded.core.files())?;
+    let names = Names::new(&recorded, &runtime);
+    for thread in runtime.threads(&recorded)? {
+        let own = recorded.core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id);
+        let stack = runtime.stack(&recorded, &thread, own.and_then(|own| own.registers.as_ref()));
+        for frame in &stack.frames {
+            names.method(&frame.code);
+        }
+        let _ = runtime.thread_name(&recorded, &thread);
+        let _ = runtime.monitor_waits(&recorded, &thread);
+        for (_, object) in runtime.thread_exceptions(&recorded, &thread).unwrap_or_default() {
+            names.exceptions(object);
+        }
+    }
+    let _ = names.heap_statistics();
+    runtime.monitors(&recorded);
+    write(&bytes, &recorded, to)
+}
+
+/// Writes the notes as they are, and the pages as segments.
+fn write(bytes: &[u8], recorded: &Recorded, to: &str) -> Result<(), Box<dyn Error>> {
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let count = usize::from(u16::from_le_bytes(bytes[56..58].try_into()?));
+    let headers = (0..count).map(|index| number(32) + 56 * index);
+    let note = headers.into_iter().find(|at| bytes[*at..at + 4] == [4, 0, 0, 0]).ok_or("no notes")?;
+    let notes = &bytes[number(note + 8)..number(note + 8) + number(note + 32)];
+    let mut ranges: Vec<(u64, Vec<u8>)> = Vec::new();
+    for page in recorded.pages.borrow().iter() {
+        let address = page * PAGE as u64;
+        let mut content = vec![0; PAGE];
+        if recorded.core.read(address, &mut content).is_err() {
+            // A segment ends within the page: take what there is.
+            for (index, byte) in content.iter_mut().enumerate() {
+                let _ = recorded.core.read(address + index as u64, std::slice::from_mut(byte));
+            }
+        }
+        match ranges.last_mut() {
+            Some((start, last)) if *start + last.len() as u64 == address => last.extend(content),
+            _ => ranges.push((address, content)),
+        }
+    }
+    let mut file = bytes[..64].to_vec();
+    file[32..40].copy_from_slice(&64_u64.to_le_bytes());
+    file[40..48].fill(0);
+    file[56..58].copy_from_slice(&u16::try_from(ranges.len() + 1)?.to_le_bytes());
+    let mut content = 64 + 56 * (ranges.len() + 1);
+    let mut header = |kind: u32, address: u64, size: usize| {
+        file.extend([kind, 4].iter().flat_map(|word| word.to_le_bytes()));
+        let words = [content as u64, address, 0, size as u64, size as u64, 1];
+        file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        content += size;
+    };
+    header(4, 0, notes.len());
+    for (address, content) in &ranges {
+        header(1, *address, content.len());
+    }
+    file.extend(notes);
+    ranges.iter().for_each(|(_, content)| file.extend(content));
+    fs::write(to, file)?;
+    Ok(())
+}

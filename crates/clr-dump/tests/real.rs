@@ -1,0 +1,151 @@
+//! A real core dump, compared with createdump's crash report, and damaged.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use clr_dump::{CoreFile, Error, Names, Runtime};
+
+fn testdata(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cores").join(name)).unwrap()
+}
+
+/// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
+fn core() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let packed = testdata("parked-mini.core.xz");
+    lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+/// Reads everything. Returns the number of frames, of which `names` has the named ones, and of objects.
+fn read_all(bytes: Vec<u8>, names: &mut Vec<String>) -> Result<(usize, u64), Error> {
+    let core = CoreFile::open(bytes)?;
+    let runtime = Runtime::find(&core, core.files())?;
+    let of_runtime = Names::new(&core, &runtime);
+    let mut frames = 0;
+    for thread in runtime.threads(&core).unwrap_or_default() {
+        let own = core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id);
+        let stack = runtime.stack(&core, &thread, own.and_then(|own| own.registers.as_ref()));
+        frames += stack.frames.len();
+        for frame in &stack.frames {
+            let name = of_runtime.method(&frame.code).and_then(|method| method.name);
+            names.extend(name.map(|name| format!("{}.{} {}", name.type_name, name.name, name.signature)));
+        }
+        let _ = runtime.thread_name(&core, &thread);
+        let _ = runtime.monitor_waits(&core, &thread);
+        for (_, object) in runtime.thread_exceptions(&core, &thread).unwrap_or_default() {
+            for exception in of_runtime.exceptions(object) {
+                for frame in &exception.stack {
+                    of_runtime.exception_method(frame);
+                }
+            }
+        }
+    }
+    runtime.monitors(&core);
+    of_runtime.known_modules();
+    let heap = of_runtime.heap_statistics().unwrap_or_default();
+    Ok((frames, heap.types.iter().map(|of| of.amount.objects).sum()))
+}
+
+#[test]
+fn every_managed_frame_of_the_crash_report_is_found() {
+    let core = CoreFile::open(core()).unwrap();
+    let runtime = Runtime::find(&core, core.files()).unwrap();
+    assert_eq!((runtime.version(), runtime.is_measured()), ("9.0.1", true));
+    let names = Names::new(&core, &runtime);
+    let mut found: BTreeMap<u64, Vec<(u64, u32)>> = BTreeMap::new();
+    for thread in runtime.threads(&core).unwrap() {
+        let own = core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id).unwrap();
+        let stack = runtime.stack(&core, &thread, own.registers.as_ref());
+        assert_eq!(stack.gaps, []);
+        let token = |frame: &clr_dump::Frame| names.method(&frame.code).unwrap().token.unwrap_or_default();
+        found.insert(thread.os_id, stack.frames.iter().map(|frame| (frame.ip, token(frame))).collect());
+    }
+    // Each row: thread, address, token and name of a frame, innermost first.
+    let expected = String::from_utf8(testdata("parked-mini.frames.txt")).unwrap();
+    let mut rest: BTreeMap<u64, _> = found.iter().map(|(thread, frames)| (*thread, frames.iter())).collect();
+    let mut count = 0;
+    for row in expected.lines() {
+        let [thread, address, token, _] = row.splitn(4, ' ').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let frame = (u64::from_str_radix(address, 16).unwrap(), u32::from_str_radix(token, 16).unwrap());
+        let frames = rest.get_mut(&thread.parse().unwrap()).unwrap();
+        assert!(frames.any(|found| *found == frame), "{row} is missing or out of order");
+        count += 1;
+    }
+    assert_eq!(count, 182);
+    // The report leaves nine frames without a token.
+    assert_eq!(found.values().map(Vec::len).sum::<usize>(), 191);
+}
+
+#[test]
+fn methods_have_the_names_that_the_runtime_gives_them() {
+    let mut names = Vec::new();
+    read_all(core(), &mut names).unwrap();
+    // `parked.cs` declares them. Type arguments are of the runtime's own modules, whose metadata is left out.
+    for expected in [
+        "Parked.P.Main void  (class System.String[])",
+        "Parked.P.Sleepy void  (int32)",
+        "Parked.P+<>c__DisplayClass35_0.<Go>b__0 instance void  ()",
+        "Parked.Gen`1.Run instance void  (!0,!!0,class System.Collections.Generic.List`1<!0>)",
+    ] {
+        assert!(names.iter().any(|name| name == expected), "{expected}: {names:#?}");
+    }
+}
+
+/// Bytes that look random, the same in each run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % limit as u64).unwrap()
+    }
+}
+
+#[test]
+fn damaged_words_neither_hang_nor_panic() {
+    let whole = core();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let values = [0, 1, 8, 0x7fff_ffff, 0xffff_ffff, 1 << 60, u64::MAX, u64::MAX - 7];
+    let mut outcomes = [0; 2];
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        for _ in 0..=random.below(64) {
+            let at = random.below(bytes.len() / 8 - 1) * 8;
+            let value = match random.below(3) {
+                0 => values[random.below(values.len())],
+                // Another word of the file: an address of something else.
+                1 => {
+                    let from = random.below(bytes.len() / 8 - 1) * 8;
+                    u64::from_le_bytes(bytes[from..from + 8].try_into().unwrap())
+                }
+                _ => u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) ^ 1 << random.below(64),
+            };
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        let read = read_all(bytes, &mut Vec::new());
+        outcomes[usize::from(read.is_ok())] += 1;
+    }
+    // Most damage is where it does no harm.
+    assert!(outcomes[1] > 50, "{outcomes:?}");
+}
+
+#[test]
+fn a_truncated_file_is_read_as_far_as_it_goes() {
+    let whole = core();
+    let (all, objects) = read_all(whole.clone(), &mut Vec::new()).unwrap();
+    let mut read = 0;
+    for part in 0..100 {
+        let bytes = whole[..whole.len() * part / 100].to_vec();
+        let missing = CoreFile::open(bytes.clone()).map_or(0, |core| core.missing_bytes());
+        if let Ok((frames, some)) = read_all(bytes, &mut Vec::new()) {
+            assert!(missing > 0 && frames <= all && some <= objects, "{part}: {frames} of {all}");
+            read += 1;
+        }
+    }
+    assert!(read > 0);
+}
