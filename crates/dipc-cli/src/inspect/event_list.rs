@@ -5,7 +5,6 @@ mod reading;
 mod shared;
 
 use std::path::Path;
-use std::time::Duration;
 
 use clr_events::CodeMap;
 use clr_events::code::Symbolizer;
@@ -161,12 +160,8 @@ fn names<'m>(file: &Path, code: &'m mut CodeMap) -> Result<Symbolizer<'m>, Failu
     Ok(code.symbolizer())
 }
 
-/// The longest delay of an event whose position among those of other threads is not yet certain.
-const MOST_DELAY: Duration = Duration::from_millis(500);
-
 /// A list of events that is written while they arrive, in time order as far as possible without waiting.
 pub(crate) struct LiveList<'o> {
-    reader: LiveReader,
     filter: Filter,
     formatter: Formatter<'static>,
     lines: Lines,
@@ -181,7 +176,6 @@ impl<'o> LiveList<'o> {
     /// stacks.
     pub(crate) fn new(list: EventList<'_>, out: &'o mut Destination) -> Result<Self, Failure> {
         Ok(Self {
-            reader: LiveReader::new(MOST_DELAY),
             formatter: Formatter::new(list.format, list.content(None)),
             filter: Filter::new(list.criteria),
             lines: Lines::default(),
@@ -191,28 +185,13 @@ impl<'o> LiveList<'o> {
         })
     }
 
-    /// Takes the next bytes of the stream, and writes the events that are ready. `each` is called with every
-    /// event.
-    pub(crate) fn feed(&mut self, bytes: &[u8], each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
-        self.reader.feed(bytes);
-        self.show(each)
-    }
-
-    /// Writes all events that have arrived: the stream is silent.
-    pub(crate) fn release(&mut self, each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
-        self.reader.release();
-        self.show(each)
-    }
-
-    /// Ends the stream and the list.
-    pub(crate) fn end(&mut self, each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
-        self.reader.end_of_input();
-        self.show(each)?;
-        self.writer.end()
-    }
-
-    fn show(&mut self, mut each: impl FnMut(&Event<'_>)) -> Result<(), Failure> {
-        while let Some(event) = self.reader.next() {
+    /// Writes the events that are ready. `each` is called with every event.
+    pub(crate) fn read(
+        &mut self,
+        reader: &mut LiveReader,
+        mut each: impl FnMut(&Event<'_>),
+    ) -> Result<(), Failure> {
+        while let Some(event) = reader.next() {
             each(&event);
             if self.filter.is_over(&event) {
                 self.left = 0;
@@ -230,6 +209,11 @@ impl<'o> LiveList<'o> {
         self.writer.flush()
     }
 
+    /// Ends the list.
+    pub(crate) fn end(&mut self) -> Result<(), Failure> {
+        self.writer.end()
+    }
+
     /// The number of events that were written.
     pub(crate) const fn shown(&self) -> u64 {
         self.shown
@@ -240,13 +224,8 @@ impl<'o> LiveList<'o> {
         self.left == 0
     }
 
-    /// The reader of the stream.
-    pub(crate) const fn reader(&self) -> &LiveReader {
-        &self.reader
-    }
-
-    /// Warns of filters that matched nothing.
-    pub(crate) fn warn_of_misses(&mut self) {
-        warn_of_misses(&self.filter.misses(self.reader.events()));
+    /// Warns of filters that matched none of the events of `reader`.
+    pub(crate) fn warn_of_misses(&mut self, reader: &LiveReader) {
+        warn_of_misses(&self.filter.misses(reader.events()));
     }
 }

@@ -1,19 +1,12 @@
 //! Heaps from recordings and `.gcdump` files, and what is missing from them.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, file};
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::recording::Recording;
+use crate::inspect::recording::{Recording, is_gcdump};
 use crate::render::{messages, units};
-
-/// The name of the first object of a `.gcdump` file, found in its first bytes.
-const FIRST_OBJECT: &[u8] = b"GCHeapDump";
-/// The number of bytes in which that name is searched.
-const BEGINNING: u64 = 64;
 
 /// A heap, and the exit code for what is missing from it.
 pub(crate) struct Heap {
@@ -78,13 +71,6 @@ impl Heap {
 /// Formats a list of process ids.
 fn pids(pids: impl Iterator<Item = u64>) -> String {
     pids.map(|pid| pid.to_string()).collect::<Vec<_>>().join(", ")
-}
-
-/// Whether a file identifies itself as a `.gcdump`.
-pub(crate) fn is_gcdump(path: &Path) -> bool {
-    let mut beginning = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
-    read.is_ok() && beginning.windows(FIRST_OBJECT.len()).any(|bytes| bytes == FIRST_OBJECT)
 }
 
 /// Reports what is missing from a graph. Returns the exit code for it.

@@ -63,6 +63,13 @@ impl LiveReader {
         }
     }
 
+    /// Calls `each` with the events that are ready.
+    pub(crate) fn for_each(&mut self, mut each: impl FnMut(&Event<'_>)) {
+        while let Some(event) = self.next() {
+            each(&event);
+        }
+    }
+
     /// The stream's header, once it has arrived, which is before the first event.
     pub(crate) fn info(&self) -> Option<&TraceInfo> {
         self.events.info()

@@ -9,8 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use nettrace::{Events, ReadAt, Reader, Source};
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::heap;
 use crate::render::{messages, shell};
+
+/// The name of the first object of a `.gcdump` file, found in its first bytes.
+const FIRST_OBJECT: &[u8] = b"GCHeapDump";
+/// The number of bytes in which that name is searched.
+const BEGINNING: u64 = 64;
 
 /// The input of a recording.
 pub(crate) struct Input {
@@ -234,9 +238,10 @@ fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
         nettrace::Error::Empty => {
             failure.with_help("the program that recorded it may have ended before the first byte came")
         }
-        nettrace::Error::BadHeader { .. } if heap::is_gcdump(Path::new(name)) => failure.with_help(
-            format_args!("it is a .gcdump file: dipc gcdump report {}", shell::path(Path::new(name))),
-        ),
+        nettrace::Error::BadHeader { .. } if is_gcdump(Path::new(name)) => failure.with_help(format_args!(
+            "it is a .gcdump file: dipc gcdump report {}",
+            shell::path(Path::new(name))
+        )),
         nettrace::Error::NotATrace { begins } if is_compressed(begins) => {
             failure.with_help("the file is compressed: decompress it first")
         }
@@ -245,6 +250,13 @@ fn cannot_read(name: &str, error: &nettrace::Error) -> Failure {
         }
         _ => failure,
     }
+}
+
+/// Whether a file identifies itself as a `.gcdump`.
+pub(crate) fn is_gcdump(path: &Path) -> bool {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+    read.is_ok() && beginning.windows(FIRST_OBJECT.len()).any(|bytes| bytes == FIRST_OBJECT)
 }
 
 /// Whether a file with this beginning is compressed with gzip, xz or zstd.

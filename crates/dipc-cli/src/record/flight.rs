@@ -9,12 +9,14 @@ mod retention;
 mod rotation;
 mod session;
 mod snapshot;
+mod stream;
 #[cfg(test)]
 mod test_stream;
 mod trigger;
 
 pub(crate) use retention::Retention;
 pub(crate) use rotation::RotatingRecorder;
-pub(crate) use session::{FileNames, FlightRecorder, FlightSettings, FlightSummary};
+pub(crate) use session::{FlightRecorder, FlightSettings, FlightSummary};
 pub(crate) use snapshot::check_output;
+pub(crate) use stream::FileNames;
 pub(crate) use trigger::TriggerSettings;

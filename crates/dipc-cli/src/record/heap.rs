@@ -5,7 +5,6 @@ use std::time::Duration;
 use dipc_client::{BufferMode, OptionalFeature, Rundown, SessionConfig, Startup};
 use dipc_wire::ProviderConfig;
 use gcdump::HeapGraphBuilder;
-use nettrace::Event;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap::{Heap, warn_of_missing};
@@ -127,8 +126,9 @@ struct LiveHeap {
 }
 
 impl EventConsumer for LiveHeap {
-    fn add(&mut self, event: &Event<'_>) {
-        self.builder.add(event);
+    fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Failure> {
+        reader.for_each(|event| self.builder.add(event));
+        Ok(())
     }
 
     fn is_satisfied(&self) -> bool {

@@ -1,6 +1,5 @@
 //! The events of a session while they arrive, passed to a consumer.
 
-use nettrace::Event;
 use nettrace_export::ProfileBuilder;
 
 use crate::exit::Failure;
@@ -8,10 +7,15 @@ use crate::inspect::live_reader::LiveReader;
 use crate::inspect::thread_stacks::LiveThreadStacks;
 use crate::record::recorder::Consumer;
 
-/// A consumer of events.
+/// A consumer of the events of a stream.
 pub(crate) trait EventConsumer {
-    /// Takes the next event.
-    fn add(&mut self, event: &Event<'_>);
+    /// Called with the number of bytes that have arrived, before their events are read.
+    fn receive(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
+    /// Takes the events that are ready. With `is_end`, no more follow.
+    fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure>;
 
     /// Whether it has what it wanted, so that the session is stopped.
     fn is_satisfied(&self) -> bool {
@@ -20,14 +24,16 @@ pub(crate) trait EventConsumer {
 }
 
 impl EventConsumer for ProfileBuilder {
-    fn add(&mut self, event: &Event<'_>) {
-        Self::add(self, event);
+    fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Failure> {
+        reader.for_each(|event| self.add(event));
+        Ok(())
     }
 }
 
 impl EventConsumer for LiveThreadStacks {
-    fn add(&mut self, event: &Event<'_>) {
-        Self::add(self, event);
+    fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Failure> {
+        reader.for_each(|event| self.add(event));
+        Ok(())
     }
 }
 
@@ -37,31 +43,21 @@ pub(crate) struct LiveStream<C> {
     pub(crate) consumer: C,
 }
 
-impl<C: EventConsumer> LiveStream<C> {
-    fn drain(&mut self) {
-        while let Some(event) = self.reader.next() {
-            self.consumer.add(&event);
-        }
-    }
-}
-
 impl<C: EventConsumer> Consumer for LiveStream<C> {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.reader.feed(bytes);
-        self.drain();
-        Ok(())
+        self.consumer.receive(bytes.len());
+        self.consumer.read(&mut self.reader, false)
     }
 
     fn pause(&mut self) -> Result<(), Failure> {
         self.reader.release();
-        self.drain();
-        Ok(())
+        self.consumer.read(&mut self.reader, false)
     }
 
     fn end(&mut self) -> Result<(), Failure> {
         self.reader.end_of_input();
-        self.drain();
-        Ok(())
+        self.consumer.read(&mut self.reader, true)
     }
 
     fn is_satisfied(&self) -> bool {
@@ -83,7 +79,10 @@ mod tests {
     struct Ignoring;
 
     impl EventConsumer for Ignoring {
-        fn add(&mut self, _: &Event<'_>) {}
+        fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Failure> {
+            reader.for_each(|_| {});
+            Ok(())
+        }
     }
 
     #[test]

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use dipc_client::{OptionalFeature, Rundown, SessionConfig};
-use nettrace::Event;
 use nettrace_export::events::system_time;
 
 use crate::command::events::{EventsArgs, Order, live_selection};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::event_list::LiveList;
+use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
-use crate::record::recorder::{self, Consumer, Limits, StreamEnd};
+use crate::record::live_stream::{EventConsumer, LiveStream};
+use crate::record::recorder::{self, Limits, StreamEnd};
 use crate::record::session::{resume, start_unless_interrupted, warn_without_sampler};
 use crate::record::source::{Child, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
@@ -21,6 +22,8 @@ use crate::render::{messages, output};
 
 const BUFFER_MB: u32 = 256;
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// The longest delay of an event whose position among those of other threads is not yet certain.
+const MOST_DELAY: Duration = Duration::from_millis(500);
 
 pub(super) fn run(args: &EventsArgs) -> Outcome {
     if args.filter.times.range().has_dates() {
@@ -76,12 +79,13 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     resume(&source.target);
     source.announce();
     let mut out = Destination::open(None)?;
-    let mut events = LiveEvents {
+    let events = LiveEvents {
         list: LiveList::new(list, &mut out)?,
         stopping_event,
         stopped_by: None,
         is_start_said: false,
     };
+    let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: events };
     let limits = Limits {
         address: source.target.address().clone(),
         // As with trace, a duration of zero means no limit.
@@ -89,7 +93,9 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
         silence: timeout,
         interrupts: interrupts.clone(),
     };
-    let exit = recorder::run(session, &mut events, &limits).and_then(|end| events.report(end));
+    let exit = recorder::run(session, &mut stream, &limits);
+    let LiveStream { reader, consumer: mut events } = stream;
+    let exit = exit.and_then(|end| events.report(&reader, end));
     let code = child.map(|child| child.wait(&interrupts)).transpose();
     Ok(exit?.or_program(code?))
 }
@@ -105,28 +111,13 @@ struct LiveEvents<'o> {
 }
 
 impl LiveEvents<'_> {
-    /// Passes input to the list, and looks for the stopping event in it.
-    fn with(
-        &mut self,
-        take: impl FnOnce(&mut LiveList<'_>, &mut dyn FnMut(&Event<'_>)) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let Self { list, stopping_event, stopped_by, .. } = self;
-        take(list, &mut |event| {
-            if let Some(stopping_event) = stopping_event
-                && stopped_by.is_none()
-            {
-                *stopped_by = stopping_event.name_if_matches(event);
-            }
-        })
-    }
-
     /// Prints a summary of the session, and returns the exit code.
-    fn report(&mut self, end: StreamEnd) -> Outcome {
+    fn report(&mut self, reader: &LiveReader, end: StreamEnd) -> Outcome {
         if let Some(event) = &self.stopped_by {
             messages::note(format_args!("Stopping event : {event}"));
         }
-        self.list.warn_of_misses();
-        let events = self.list.reader().events();
+        self.list.warn_of_misses(reader);
+        let events = reader.events();
         let lost = stream_stats::lost_in_words(events.loss());
         let shown = self.list.shown();
         messages::note(format_args!(
@@ -138,16 +129,29 @@ impl LiveEvents<'_> {
             stream_stats::warn_of_loss(&lost);
         }
         let done = "what could be read was shown";
-        let inside = stream_stats::report_damage(events, self.list.reader().unreadable(), done);
+        let inside = stream_stats::report_damage(events, reader.unreadable(), done);
         Ok(end.report(&format!("{shown} events were shown"), "shown")?.or(inside))
     }
 }
 
-impl Consumer for LiveEvents<'_> {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.with(|list, each| list.feed(bytes, each))?;
+impl EventConsumer for LiveEvents<'_> {
+    fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
+        if output::is_closed() {
+            return Err(Failure::closed_output());
+        }
+        let Self { list, stopping_event, stopped_by, .. } = self;
+        list.read(reader, |event| {
+            if let Some(stopping_event) = stopping_event
+                && stopped_by.is_none()
+            {
+                *stopped_by = stopping_event.name_if_matches(event);
+            }
+        })?;
+        if is_end {
+            list.end()?;
+        }
         if !self.is_start_said
-            && let Some(start) = self.list.reader().events().info().map(|info| info.start)
+            && let Some(start) = reader.info().map(|info| info.start)
         {
             self.is_start_said = true;
             if let Some(start) = system_time(start) {
@@ -159,24 +163,7 @@ impl Consumer for LiveEvents<'_> {
         Ok(())
     }
 
-    fn pause(&mut self) -> Result<(), Failure> {
-        if output::is_closed() {
-            return Err(Failure::closed_output());
-        }
-        self.with(|list, each| list.release(each))
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.with(|list, each| list.end(each))
-    }
-
     fn is_satisfied(&self) -> bool {
-        // An unreadable stream yields no more events.
-        let is_over = self.list.is_complete() || self.list.reader().unreadable().is_some();
-        self.stopped_by.is_some() || is_over
-    }
-
-    fn is_whole(&self) -> bool {
-        self.list.reader().is_whole()
+        self.stopped_by.is_some() || self.list.is_complete()
     }
 }

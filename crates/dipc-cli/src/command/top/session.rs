@@ -10,8 +10,9 @@ use crate::command::top::interval::{Interval, IntervalBuilder};
 use crate::command::top::{Process, Shared, TopArgs};
 use crate::exit::{Exit, Failure};
 use crate::inspect::live_reader::LiveReader;
+use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::names::live_names;
-use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::recorder::{self, Limits};
 use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
@@ -93,8 +94,7 @@ pub(super) fn watch(
         silence: args.timeout,
         interrupts: shared.interrupts.clone(),
     };
-    let mut stream = Stream {
-        reader: LiveReader::new(MOST_DELAY),
+    let intervals = Intervals {
         builder: IntervalBuilder::new(args.refresh_interval, args.names.form(), account),
         names,
         waits_for_names: has_sampler,
@@ -104,8 +104,9 @@ pub(super) fn watch(
         events,
         count: 0,
     };
+    let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: intervals };
     let end = recorder::run(session, &mut stream, &limits)?;
-    stream.report(end)
+    report(&stream.reader, end)
 }
 
 /// Returns the configuration of the session.
@@ -128,9 +129,8 @@ fn config(args: &TopArgs, has_sampler: bool) -> SessionConfig {
     SessionConfig::new(providers).with_rundown(Rundown::Off)
 }
 
-/// The stream of the session.
-struct Stream<'s> {
-    reader: LiveReader,
+/// The intervals of the session.
+struct Intervals<'s> {
     builder: IntervalBuilder,
     /// The source of names of earlier methods, which also keeps the runtime reporting new ones.
     names: Option<LiveNames>,
@@ -143,41 +143,57 @@ struct Stream<'s> {
     count: u64,
 }
 
-impl Stream<'_> {
+impl EventConsumer for Intervals<'_> {
+    fn receive(&mut self, bytes: usize) {
+        self.builder.add_bytes(bytes);
+    }
+
     /// Sums up what has arrived.
-    fn drain(&mut self) {
+    fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
         if let Some(names) = &mut self.names {
             let builder = &mut self.builder;
             let is_whole = names.read(|event| builder.add_code(event));
             self.waits_for_names &= !is_whole && self.begun.elapsed() < MOST_WAIT;
         }
-        if let Some(info) = self.reader.info() {
+        if let Some(info) = reader.info() {
             self.builder.set_info(info);
         }
         let mut ended = Vec::new();
-        while let Some(event) = self.reader.next() {
+        while let Some(event) = reader.next() {
             if !self.waits_for_names && self.builder.is_over(&event) {
                 // The event borrows the reader, so the lost events are counted below.
                 ended.push(self.builder.take(false));
             }
             self.builder.add(&event);
         }
+        let lost = reader.events().loss().total();
         for interval in ended {
-            self.send(interval);
+            self.send(interval, lost);
         }
         if !self.waits_for_names && self.builder.is_overdue() {
             let interval = self.builder.take(false);
-            self.send(interval);
+            self.send(interval, lost);
         }
+        if is_end && self.builder.has_events() {
+            let interval = self.builder.take(true);
+            self.send(interval, lost);
+        }
+        Ok(())
     }
 
-    fn send(&mut self, mut interval: Interval) {
+    fn is_satisfied(&self) -> bool {
+        self.shared.is_over() || self.shared.args.count.is_some_and(|count| self.count >= count)
+    }
+}
+
+impl Intervals<'_> {
+    fn send(&mut self, mut interval: Interval, lost: u64) {
         if interval.lacks_names()
             && let Some(names) = &mut self.names
         {
             names.request_again();
         }
-        interval.omissions.lost = self.reader.events().loss().total();
+        interval.omissions.lost = lost;
         if self.shared.args.count.is_some_and(|count| self.count >= count) {
             return;
         }
@@ -186,53 +202,17 @@ impl Stream<'_> {
             self.shared.end();
         }
     }
-
-    /// Reports what the session lacked.
-    fn report(self, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
-        let events = self.reader.events();
-        if events.loss().total() > 0 {
-            stream_stats::warn_of_loss(&stream_stats::lost_in_words(events.loss()));
-        }
-        let inside =
-            stream_stats::report_damage(events, self.reader.unreadable(), "what could be read was used");
-        let is_unasked = end.is_unasked();
-        // Here, the end of the process is expected.
-        let exit = if is_unasked { inside } else { end.report("the process was watched", "shown")? };
-        Ok(SessionEnd { exit: exit.or(inside), is_unasked })
-    }
 }
 
-impl Consumer for Stream<'_> {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.reader.feed(bytes);
-        self.builder.add_bytes(bytes.len());
-        self.drain();
-        Ok(())
+/// Reports what the session lacked.
+fn report(reader: &LiveReader, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
+    let events = reader.events();
+    if events.loss().total() > 0 {
+        stream_stats::warn_of_loss(&stream_stats::lost_in_words(events.loss()));
     }
-
-    fn pause(&mut self) -> Result<(), Failure> {
-        self.reader.release();
-        self.drain();
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.reader.end_of_input();
-        self.drain();
-        if self.builder.has_events() {
-            let interval = self.builder.take(true);
-            self.send(interval);
-        }
-        Ok(())
-    }
-
-    fn is_satisfied(&self) -> bool {
-        let is_full = self.shared.args.count.is_some_and(|count| self.count >= count);
-        // An unreadable stream yields no more events.
-        self.shared.is_over() || is_full || self.reader.unreadable().is_some()
-    }
-
-    fn is_whole(&self) -> bool {
-        self.reader.is_whole()
-    }
+    let inside = stream_stats::report_damage(events, reader.unreadable(), "what could be read was used");
+    let is_unasked = end.is_unasked();
+    // Here, the end of the process is expected.
+    let exit = if is_unasked { inside } else { end.report("the process was watched", "shown")? };
+    Ok(SessionEnd { exit: exit.or(inside), is_unasked })
 }

@@ -5,19 +5,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use dipc_client::Target;
-use nettrace::{Decoder, Record};
 use nettrace_edit::Rotation;
 
-use super::method_lists::MethodLists;
-use super::retention::{KeptFiles, Retention};
-use super::session::{FileNames, FlightSummary};
+use super::retention::Retention;
+use super::session::FlightSummary;
 use super::snapshot::{cannot_write, check_room, give_name, partial};
+use super::stream::{FileNames, KeptStream};
 use crate::duration;
 use crate::exit::Failure;
 use crate::record::recorder::{Consumer, StreamEnd};
 use crate::record::stopping_event::StoppingEvent;
-use crate::record::stream_stats::{lost_in_words, report_damage};
-use crate::render::live_line::LiveLine;
 use crate::render::output_file::OutputFile;
 use crate::render::{messages, units};
 
@@ -25,20 +22,10 @@ use crate::render::{messages, units};
 pub(crate) struct RotatingRecorder {
     /// The size at which a file ends, in bytes.
     size: u64,
-    retention: Retention,
-    stopping_event: Option<StoppingEvent>,
-    file_name: FileNames,
-    decoder: Decoder,
+    stream: KeptStream,
     /// The parts of the stream; `None` before its header.
     rotation: Option<Rotation>,
     current: Option<CurrentFile>,
-    lists: Option<MethodLists>,
-    files: KeptFiles,
-    count: usize,
-    line: Option<LiveLine>,
-    events: u64,
-    stopped_by: Option<String>,
-    unreadable: Option<nettrace::Error>,
 }
 
 /// The file that is being written.
@@ -56,51 +43,23 @@ impl RotatingRecorder {
         duration: Option<Duration>,
         file_name: FileNames,
     ) -> Self {
-        Self {
-            size,
-            retention,
-            stopping_event,
-            file_name,
-            decoder: Decoder::new(),
-            rotation: None,
-            current: None,
-            lists: None,
-            files: KeptFiles::default(),
-            count: 0,
-            line: Some(LiveLine::new(duration)),
-            events: 0,
-            stopped_by: None,
-            unreadable: None,
-        }
+        let stream = KeptStream::new(retention, stopping_event, duration, file_name);
+        Self { size, stream, rotation: None, current: None }
     }
 
     /// Makes the runtime list its methods from time to time.
     pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
-        self.lists = Some(MethodLists::start(target, needs_help, is_starting));
+        self.stream.list_methods(target, needs_help, is_starting);
     }
 
     fn read(&mut self) -> Result<(), Failure> {
-        while self.unreadable.is_none() {
-            let record = match self.decoder.next_record() {
-                Ok(Some(record)) => record,
-                Ok(None) => break,
-                Err(error) => {
-                    self.unreadable = Some(error);
-                    break;
-                }
-            };
-            if let Record::Event(event) = &record {
-                self.events += 1;
-                if let Some(stopping_event) = &self.stopping_event
-                    && self.stopped_by.is_none()
-                {
-                    self.stopped_by = stopping_event.name_if_matches(event);
-                }
+        let Self { stream, rotation, current, .. } = self;
+        stream.read(|record| match (&mut *rotation, &mut *current) {
+            (Some(rotation), Some(CurrentFile { out, .. })) => {
+                rotation.add(record, out).map_err(|error| cannot_write(error, out))
             }
-            if let (Some(rotation), Some(CurrentFile { out, .. })) = (&mut self.rotation, &mut self.current) {
-                rotation.add(&record, out).map_err(|error| cannot_write(error, out))?;
-            }
-        }
+            _ => Ok(()),
+        })?;
         if self.rotation.as_ref().is_some_and(Rotation::is_full) {
             self.turn()?;
         }
@@ -118,10 +77,10 @@ impl RotatingRecorder {
     /// Begins a file, with the names from the earlier ones.
     fn begin(&mut self) -> Result<(), Failure> {
         let Some(rotation) = &mut self.rotation else { return Ok(()) };
-        let path = (self.file_name)();
+        let path = (self.stream.file_name)();
         check_room(&path, rotation.expected_bytes())?;
         let mut out = OutputFile::create_new(&partial(&path))?;
-        let begun = rotation.begin(self.decoder.threads(), &mut out);
+        let begun = rotation.begin(self.stream.threads(), &mut out);
         begun.map_err(|error| cannot_write(error, &out))?;
         self.current = Some(CurrentFile { out, path });
         Ok(())
@@ -133,8 +92,8 @@ impl RotatingRecorder {
         else {
             return Ok(());
         };
-        let list = self.lists.as_ref().and_then(|lists| lists.last.as_ref()).filter(|_| needs_list);
-        let ended = rotation.end(self.decoder.threads(), list, &mut out);
+        let list = self.stream.last_list().filter(|_| needs_list);
+        let ended = rotation.end(self.stream.threads(), list, &mut out);
         let Some(written) = ended.map_err(|error| cannot_write(error, &out))? else { return Ok(()) };
         out.store()?;
         let path = give_name(out.path(), &path)?;
@@ -148,34 +107,27 @@ impl RotatingRecorder {
             written.events,
             time.unwrap_or_default()
         ));
-        self.count += 1;
-        self.files.add(path, written.bytes, &self.retention);
+        self.stream.add_file(path, written.bytes);
         Ok(())
     }
 
     /// Ends the last file.
     pub(crate) fn finish(mut self, end: &StreamEnd) -> Result<FlightSummary, Failure> {
-        if let Some(line) = self.line.take() {
-            line.end();
-        }
-        if let Some(lists) = &mut self.lists {
-            lists.read();
-        }
+        self.stream.end_line();
+        self.stream.read_lists();
         self.finish_file(!end.is_whole())?;
-        if let Some(event) = &self.stopped_by {
-            messages::note(format_args!("Stopping event : {event}"));
-        }
-        let damage = report_damage(&self.decoder, self.unreadable.as_ref(), "files have what could be read");
+        let stream = &self.stream;
+        let damage = stream.report("files have what could be read");
         Ok(FlightSummary {
             text: format!(
                 "Recorded {} events, {} lost, in {}; {} file{} written",
-                self.events,
-                lost_in_words(self.decoder.loss()),
+                stream.events,
+                stream.lost_in_words(),
                 duration::display(end.elapsed),
-                self.count,
-                if self.count == 1 { "" } else { "s" },
+                stream.written,
+                if stream.written == 1 { "" } else { "s" },
             ),
-            lost: self.decoder.loss().total(),
+            lost: stream.lost(),
             damage,
             failure: None,
         })
@@ -184,25 +136,22 @@ impl RotatingRecorder {
 
 impl Consumer for RotatingRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        if self.unreadable.is_some() {
+        if self.stream.is_unreadable() {
             return Ok(());
         }
-        self.decoder.feed(bytes);
-        // The next record reports an error in the header.
+        self.stream.decoder.feed(bytes);
         if self.rotation.is_none()
-            && let Ok(Some(info)) = self.decoder.read_header()
+            && let Some(info) = self.stream.header()
         {
             self.rotation = Some(Rotation::new(self.size, info));
             self.begin()?;
         }
-        if let Some(lists) = &mut self.lists {
-            lists.read();
-        }
+        self.stream.read_lists();
         self.read()
     }
 
     fn pause(&mut self) -> Result<(), Failure> {
-        if let Some(lists) = &mut self.lists {
+        if let Some(lists) = &mut self.stream.lists {
             lists.request_again();
             lists.read();
         }
@@ -210,24 +159,21 @@ impl Consumer for RotatingRecorder {
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        self.decoder.end_of_input();
+        self.stream.decoder.end_of_input();
         self.read()
     }
 
     fn is_satisfied(&self) -> bool {
-        // An unreadable stream yields no more events.
-        self.stopped_by.is_some() || self.unreadable.is_some()
+        self.stream.is_over()
     }
 
     fn is_whole(&self) -> bool {
-        self.unreadable.is_none() && self.decoder.truncated_at().is_none()
+        self.stream.is_whole()
     }
 
     fn show(&mut self, elapsed: Duration, is_stopping: bool) {
         let bytes = self.rotation.as_ref().map_or(0, Rotation::bytes);
-        if let Some(line) = &mut self.line {
-            line.show(elapsed, bytes, self.events, self.decoder.loss().total(), is_stopping);
-        }
+        self.stream.show(elapsed, bytes, is_stopping);
     }
 }
 
@@ -241,6 +187,7 @@ mod tests {
 
     use super::*;
     use crate::exit::Exit;
+    use crate::record::flight::method_lists::MethodLists;
     use crate::record::flight::test_stream::TestStream;
 
     /// A recorder whose files are `0`, `1` and so on in a folder.
@@ -301,10 +248,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let limits = Retention { files: Some(1), ..Retention::default() };
         let mut recorder = recorder(folder.path(), 100, limits);
-        let own = recorder.file_name;
+        let own = recorder.stream.file_name;
         // The files that exist when each one begins.
         let seen = Arc::new(Mutex::new(Vec::new()));
-        recorder.file_name = Box::new({
+        recorder.stream.file_name = Box::new({
             let (seen, folder) = (Arc::clone(&seen), folder.path().to_owned());
             move || {
                 let mut seen = seen.lock().unwrap();
@@ -332,7 +279,7 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let mut recorder = recorder(folder.path(), 1 << 20, Retention::default());
-            recorder.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+            recorder.stream.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
             recorder.take(&TestStream::new().event(10)).unwrap();
             recorder.finish(&end).unwrap();
             assert_eq!(payloads(&folder.path().join("0")), expected);

@@ -1,19 +1,19 @@
 //! The recording of a session into a ring, and the snapshots of it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use clr_conditions::StreamEnd;
 use dipc_client::Target;
-use nettrace::{Decoder, Record};
 use nettrace_edit::{Capacity, Error, Ring, Snapshot, Storage};
 
 use super::condition_watch::ConditionWatch;
 use super::crash::{self, CrashSources};
 use super::method_lists::MethodLists;
-use super::retention::{KeptFiles, Retention};
+use super::retention::Retention;
 use super::snapshot::{SnapshotFile, Written, check_room};
+use super::stream::{FileNames, KeptStream};
 use super::trigger::{Arrival, Origin, TriggerSettings, Triggers};
 use crate::duration;
 use crate::exit::{Exit, Failure};
@@ -22,9 +22,7 @@ use crate::process::info::timeouts;
 use crate::record::recorder::{self, Consumer};
 use crate::record::source::ChildEnd;
 use crate::record::stopping_event::StoppingEvent;
-use crate::record::stream_stats::{lost_in_words, report_damage};
 use crate::render::escape::escape_controls;
-use crate::render::live_line::LiveLine;
 use crate::render::messages;
 use crate::render::units;
 
@@ -33,9 +31,6 @@ const LIST: Duration = Duration::from_secs(3);
 
 /// The longest wait for an answer of a process whose stream ended early.
 const ANSWER: Duration = Duration::from_secs(1);
-
-/// Returns the name of the next file.
-pub(crate) type FileNames = Box<dyn Fn() -> PathBuf + Send>;
 
 /// The settings of a flight recorder.
 #[derive(Debug, Clone)]
@@ -50,13 +45,9 @@ pub(crate) struct FlightSettings {
 pub(crate) struct FlightRecorder {
     settings: FlightSettings,
     interrupts: Interrupts,
-    stopping_event: Option<StoppingEvent>,
-    /// The name of the next file.
-    file_name: FileNames,
-    decoder: Decoder,
+    stream: KeptStream,
     ring: Option<Ring>,
     watch: Option<ConditionWatch>,
-    names: Option<MethodLists>,
     crash: Option<CrashSources>,
     triggers: Triggers,
     /// The number of user requests handled.
@@ -64,12 +55,6 @@ pub(crate) struct FlightRecorder {
     /// A snapshot that waits for its list of methods.
     ready: Option<Ready>,
     writing: Option<JoinHandle<Result<Written, Failure>>>,
-    files: KeptFiles,
-    written: usize,
-    line: Option<LiveLine>,
-    events: u64,
-    stopped_by: Option<String>,
-    unreadable: Option<nettrace::Error>,
     /// The first failure to write a snapshot.
     failure: Option<Failure>,
     /// The failure of the ring's files, which ends the recording; the ring's content is still written.
@@ -95,32 +80,22 @@ impl FlightRecorder {
         Self {
             watch: settings.triggers.condition.clone().map(ConditionWatch::new),
             requests: interrupts.snapshots(),
+            stream: KeptStream::new(settings.retention, stopping_event, duration, file_name),
             settings,
             interrupts,
-            stopping_event,
-            file_name,
-            decoder: Decoder::new(),
             ring: None,
-            names: None,
             crash: None,
             triggers: Triggers::default(),
             ready: None,
             writing: None,
-            files: KeptFiles::default(),
-            written: 0,
-            line: Some(LiveLine::new(duration)),
-            events: 0,
-            stopped_by: None,
-            unreadable: None,
             failure: None,
             unkept: None,
         }
     }
 
-    /// Makes the runtime list its methods from time to time. With `needs_help`, it is also made to report
-    /// each method that it compiles.
+    /// Makes the runtime list its methods from time to time.
     pub(crate) fn list_methods(&mut self, target: &Target, needs_help: bool, is_starting: bool) {
-        self.names = Some(MethodLists::start(target, needs_help, is_starting));
+        self.stream.list_methods(target, needs_help, is_starting);
     }
 
     /// Determines the sources of facts about a crash.
@@ -130,32 +105,18 @@ impl FlightRecorder {
 
     /// Reads the records that have arrived.
     fn read(&mut self) -> Result<(), Failure> {
-        while self.unreadable.is_none() {
-            let record = match self.decoder.next_record() {
-                Ok(Some(record)) => record,
-                Ok(None) => break,
-                Err(error) => {
-                    self.unreadable = Some(error);
-                    break;
-                }
-            };
-            if let Record::Event(event) = &record {
-                self.events += 1;
-                if let Some(stopping_event) = &self.stopping_event
-                    && self.stopped_by.is_none()
-                {
-                    self.stopped_by = stopping_event.name_if_matches(event);
-                }
-            }
-            if let Some(ring) = self.ring.as_mut().filter(|_| self.unkept.is_none())
-                && let Err(error) = ring.add(&record)
+        let Self { stream, ring, unkept, .. } = self;
+        stream.read(|record| {
+            if let Some(ring) = ring.as_mut().filter(|_| unkept.is_none())
+                && let Err(error) = ring.add(record)
             {
-                self.unkept = Some(end_ring(ring, &error)?);
+                *unkept = Some(end_ring(ring, &error)?);
             }
-        }
+            Ok(())
+        })?;
         self.judge();
         if let Some(ring) = self.ring.as_mut().filter(|_| self.unkept.is_none())
-            && let Err(error) = ring.turn_if_due(self.decoder.threads())
+            && let Err(error) = ring.turn_if_due(self.stream.threads())
         {
             self.unkept = Some(end_ring(ring, &error)?);
         }
@@ -178,16 +139,14 @@ impl FlightRecorder {
             self.requests = requests;
             self.triggers.add("asked for".to_owned(), Origin::User, &self.settings.triggers, now);
         }
-        if let Some(names) = &mut self.names {
-            names.read();
-        }
+        self.stream.read_lists();
         if self.writing.as_ref().is_some_and(JoinHandle::is_finished) {
             self.finish_writing();
         }
         if self.writing.is_none() && self.ready.is_none() {
             self.begin_snapshot(false, is_silent)?;
         }
-        let lists = self.names.as_ref().map_or(u64::MAX, |names| names.count);
+        let lists = self.stream.lists.as_ref().map_or(u64::MAX, |lists| lists.count);
         if let Some(ready) = self.ready.take_if(|ready| lists > ready.lists || ready.until <= now) {
             let file = self.file(ready);
             self.writing = Some(thread::spawn(move || file.write()));
@@ -199,14 +158,14 @@ impl FlightRecorder {
     fn begin_snapshot(&mut self, is_end: bool, is_silent: bool) -> Result<(), Failure> {
         let now = Instant::now();
         let Some(ring) = &mut self.ring else { return Ok(()) };
-        let start = self.decoder.info().and_then(|info| info.start.unix_milliseconds());
+        let start = self.stream.decoder.info().and_then(|info| info.start.unix_milliseconds());
         let newest = start.map(|start| start.saturating_add(ring.newest().as_nanos() / 1_000_000));
         let arrival = Arrival { newest, is_silent };
         let Some(reason) = self.triggers.take(is_end, now, arrival) else { return Ok(()) };
-        let snapshot = ring.snapshot(self.decoder.threads()).map_err(|error| cannot_keep(&error))?;
+        let snapshot = ring.snapshot(self.stream.threads()).map_err(|error| cannot_keep(&error))?;
         // A list that has just begun to arrive suffices.
-        let lists = self.names.as_ref().map_or(0, |names| names.count);
-        let is_listing = !is_end && self.names.as_mut().is_some_and(MethodLists::request_now);
+        let lists = self.stream.lists.as_ref().map_or(0, |lists| lists.count);
+        let is_listing = !is_end && self.stream.lists.as_mut().is_some_and(MethodLists::request_now);
         let until = if is_listing { now + LIST } else { now };
         self.ready = Some(Ready { snapshot, reason: reason.text, until, lists });
         Ok(())
@@ -215,8 +174,8 @@ impl FlightRecorder {
     fn file(&self, ready: Ready) -> SnapshotFile {
         SnapshotFile {
             snapshot: ready.snapshot,
-            list: self.names.as_ref().and_then(|names| names.last.clone()),
-            path: (self.file_name)(),
+            list: self.stream.last_list().cloned(),
+            path: (self.stream.file_name)(),
             reason: ready.reason,
         }
     }
@@ -241,8 +200,7 @@ impl FlightRecorder {
                         "{suppressed} further reasons for a snapshot since the last one made none"
                     ));
                 }
-                self.written += 1;
-                self.files.add(written.path, written.bytes, &self.settings.retention);
+                self.stream.add_file(written.path, written.bytes);
             }
             Err(failure) => {
                 self.triggers.fail();
@@ -258,9 +216,7 @@ impl FlightRecorder {
     /// Writes the snapshots that were begun.
     pub(crate) fn finish_begun(&mut self) {
         self.finish_writing();
-        if let Some(names) = &mut self.names {
-            names.read();
-        }
+        self.stream.read_lists();
         if let Some(ready) = self.ready.take() {
             let outcome = self.file(ready).write();
             self.report(outcome);
@@ -287,9 +243,7 @@ impl FlightRecorder {
         end: &recorder::StreamEnd,
         target: &Target,
     ) -> Result<FlightSummary, Failure> {
-        if let Some(line) = self.line.take() {
-            line.end();
-        }
+        self.stream.end_line();
         self.finish_begun();
         let now = Instant::now();
         let is_whole = end.is_whole();
@@ -298,7 +252,7 @@ impl FlightRecorder {
         let mut has_crashed = false;
         let end_reason = if self.unkept.is_some() {
             Some("nothing more could be kept".to_owned())
-        } else if self.unreadable.is_some() {
+        } else if self.stream.is_unreadable() {
             Some("the stream cannot be read".to_owned())
         } else if end.is_unasked() {
             let cause = if is_whole { StreamEnd::Exit } else { state_of(target) };
@@ -333,22 +287,19 @@ impl FlightRecorder {
                 self.describe_crash(&path, &reason);
             }
         }
-        if let Some(event) = &self.stopped_by {
-            messages::note(format_args!("Stopping event : {event}"));
-        }
-        let damage =
-            report_damage(&self.decoder, self.unreadable.as_ref(), "snapshots have what could be read");
+        let stream = &self.stream;
+        let damage = stream.report("snapshots have what could be read");
         Ok(FlightSummary {
             text: format!(
                 "Watched {} event{}, {} lost, for {}; {} snapshot{} written",
-                self.events,
-                if self.events == 1 { "" } else { "s" },
-                lost_in_words(self.decoder.loss()),
+                stream.events,
+                if stream.events == 1 { "" } else { "s" },
+                stream.lost_in_words(),
                 duration::display(end.elapsed),
-                self.written,
-                if self.written == 1 { "" } else { "s" },
+                stream.written,
+                if stream.written == 1 { "" } else { "s" },
             ),
-            lost: self.decoder.loss().total(),
+            lost: stream.lost(),
             damage,
             failure: self.failure.or(self.unkept),
         })
@@ -406,15 +357,14 @@ pub(crate) struct FlightSummary {
 
 impl Consumer for FlightRecorder {
     fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        if self.unreadable.is_none() {
-            self.decoder.feed(bytes);
+        if !self.stream.is_unreadable() {
+            self.stream.decoder.feed(bytes);
             self.ring.iter_mut().for_each(|ring| ring.receive(Instant::now()));
             if let Some(watch) = &mut self.watch {
                 watch.feed(bytes);
             }
-            // The next record reports an error in the header.
             if self.ring.is_none()
-                && let Ok(Some(info)) = self.decoder.read_header()
+                && let Some(info) = self.stream.header()
             {
                 let FlightSettings { capacity, storage, .. } = &self.settings;
                 let ring = Ring::new(*capacity, storage.clone(), info, Instant::now());
@@ -426,8 +376,8 @@ impl Consumer for FlightRecorder {
     }
 
     fn pause(&mut self) -> Result<(), Failure> {
-        if let Some(names) = &mut self.names {
-            names.request_again();
+        if let Some(lists) = &mut self.stream.lists {
+            lists.request_again();
         }
         if let Some(watch) = &mut self.watch {
             watch.release();
@@ -437,7 +387,7 @@ impl Consumer for FlightRecorder {
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        self.decoder.end_of_input();
+        self.stream.decoder.end_of_input();
         if let Some(watch) = &mut self.watch {
             watch.end_of_input();
         }
@@ -446,20 +396,17 @@ impl Consumer for FlightRecorder {
 
     fn is_satisfied(&self) -> bool {
         let is_done = self.settings.triggers.most.is_some_and(|most| self.triggers.count >= most);
-        // An unreadable stream yields no more events.
-        let is_over = self.stopped_by.is_some() || self.unreadable.is_some() || self.unkept.is_some();
+        let is_over = self.stream.is_over() || self.unkept.is_some();
         is_over || is_done && self.ready.is_none() && self.writing.is_none()
     }
 
     fn is_whole(&self) -> bool {
-        self.unreadable.is_none() && self.decoder.truncated_at().is_none()
+        self.stream.is_whole()
     }
 
     fn show(&mut self, elapsed: Duration, is_stopping: bool) {
         let bytes = self.ring.as_ref().map_or(0, Ring::bytes);
-        if let Some(line) = &mut self.line {
-            line.show(elapsed, bytes, self.events, self.decoder.loss().total(), is_stopping);
-        }
+        self.stream.show(elapsed, bytes, is_stopping);
     }
 }
 
@@ -522,7 +469,7 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let mut recorder = recorder(folder.path(), TriggerSettings::default());
-            recorder.names = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+            recorder.stream.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
             recorder.take(&TestStream::new().event(10)).unwrap();
             recorder.finish(&end, &target).unwrap();
             assert_eq!(payloads(&folder.path().join("a")), expected);
@@ -546,9 +493,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let triggers = TriggerSettings { most: Some(1), ..TriggerSettings::default() };
         let mut recorder = recorder(folder.path(), triggers.clone());
-        let (working, calls) = (recorder.file_name, AtomicUsize::new(0));
+        let (working, calls) = (recorder.stream.file_name, AtomicUsize::new(0));
         let missing = folder.path().join("missing/a");
-        recorder.file_name =
+        recorder.stream.file_name =
             Box::new(
                 move || {
                     if calls.fetch_add(1, Ordering::Relaxed) < 2 { missing.clone() } else { working() }
@@ -575,7 +522,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut recorder = recorder(folder.path(), TriggerSettings::default());
         let target = Target::from_path("/nowhere");
-        recorder.names = Some(MethodLists::with_last(&target, &TestStream::list(77)));
+        recorder.stream.lists = Some(MethodLists::with_last(&target, &TestStream::list(77)));
         recorder.take(&TestStream::new().event(10)).unwrap();
         recorder.triggers.add("met".into(), Origin::Condition, &TriggerSettings::default(), Instant::now());
         recorder.act(true).unwrap();

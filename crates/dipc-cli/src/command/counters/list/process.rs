@@ -107,7 +107,7 @@ struct Listener {
     expected: Option<SharedSettings>,
 }
 
-impl EventConsumer for Listener {
+impl Listener {
     fn add(&mut self, event: &Event<'_>) {
         if let Some(counter) = EventCounter::of(event) {
             self.list.add_counter(event, &counter);
@@ -129,6 +129,13 @@ impl EventConsumer for Listener {
             }
             _ => {}
         }
+    }
+}
+
+impl EventConsumer for Listener {
+    fn read(&mut self, reader: &mut LiveReader, _: bool) -> Result<(), Failure> {
+        reader.for_each(|event| self.add(event));
+        Ok(())
     }
 
     fn is_satisfied(&self) -> bool {

@@ -16,7 +16,8 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::counters::{label, report_notices};
 use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
-use crate::record::recorder::{self, Consumer, Limits};
+use crate::record::live_stream::{EventConsumer, LiveStream};
+use crate::record::recorder::{self, Limits};
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
 use crate::record::stream_stats;
@@ -138,8 +139,7 @@ pub(super) fn watch<C: SampleConsumer>(
             silence: args.timeout,
             interrupts: shared.interrupts.clone(),
         };
-        let mut stream = Stream {
-            reader: LiveReader::new(MOST_DELAY),
+        let readings = Readings {
             counters: Counters::new(selection.clone()),
             awaited: awaited.clone().map(Counters::new),
             thinning: Thinning::new(args.refresh_interval),
@@ -151,8 +151,10 @@ pub(super) fn watch<C: SampleConsumer>(
             has_begun: false,
             expected: None,
         };
+        let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: readings };
         let end = recorder::run(session, &mut stream, &limits)?;
-        if let Some(expected) = stream.expected.take().filter(|_| is_first) {
+        let LiveStream { reader, consumer: mut readings } = stream;
+        if let Some(expected) = readings.expected.take().filter(|_| is_first) {
             is_first = false;
             settings = settings.adopt(&expected);
             messages::detail(format_args!(
@@ -160,7 +162,7 @@ pub(super) fn watch<C: SampleConsumer>(
             ));
             continue;
         }
-        return stream.report(end);
+        return readings.report(&reader, end);
     }
 }
 
@@ -172,9 +174,8 @@ pub(in crate::command::counters) fn config(
     SessionConfig::new(selection.requests(settings)).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
 }
 
-/// The stream of a counter session.
-struct Stream<'s, 'c, C> {
-    reader: LiveReader,
+/// The counters of a session.
+struct Readings<'s, 'c, C> {
     counters: Counters,
     /// The counter of `--until`, which need not be among the counters shown.
     awaited: Option<Counters>,
@@ -222,10 +223,10 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
     }
 }
 
-impl<C: SampleConsumer> Stream<'_, '_, C> {
+impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
     /// Delivers what has arrived; at the end of the stream, also what was held back.
-    fn drain(&mut self, is_end: bool) {
-        self.begin();
+    fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
+        self.begin(reader);
         let args = self.shared.args;
         let until = args.until.as_ref();
         let mut samples = Samples {
@@ -235,7 +236,7 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
             count: 0,
         };
         while samples.gate.failure.is_none()
-            && let Some(event) = self.reader.next()
+            && let Some(event) = reader.next()
         {
             self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
             if let Some(awaited) = &mut self.awaited {
@@ -263,12 +264,19 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
             Notice::OtherSettings { client, expected } if *client == self.client => Some(*expected),
             _ => None,
         });
+        Ok(())
     }
 
+    fn is_satisfied(&self) -> bool {
+        self.expected.is_some() || self.shared.is_over()
+    }
+}
+
+impl<C: SampleConsumer> Readings<'_, '_, C> {
     /// Tells the consumer that the session runs, once its stream's header is read.
-    fn begin(&mut self) {
+    fn begin(&mut self, reader: &LiveReader) {
         if !self.has_begun
-            && let Some(info) = self.reader.info()
+            && let Some(info) = reader.info()
         {
             self.has_begun = true;
             let mut gate = self.shared.gate();
@@ -279,17 +287,16 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
     }
 
     /// Reports what the session lacked.
-    fn report(self, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
+    fn report(self, reader: &LiveReader, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
         let args = self.shared.args;
         let title = args.may_be_many().then(|| self.process.title());
         report_notices(&self.counters, title.as_deref());
-        let events = self.reader.events();
+        let events = reader.events();
         let lost = stream_stats::lost_in_words(events.loss());
         if events.loss().total() > 0 {
             stream_stats::warn_of_loss(&lost);
         }
-        let inside =
-            stream_stats::report_damage(events, self.reader.unreadable(), "what could be read was used");
+        let inside = stream_stats::report_damage(events, reader.unreadable(), "what could be read was used");
         let is_unasked = end.is_unasked();
         let mut exit = inside;
         // With --reconnect, the end of a process is expected.
@@ -301,34 +308,5 @@ impl<C: SampleConsumer> Stream<'_, '_, C> {
         let is_refused = notices.any(|notice| matches!(notice, Notice::OtherSession(_)));
         let unselected = self.counters.unselected().clone();
         Ok(SessionEnd { exit, count: self.count, unselected, is_refused, is_unasked })
-    }
-}
-
-impl<C: SampleConsumer> Consumer for Stream<'_, '_, C> {
-    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.reader.feed(bytes);
-        self.drain(false);
-        Ok(())
-    }
-
-    fn pause(&mut self) -> Result<(), Failure> {
-        self.reader.release();
-        self.drain(false);
-        Ok(())
-    }
-
-    fn end(&mut self) -> Result<(), Failure> {
-        self.reader.end_of_input();
-        self.drain(true);
-        Ok(())
-    }
-
-    fn is_satisfied(&self) -> bool {
-        // An unreadable stream yields no more events.
-        self.expected.is_some() || self.shared.is_over() || self.reader.unreadable().is_some()
-    }
-
-    fn is_whole(&self) -> bool {
-        self.reader.is_whole()
     }
 }
