@@ -23,9 +23,16 @@ pub enum ThreadState {
     Blocked,
     /// It waited for work: a request, a timer, an input.
     Idle,
+    /// It could run and had no processor. Only the kernel's samples distinguish it from blocked threads.
+    Ready,
 }
 
 impl ThreadState {
+    /// Whether the thread did not get on with its work: it waited in the midst of it, or had no processor.
+    pub const fn is_held_up(self) -> bool {
+        matches!(self, Self::Blocked | Self::Ready)
+    }
+
     /// The state of a thread by its stack, leaf first, whose sample has the type
     /// [`MANAGED`](crate::enums::ThreadSampleType::MANAGED): idle if it spins while it waits for work, before
     /// it sleeps.
@@ -87,6 +94,21 @@ impl ThreadState {
             _ => Self::Blocked,
         }
     }
+
+    /// The state by its whole stack, leaf first, of a thread that left its processor to wait. Native frames
+    /// are part of such stacks: a thread that has frames of the runtime and no managed ones is one of the
+    /// runtime's own, and waits for work.
+    pub fn of_off_cpu(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
+        let (mut is_managed, mut has_runtime) = (false, false);
+        let stack = stack.into_iter().inspect(|frame| {
+            is_managed |= !frame.is_opaque();
+            has_runtime |= frame.has(WaitFrame::RUNTIME);
+        });
+        match Self::of_asleep(stack) {
+            Self::Blocked if has_runtime && !is_managed => Self::Idle,
+            state => state,
+        }
+    }
 }
 
 /// The meaning of a frame for the [state of a thread](ThreadState::of).
@@ -103,11 +125,19 @@ impl WaitFrame {
     const OPAQUE: u8 = 32;
     /// A wait that uses a processor for a while.
     const SPIN: u8 = 64;
+    /// Native code of the runtime.
+    const RUNTIME: u8 = 128;
     pub(crate) const SPINNING_WAIT: u8 = Self::WAIT | Self::SPIN;
 
     /// Native code, or code without a name: the frames that called it decide.
     pub const fn opaque() -> Self {
         Self(Self::OPAQUE)
+    }
+
+    /// Native code of the runtime, which is [opaque](Self::opaque): if a thread runs nothing else, it is one
+    /// of the runtime's own.
+    pub const fn runtime() -> Self {
+        Self(Self::OPAQUE | Self::RUNTIME)
     }
 
     /// The meaning of a managed frame, `Module!Namespace.Type.Method(parameters)`.
@@ -208,6 +238,19 @@ mod tests {
         assert_eq!(asleep(&["Bank!Bank.Transfer()", POOL]), ThreadState::Blocked);
         assert_eq!(asleep(&["?", MONITOR, POOL]), ThreadState::Idle);
         assert_eq!(asleep(&[]), ThreadState::Blocked);
+    }
+
+    #[test]
+    fn threads_off_the_processors_are_known_by_managed_frames_below_native_ones() {
+        let (libc, runtime) = (WaitFrame::opaque(), WaitFrame::runtime());
+        let managed = |names: &[&str]| names.iter().map(|name| WaitFrame::of(name)).collect::<Vec<_>>();
+        let state = |frames: &[WaitFrame]| ThreadState::of_off_cpu(frames.iter().copied());
+        let below = |names: &[&str]| state(&[&[libc, runtime][..], &managed(names)].concat());
+        assert_eq!(below(&[MONITOR, POOL]), ThreadState::Idle);
+        assert_eq!(below(&[MONITOR, "App!App.Consume()", POOL]), ThreadState::Blocked);
+        assert_eq!(below(&[]), ThreadState::Idle, "a thread of the runtime's own");
+        assert_eq!(state(&[libc]), ThreadState::Blocked, "a native program");
+        assert_eq!(state(&[]), ThreadState::Blocked);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! | `/ProcessMapping` | Id, StartAddress, EndAddress (inclusive), FileOffset, FileName, MetadataId |
 //! | `/ProcessSymbol` | Id, MappingId, StartAddress, EndAddress (inclusive), Name |
 //! | `Universal.Events/cpu` | Value: the milliseconds that the sample represents |
-//! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of coming back |
+//! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of coming back; Preempted: 1 if it could have run, and 0 if it waited for something |
 //!
 //! Numbers are unsigned integers of variable length, texts are UTF-8 after their length in two bytes.
 //!
@@ -293,6 +293,7 @@ impl RecordingWriter {
         let index = self.thread(interval.thread)?;
         self.payload.clear();
         number(&mut self.payload, off_ns);
+        number(&mut self.payload, interval.preempted.into());
         let stack = interval.stack.as_deref().unwrap_or_default();
         let processor = cpu.unwrap_or(0);
         self.writer.event(

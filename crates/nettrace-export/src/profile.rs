@@ -150,16 +150,21 @@ impl Profile {
         self.weight_where(|total| total.state == ThreadState::Idle)
     }
 
-    /// Returns the weight shown of threads that waited in the midst of work, where [idle
+    /// Returns the weight shown of threads that waited in the midst of work, or had no processor, where [idle
     /// time](crate::Options::idle) is left out.
     pub fn blocked(&self) -> u64 {
-        self.weight_where(|total| total.state == ThreadState::Blocked && total.stack.is_some())
+        self.weight_where(|total| total.state.is_held_up() && total.stack.is_some())
+    }
+
+    /// Returns the part of [that](Self::blocked) in which threads had no processor, by the kernel's samples.
+    pub fn ready(&self) -> u64 {
+        self.weight_where(|total| total.state == ThreadState::Ready && total.stack.is_some())
     }
 
     /// Returns the weight of threads that waited in the midst of work, where it is [left
     /// out](crate::Options::blocked).
     pub fn blocked_left_out(&self) -> u64 {
-        self.weight_where(|total| total.state == ThreadState::Blocked && total.stack.is_none())
+        self.weight_where(|total| total.state.is_held_up() && total.stack.is_none())
     }
 
     fn weight_where(&self, is_counted: impl Fn(&StackTotal) -> bool) -> u64 {

@@ -28,6 +28,7 @@ mod gc;
 mod jit;
 mod lock_wait;
 mod nanoseconds;
+mod processor_time;
 mod read;
 pub(crate) mod requests;
 mod startup;
@@ -37,7 +38,7 @@ mod top;
 mod type_table;
 
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
-pub use blocked::{Starvation, blocked_methods, starvation};
+pub use blocked::{Starvation, blocked_methods, ready_methods, starvation};
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};
 pub use contention::{Contention, ContentionReport, LockRow};
@@ -47,6 +48,7 @@ pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
 pub use gc::{Collection, Collections, GcPause, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use lock_wait::{DeadLock, LockWait};
+pub use processor_time::processor_time;
 pub use read::{read, read_kinds};
 pub use requests::{
     Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, SpanEnd, SpanRole, SpanRow,

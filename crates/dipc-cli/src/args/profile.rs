@@ -61,9 +61,13 @@ pub(crate) struct ProfileArgs {
 /// The metric of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricArg {
-    /// Time of managed code, from the sampler; for recordings of a whole machine, its CPU samples
+    /// Time of managed code, from the sampler; the kernel's samples of running threads, where a recording
+    /// has them
     Cpu,
-    /// Time of threads at work or blocked, from the sampler; with --idle also of those that wait for work
+    /// Time in which threads were off the processors, from the kernel: they waited, or had no processor
+    OffCpu,
+    /// Time of threads at work or blocked, from the sampler, or from the kernel on and off the processors;
+    /// with --idle also of those that wait for work
     Wall,
     /// Allocated bytes
     Alloc,
@@ -82,6 +86,7 @@ impl MetricArg {
     pub(crate) const fn metric(self) -> Metric {
         match self {
             Self::Cpu => Metric::Cpu,
+            Self::OffCpu => Metric::OffCpu,
             Self::Wall => Metric::Wall,
             Self::Alloc => Metric::Alloc,
             Self::Contention => Metric::Contention,

@@ -413,6 +413,7 @@ impl<'a> Pusher<'a> {
         let name = match profile.metric {
             Metric::Cpu => "process_cpu",
             Metric::Wall => "wall",
+            Metric::OffCpu => "off_cpu",
             Metric::Alloc => "memory",
             Metric::Contention => "mutex",
             Metric::Exception => "exceptions",

@@ -11,6 +11,10 @@ pub(crate) struct Needs {
 
 pub(crate) const THREAD_SAMPLES: Needs =
     Needs { what: "samples of threads", command: "dipc trace -p PID --profile dotnet-sampled-thread-time" };
+pub(crate) const OFF_CPU: Needs = Needs {
+    what: "times off the processors",
+    command: "dipc trace -p PID --cpu --off-cpu, on Linux as root or with CAP_PERFMON",
+};
 pub(crate) const ALLOCATIONS: Needs =
     Needs { what: "allocation events", command: "dipc trace -p PID --profile gc-verbose" };
 pub(crate) const EXCEPTIONS: Needs =

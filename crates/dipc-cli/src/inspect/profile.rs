@@ -208,8 +208,8 @@ pub(crate) fn read(
         share.propose_cpu();
     }
     options.lines.warn_if_missing(omissions.lines);
-    let blocked =
-        (metric == Metric::Wall && !options.idle && !options.leaves_out_blocked).then(|| profile.blocked());
+    let has_blocked = matches!(metric, Metric::Wall | Metric::OffCpu);
+    let blocked = (has_blocked && !options.idle && !options.leaves_out_blocked).then(|| profile.blocked());
     warn_of_unmatched_waits(&options.waits_for_work, &omissions, metric);
     Ok(RecordingProfile {
         profile,

@@ -478,6 +478,8 @@ fn every_kind_of_recording_has_its_page() {
         ("traces/net10-all.nettrace", &[][..], "wall"),
         ("traces/v6-record-trace.nettrace", &[], "cpu"),
         ("traces/net9-joined.nettrace", &[], "wall"),
+        ("traces/net9-kernel.nettrace", &[], "wall"),
+        ("traces/net9-kernel.nettrace", &["--by", "off-cpu"], "off-cpu"),
         ("traces/net10-gcverbose.nettrace", &["--by", "alloc"], "alloc"),
         ("traces/net10-exceptions.nettrace", &["--by", "exception"], "exception"),
     ] {
@@ -498,6 +500,49 @@ fn every_kind_of_recording_has_its_page() {
     assert_eq!(seen["tab"], "collections", "{seen}");
     assert!(seen["notes"].as_str().unwrap().contains("has no samples of threads"), "{seen}");
     assert!(seen["bands"].as_array().unwrap().contains(&"GC pauses".into()), "{seen}");
+}
+
+/// Threads that could run and had no processor are apart from those that waited, in lanes, tables and graph.
+#[test]
+fn the_kernels_samples_have_lanes_of_work_waits_and_readiness() {
+    let Some((folder, page, browser)) = open("traces/net9-kernel.nettrace", &[]) else { return };
+    let seen = browser.drive(
+        &page,
+        &format!(
+            "{LOOK}
+            const r = page.recording, colours = new Set(), {{ ctx }} = page.timeLine.plot;
+            const fill = ctx.fillRect.bind(ctx);
+            ctx.fillRect = (...box) => {{ colours.add(ctx.fillStyle); fill(...box); }};
+            page.timeLine.drawLanes();
+            const hex = name => {{ const before = ctx.fillStyle; ctx.fillStyle = page.palette.get(name); const value = ctx.fillStyle; ctx.fillStyle = before; return value; }};
+            tab('threads');
+            const titles = [...document.querySelectorAll('#table thead th')].map(th => th.textContent.trim());
+            const sums = [3, 4, 5].map(n => column(n).reduce((a, b) => a + b, 0));
+            tab('flame');
+            const whole = total(), legend = at('legend').textContent;
+            at('blocked').click();
+            return {{ states: r.states, scale: r.scale, titles, sums, whole, working: total(), legend, kinds: [...new Set(r.kinds)],
+              drawn: ['working', 'ready', 'waiting', 'resting'].map(name => colours.has(hex(name))) }};"
+        ),
+    );
+    assert_eq!(seen["drawn"], serde_json::json!([true, true, true, true]), "{seen}");
+    let wall = methods(folder.path(), &["--by", "wall"]);
+    let cpu = methods(folder.path(), &["--by", "cpu"])["total"].as_f64().unwrap() * 1000.0;
+    let close = |shown: &Value, expected: f64| (shown.as_f64().unwrap() - expected).abs() < 500.0;
+    assert!(close(&seen["whole"], micros(&wall["total"])), "{seen}");
+    // A sample stands for a millisecond.
+    assert!(close(&seen["working"], cpu), "{seen}");
+    let titles: Vec<_> = seen["titles"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    assert!(titles.iter().any(|title| title.starts_with("Ready")), "{titles:?}");
+    let [working, blocked, ready] = [0, 1, 2].map(|at| seen["sums"][at].as_f64().unwrap());
+    assert!((working - cpu).abs() < 500.0, "{seen}");
+    assert!((blocked + ready - micros(&wall["blocked"])).abs() < 500.0, "{seen}");
+    // The workload slept for 220 ms; its 250 ms of computing had the processor for the rest.
+    assert!((220_000.0..240_000.0).contains(&blocked) && ready > 300_000.0, "{seen}");
+    let legend = seen["legend"].as_str().unwrap();
+    for name in ["kernel", "runtime", "native", "ready to run"] {
+        assert!(legend.contains(name), "{legend}");
+    }
 }
 
 /// Of allocations alone the flame graph is of these.

@@ -96,3 +96,48 @@ fn its_format_is_not_that_of_a_report() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("after the name of the report"));
 }
+
+/// The workload slept for 220 ms, and computed for 250 ms on busy processors.
+#[test]
+fn the_kernels_samples_show_which_code_ran_and_what_waited() {
+    let (folder, file) = recording("net9-kernel.nettrace");
+    let file = file.to_str().unwrap();
+    let overview = json(folder.path(), &["report", file, "--format", "json"]);
+    let texts: Vec<_> =
+        overview["findings"].as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap()).collect();
+    let found = |part: &str| {
+        let mut all = texts.iter().filter(|text| text.contains(part));
+        *all.next().unwrap_or_else(|| panic!("no {part} in {texts:#?}"))
+    };
+    assert!(found("210 ms of work: ").contains(" Spin.Fib"), "{texts:#?}");
+    let on_cpu = found("On the processors: ");
+    for part in [
+        "managed code",
+        "the JIT compiler",
+        "the runtime's other code",
+        "the kernel",
+        "the garbage collector",
+    ] {
+        assert!(on_cpu.contains(part), "{on_cpu}");
+    }
+    assert!(found("231 ms blocked in the midst of work").contains(" Program.Run"), "{texts:#?}");
+    assert!(found("340 ms ready to run, without a processor").contains(" Spin.Fib"), "{texts:#?}");
+    assert!(!missing(&overview).contains(&"topN"));
+    assert!(
+        overview["findings"].as_array().unwrap().iter().all(|it| it["is_problem"] == false),
+        "{texts:#?}"
+    );
+    let top = |by: &str| json(folder.path(), &["report", file, "topN", "--by", by, "--format", "json"]);
+    let (cpu, off_cpu, wall) = (top("cpu"), top("off-cpu"), top("wall"));
+    assert_eq!((&cpu["unit"], &cpu["total"]), (&"count".into(), &210.into()));
+    assert_eq!((&off_cpu["unit"], &off_cpu["metric"]), (&"ns".into(), &"off-cpu".into()));
+    let number = |report: &Value| report["total"].as_u64().unwrap();
+    assert_eq!(number(&wall), 210_000_000 + number(&off_cpu), "wall is both");
+    let kinds = |report: &Value| {
+        let rows = report["rows"].as_array().unwrap().iter();
+        rows.map(|row| row["kind"].as_str().unwrap().to_owned()).collect::<std::collections::BTreeSet<_>>()
+    };
+    for kind in ["managed", "jit", "runtime", "native", "kernel"] {
+        assert!(kinds(&cpu).contains(kind), "{kind}");
+    }
+}

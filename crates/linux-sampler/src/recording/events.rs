@@ -81,11 +81,12 @@ impl Kinds {
         let symbol = system(4, "ProcessSymbol", &symbol)?;
         let metadata = [("Id", NUMBER), ("SymbolMetadata", TEXT), ("VersionMetadata", TEXT)];
         let metadata = system(5, "ProcessMappingMetadata", &metadata)?;
-        let mut events = |id, name| {
-            writer.define(&EventKind { provider: "Universal.Events", id, name, fields: &[("Value", NUMBER)] })
+        let mut events = |id, name, fields: &[(&str, FieldKind)]| {
+            writer.define(&EventKind { provider: "Universal.Events", id, name, fields })
         };
-        let cpu = events(1, "cpu")?;
-        let switch = events(2, "cswitch")?;
+        let cpu = events(1, "cpu", &[("Value", NUMBER)])?;
+        // Readers of other programs take the first field.
+        let switch = events(2, "cswitch", &[("Value", NUMBER), ("Preempted", NUMBER)])?;
         Ok(Self { existing, created, ended, metadata, mapping, symbol, cpu, switch })
     }
 }

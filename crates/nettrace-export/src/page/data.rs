@@ -364,6 +364,7 @@ impl SampleKeys {
                 ThreadState::Working => 0u8,
                 ThreadState::Blocked => 1,
                 ThreadState::Idle => 2,
+                ThreadState::Ready => 3,
             };
             let number = stacks.number(stack);
             *known.entry((total.thread, number, state)).or_insert_with(|| {

@@ -19,7 +19,7 @@ use crate::profile::kernel_times::correction::Correction;
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::measure::Measure;
 use crate::profile::metric::{self, Metric};
-use crate::profile::metrics::{Sample, SampleEvent, Sampler, Samples};
+use crate::profile::metrics::{KernelSampleKind, Sample, SampleEvent, Sampler, Samples};
 use crate::profile::options::{CausalGrouping, NeedsTimeOrder, Options, Order};
 use crate::profile::selection::Selection;
 use crate::profile::stack_totals::StackTotals;
@@ -175,7 +175,7 @@ impl ProfileBuilder {
         }
         let view = interest.decode(&event);
         if interest.is_weighed() {
-            self.weigh(&event, view.as_ref(), interest.is_processor_sample());
+            self.weigh(&event, view.as_ref(), interest.kernel_sample());
         }
         if interest.is_process() {
             self.processes.add(&event, view.as_ref());
@@ -198,11 +198,16 @@ impl ProfileBuilder {
     }
 
     #[inline]
-    fn weigh(&mut self, event: &Event<'_>, view: Option<&ClrEvent<'_>>, is_of_processor: bool) {
-        if is_of_processor {
+    fn weigh(
+        &mut self,
+        event: &Event<'_>,
+        view: Option<&ClrEvent<'_>>,
+        kernel_sample: Option<KernelSampleKind>,
+    ) {
+        if kernel_sample.is_some() && self.metric == Metric::Cpu {
             self.measure = metric::PROCESSOR_SAMPLES;
         }
-        let is_sample = is_of_processor || matches!(view, Some(ClrEvent::ThreadSample(_)));
+        let is_sample = kernel_sample.is_some() || matches!(view, Some(ClrEvent::ThreadSample(_)));
         let thread = if is_sample || !self.sampler.is_thread_time() {
             self.threads.of(event)
         } else if let Some(thread) = self.threads.known(event) {
@@ -242,13 +247,14 @@ impl ProfileBuilder {
                 event,
                 view,
                 thread,
-                is_of_processor,
+                kernel_sample,
                 generation: address_generations.generation(),
                 context,
             },
             addresses,
             |sample| match gc_pauses {
-                Some(pauses) if is_time => pauses.push(id, sample, &mut keep),
+                // The kernel's stacks show pauses themselves.
+                Some(pauses) if is_time && kernel_sample.is_none() => pauses.push(id, sample, &mut keep),
                 _ => keep(sample),
             },
         );
@@ -365,7 +371,7 @@ impl ProfileBuilder {
             &self.options,
             &self.addresses,
             &self.totals,
-            self.threads.keys().map(|(process, _)| process).collect(),
+            self.threads.facts().collect(),
             &self.sampler,
             &self.contexts,
         );
@@ -420,6 +426,7 @@ impl ProfileBuilder {
             stack_totals,
             recorded_bytes,
         };
+        omissions.without_processor = omissions.without_processor.saturating_add(profile.ready());
         (profile, omissions, if is_open { Err(NeedsTimeOrder) } else { Ok(()) })
     }
 }

@@ -8,12 +8,17 @@ use crate::profile::measure::{Measure, Unit};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Metric {
-    /// Time of threads, whatever they did: from a thread's sample to its next.
+    /// Time of threads, whatever they did: from a thread's sample to its next, or by the kernel's samples
+    /// the time on the processors and [off](Self::OffCpu) them.
     /// [Pseudo-frames](crate::pseudo_frames) at the leaf distinguish managed code from waiting and native
     /// code.
     Wall,
-    /// Time of threads in managed code; in recordings of a whole machine (V6) samples of processors.
+    /// Time of threads in managed code; in recordings with the kernel's samples (V6) those of running
+    /// threads.
     Cpu,
+    /// Time in which threads were off the processors, by the kernel's samples: they waited, or had no
+    /// processor.
+    OffCpu,
     /// Allocated bytes, by the allocator's periodic events, or by those for sampled objects.
     Alloc,
     /// Time in which threads waited for a lock that another one had.
@@ -47,6 +52,7 @@ impl Metric {
         match self {
             Self::Wall => "wall",
             Self::Cpu => "cpu",
+            Self::OffCpu => "off-cpu",
             Self::Alloc => "alloc",
             Self::Contention => "contention",
             Self::Exception => "exception",
@@ -61,6 +67,7 @@ impl Metric {
         let (name, sample, unit) = match self {
             Self::Wall => ("thread time", "samples", Unit::Nanoseconds),
             Self::Cpu => ("managed code time", "samples", Unit::Nanoseconds),
+            Self::OffCpu => ("off-CPU time", "switches", Unit::Nanoseconds),
             Self::Alloc => ("allocated bytes", "allocations", Unit::Bytes),
             Self::Contention => ("lock waits", "waits", Unit::Nanoseconds),
             Self::Exception => ("exceptions", "exceptions", Unit::Count),

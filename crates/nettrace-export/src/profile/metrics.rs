@@ -2,6 +2,7 @@
 
 mod allocation;
 mod exception;
+mod kernel_sample;
 mod pause;
 mod rounds;
 mod thread_time;
@@ -21,6 +22,7 @@ use crate::profile::pseudo_frames;
 use allocation::Allocations;
 pub use allocation::estimated_bytes;
 use exception::Exceptions;
+pub(crate) use kernel_sample::{KernelSample, KernelSampleKind};
 use pause::Pauses;
 pub use thread_time::Samples;
 use thread_time::ThreadTime;
@@ -149,8 +151,8 @@ pub(crate) struct SampleEvent<'s, 'e> {
     /// The decoded event; `None` if it has no view, or is cut.
     pub(crate) view: Option<&'s ClrEvent<'e>>,
     pub(crate) thread: u32,
-    /// Whether the event is a sample of a processor, not of a thread.
-    pub(crate) is_of_processor: bool,
+    /// The kind of the kernel's sample that the event is, if it is one.
+    pub(crate) kernel_sample: Option<KernelSampleKind>,
     pub(crate) generation: u32,
     pub(crate) context: ContextId,
 }
@@ -163,8 +165,8 @@ pub(crate) struct SampleContext<'s, 'e> {
     pub(crate) thread: u32,
     pub(crate) generation: u32,
     pub(crate) context: ContextId,
-    /// Whether the event is a sample of a processor, not of a thread.
-    pub(crate) is_of_processor: bool,
+    /// The kind of the kernel's sample that the event is, if it is one.
+    pub(crate) kernel_sample: Option<KernelSampleKind>,
     pub(crate) addresses: &'s mut AddressStacks,
     pub(crate) leaves: &'s mut Leaves,
 }
@@ -186,6 +188,14 @@ impl SampleContext<'_, '_> {
             generation: self.generation,
             context: self.context,
         }
+    }
+
+    /// Returns a sample of the nanoseconds before this event.
+    pub(crate) fn before(&mut self, nanoseconds: u64, leaf: FrameId) -> Sample {
+        let end = self.now();
+        let start = RelativeTime::from_nanos(end.as_nanos().saturating_sub_unsigned(nanoseconds));
+        let pending = PendingSample { start: start.max(RelativeTime::START), ..self.pending(Some(leaf)) };
+        pending.weighing(nanoseconds, self.thread)
     }
 
     /// Returns a sample of this event, without a duration.
@@ -231,7 +241,9 @@ impl Sampler {
     pub(crate) fn new(metric: Metric, idle: bool) -> Self {
         let mut leaves = Leaves::default();
         let state = match metric {
-            Metric::Wall => MetricState::ThreadTime(ThreadTime::new(false, idle, &mut leaves)),
+            Metric::Wall | Metric::OffCpu => {
+                MetricState::ThreadTime(ThreadTime::new(false, idle, &mut leaves))
+            }
             Metric::Cpu => MetricState::ThreadTime(ThreadTime::new(true, idle, &mut leaves)),
             Metric::Alloc => MetricState::Allocations(Allocations::default()),
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
@@ -303,7 +315,7 @@ impl Sampler {
             thread: input.thread,
             generation: input.generation,
             context: input.context,
-            is_of_processor: input.is_of_processor,
+            kernel_sample: input.kernel_sample,
             addresses,
             leaves: &mut self.leaves,
         };

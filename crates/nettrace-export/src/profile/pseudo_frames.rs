@@ -9,6 +9,9 @@ pub const UNMANAGED: &str = "UNMANAGED_CODE_TIME";
 /// The thread waited in the midst of work: [`ThreadState::Blocked`](clr_events::ThreadState::Blocked). Only
 /// where [idle time](crate::Options::idle) is left out; dotnet-trace writes [`UNMANAGED`].
 pub const BLOCKED: &str = "BLOCKED_TIME";
+/// The thread could run and had no processor, by the kernel's samples:
+/// [`ThreadState::Ready`](clr_events::ThreadState::Ready).
+pub const READY: &str = "READY_TIME";
 
 /// The garbage collector had stopped all threads. Only where [idle time](crate::Options::idle) is left out
 /// and pauses [have a frame](crate::Options::gc_pauses); below it is the stack that the pause interrupted.
@@ -25,6 +28,10 @@ pub(crate) const ABSENT: &str = "(no managed frames)";
 /// The thread waited for a lock, by the events of contention. Stacks that are shown end in [`BLOCKED`]
 /// instead.
 pub(crate) const CONTENDED: &str = "(contended)";
+/// The thread ran on a processor, by the kernel's samples. Shown as [`MANAGED`].
+pub(crate) const ON_CPU: &str = "(on CPU)";
+/// The thread waited, by the kernel's samples. Shown by the thread's state.
+pub(crate) const OFF_CPU: &str = "(off CPU)";
 
 /// Between the stack that created a task and the work of the task.
 pub const STARTING_TASK: &str = "STARTING TASK";

@@ -16,7 +16,7 @@ use crate::profile::metric::Metric;
 use crate::profile::metrics::{Sample, Sampler};
 use crate::profile::options::{NameForm, Options};
 use crate::profile::stack_totals::StackTotals;
-use crate::profile::symbolize::{NameSources, symbolize};
+use crate::profile::symbolize::{NameSources, ThreadFacts, symbolize};
 use crate::profile::{Process, Profile, Thread};
 
 /// Samples of threads, by the request that the thread worked for. A sample counts until the thread's next
@@ -153,12 +153,13 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
                 totals.add(&sample);
             }
         }
+        let facts = |process| ThreadFacts { process, ..ThreadFacts::default() };
         let symbolized = symbolize(
             NameSources { code: self.code.symbolizer(), lines: None, has_kernel_times: false },
             &Options::new(Metric::Wall).with_names(names),
             &self.addresses,
             &totals,
-            requests.iter().map(|(process, _)| *process).collect(),
+            requests.iter().map(|(process, _)| facts(*process)).collect(),
             &Sampler::new(Metric::Wall, true),
             &Contexts::default(),
         );

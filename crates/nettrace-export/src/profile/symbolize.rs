@@ -63,20 +63,28 @@ pub(super) struct NameSources<'m, 'l> {
     pub(super) has_kernel_times: bool,
 }
 
-/// Converts the stacks of `totals`. `processes` are those of the threads, by their numbers.
+/// The facts about a thread that decide the meaning of its stacks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ThreadFacts {
+    pub(super) process: Option<u64>,
+    /// Whether it is one of the runtime's own, by its name.
+    pub(super) is_of_runtime: bool,
+}
+
+/// Converts the stacks of `totals`. `threads` are by their numbers.
 pub(super) fn symbolize(
     sources: NameSources<'_, '_>,
     options: &Options,
     addresses: &AddressStacks,
     totals: &StackTotals,
-    processes: Vec<Option<u64>>,
+    threads: Vec<ThreadFacts>,
     sampler: &Sampler,
     contexts: &Contexts,
 ) -> SymbolizedStacks {
     let places = addresses.tree().len().saturating_add(totals.len());
     let most_stacks = bounds::most_stacks(places, options.grouping.any());
     let mut symbolizer =
-        StackSymbolizer::new(options, contexts, addresses.tree(), sources, processes, most_stacks);
+        StackSymbolizer::new(options, contexts, addresses.tree(), sources, threads, most_stacks);
     // Stacks of one process and generation come together: an address means the same in all of them.
     let mut order: Vec<_> = totals.iter().map(|(key, sum)| (key, sum.time)).enumerate().collect();
     let epoch =
@@ -159,7 +167,7 @@ struct StackSymbolizer<'a, 'm, 'l> {
     /// Whether the kernel's account of threads is at hand.
     has_kernel_times: bool,
     addresses: &'a StackTree<u64>,
-    processes: Vec<Option<u64>>,
+    threads: Vec<ThreadFacts>,
     code: CodeFrames<'m>,
     names: Symbolizer<'m>,
     lines: Option<&'l mut dyn SourceLines>,
@@ -203,8 +211,11 @@ fn is_same(first: &Code<'_>, last: &Code<'_>) -> bool {
     }
 }
 
-/// The number of frames, from the leaf on, to search for the owner of a wait: a wait has fewer of its own.
+/// The number of managed frames, from the leaf on, to search for the owner of a wait: a wait has fewer of its
+/// own.
 const MOST_WAIT_FRAMES: usize = 32;
+/// The same with the native frames and those of the kernel, which the kernel's samples have above them.
+const MOST_SEARCHED_FRAMES: usize = 128;
 
 /// Returns the meaning of a frame's code for waits.
 fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut [bool]) -> WaitFrame {
@@ -212,9 +223,13 @@ fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut
     let frame = match code {
         Some(code) if code.is_named() => {
             bounds::push_name(&mut name, code);
-            if code.origin() == CodeOrigin::Managed { WaitFrame::of(&name) } else { WaitFrame::opaque() }
+            match code.origin() {
+                CodeOrigin::Managed => WaitFrame::of(&name),
+                origin => native_frame(origin),
+            }
         }
-        _ => WaitFrame::opaque(),
+        Some(code) => native_frame(code.origin()),
+        None => WaitFrame::opaque(),
     };
     let csharp = |detail| code.and_then(|code| csharp_name(code, detail));
     let mut is_owner = false;
@@ -225,6 +240,14 @@ fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut
         }
     }
     if is_owner { frame.as_waiting_for_work() } else { frame }
+}
+
+/// Returns the meaning of native code, or of code without a name, for waits.
+const fn native_frame(origin: CodeOrigin) -> WaitFrame {
+    match origin {
+        CodeOrigin::Runtime | CodeOrigin::Gc | CodeOrigin::Jit => WaitFrame::runtime(),
+        _ => WaitFrame::opaque(),
+    }
 }
 
 /// The cached result for a stack of addresses.
@@ -256,7 +279,7 @@ impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
         contexts: &'a Contexts,
         addresses: &'a StackTree<u64>,
         sources: NameSources<'m, 'l>,
-        processes: Vec<Option<u64>>,
+        threads: Vec<ThreadFacts>,
         most_stacks: u32,
     ) -> Self {
         Self {
@@ -264,7 +287,7 @@ impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
             contexts,
             has_kernel_times: sources.has_kernel_times,
             addresses,
-            processes,
+            threads,
             code: CodeFrames::new(sources.code),
             names: sources.code,
             lines: sources.lines,
@@ -289,7 +312,11 @@ impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
 
 impl StackSymbolizer<'_, '_, '_> {
     fn process(&self, key: &StackKey) -> Option<u64> {
-        self.processes.get(key.thread as usize).copied().flatten()
+        self.threads.get(key.thread as usize)?.process
+    }
+
+    fn is_of_runtime(&self, key: &StackKey) -> bool {
+        self.threads.get(key.thread as usize).is_some_and(|thread| thread.is_of_runtime)
     }
 
     /// Returns the shown stack, and the state of its thread; no stack if stacks may not begin with any of its
@@ -303,7 +330,7 @@ impl StackSymbolizer<'_, '_, '_> {
             self.stack(stack, process, time)
         };
         let (is_wall, is_cpu) = match self.options.metric {
-            Some(Metric::Wall) => (true, false),
+            Some(Metric::Wall | Metric::OffCpu) => (true, false),
             Some(Metric::Cpu) => (false, true),
             _ => (false, false),
         };
@@ -312,13 +339,20 @@ impl StackSymbolizer<'_, '_, '_> {
         }
         let leaf = key.leaf.map(|leaf| sampler.leaf_name(leaf));
         let leaf = leaf.as_deref();
-        // Samples of processors have no leaf: a thread ran.
-        let tells_waits = !self.options.idle && leaf.is_some();
+        // The kernel's samples of running threads have no leaf, or this one.
+        let is_on_cpu = leaf == Some(pseudo_frames::ON_CPU);
+        let tells_waits = !self.options.idle && leaf.is_some() && !is_on_cpu;
         let state = match leaf {
             Some(pseudo_frames::ABSENT) => ThreadState::Idle,
             Some(pseudo_frames::CONTENDED) => ThreadState::Blocked,
             Some(pseudo_frames::GC_PAUSE) => ThreadState::Working,
             _ if !tells_waits => ThreadState::Working,
+            // Its switch was lost, or the kernel permitted no stacks of switches.
+            Some(pseudo_frames::OFF_CPU) if stack == StackId::EMPTY && self.is_of_runtime(key) => {
+                ThreadState::Idle
+            }
+            Some(pseudo_frames::OFF_CPU) => ThreadState::of_off_cpu(self.wait_frames(key, time)),
+            Some(pseudo_frames::READY) => ThreadState::Ready,
             Some(pseudo_frames::MANAGED | pseudo_frames::STOPPED) => {
                 ThreadState::of_managed(self.wait_frames(key, time))
             }
@@ -330,15 +364,22 @@ impl StackSymbolizer<'_, '_, '_> {
         let state = if is_stopped && is_wall { ThreadState::Blocked } else { state };
         let stack_in = |symbolizer: &mut Self, state| match state {
             _ if !known.has_begun => None,
-            ThreadState::Blocked if is_cpu || !symbolizer.options.blocked => None,
+            ThreadState::Blocked | ThreadState::Ready if is_cpu || !symbolizer.options.blocked => None,
             ThreadState::Idle if is_cpu || !symbolizer.options.idle_stacks => None,
             ThreadState::Working | ThreadState::Blocked if is_pause => {
                 Some(symbolizer.with_leaf(known.stack, pseudo_frames::GC_PAUSE))
             }
             _ if is_cpu || !symbolizer.options.kinds => Some(known.stack),
+            ThreadState::Ready => Some(symbolizer.with_leaf(known.stack, pseudo_frames::READY)),
             ThreadState::Blocked => Some(symbolizer.with_leaf(known.stack, pseudo_frames::BLOCKED)),
             ThreadState::Idle => Some(symbolizer.with_leaf(known.stack, pseudo_frames::UNMANAGED)),
             ThreadState::Working => match leaf {
+                Some(pseudo_frames::ON_CPU) => {
+                    Some(symbolizer.with_leaf(known.stack, pseudo_frames::MANAGED))
+                }
+                Some(pseudo_frames::OFF_CPU) => {
+                    Some(symbolizer.with_leaf(known.stack, pseudo_frames::BLOCKED))
+                }
                 Some(leaf) => Some(symbolizer.with_leaf(known.stack, leaf)),
                 None => Some(known.stack),
             },
@@ -388,8 +429,8 @@ impl StackSymbolizer<'_, '_, '_> {
     /// Returns the methods that were named as waiting for work and that no frame was, where frames were
     /// compared with them.
     fn unmatched_waits(&self) -> Vec<usize> {
-        let tells_waits =
-            matches!(self.options.metric, Some(Metric::Wall | Metric::Cpu)) && !self.options.idle;
+        let tells_waits = matches!(self.options.metric, Some(Metric::Wall | Metric::Cpu | Metric::OffCpu))
+            && !self.options.idle;
         let matched =
             self.matched_waits.iter().enumerate().filter(|(_, is_matched)| tells_waits && !**is_matched);
         matched.map(|(index, _)| index).collect()
@@ -404,11 +445,16 @@ impl StackSymbolizer<'_, '_, '_> {
     fn wait_frames(&mut self, key: &StackKey, time: Ticks) -> impl Iterator<Item = WaitFrame> {
         let process = self.process(key);
         let Self { addresses, code, waits, options, matched_waits, .. } = self;
-        addresses.frames(key.stack).take(MOST_WAIT_FRAMES).map(move |address| {
+        let frames = addresses.frames(key.stack).take(MOST_SEARCHED_FRAMES).map(move |address| {
             let code_frame = code.resolve(process, address, time);
             waits.get(code_frame.index(), || {
                 wait_frame(code.get(code_frame), &options.waits_for_work, matched_waits)
             })
+        });
+        let mut managed = 0;
+        frames.take_while(move |frame| {
+            managed += usize::from(!frame.is_opaque());
+            managed <= MOST_WAIT_FRAMES
         })
     }
 

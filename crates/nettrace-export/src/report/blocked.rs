@@ -21,13 +21,17 @@ use crate::report::nanoseconds;
 /// the wait; without one, the method at the leaf. Pauses of the garbage collector are [their
 /// own](pseudo_frames::GC_PAUSE).
 pub fn blocked_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
-    methods_of(profile, |_| true)
+    methods_of(profile, |total| total.state == ThreadState::Blocked)
+}
+
+/// The methods in which threads could run and had no processor, in the same way: of the kernel's samples.
+pub fn ready_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
+    methods_of(profile, |total| total.state == ThreadState::Ready)
 }
 
 fn methods_of(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<(FrameId, u64)> {
     let mut methods: HashMap<FrameId, u64> = HashMap::new();
-    let blocked = profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked);
-    for total in blocked.filter(|total| is_counted(total)) {
+    for total in profile.stack_totals.iter().filter(|total| is_counted(total)) {
         if let Some(method) = total.stack.and_then(|stack| waiting_method(profile, stack)) {
             let sum = methods.entry(method).or_default();
             *sum = sum.saturating_add(total.weight);
@@ -121,7 +125,7 @@ pub fn starvation(profile: &Profile, processors: Option<u32>) -> Option<Starvati
         };
         let (workers, total, longest) = stretches(profile, is_counted, least)?;
         let is_counted = |total: &StackTotal| is_counted(total.thread.index());
-        let methods = methods_of(profile, is_counted);
+        let methods = methods_of(profile, |total| total.state == ThreadState::Blocked && is_counted(total));
         let blocked = profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked);
         let blocked: Vec<_> = blocked.filter(|total| is_counted(total)).collect();
         let sum = |totals: &mut dyn Iterator<Item = &&StackTotal>| {

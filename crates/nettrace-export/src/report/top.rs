@@ -1,6 +1,6 @@
 //! Methods by their weight, alone and with their callees.
 
-use clr_events::{StackId, ThreadState};
+use clr_events::StackId;
 
 use crate::profile::Profile;
 use crate::profile::frame::FrameId;
@@ -26,8 +26,8 @@ pub struct TopRow {
     pub exclusive: u64,
     /// The weight of samples in whose stack it is, counted once however often.
     pub inclusive: u64,
-    /// The part of `inclusive` in which the thread was [blocked](clr_events::ThreadState::Blocked); 0 unless
-    /// [idle time](crate::Options::idle) is left out.
+    /// The part of `inclusive` in which the thread was [blocked](clr_events::ThreadState::Blocked) or
+    /// [ready](clr_events::ThreadState::Ready); 0 unless [idle time](crate::Options::idle) is left out.
     pub blocked: u64,
     /// The same of `exclusive`.
     pub exclusive_blocked: u64,
@@ -96,7 +96,7 @@ fn by_frame(profile: &Profile) -> Vec<FrameWeights> {
     let mut weights = vec![FrameWeights::default(); profile.frames.len()];
     let exclusive = profile.exclusive();
     let inclusive = with_callees(profile, exclusive.clone());
-    let exclusive_blocked = profile.exclusive_where(|total| total.state == ThreadState::Blocked);
+    let exclusive_blocked = profile.exclusive_where(|total| total.state.is_held_up());
     let blocked = with_callees(profile, exclusive_blocked.clone());
     let of = |weights: &[u64], stack: usize| weights.get(stack).copied().unwrap_or(0);
     Callees::new(profile).walk(|stack, frame, step| {

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use clr_events::code::CodeOrigin;
 use nettrace_export::report::{TopRow, blocked_methods, top};
-use nettrace_export::{Metric, NameForm, Unit};
+use nettrace_export::{FrameKind, Metric, NameForm, Profile, Unit};
 use serde::Serialize;
 
 use crate::args::format::Format;
@@ -118,7 +119,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     // The root row would push methods out of a short table. dotnet-trace's table shows it for threads without
     // frames.
     rows.retain(|row| !row.is_root || (args.format == Format::Table && row.exclusive > 0));
-    let nameless = nameless(&rows, total);
+    let nameless = nameless(&read.profile, &rows, total);
     let rows = rows.into_iter().map(|row| {
         let (file, line) = row.line.unzip();
         Row {
@@ -193,9 +194,13 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
 /// The share, in percent, from which missing names are mentioned.
 pub(super) const LEAST_NAMELESS: f64 = 10.0;
 
-/// Returns the share, in percent, of methods without a name.
-pub(super) fn nameless(rows: &[TopRow], total: u64) -> f64 {
-    let nameless = rows.iter().filter(|row| row.is_unnamed);
+/// Returns the share, in percent, of methods without a name; of CPU samples, that of native code too. Native
+/// libraries without symbols are usual where time of threads has their frames.
+pub(super) fn nameless(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
+    let has_all = profile.measure.unit == Unit::Count;
+    let may_be_method =
+        |kind| matches!(kind, FrameKind::Code(CodeOrigin::Managed | CodeOrigin::Unknown)) || has_all;
+    let nameless = rows.iter().filter(|row| row.is_unnamed && may_be_method(row.kind));
     units::share(nameless.map(|row| row.exclusive).fold(0, u64::saturating_add), total)
 }
 

@@ -51,6 +51,7 @@ fn dotnet_stack(stacks: &ThreadStacks) -> String {
 
 const WORKING: &str = "working";
 const BLOCKED: &str = "blocked";
+const READY: &str = "ready to run";
 const IDLE: &str = "idle";
 /// The state of a thread if neither the kernel nor the sample reveals it.
 const UNKNOWN: &str = "working or waiting";
@@ -59,6 +60,7 @@ const UNKNOWN: &str = "working or waiting";
 fn state(stacks: &ThreadStacks, stack: &SampledStack, kernel: Option<&KernelThread>) -> &'static str {
     match stack.state {
         ThreadState::Blocked => BLOCKED,
+        ThreadState::Ready => READY,
         ThreadState::Idle => IDLE,
         ThreadState::Working if !stacks.is_unverified() => WORKING,
         ThreadState::Working if kernel.is_some_and(|kernel| sleeps(kernel.state)) => BLOCKED,
@@ -194,7 +196,7 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
         format!("{} samples of {threads} threads\n", units::count(all))
     } else {
         let unknown = (of(UNKNOWN) > 0).then_some(UNKNOWN);
-        let states = [WORKING, BLOCKED, IDLE].into_iter().chain(unknown);
+        let states = [WORKING, BLOCKED, READY, IDLE].into_iter().chain(unknown);
         let states: Vec<_> = states.map(|state| format!("{} {state}", of(state))).collect();
         format!("{threads} threads: {}\n", states.join(", "))
     };

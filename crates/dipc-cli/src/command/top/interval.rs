@@ -283,7 +283,7 @@ fn threads(profile: &Profile) -> Vec<ThreadRow> {
         let (Some(row), Some(leaves)) = (rows.get_mut(thread), leaves.get_mut(thread)) else { continue };
         let time = match total.state {
             ThreadState::Idle => &mut row.idle,
-            ThreadState::Blocked => &mut row.blocked,
+            ThreadState::Blocked | ThreadState::Ready => &mut row.blocked,
             ThreadState::Working => &mut row.working,
         };
         *time = time.saturating_add(total.weight);

@@ -30,6 +30,7 @@ pub(in crate::inspect) fn no_samples(file: &Path, metric: Metric, are_filtered: 
 pub(in crate::inspect) const fn needs(metric: Metric) -> Needs {
     match metric {
         Metric::Cpu | Metric::Wall => needs::THREAD_SAMPLES,
+        Metric::OffCpu => needs::OFF_CPU,
         Metric::Alloc => needs::ALLOCATIONS,
         Metric::Contention => {
             Needs { what: "events of lock contention", command: "dipc trace -p PID --clrevents contention" }
@@ -53,6 +54,8 @@ pub(super) enum Share {
     Some,
     /// Fewer than a working program has, or none.
     Few(Samples),
+    /// The sampler of the runtime took none at all.
+    NotSampled,
 }
 
 /// A program that does any work is in managed code in at least one of this many samples. Runtimes that mark
@@ -64,6 +67,7 @@ const FAULT: &str = ".NET 9 and early 10.0 mark none (a fault of theirs: dotnet/
 impl Share {
     pub(super) fn of(samples: Samples) -> Self {
         match samples {
+            Samples { managed: 0, other: 0, .. } => Self::NotSampled,
             Samples { managed, other, .. } if managed < other.div_ceil(SEEN_IN_ONE_OF) => Self::Few(samples),
             Samples { .. } => Self::Some,
         }
@@ -120,7 +124,7 @@ pub(in crate::inspect) fn no_causality(file: &Path, missing: CausalGrouping, exi
 
 /// Warns of methods given as waiting for work in which no thread was seen.
 pub(in crate::inspect) fn warn_of_unmatched_waits(waits: &[Pattern], omissions: &Omissions, metric: Metric) {
-    if !matches!(metric, Metric::Wall | Metric::Cpu) && !waits.is_empty() {
+    if !matches!(metric, Metric::Wall | Metric::Cpu | Metric::OffCpu) && !waits.is_empty() {
         messages::warning(format_args!("--wait has no effect on {}", metric.measure().name));
     }
     for wait in omissions.unmatched_waits.iter().filter_map(|index| waits.get(*index)) {

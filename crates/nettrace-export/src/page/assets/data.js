@@ -1,6 +1,7 @@
 // The data of the page, decoded.
 
-const NO_STATES = 3, WORKING = 0, BLOCKED = 1, IDLE = 2;
+// Ready: the thread could run and had no processor, which only the kernel's samples tell from blocked.
+const NO_STATES = 4, WORKING = 0, BLOCKED = 1, IDLE = 2, READY = 3;
 
 async function readData() {
   const text = atob(document.getElementById("data").textContent), bytes = new Uint8Array(text.length);
@@ -27,7 +28,7 @@ class Recording {
     this.hasSamples = this.threads.some(thread => thread.weights.length > 0);
     // A bin's duration in units of weight, for one thread.
     this.binWeight = this.isTime ? data.binNs / data.scale : 0;
-    this.states = [0, 0, 0];
+    this.states = new Array(NO_STATES).fill(0);
     for (const thread of this.threads) thread.sums.forEach((sum, state) => this.states[state] += sum);
     for (const name of ["pauses", "exceptions", "allocations", "spanRoles", "spans", "spanParts"]) this[name] = new Cells(data[name] ?? []);
   }
@@ -61,7 +62,7 @@ class Thread {
     for (let at = 0; at < samples.length; at += 2 + 2 * samples[at + 1]) { starts.push(pairs); pairs += samples[at + 1]; }
     this.locals = new Uint32Array(pairs);
     this.weights = new Float64Array(pairs);
-    this.sums = [0, 0, 0];
+    this.sums = new Array(NO_STATES).fill(0);
     for (let at = 0, bin = 0, pair = 0; at < samples.length;) {
       bins.push(bin += samples[at]);
       const end = at + 2 + 2 * samples[at + 1];
@@ -75,6 +76,9 @@ class Thread {
     this.bins = Uint32Array.from(bins);
     this.starts = Uint32Array.from(starts);
   }
+
+  // The weight of its work, done or held up.
+  get active() { return this.sums[WORKING] + this.sums[BLOCKED] + this.sums[READY]; }
 
   // Passes every sample from one bin up to another: the number of the stack, the weight and the bin.
   each(from, to, callback) {

@@ -35,7 +35,7 @@ class Page {
   }
 
   head() {
-    const r = this.recording, waits = r.isTime && (r.states[BLOCKED] || r.states[IDLE]);
+    const r = this.recording, heldUp = r.states[BLOCKED] + r.states[READY], waits = r.isTime && (heldUp || r.states[IDLE]);
     document.title = `${r.title} – ${r.measure}`;
     at("title").textContent = r.title;
     const start = r.startUnixMs === undefined ? "" : new Date(r.startUnixMs).toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC") + " · ";
@@ -43,7 +43,7 @@ class Page {
     at("summary").textContent = `${start}${length}${number(r.samples)} ${r.sample} · ${r.exporter}`;
     at("bythread").checked = r.byThread;
     at("bythread").parentElement.hidden = r.threads.length < 2;
-    at("blocked").parentElement.hidden = !waits || !r.states[BLOCKED];
+    at("blocked").parentElement.hidden = !waits || !heldUp;
     at("idle").parentElement.hidden = !r.states[IDLE];
     for (const { id, title } of this.tabs) {
       const button = at("tabs").appendChild(document.createElement("button"));
@@ -57,7 +57,7 @@ class Page {
   // The colours that a tab has.
   legend() {
     const r = this.recording, used = new Set(r.kinds), frames = KINDS.map((name, kind) => [name, name, used.has(kind)]);
-    const states = [["working", "working", this.tab === "threads"], ["waiting", "blocked", r.states[BLOCKED]], ["resting", "idle", r.states[IDLE]]];
+    const states = [["working", "working", this.tab === "threads"], ["waiting", "blocked", r.states[BLOCKED]], ["ready", "ready to run", r.states[READY]], ["resting", "idle", r.states[IDLE]]];
     const parts = SPAN_PARTS.map((name, part) => [PART_COLOURS[part], name, true]);
     const legend = { requests: parts, slowest: parts, threads: states, collections: [], exceptions: [] }[this.tab] ?? [...frames, ...states];
     at("legend").textContent = "";
@@ -89,6 +89,7 @@ class Page {
     if (r.leftOutBelow) notes.push(`Stacks that weigh less than ${exact(r, r.leftOutBelow)} were left out to keep the page small: ${exact(r, r.leftOut)} of them count for their callers.`);
     if (r.idleLeftOut) notes.push(`${exact(r, r.idleLeftOut)} of threads that waited for work were left out.`);
     if (r.states[BLOCKED] || r.states[IDLE]) notes.push("Blocked: a thread waited in the midst of work. Idle: it waited for work. Both are told by the methods on its stack.");
+    if (r.states[READY]) notes.push("Ready to run: a thread could run and had no processor, by the kernel. The switch for blocked time shows it, too.");
     for (const note of [...r.notes, ...notes]) at("notes").appendChild(document.createElement("li")).textContent = note;
   }
 
@@ -153,7 +154,7 @@ class Page {
     }
     const total = r.isTime && !weights.total ? "0 ns" : amount(r, weights.total);
     const shown = [`${total} ${r.measure}`];
-    for (const [state, name] of [[BLOCKED, "blocked"], [IDLE, "idle"]]) if (weights.leftOut[state]) shown.push(`${amount(r, weights.leftOut[state])} ${name} left out`);
+    for (const [state, name] of [[BLOCKED, "blocked"], [READY, "ready to run"], [IDLE, "idle"]]) if (weights.leftOut[state]) shown.push(`${amount(r, weights.leftOut[state])} ${name} left out`);
     if (this.chosen.size) shown.push(`${this.chosen.size} of ${r.threads.length} threads (Esc: all)`);
     if (!r.hasTime) at("summary").textContent = [...shown, r.exporter].join(" · ");
     at("chosen").textContent = shown.join(" · ");

@@ -1,6 +1,6 @@
 // Names, numbers and colours as text.
 
-const KINDS = ["mine", "framework", "runtime", "native", "other"];
+const KINDS = ["mine", "framework", "runtime", "native", "other", "kernel"];
 const OTHER = 4;
 
 const number = n => n.toLocaleString("en-US", { maximumFractionDigits: Math.abs(n) < 10 ? 2 : Math.abs(n) < 100 ? 1 : 0 });

@@ -4,18 +4,19 @@
 class StackTree {
   constructor(recording, { frames, async, byThread }) {
     this.recording = recording;
-    this.names = [...recording.frames, ...recording.written, "blocked", "idle", ...recording.threads.map(thread => thread.name)];
+    this.names = [...recording.frames, ...recording.written, "blocked", "idle", "ready to run", ...recording.threads.map(thread => thread.name)];
     const written = recording.frames.length, special = written + recording.written.length;
     this.blockedName = special;
     this.idleName = special + 1;
-    this.threadName = special + 2;
+    this.readyName = special + 2;
+    this.threadName = special + 3;
     this.kinds = new Uint8Array(this.names.length).fill(OTHER);
     this.kinds.set(recording.kinds);
     recording.folded.forEach((fold, frame) => { if (fold > 0) this.kinds[written + fold - 1] = recording.kinds[frame]; });
     this.parents = [0];
     this.nameOf = [-1];
     this.places = new Map();
-    const leaves = frames === "mine" ? [0, OTHER] : frames === "noruntime" ? [0, 1, 3, OTHER] : null;
+    const leaves = frames === "mine" ? [0, OTHER] : frames === "noruntime" ? [0, 1, 3, OTHER, 5] : null;
     // The name of a frame: itself, the method that was written, or none (-1).
     this.shown = Int32Array.from(recording.frames, (_, frame) => {
       const fold = async ? recording.folded[frame] : 0;
@@ -24,13 +25,14 @@ class StackTree {
     });
     this.bareNames = new Map();
     const all = byThread ? null : new Int32Array(recording.stackCount).fill(-1);
+    const nameOfState = { [BLOCKED]: this.blockedName, [IDLE]: this.idleName, [READY]: this.readyName };
     // By thread and its own stack: the node.
     this.nodes = recording.threads.map(thread => {
       const of = all ?? new Int32Array(recording.stackCount).fill(-1);
       of[0] = byThread ? this.child(0, this.threadName + thread.number) : 0;
       return Int32Array.from(thread.stacks, (stack, local) => {
         const node = this.place(of, stack), state = thread.states[local];
-        return state === WORKING ? node : this.child(node, state === BLOCKED ? this.blockedName : this.idleName);
+        return state === WORKING ? node : this.child(node, nameOfState[state]);
       });
     });
     this.size = this.parents.length;
@@ -97,9 +99,9 @@ class StackTree {
     for (let node = 0; node < this.size; node++) this.firstChild[node + 1] += this.firstChild[node];
   }
 
-  isState(node) { const name = this.nameOf[node]; return name === this.blockedName || name === this.idleName; }
+  isState(node) { const name = this.nameOf[node]; return name >= this.blockedName && name < this.threadName; }
 
-  kind(name) { return name === this.blockedName ? "waiting" : name === this.idleName ? "resting" : name < 0 ? "other" : KINDS[this.kinds[name]]; }
+  kind(name) { return name === this.blockedName ? "waiting" : name === this.readyName ? "ready" : name === this.idleName ? "resting" : name < 0 ? "other" : KINDS[this.kinds[name]]; }
 }
 
 // Weights of a tree's nodes in a part of the time, of some threads and states.
@@ -107,8 +109,8 @@ class Weights {
   constructor(tree, { from, to, threads, blocked, idle }) {
     this.tree = tree;
     this.own = new Float64Array(tree.size);
-    const shows = [true, blocked, idle];
-    this.leftOut = [0, 0, 0];
+    const shows = [true, blocked, idle, blocked];
+    this.leftOut = new Array(NO_STATES).fill(0);
     for (const thread of tree.recording.threads) {
       if (threads.size && !threads.has(thread.number)) continue;
       const nodes = tree.nodes[thread.number];
@@ -120,7 +122,7 @@ class Weights {
     this.all = this.own.slice();
     this.blocked = new Float64Array(tree.size);
     for (let node = tree.size - 1; node > 0; node--) {
-      if (tree.nameOf[node] === tree.blockedName) this.blocked[node] = this.own[node];
+      if (tree.nameOf[node] === tree.blockedName || tree.nameOf[node] === tree.readyName) this.blocked[node] = this.own[node];
       this.all[tree.parents[node]] += this.all[node];
       this.blocked[tree.parents[node]] += this.blocked[node];
     }

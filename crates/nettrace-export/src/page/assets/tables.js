@@ -151,11 +151,11 @@ class Tables {
   threads({ from, to }, chosen, onRow) {
     const r = this.recording, cost = { ...r.weightUnit, show: n => n ? amount(r, n) : "" };
     const rows = r.threads.map(thread => {
-      const sums = [0, 0, 0];
+      const sums = new Array(NO_STATES).fill(0);
       thread.each(from, to, (local, weight) => { sums[thread.states[local]] += weight; });
       return { thread, sums };
     });
-    const states = r.isTime ? [["Working", WORKING], ["Blocked", BLOCKED], ...(r.idleKept ? [["Idle", IDLE]] : [])] : [[r.measure, WORKING]];
+    const states = r.isTime ? [["Working", WORKING], ["Blocked", BLOCKED], ...(r.states[READY] ? [["Ready", READY]] : []), ...(r.idleKept ? [["Idle", IDLE]] : [])] : [[r.measure, WORKING]];
     return { id: "threads", order: { column: 2, descending: true }, empty: "The recording has no samples of threads.", rows: rows.filter(({ sums }) => sums.some(Boolean)), onRow,
       isChosen: ({ thread }) => chosen.has(thread.number),
       columns: [

@@ -11,7 +11,7 @@ class TimeLine {
     this.range = { from: 0, to: recording.bins };
     this.bands = this.measured();
     this.busiest = recording.threads.filter(thread => thread.weights.length)
-      .sort((a, b) => b.sums[WORKING] + b.sums[BLOCKED] - a.sums[WORKING] - a.sums[BLOCKED] || b.sums[IDLE] - a.sums[IDLE]);
+      .sort((a, b) => b.active - a.active || b.sums[IDLE] - a.sums[IDLE]);
     this.build();
     this.listen();
   }
@@ -26,14 +26,15 @@ class TimeLine {
     };
     const seconds = r.binNs / 1e9, rate = count => number(count / seconds) + "/s";
     if (r.hasSamples) {
-      const [working, blocked, idle] = r.activity(), unit = r.isTime ? r.binWeight : 1 / r.scale;
+      const [working, blocked, idle, ready] = r.activity(), unit = r.isTime ? r.binWeight : 1 / r.scale;
       const sum = (...parts) => parts[0].map((_, bin) => parts.reduce((all, part) => all + part[bin], 0) / unit);
       const text = r.isTime ? number : n => exact(r, n);
-      const waits = r.isTime ? [["blocked", "waiting", sum(working, blocked), blocked]] : [];
+      const waits = r.isTime ? [["blocked", "waiting", sum(working, ready, blocked), blocked]] : [];
+      if (r.states[READY]) waits.push(["ready to run", "ready", sum(working, ready), ready]);
       bands.push({ label: r.isTime ? "threads" : r.measure, height: 64, text,
         // Idle threads are many and say little: they are not part of the sum that is drawn.
         series: [...waits, ["working", "working", sum(working), working]].map(([name, colour, values, own]) => ({ name, colour, values, own: sum(own) })),
-        tell: bin => [[sum(working), r.isTime ? "working" : r.measure], ...(r.isTime ? [[sum(blocked), "blocked"], [sum(idle), "idle"]] : [])]
+        tell: bin => [[sum(working), r.isTime ? "working" : r.measure], ...(r.isTime ? [[sum(blocked), "blocked"], ...(r.states[READY] ? [[sum(ready), "ready to run"]] : []), [sum(idle), "idle"]] : [])]
           .filter(([values, name]) => name !== "idle" || r.idleKept).map(([values, name]) => `${text(values[bin])} ${name}`).join(", ") });
     }
     const one = (label, height, colour, cells, value, text, keys) => {
@@ -112,10 +113,10 @@ class TimeLine {
   // By column of the screen, what the thread did.
   drawLanes() {
     const { ctx, bbox } = this.plot, ratio = devicePixelRatio || 1, r = this.recording, columns = Math.max(1, Math.floor(bbox.width / ratio));
-    const colours = [WORKING, BLOCKED, IDLE].map(state => this.palette.get(["working", "waiting", "resting"][state]));
+    const colours = ["working", "waiting", "resting", "ready"].map(colour => this.palette.get(colour));
     ctx.save();
     this.lanes.forEach((thread, lane) => {
-      const sums = [0, 1, 2].map(() => new Float64Array(columns)), width = columns / r.bins;
+      const sums = colours.map(() => new Float64Array(columns)), width = columns / r.bins;
       thread.each(0, r.bins, (local, weight, bin) => {
         // A bin is spread over the columns that it covers, and parts of columns.
         const from = bin * width, to = from + width, sum = sums[thread.states[local]];
@@ -125,7 +126,7 @@ class TimeLine {
       const top = bbox.top + (this.lanesTop + lane * (LANE + 2)) * ratio;
       for (let column = 0; column < columns; column++) {
         let below = 0;
-        for (const state of [WORKING, BLOCKED, IDLE]) {
+        for (const state of [WORKING, READY, BLOCKED, IDLE]) {
           const share = Math.min(1, (below + sums[state][column]) / full), from = Math.min(1, below / full);
           below += sums[state][column];
           if (share <= from) continue;

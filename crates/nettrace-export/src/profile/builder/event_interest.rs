@@ -6,6 +6,7 @@ use nettrace::{Event, Metadata};
 
 use crate::profile::causality::states_context;
 use crate::profile::metric::Metric;
+use crate::profile::metrics::KernelSampleKind;
 use crate::profile::options::{Options, Order};
 
 /// The uses of a kind of event, as bits, and the provider by which it is decoded.
@@ -14,6 +15,8 @@ pub(super) struct EventInterest {
     uses: u16,
     /// `None` where nothing is decoded, or by the event's own metadata.
     provider: Option<Provider>,
+    /// The kind of the kernel's samples that count.
+    kernel_sample: Option<KernelSampleKind>,
 }
 
 /// A sample of the metric, or a part of one.
@@ -22,8 +25,6 @@ const WEIGHED: u16 = 1;
 const CODE: u16 = 1 << 1;
 /// The name or the command line of a process.
 const PROCESS: u16 = 1 << 2;
-/// A sample of a processor.
-const PROCESSOR_SAMPLE: u16 = 1 << 3;
 /// A step of a task or a request.
 const CONTEXT: u16 = 1 << 4;
 /// The role of a thread.
@@ -36,8 +37,8 @@ const GC_PAUSE: u16 = 1 << 7;
 const UNKNOWN: u16 = 1 << 15;
 
 impl EventInterest {
-    const NONE: Self = Self { uses: 0, provider: None };
-    const UNKNOWN: Self = Self { uses: UNKNOWN, provider: None };
+    const NONE: Self = Self { uses: 0, provider: None, kernel_sample: None };
+    const UNKNOWN: Self = Self { uses: UNKNOWN, provider: None, kernel_sample: None };
 
     /// Classifies a kind of event.
     pub(super) fn new(metadata: &Metadata, options: &Options) -> Self {
@@ -51,16 +52,19 @@ impl EventInterest {
         ];
         let decoded = uses.iter().filter(|(is_used, _)| *is_used).fold(0, |uses, (_, bit)| uses | bit);
         let provider = Provider::of(metadata).filter(|_| decoded != 0);
+        let kernel_sample = KernelSampleKind::of(metadata).filter(|kind| match (kind, options.metric) {
+            (KernelSampleKind::OnCpu, Some(Metric::Cpu | Metric::Wall)) => true,
+            (KernelSampleKind::OffCpu, Some(Metric::OffCpu | Metric::Wall)) => true,
+            _ => false,
+        });
         let id = metadata.event_id();
         let plain = match metadata.provider() {
-            "Universal.Events" if metadata.name() == "cpu" && options.metric == Some(Metric::Cpu) => {
-                WEIGHED | PROCESSOR_SAMPLE
-            }
+            _ if kernel_sample.is_some() => WEIGHED,
             event_pipe::PROVIDER if id == event_pipe::PROCESS_INFO => PROCESS,
             _ => 0,
         };
         let context = if states_context(metadata, options.grouping) { CONTEXT } else { 0 };
-        Self { uses: decoded | plain | context, provider }
+        Self { uses: decoded | plain | context, provider, kernel_sample }
     }
 
     /// Decodes an event of this kind, once for all its uses; `None` if it has no view, is cut, or is not used
@@ -91,8 +95,8 @@ impl EventInterest {
         self.has(WEIGHED)
     }
 
-    pub(super) const fn is_processor_sample(self) -> bool {
-        self.has(PROCESSOR_SAMPLE)
+    pub(super) const fn kernel_sample(self) -> Option<KernelSampleKind> {
+        self.kernel_sample
     }
 
     pub(super) const fn is_context(self) -> bool {
@@ -131,7 +135,7 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
         Metric::Exception => &sets::EXCEPTIONS,
         Metric::Wait => &sets::WAITS,
         Metric::Gc => &sets::PAUSES,
-        Metric::Other => return false,
+        Metric::OffCpu | Metric::Other => return false,
     };
     set.contains(metadata)
 }

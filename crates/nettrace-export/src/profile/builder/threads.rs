@@ -6,6 +6,7 @@ use nettrace::{Event, RelativeTime, ThreadId};
 
 use crate::profile::index::{ThreadIndex, TotalIndex};
 use crate::profile::metrics::Sample;
+use crate::profile::symbolize::ThreadFacts;
 use crate::profile::track::{Span, Track};
 
 type Key = (Option<u64>, ThreadId);
@@ -100,8 +101,14 @@ impl Threads {
         self.entries.get(thread as usize).map(|entry| (entry.key, entry.name.clone()))
     }
 
-    pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
-        self.entries.iter().map(|entry| entry.key)
+    /// The facts about threads that decide the meaning of their stacks, by number.
+    pub(super) fn facts(&self) -> impl Iterator<Item = ThreadFacts> {
+        // The runtime gives its own threads such names: `.NET EventPipe`, `.NET SigHandler`.
+        let is_of_runtime = |name: &String| name.starts_with(".NET ");
+        self.entries.iter().map(move |entry| ThreadFacts {
+            process: entry.key.0,
+            is_of_runtime: entry.name.as_ref().is_some_and(is_of_runtime),
+        })
     }
 
     /// Notes when an event was; says whether one was noted before that is newer, of its thread or of `any`.

@@ -7,7 +7,7 @@ use nettrace::{Event, RelativeTime};
 
 use crate::profile::frame::FrameId;
 use crate::profile::metrics::rounds::Rounds;
-use crate::profile::metrics::{Leaves, PendingSample, Sample, SampleContext};
+use crate::profile::metrics::{KernelSample, Leaves, PendingSample, Sample, SampleContext};
 use crate::profile::pseudo_frames;
 
 /// From a thread's sample to its next. The last sample of a thread weighs nothing: how long it held is not
@@ -36,6 +36,9 @@ struct KindLeaves {
     managed: FrameId,
     other: FrameId,
     contended: FrameId,
+    on_cpu: FrameId,
+    off_cpu: FrameId,
+    ready: FrameId,
 }
 
 /// The last sample of a thread.
@@ -80,6 +83,9 @@ impl ThreadTime {
                 managed: leaves.intern(pseudo_frames::MANAGED),
                 other: leaves.intern(pseudo_frames::UNMANAGED),
                 contended: leaves.intern(pseudo_frames::CONTENDED),
+                on_cpu: leaves.intern(pseudo_frames::ON_CPU),
+                off_cpu: leaves.intern(pseudo_frames::OFF_CPU),
+                ready: leaves.intern(pseudo_frames::READY),
             },
             is_managed_only,
             absence: (!idle).then(|| (Rounds::default(), leaves.intern(pseudo_frames::ABSENT))),
@@ -101,8 +107,9 @@ impl ThreadTime {
 
     #[inline]
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>, mut emit: impl FnMut(Sample)) {
-        if sample_context.is_of_processor {
-            emit(sample_context.point(1, None));
+        if let Some(kind) = sample_context.kernel_sample {
+            let sample = kind.read(sample_context.event);
+            emit(self.kernel_sample(sample, sample_context));
             return;
         }
         match sample_context.view {
@@ -110,6 +117,21 @@ impl ThreadTime {
             Some(ClrEvent::ContentionStart(_)) => self.set_contention(Contention::Begun, sample_context),
             Some(ClrEvent::ContentionStop(_)) => self.set_contention(Contention::None, sample_context),
             _ => {}
+        }
+    }
+
+    /// A sample of the kernel: one of many for [`Metric::Cpu`](crate::Metric::Cpu), else the time that it
+    /// stands for.
+    fn kernel_sample(&self, sample: KernelSample, sample_context: &mut SampleContext<'_, '_>) -> Sample {
+        match sample {
+            KernelSample::OnCpu(_) if self.is_managed_only => sample_context.point(1, None),
+            KernelSample::OnCpu(nanoseconds) => sample_context.before(nanoseconds, self.leaves.on_cpu),
+            KernelSample::OffCpu { nanoseconds, preempted: false } => {
+                sample_context.before(nanoseconds, self.leaves.off_cpu)
+            }
+            KernelSample::OffCpu { nanoseconds, preempted: true } => {
+                sample_context.before(nanoseconds, self.leaves.ready)
+            }
         }
     }
 

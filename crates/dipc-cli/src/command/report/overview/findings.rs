@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use nettrace_export::report::{LockRow, SpanRole, SpanRow, TopRow, blocked_methods, top};
+use clr_events::code::CodeOrigin;
+use nettrace_export::report::{LockRow, SpanRole, SpanRow, TopRow, blocked_methods, ready_methods, top};
 use nettrace_export::{FrameId, Frames, Unit};
 use serde::Serialize;
 
@@ -66,7 +67,9 @@ pub(super) fn of(gathered: &Gathered, command: &str) -> Vec<Finding> {
         failures(gathered),
         requests(gathered),
         methods(gathered, &rows, total),
+        processor_time(gathered),
         blocked(gathered, total),
+        ready(gathered, total),
         pauses(gathered),
         allocations(gathered),
         exceptions(gathered),
@@ -96,7 +99,7 @@ fn lost(gathered: &Gathered) -> Option<Finding> {
 }
 
 fn nameless(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> {
-    let share = topn::nameless(rows, total);
+    let share = topn::nameless(&gathered.profile, rows, total);
     (share >= topn::LEAST_NAMELESS).then(|| {
         if gathered.profile.measure.unit == Unit::Count {
             let text = format!(
@@ -242,12 +245,12 @@ fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> 
 
 fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
     let profile = &gathered.profile;
-    let blocked = profile.blocked();
+    let blocked = profile.blocked().saturating_sub(profile.ready());
     if blocked == 0 || units::share(blocked, total) < LEAST_METHOD {
         return None;
     }
     let methods = shares(&profile.frames, blocked, &blocked_methods(profile));
-    let ready = match gathered.without_processor {
+    let ready = match gathered.without_processor.saturating_sub(profile.ready()) {
         0 => String::new(),
         time => {
             format!(", {} of it ready to run, without a processor", units::time(Duration::from_nanos(time)))
@@ -256,6 +259,41 @@ fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
     let time = units::time(Duration::from_nanos(blocked));
     let text = format!("{time} blocked in the midst of work{ready}{methods}");
     Some(Finding::fact("topN", text).with_options("--blocked"))
+}
+
+/// Describes which code ran, where the kernel's samples show it all.
+fn processor_time(gathered: &Gathered) -> Option<Finding> {
+    let total = gathered.processor_time.iter().map(|(_, weight)| *weight).fold(0, u64::saturating_add);
+    let words = |origin: CodeOrigin| match origin {
+        CodeOrigin::Managed => "managed code",
+        CodeOrigin::Gc => "the garbage collector",
+        CodeOrigin::Jit => "the JIT compiler",
+        CodeOrigin::Runtime => "the runtime's other code",
+        CodeOrigin::Native => "other native code",
+        CodeOrigin::Kernel => "the kernel",
+        _ => "code of no known file",
+    };
+    let parts =
+        gathered.processor_time.iter().filter(|(_, weight)| units::share(*weight, total) >= LEAST_METHOD);
+    let parts = parts.map(|(origin, weight)| {
+        format!("{} {}", units::short_percent(units::share(*weight, total)), words(*origin))
+    });
+    let parts: Vec<_> = parts.collect();
+    let text = format!("On the processors: {}", parts.join(", "));
+    (!parts.is_empty()).then(|| Finding::fact("topN", text).with_options("--by cpu"))
+}
+
+/// Describes the time of threads that could run and had no processor, by the kernel's samples.
+fn ready(gathered: &Gathered, total: u64) -> Option<Finding> {
+    let profile = &gathered.profile;
+    let ready = profile.ready();
+    if ready == 0 || units::share(ready, total) < LEAST_METHOD {
+        return None;
+    }
+    let methods = shares(&profile.frames, ready, &ready_methods(profile));
+    let time = units::time(Duration::from_nanos(ready));
+    let text = format!("{time} ready to run, without a processor{methods}");
+    Some(Finding::fact("topN", text).with_options("--by off-cpu"))
 }
 
 fn pauses(gathered: &Gathered) -> Option<Finding> {

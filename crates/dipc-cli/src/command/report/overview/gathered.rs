@@ -5,13 +5,14 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
+use clr_events::code::CodeOrigin;
 use clr_events::sets;
 use nettrace::{Event, Metadata, Reader, RelativeTime, Thread};
 use nettrace_export::events::system_time;
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
     ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, Startup, Starvation, ThreadPool,
-    ThreadPoolReport, starvation,
+    ThreadPoolReport, processor_time, starvation,
 };
 use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder, Selection};
 use serde::Serialize;
@@ -61,6 +62,8 @@ pub(super) struct Gathered {
     pub(super) starvation: Option<Starvation>,
     pub(super) requests: Option<RequestsReport>,
     pub(super) profile: Profile,
+    /// The time of running threads by the origin of the code; empty without the kernel's samples.
+    pub(super) processor_time: Vec<(CodeOrigin, u64)>,
     /// The part of the time of working threads in which they may actually have been waiting.
     pub(super) unverified: u64,
     /// The part of blocked time in which threads were runnable but had no processor.
@@ -168,6 +171,11 @@ impl OfSomeKinds {
     }
 }
 
+/// Whether events of a kind are the kernel's samples of running threads.
+fn is_cpu_sample(kind: &Metadata) -> bool {
+    kind.provider() == "Universal.Events" && kind.name() == "cpu"
+}
+
 fn profile_options(metric: Metric) -> Options {
     Options::new(metric).with_tracks(true).with_kinds(false).with_idle(false).with_names(NameForm::CSharp)
 }
@@ -255,6 +263,7 @@ impl Gathered {
             truncated: events.truncated_at().is_some(),
         };
         let counted = events.metadata().iter().zip(&all.counts);
+        let has_kernel_samples = counted.clone().any(|(kind, count)| *count > 0 && is_cpu_sample(kind));
         let has_samples =
             counted.into_iter().any(|(kind, count)| *count > 0 && sets::THREAD_SAMPLES.contains(kind));
         let mut contention = some.contention.finish();
@@ -263,10 +272,13 @@ impl Gathered {
         }
         let (profile, omissions) = some.profile.finish(info).expect("events come in time order");
         let has_samples = has_samples || profile.samples() > 0;
+        let gc = some.gc.finish();
+        let processor_time =
+            if has_kernel_samples { processor_time(&profile, &gc.pause_list) } else { Vec::new() };
         let gathered = Self {
             summary,
             has_samples,
-            gc: some.gc.finish(),
+            gc,
             allocations: some.allocations.finish(),
             exceptions: some.exceptions.finish(),
             contention,
@@ -275,6 +287,7 @@ impl Gathered {
             requests: all.requests.finish(),
             starvation: starvation(&profile, processors),
             profile,
+            processor_time,
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,
         };

@@ -1,0 +1,184 @@
+//! The kernel's samples of a real process: time on and off the processors.
+//!
+//! The workload was told to sleep 120 and 100 ms, and to compute until 250 ms had passed by its own clock.
+
+#[path = "../../nettrace/tests/reference/files.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod files;
+
+use std::collections::BTreeMap;
+
+use clr_events::ThreadState;
+use clr_events::code::CodeOrigin;
+use nettrace::{SliceReader, Value};
+use nettrace_export::report::{Collections, blocked_methods, processor_time, ready_methods};
+use nettrace_export::{FrameKind, Metric, Options, Profile, pseudo_frames};
+
+fn bytes() -> Vec<u8> {
+    files::bytes_of(&files::testdata().join("traces/net9-kernel.nettrace.xz"))
+}
+
+fn profile(bytes: &[u8], options: Options) -> Profile {
+    nettrace_export::profile(std::io::Cursor::new(bytes), options).expect("events").0
+}
+
+fn working(metric: Metric) -> Options {
+    Options::new(metric).with_idle(false).with_kinds(false)
+}
+
+/// The sums of the fields of the kernel's events, by the other decoder: samples, milliseconds on the
+/// processors, nanoseconds off them, and the part of those that was preempted.
+fn recorded(bytes: &[u8]) -> [u64; 4] {
+    let mut sums = [0; 4];
+    let mut reader = SliceReader::new(bytes).expect("a recording");
+    reader
+        .for_each(|event| {
+            if event.provider() != "Universal.Events" {
+                return;
+            }
+            let fields: BTreeMap<_, _> = event.fields().map(|field| field.expect("a field")).collect();
+            let Some(&Value::U64(value)) = fields.get("Value") else { panic!("{fields:?}") };
+            match event.name() {
+                "cpu" => {
+                    sums[0] += 1;
+                    sums[1] += value;
+                }
+                "cswitch" => {
+                    sums[2] += value;
+                    sums[3] += if fields["Preempted"] == Value::U64(1) { value } else { 0 };
+                }
+                other => panic!("{other}"),
+            }
+        })
+        .expect("events");
+    sums
+}
+
+/// The weight of all totals with a frame of this method.
+fn inclusive(profile: &Profile, method: &str) -> u64 {
+    let has =
+        |stack| profile.stacks.frames(stack).any(|frame| profile.frames.full_name(frame).contains(method));
+    let totals = profile.stack_totals.iter().filter(|total| total.stack.is_some_and(has));
+    totals.map(|total| total.weight).sum()
+}
+
+#[test]
+fn time_on_and_off_the_processors_is_that_of_the_events() {
+    let bytes = bytes();
+    let [samples, milliseconds, off_cpu, preempted] = recorded(&bytes);
+    let all = |metric| profile(&bytes, Options::new(metric));
+    let cpu = all(Metric::Cpu);
+    assert_eq!((cpu.total(), cpu.samples(), cpu.measure.sample), (samples, samples, "samples"));
+    assert_eq!(all(Metric::OffCpu).total(), off_cpu);
+    assert_eq!(all(Metric::Wall).total(), milliseconds * 1_000_000 + off_cpu);
+    let wall = profile(&bytes, working(Metric::Wall));
+    assert_eq!(wall.total() + wall.idle(), milliseconds * 1_000_000 + off_cpu);
+    assert_eq!(wall.ready(), preempted);
+    // Each thread's spans have its time.
+    for (index, thread) in (0..).zip(&wall.threads) {
+        let spans: u64 = thread.track.iter().flat_map(|track| track.iter()).map(|span| span.weight).sum();
+        let totals = wall.stack_totals.iter().filter(|total| total.thread.0 == index);
+        assert_eq!(spans, totals.map(|total| total.weight).sum::<u64>(), "{}", thread.frame);
+    }
+}
+
+#[test]
+fn a_method_lasts_as_long_as_its_program_says() {
+    let bytes = bytes();
+    let wall = profile(&bytes, working(Metric::Wall));
+    // By the workload's clock; a sample stands for 1 ms.
+    let spin = inclusive(&wall, "workload!Spin.Hot(");
+    assert!(spin.abs_diff(250_000_000) <= 2_500_000, "{spin}");
+    let sleep = inclusive(&wall, "!System.Threading.Thread.Sleep(");
+    assert!((220_000_000..222_200_000).contains(&sleep), "{sleep}");
+    // The sleeping method of the program waited, and the computing one had no processor.
+    let name = |frame| wall.frames.full_name(frame).to_owned();
+    let (method, weight) = blocked_methods(&wall)[0];
+    assert_eq!(name(method), "workload!Program.Run(class System.String[])");
+    assert!(weight >= sleep, "{weight}");
+    let (method, weight) = ready_methods(&wall)[0];
+    assert!(name(method).starts_with("workload!Spin.Fib("), "{}", name(method));
+    assert!(weight > 100_000_000, "{weight}");
+    // Without blocked time only that on the processors is left.
+    let running = profile(&bytes, working(Metric::Wall).with_blocked(false));
+    assert_eq!(running.total(), recorded(&bytes)[1] * 1_000_000);
+}
+
+#[test]
+fn threads_of_the_runtime_and_of_the_pool_wait_for_work() {
+    let wall = profile(&bytes(), working(Metric::OffCpu).with_idle_stacks(true));
+    let mut idle_threads = Vec::new();
+    for (index, thread) in (0..).zip(&wall.threads) {
+        let of = |state| {
+            let totals =
+                wall.stack_totals.iter().filter(|total| total.thread.0 == index && total.state == state);
+            totals.map(|total| total.weight).sum::<u64>()
+        };
+        if of(ThreadState::Idle) > 1_000_000_000 {
+            // The main thread reads its commands, and sleeps for 220 ms; the others do nothing else.
+            let most = if thread.name.as_deref() == Some("dotnet") { 240_000_000 } else { 20_000_000 };
+            assert!(of(ThreadState::Blocked) < most, "{}: {}", thread.frame, of(ThreadState::Blocked));
+            idle_threads.push(thread.name.clone().unwrap_or_default());
+        }
+    }
+    for name in [".NET EventPipe", ".NET Finalizer", "dotnet"] {
+        assert!(idle_threads.iter().any(|idle| idle == name), "{name}: {idle_threads:?}");
+    }
+}
+
+#[test]
+fn frames_have_the_kind_of_their_file() {
+    let wall = profile(&bytes(), Options::new(Metric::Wall));
+    let mut seen = BTreeMap::new();
+    for (frame, name) in wall.frames.iter() {
+        let kind = wall.frames.kind(frame);
+        let module = wall.frames.parts(frame).0;
+        let expected = match module {
+            "" => FrameKind::Pseudo,
+            "libclrjit.so" => FrameKind::Code(CodeOrigin::Jit),
+            "libcoreclr.so" | "libhostfxr.so" | "libhostpolicy.so" | "libSystem.Native.so" => {
+                FrameKind::Code(CodeOrigin::Runtime)
+            }
+            "vmlinux" => FrameKind::Code(CodeOrigin::Kernel),
+            "dotnet" | "ld-linux-x86-64.so.2" | "[vdso]" => FrameKind::Code(CodeOrigin::Native),
+            _ if module.starts_with("libc.so") || module.starts_with("libstdc++.so") => {
+                FrameKind::Code(CodeOrigin::Native)
+            }
+            // Stubs: the rundown names all methods.
+            _ if module.starts_with("memfd:doublemapper") => FrameKind::Code(CodeOrigin::Runtime),
+            _ if name.contains('(') => FrameKind::Code(CodeOrigin::Managed),
+            _ => FrameKind::Code(CodeOrigin::Unknown),
+        };
+        assert_eq!(kind, expected, "{name}");
+        *seen.entry(kind).or_insert(0) += 1;
+    }
+    for origin in
+        [CodeOrigin::Managed, CodeOrigin::Jit, CodeOrigin::Runtime, CodeOrigin::Native, CodeOrigin::Kernel]
+    {
+        assert!(seen.contains_key(&FrameKind::Code(origin)), "{origin:?}: {seen:?}");
+    }
+    for leaf in [pseudo_frames::MANAGED, pseudo_frames::BLOCKED, pseudo_frames::READY] {
+        assert_eq!(
+            wall.frames.find(leaf).map(|frame| wall.frames.kind(frame)),
+            Some(FrameKind::Pseudo),
+            "{leaf}"
+        );
+    }
+}
+
+#[test]
+fn every_sample_counts_for_one_kind_of_code() {
+    let bytes = bytes();
+    let mut collections = Collections::default();
+    let reader = nettrace::Reader::new(&bytes[..]).expect("a recording");
+    nettrace_export::report::read(reader, |event| collections.add(event)).expect("events");
+    let pauses = collections.finish().pause_list;
+    let cpu = profile(&bytes, working(Metric::Cpu));
+    let by_origin: BTreeMap<_, _> = processor_time(&cpu, &pauses).into_iter().collect();
+    assert_eq!(by_origin.values().sum::<u64>(), cpu.total());
+    // The collector has no symbols: its samples are those of native code in the six pauses.
+    assert!(!processor_time(&cpu, &[]).iter().any(|(origin, _)| *origin == CodeOrigin::Gc));
+    assert!(by_origin[&CodeOrigin::Gc] > 0, "{by_origin:?}");
+    let compiling: u64 = inclusive(&cpu, "libclrjit.so!");
+    assert_eq!(by_origin[&CodeOrigin::Jit], compiling);
+}
