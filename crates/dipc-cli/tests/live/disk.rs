@@ -2,11 +2,14 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::loss::FLOOD;
 use crate::program::{Running, dipc, stat};
 use crate::runtime::{Runtime, not_run, say_not_run};
 use crate::workload::Workload;
+
+const PATIENCE: Duration = Duration::from_secs(120);
 
 #[test]
 fn a_device_that_is_full() {
@@ -84,11 +87,12 @@ cp "$1/out.nettrace" "$5"; exit $code"#;
         not_run("this user may not mount a small file system");
         return;
     }
-    let running = Running::start(command);
-    // Not before the session has begun do these fill the disk.
-    for _ in 0..40 {
+    let mut running = Running::start(command);
+    // These fill the disk once the session has begun.
+    let deadline = Instant::now() + PATIENCE;
+    while !running.is_over() {
+        assert!(Instant::now() < deadline, "the disk does not fill up");
         workload.run("flood 2 20000");
-        std::thread::sleep(std::time::Duration::from_millis(100));
     }
     let finished = running.finish().with_code(1);
     finished.assert_error_names(&["out.nettrace", "No space left"]);

@@ -152,8 +152,8 @@ fn prometheus_has_native_histograms_of_net10() {
     // Those of the last interval may be on their way.
     let mut before = until("a first value", counted);
     until("no request left on its way", || {
-        // Longer than two scrapes are apart: one value is the next one's only if nothing came between them.
-        thread::sleep(Duration::from_secs(3));
+        // Two scrapes later: one value is the next one's only if nothing came between them.
+        prometheus.await_scrapes(2);
         let now = counted()?;
         let is_settled = (now - before).abs() < 0.5;
         before = now;

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::program::{Finished, Running, Stat, dipc, run, stat};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::{McpServer, Target, WebServer, Workload, await_flush, await_providers};
+use crate::workload::{McpServer, Target, WebServer, Workload, await_providers};
 
 on_each_runtime!(
     a_signal_and_the_end_of_the_process_leave_snapshots,
@@ -53,6 +53,13 @@ impl Flight {
         }
     }
 
+    /// Requests a snapshot, and waits for it, the `count`th. Runtimes send their events ten times a second: the
+    /// snapshot waits for those that came before the request.
+    fn request_snapshot(&mut self, count: usize) {
+        self.running.signal(Signal::USR1);
+        self.until("Snapshot", count);
+    }
+
     /// The snapshots, oldest first, each with its line.
     fn snapshots(&self) -> Vec<(PathBuf, String)> {
         let lines = self.messages();
@@ -75,6 +82,32 @@ impl Flight {
         let crashes = messages.lines().filter(|line| line.starts_with("Crash ")).count();
         assert_eq!(files, all.len() + crashes + 1, "{messages}");
         (all, folder)
+    }
+}
+
+/// Waits until the runtime reports the methods that it compiles. `dipc` starts a session for that after the
+/// one that it shows; `sockets` is the number of open ones before both. Runtimes handle requests one after the
+/// other, so the session runs when a later request has its answer.
+fn await_compiled_methods(workload: &Workload, sockets: usize) {
+    let deadline = Instant::now() + PATIENCE;
+    while workload.sockets() < sockets + 2 {
+        assert!(Instant::now() < deadline, "the second session does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    run(["info", "-p", &workload.pid().to_string()]).with_code(0);
+}
+
+/// Waits until the first thread of a process has worked for some time from now.
+fn await_work(target: &Target, time: Duration) {
+    let schedstat = format!("/proc/{}/schedstat", target.pid());
+    let worked = || {
+        let text = fs::read_to_string(&schedstat).unwrap();
+        Duration::from_nanos(text.split(' ').next().unwrap().parse().unwrap())
+    };
+    let (end, deadline) = (worked() + time, Instant::now() + PATIENCE);
+    while worked() < end {
+        assert!(Instant::now() < deadline, "{:?} of {end:?}", worked());
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -110,21 +143,23 @@ fn a_signal_and_the_end_of_the_process_leave_snapshots(runtime: Runtime) {
     await_providers(runtime);
     workload.run("spin 1000");
     workload.run("flood 2 500");
-    // Runtimes send what they have ten times a second: the snapshot waits for it.
-    flight.running.signal(Signal::USR1);
-    flight.until("Snapshot", 1);
+    flight.request_snapshot(1);
     workload.run("flood 1 300");
     workload.run("spin 1000");
-    await_flush();
+    flight.request_snapshot(2);
     workload.kill();
     let (snapshots, _folder) = flight.finish(6);
-    let [asked, crash] = &snapshots[..] else { panic!("{snapshots:?}") };
-    assert!(asked.1.contains(": asked for"), "{}", asked.1);
+    let [asked, again, crash] = &snapshots[..] else { panic!("{snapshots:?}") };
+    for snapshot in [asked, again] {
+        assert!(snapshot.1.contains(": asked for"), "{}", snapshot.1);
+    }
     assert!(crash.1.ends_with(": the process crashed or was killed"), "{}", crash.1);
     assert_eq!(whole(asked).count("Workload-Typed", "Tick"), 1000);
-    assert_eq!(whole(crash).count("Workload-Typed", "Tick"), 1300);
+    for snapshot in [again, crash] {
+        assert_eq!(whole(snapshot).count("Workload-Typed", "Tick"), 1300);
+    }
     if runtime != Runtime::NativeAot9 {
-        for snapshot in [asked, crash] {
+        for snapshot in [asked, again, crash] {
             assert_named(snapshot, &["Spin.Hot(int)", "Program.Main(string[])"]);
         }
     }
@@ -150,14 +185,13 @@ fn an_exception_leaves_a_snapshot_and_the_end(runtime: Runtime) {
 #[test]
 fn the_oldest_events_go_and_their_names_stay() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let sockets = workload.sockets();
     let mut flight = Flight::start(workload.pid(), &["--keep", "2s"]);
-    // The session that makes the runtime tell of what it compiles begins a moment later, and nothing says when.
-    std::thread::sleep(Duration::from_secs(1));
+    await_compiled_methods(&workload, sockets);
     // Compiled now, and dropped before the snapshot.
     workload.run("spin 500");
     workload.run("jit 5");
     workload.run("spin 5000");
-    await_flush();
     flight.running.signal(Signal::QUIT);
     flight.until("Snapshot", 1);
     workload.kill();
@@ -205,7 +239,7 @@ fn crashed(way: &str, limit: Option<&str>) -> Option<(PathBuf, String, tempfile:
     target.send("go");
     if way == "kill" {
         // It works by itself, and the work of these seconds is what has to be left.
-        std::thread::sleep(Duration::from_millis(2500));
+        await_work(&target, Duration::from_millis(1500));
         target.kill();
     }
     let code = if way == "exit" { 0 } else { 6 };
@@ -324,16 +358,14 @@ fn a_killed_program_of_net10_leaves_its_last_seconds() {
     for id in 0..40 {
         server.request(100 + id, "tools/list", "{}");
     }
-    await_flush();
-    flight.running.signal(Signal::USR1);
-    flight.until("Snapshot", 1);
+    flight.request_snapshot(1);
     for id in 0..40 {
         server.request(200 + id, "tools/list", "{}");
     }
-    await_flush();
+    flight.request_snapshot(2);
     server.kill();
     let (snapshots, _folder) = flight.finish(6);
-    assert_eq!(snapshots.len(), 2);
+    assert_eq!(snapshots.len(), 3);
     for snapshot in &snapshots {
         whole(snapshot);
         assert!(top(snapshot).text().contains("Utf8JsonReader"), "{}", top(snapshot).text());
@@ -349,6 +381,7 @@ fn a_recording_that_goes_on_in_new_files_has_names_and_all_events_in_them() {
     let fixed = ["trace", "-p", &pid, "-o", output.to_str().unwrap(), "--rotate", "2MB"];
     let providers = ["--providers", "Workload-Typed:FFFFFFFFFFFFFFFF:5"];
     let profile = ["--profile", "dotnet-common,dotnet-sampled-thread-time"];
+    let sockets = workload.sockets();
     let running = Running::start(dipc(fixed.into_iter().chain(providers).chain(profile)));
     let files = || {
         let entries = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
@@ -362,8 +395,7 @@ fn a_recording_that_goes_on_in_new_files_has_names_and_all_events_in_them() {
         assert!(Instant::now() < deadline, "no file is begun");
         std::thread::sleep(Duration::from_millis(10));
     }
-    // The runtime lists its methods meanwhile, in a session that nothing shows.
-    std::thread::sleep(Duration::from_millis(500));
+    await_compiled_methods(&workload, sockets);
     let mut ticks = 0;
     while files().len() < 3 {
         assert!(Instant::now() < deadline, "{:?}", files());

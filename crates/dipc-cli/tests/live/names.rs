@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::program::{Finished, Recorded, Recording, run};
 use crate::runtime::{Runtime, on_each_runtime};
-use crate::workload::{McpServer, Workload, await_flush};
+use crate::workload::{McpServer, Workload};
 
 on_each_runtime!(
     a_recording_of_a_killed_process_has_names,
@@ -17,6 +17,8 @@ on_each_runtime!(
 const PATIENCE: Duration = Duration::from_secs(120);
 const NOTE: &str = "Names          : ";
 const MISSING: &str = " addresses have no name: the recording ";
+/// The bytes of samples that the runtime has sent after all earlier ones.
+const LATER_SAMPLES: u64 = 32 << 10;
 
 fn names_of(recording: &Path) -> PathBuf {
     recording.with_extension("names.nettrace")
@@ -153,12 +155,13 @@ fn a_recording_that_ends_well_has_no_other_file(runtime: Runtime) {
 #[test]
 fn a_recording_of_a_killed_program_of_net10_has_names() {
     let Some(mut server) = McpServer::start() else { return };
-    let recording = Recording::start(server.pid(), &[]);
+    let mut recording = Recording::start(server.pid(), &[]);
     await_names(&recording);
     for id in 0..40 {
         server.request(100 + id, "tools/list", "{}");
     }
-    await_flush();
+    // Samples go on coming: those before are in the file when later ones are.
+    recording.until(fs::metadata(recording.file()).unwrap().len() + LATER_SAMPLES);
     let recorded = killed(recording, || server.kill());
     let (rows, said) = top(&recorded.file(), 6);
     assert!(said.stderr.contains(NOTE) && !said.stderr.contains(MISSING), "{}", said.stderr);

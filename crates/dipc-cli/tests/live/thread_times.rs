@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -39,6 +41,21 @@ fn ran_since(pid: u32, before: &BTreeMap<u64, u64>) -> BTreeMap<u64, u64> {
     now.map(|(thread, ran)| (thread, ran - before.get(&thread).copied().unwrap_or(0))).collect()
 }
 
+/// Waits until no thread of a process gets a processor: a wait begins with some spinning.
+fn await_rest(pid: u32) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let mut before = BTreeMap::new();
+    loop {
+        let now = processor_times(pid);
+        if now == before {
+            return;
+        }
+        assert!(Instant::now() < deadline, "its threads do not come to rest");
+        before = now;
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Whether a thread is in a method that it does not leave.
 fn is_parked(thread: &Value) -> bool {
     thread.to_string().contains("workload!Parked")
@@ -50,6 +67,7 @@ fn stacks_call_no_sleeping_thread_working(runtime: Runtime) {
         return;
     }
     workload.run("park");
+    await_rest(workload.pid());
     workload.send("spin 600000");
     for count in ["1", "50"] {
         let pid = workload.pid().to_string();

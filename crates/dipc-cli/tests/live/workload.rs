@@ -23,12 +23,6 @@ pub(crate) fn await_providers(runtime: Runtime) {
     }
 }
 
-/// Waits until a runtime has sent the events so far. It sends what it has ten times a second, or when a block is full, and nothing says
-/// that no event is left: a fixed wait.
-pub(crate) fn await_flush() {
-    std::thread::sleep(Duration::from_millis(500));
-}
-
 /// A child that lives no longer than its guard, with a temporary folder of its own for the diagnostic socket. Should the test
 /// itself be killed, the end of its standard input ends it.
 pub(crate) struct Target {

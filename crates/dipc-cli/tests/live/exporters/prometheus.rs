@@ -178,6 +178,13 @@ impl Prometheus {
         found.first()?["value"][1].as_str()?.parse().ok()
     }
 
+    /// Waits for more scrapes.
+    pub(super) fn await_scrapes(&self, count: u32) {
+        let scrapes = || self.value("count_over_time(up[1h])");
+        let before = until("a scrape", scrapes);
+        until("later scrapes", || scrapes().filter(|now| *now >= before + f64::from(count)));
+    }
+
     /// A label of the only series of a name.
     pub(super) fn label(&self, query: &str, label: &str) -> Option<String> {
         let found = self.query(query);
