@@ -6,8 +6,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use serde_json::Value;
 
@@ -97,12 +101,34 @@ fn check_all(folders: &[PathBuf]) -> Option<usize> {
     let mut table = format!("| recording | version | events | lost | {} |\n", headings.join(" | "));
     let _ = writeln!(table, "|---|---|---|---|{}", "---|".repeat(WAYS.len()));
     let mut failures = String::new();
-    for recording in &recordings {
-        check(&clients, recording, &mut table, &mut failures);
+    for (row, differences) in on_all_processors(&recordings, |recording| check(&clients, recording)) {
+        table.push_str(&row);
+        failures.push_str(&differences);
     }
     print!("{table}");
     assert!(failures.is_empty(), "{failures}");
     Some(recordings.len())
+}
+
+/// Returns the results of some work for each item, in the order of the items. As many are done at once as there
+/// are processors.
+fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let indices = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        let mine = indices.map_while(|index| items.get(index).map(|item| (index, work(item))));
+        mine.collect::<Vec<_>>()
+    };
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut results: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors).map(|_| scope.spawn(worker)).collect();
+        let join = |worker: thread::ScopedJoinHandle<'_, _>| {
+            worker.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        workers.into_iter().flat_map(join).collect()
+    });
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Adds the recordings below a folder.
@@ -119,8 +145,10 @@ fn find(folder: &Path, recordings: &mut Vec<PathBuf>) {
     }
 }
 
-/// Writes a recording again in every way, and adds a row of what the clients say of the results.
-fn check(clients: &Clients, recording: &Path, table: &mut String, failures: &mut String) {
+/// Writes a recording again in every way. Returns a row of what the clients find in the results, and what
+/// differs; both are empty for a recording of a version that nothing reads.
+fn check(clients: &Clients, recording: &Path) -> (String, String) {
+    let (mut table, mut failures) = (String::new(), String::new());
     let folder = tempfile::tempdir().unwrap();
     let (whole, written) = (folder.path().join("in.nettrace"), folder.path().join("out.nettrace"));
     let bytes = fs::read(recording).unwrap();
@@ -130,12 +158,11 @@ fn check(clients: &Clients, recording: &Path, table: &mut String, failures: &mut
     let stat = match dipc(folder.path(), &["stat", "in.nettrace", "--format", "json"]) {
         Ok(stat) => stat,
         Err(error) => {
-            // Of a version that nothing reads.
             assert!(
                 error.contains("is newer than this reader") && dump(clients, &whole).is_none(),
                 "{error}"
             );
-            return;
+            return (table, failures);
         }
     };
     let stat: Value = serde_json::from_str(&stat).unwrap();
@@ -185,6 +212,7 @@ fn check(clients: &Clients, recording: &Path, table: &mut String, failures: &mut
         }
     }
     table.push('\n');
+    (table, failures)
 }
 
 /// Runs `dipc`, which must end with 0, or with 6 where the recording is damaged, and returns what it prints.
