@@ -8,7 +8,9 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use dipc_client::dipc_wire::CommandId;
@@ -23,6 +25,9 @@ const STEP: Duration = Duration::from_millis(300);
 /// A time that no command may reach, with any number of steps: this is a hang, and not a slow machine.
 const HANG: Duration = Duration::from_secs(20);
 const TIMEOUTS: Timeouts = Timeouts::each(STEP);
+
+/// The faults that are tested at a time.
+const THREADS: usize = 4;
 
 const GUID: Uuid = Uuid::from_u128(0x1111_1111_2222_3333_4444_5555_5555_5555);
 /// The file of the simulated dumps.
@@ -101,52 +106,71 @@ fn recording() -> Vec<u8> {
     bytes
 }
 
+/// Calls every command at runtimes with a fault. Returns a row of the table, and the calls with another outcome
+/// than the required one.
+fn check(written: &str, recording: &[u8]) -> (String, Vec<String>) {
+    let fault: Fault = written.parse().unwrap();
+    let mut wrong = Vec::new();
+    if fault == Fault::ForeignOwner && !rustix::process::geteuid().is_root() {
+        let _ = writeln!(std::io::stderr(), "!!! NOT RUN {written}: only root can give a socket away");
+        return (format!("{written:<32} not run"), wrong);
+    }
+    let mut line = format!("{written:<32}");
+    for (command, call) in COMMANDS {
+        let folder = tempfile::tempdir().unwrap();
+        let builder = Runtime::builder().version(Version::NET9).replay(recording.to_vec());
+        let runtime = match fault {
+            // Whether a session can be stopped concerns only sessions that begin.
+            Fault::NeverStop => builder.fault_on(CommandId::STOP_TRACING, fault),
+            _ => builder.fault(fault),
+        };
+        let runtime = runtime.start_in(folder.path()).unwrap();
+        let target = Target::at(runtime.address()).with_timeouts(TIMEOUTS).without_safeguards();
+        let started = Instant::now();
+        let outcome = call(&target, folder.path());
+        let took = started.elapsed();
+        drop(runtime);
+
+        let kind = outcome.as_ref().err().map(Error::kind);
+        let shown = kind.map_or("ok".into(), |kind| format!("{kind:?}"));
+        write!(line, " {command}:{shown}").unwrap();
+        let what = format!("{written} with {command}: {outcome:?} after {took:?}");
+        if kind != expected(fault, command) {
+            wrong.push(what.clone());
+        }
+        assert!(took < HANG, "{what}");
+        if let Err(error) = outcome {
+            assert!(!error.to_string().is_empty());
+        }
+    }
+    (line, wrong)
+}
+
 #[test]
 fn every_fault_with_every_command_ends_as_it_should_and_leaves_nothing() {
     let recording = recording();
     let before = held();
-    let mut wrong = Vec::new();
-    for written in Fault::SYNTAX.iter().map(|syntax| syntax.example) {
-        let fault: Fault = written.parse().unwrap();
-        if fault == Fault::ForeignOwner && !rustix::process::geteuid().is_root() {
-            let _ = writeln!(std::io::stderr(), "!!! NOT RUN {written}: only root can give a socket away");
-            continue;
-        }
-        let mut line = format!("{written:<32}");
-        for (command, call) in COMMANDS {
-            let folder = tempfile::tempdir().unwrap();
-            let builder = Runtime::builder().version(Version::NET9).replay(recording.clone());
-            let runtime = match fault {
-                // Whether a session can be stopped concerns only sessions that begin.
-                Fault::NeverStop => builder.fault_on(CommandId::STOP_TRACING, fault),
-                _ => builder.fault(fault),
-            };
-            let runtime = runtime.start_in(folder.path()).unwrap();
-            let target = Target::at(runtime.address()).with_timeouts(TIMEOUTS).without_safeguards();
-            let started = Instant::now();
-            let outcome = call(&target, folder.path());
-            let took = started.elapsed();
-            drop(runtime);
-
-            let kind = outcome.as_ref().err().map(Error::kind);
-            let shown = kind.map_or("ok".into(), |kind| format!("{kind:?}"));
-            write!(line, " {command}:{shown}").unwrap();
-            let what = format!("{written} with {command}: {outcome:?} after {took:?}");
-            if kind != expected(fault, command) {
-                wrong.push(what.clone());
-            }
-            assert!(took < HANG, "{what}");
-            if let Err(error) = outcome {
-                assert!(!error.to_string().is_empty());
-            }
-        }
+    let faults: Vec<_> = Fault::SYNTAX.iter().map(|syntax| syntax.example).collect();
+    let check_some =
+        |faults: &[&str]| faults.iter().map(|fault| check(fault, &recording)).collect::<Vec<_>>();
+    // Most of the time is waiting for time limits.
+    let rows: Vec<_> = thread::scope(|scope| {
+        let some = faults.chunks(faults.len().div_ceil(THREADS));
+        let threads: Vec<_> = some.map(|faults| scope.spawn(move || check_some(faults))).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    for (line, _) in &rows {
         println!("{line}");
     }
+    let wrong: Vec<_> = rows.into_iter().flat_map(|(_, wrong)| wrong).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
     // Threads that were asked to end may need a moment.
     let deadline = Instant::now() + HANG;
     while held() != before && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(held(), before, "descriptors and threads");
 }
