@@ -60,7 +60,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Writes the notes as they are, and the pages as segments.
 fn write(bytes: &[u8], recorded: &Recorded, to: &str) -> Result<(), Box<dyn Error>> {
-    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let number =
+        |at: usize| usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap();
     let count = usize::from(u16::from_le_bytes(bytes[56..58].try_into()?));
     let headers = (0..count).map(|index| number(32) + 56 * index);
     let note = headers.into_iter().find(|at| bytes[*at..at + 4] == [4, 0, 0, 0]).ok_or("no notes")?;
@@ -96,7 +97,9 @@ fn write(bytes: &[u8], recorded: &Recorded, to: &str) -> Result<(), Box<dyn Erro
         header(1, *address, content.len());
     }
     file.extend(notes);
-    ranges.iter().for_each(|(_, content)| file.extend(content));
+    for (_, content) in &ranges {
+        file.extend(content);
+    }
     fs::write(to, file)?;
     Ok(())
 }

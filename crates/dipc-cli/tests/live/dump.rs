@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -293,4 +294,39 @@ fn a_truncated_core_is_read_as_far_as_it_goes() {
         }
     }
     assert!(codes[0] > 0, "{codes:?}");
+}
+
+#[test]
+fn a_deadlock_of_a_running_program_is_found() {
+    let Some(program) = Runtime::Net9_0.program("deadlock/deadlock.dll") else { return };
+    let mut target = Target::start(program);
+    assert_eq!(target.line(), format!("ready {}", target.pid()));
+    let pid = target.pid().to_string();
+    let locks = || run(["dump", "analyze", "-p", &pid, "locks", "--format", "json"]).with_code(0).json();
+    assert_eq!(locks()["deadlocks"], serde_json::json!([]));
+    target.send("");
+    assert_eq!(target.line(), "locked");
+    // The threads are on their way.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let cycle = loop {
+        let locks = locks();
+        if let [cycle] = &locks["deadlocks"].as_array().unwrap()[..] {
+            break cycle.clone();
+        }
+        assert!(Instant::now() < deadline, "{locks}");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let threads = run(["dump", "analyze", "-p", &pid, "threads", "--format", "json"]).with_code(0).json();
+    let name = |tid: &Value| {
+        let threads = threads["threads"].as_array().unwrap();
+        threads.iter().find(|thread| thread["tid"] == *tid).unwrap()["name"].as_str().unwrap().to_owned()
+    };
+    let mut names: Vec<_> = cycle.as_array().unwrap().iter().map(name).collect();
+    names.sort();
+    assert_eq!(names, ["transfer-1", "transfer-2"]);
+    let overview = run(["dump", "analyze", "-p", &pid]).with_code(0).text();
+    let [first, second] = ["transfer-1 waits for object 0x", "transfer-2 waits for object 0x"];
+    for part in ["\nDeadlock:\n", first, second, "Bank.Transfer1()"] {
+        assert!(overview.contains(part), "{part}: {overview}");
+    }
 }

@@ -52,6 +52,13 @@ fn text(analysis: &Analysis<'_>, written: Option<String>, width: Option<usize>) 
     text.push('\n');
     text.push_str(&heading("Threads"));
     text.push_str(&stacks::text(&analysis.threads, width));
+    let frames = analysis.threads.iter().flat_map(|thread| &thread.frames);
+    let unnamed = frames.filter(|frame| frame.name.is_none() && !frame.is_dynamic).count() as u64;
+    if unnamed > 0 {
+        let frames = units::counted(unnamed, "frame has no name", "frames have no names");
+        let why = "the memory of their modules is not in the dump; dipc dump writes dumps that have it";
+        text.push_str(&width::wrapped(&format!("{frames}: {why}\n"), width));
+    }
     text.push('\n');
     text.push_str(&heading("Heap"));
     match heap::read(analysis) {
