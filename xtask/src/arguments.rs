@@ -21,11 +21,11 @@ pub(crate) enum Task {
     /// Checks everything: format, lints, all tests, the live tests on real .NET runtimes, docs, and each fuzz
     /// target for a few seconds (about 15 min; with `--quick` up to 3 min after the build)
     ///
-    /// The builds take about 5 min of these, the tests 10 min and the fuzz targets 6 min. Without any runtime
+    /// The builds take about 5 min of these, the tests 6 min and the fuzz targets 4 min. Without any runtime
     /// the live tests do not run.
     Test(TestOptions),
     /// Runs the checks of `.ci/run`, after its set-up: `test` with every runtime, a browser and Prometheus
-    /// required (about 20 min)
+    /// required (about 15 min)
     ///
     /// A step that cannot run (fuzzing without cargo-fuzz, types with the oldest Rust without a network) is a
     /// failure here; `.ci/run` reports it.
