@@ -106,7 +106,7 @@ impl CodeMap {
     /// Returns the managed code at an address; `None` if there is none.
     ///
     /// # Errors
-    /// [`Missing`] if the memory lacks a part of the runtime's structures.
+    /// [`Missing`](crate::Missing) if the memory lacks a part of the runtime's structures.
     pub fn find(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Code>> {
         let Some(section) = self.section(memory, address)? else { return Ok(None) };
         if section.flags & CODE_HEAP != 0 {

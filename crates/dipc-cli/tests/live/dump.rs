@@ -290,7 +290,7 @@ fn a_truncated_core_is_read_as_far_as_it_goes() {
                 assert!(read.stderr.starts_with("error: dump analyze: "), "{}", read.stderr);
                 codes[1] += 1;
             }
-            code => panic!("{code:?}: {}", read.stderr),
+            other => panic!("{other:?}: {}", read.stderr),
         }
     }
     assert!(codes[0] > 0, "{codes:?}");
