@@ -29,7 +29,7 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str, 
     Target { name, input, testdata, brief_runs }
 }
 
-const TARGETS: [Target; 29] = [
+const TARGETS: [Target; 30] = [
     target("client", InputFormat::Answer, "wire/replies", 30_000),
     target("clr_counters", InputFormat::Recording(&[]), "counters", 6_000),
     target("clr_dump", InputFormat::Patches, "cores", 1_000),
@@ -43,6 +43,7 @@ const TARGETS: [Target; 29] = [
     target("netperf_v2", InputFormat::Recording(header::NETPERF_V2), "traces", 4_000),
     target("netperf_v3", InputFormat::Recording(header::NETPERF_V3), "traces", 4_500),
     target("nettrace", InputFormat::Recording(&[]), "traces", 3_000),
+    target("nettrace_edit", InputFormat::Recording(&[]), "traces", 3_000),
     target("nettrace_export", InputFormat::Recording(&[]), "traces", 3_000),
     target("nettrace_merge", InputFormat::Recording(&[]), "traces", 5_000),
     target("nettrace_v4", InputFormat::Recording(header::NETTRACE_V4), "traces", 3_500),
