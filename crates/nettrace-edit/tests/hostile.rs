@@ -34,8 +34,7 @@ fn block(mut block: EventBlock) -> EventBlock {
     for sequence in 1..=24_u32 {
         let metadata_id = sequence % 4 + 1;
         let text = [Value::string16("/home/anna/orders"), Value::Int32(7)];
-        let payload =
-            if metadata_id == 3 { payload(&text) } else { vec![metadata_id as u8; 12 + sequence as usize] };
+        let payload = if metadata_id == 3 { payload(&text) } else { vec![9; 12 + sequence as usize] };
         block.event(&Event {
             metadata_id,
             sequence,
