@@ -52,6 +52,7 @@
 //! - `sys`: opening of events and the memory of their buffers, with all unsafe code of this crate.
 //! - `sampler`, `record`: buffers and their records in time order.
 //! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`: stacks.
+//! - `waiting`: threads that wait in the kernel, and their stacks.
 //! - `off_cpu`, `threads`: intervals off the processors, and times of threads.
 //! - `recording`: nettrace V6 (feature `nettrace`).
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -76,6 +77,7 @@ mod sampler;
 mod sys;
 mod threads;
 mod unwind;
+mod waiting;
 
 pub use access::{Access, Obstacle, Refusal, Rights, Trial, paranoid_level};
 pub use config::{OffCpu, SamplerConfig, Scope};
@@ -90,6 +92,7 @@ pub use recording::{RecordingCounts, RecordingWriter};
 pub use sampler::{Records, Sampler};
 pub use threads::{ThreadTime, innermost_id, thread_time, threads};
 pub use unwind::Unwinder;
+pub use waiting::{ThreadActivity, ThreadWait, thread_activity};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

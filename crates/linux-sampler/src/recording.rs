@@ -34,6 +34,7 @@ use crate::off_cpu::{OffCpuInterval, OffCpuTracker};
 use crate::record::{Record, RecordKind, Sample, SampleEvent, ThreadKey};
 use crate::threads::{innermost_id, threads};
 use crate::unwind::Unwinder;
+use crate::waiting::ThreadWait;
 
 use events::{Kinds, mapping_metadata, number, text};
 
@@ -81,8 +82,12 @@ pub struct RecordingWriter {
     next_metadata: u64,
     next_symbol: u64,
     kernel_frames: BTreeSet<u64>,
+    /// The names of the kernel's functions, once they are needed.
+    kernel_symbols: Option<SymbolTable>,
     max_frames: usize,
     counts: RecordingCounts,
+    /// Nanoseconds of samples beyond the whole milliseconds that are in the recording.
+    carry_ns: u64,
     start_ns: u64,
     last_ns: u64,
     stack: Vec<u64>,
@@ -98,8 +103,10 @@ struct KnownProcess {
     own_id: u64,
     /// Numbers and images of its mappings, by the first address.
     mappings: HashMap<u64, KnownMapping>,
-    /// Addresses of frames in images.
+    /// Addresses of frames in images that have no names yet.
     frames: BTreeSet<u64>,
+    /// The numbers of mappings and the first addresses of functions whose names are written.
+    named: HashSet<(u64, u64)>,
     /// The number of the kernel's mapping.
     kernel_mapping: u64,
     /// The [changes](crate::ProcessMaps::changes) of mappings that are already in the recording.
@@ -111,6 +118,8 @@ struct KnownMapping {
     id: u64,
     mapping: Mapping,
     image: Option<Image>,
+    /// The names of its functions, once they are needed.
+    symbols: Option<SymbolTable>,
 }
 
 impl RecordingWriter {
@@ -152,8 +161,10 @@ impl RecordingWriter {
             next_metadata: 1,
             next_symbol: 1,
             kernel_frames: BTreeSet::new(),
+            kernel_symbols: None,
             max_frames: usize::from(max_frames),
             counts: RecordingCounts::default(),
+            carry_ns: 0,
             start_ns,
             last_ns: start_ns,
             stack: Vec::new(),
@@ -210,6 +221,38 @@ impl RecordingWriter {
         Ok(())
     }
 
+    /// Adds the stack of a thread that waits now, as a sample of one millisecond at `now_ns`: see
+    /// [`Unwinder::waiting_stack`].
+    ///
+    /// # Errors
+    /// As [`EventWriter::event`]. A stack that cannot be read is empty.
+    pub fn waiting_thread(&mut self, thread: ThreadKey, wait: &ThreadWait, now_ns: u64) -> Result<(), Error> {
+        self.last_ns = self.last_ns.max(now_ns);
+        self.process(thread.pid, self.last_ns, true)?;
+        let mut stack = std::mem::take(&mut self.stack);
+        if self.unwinder.waiting_stack(thread.pid, wait, &mut self.processes, &mut stack).is_err() {
+            stack.clear();
+        }
+        self.note_frames(thread.pid, &stack);
+        self.payload.clear();
+        number(&mut self.payload, 1);
+        let index = self.thread(thread)?;
+        let result =
+            self.writer.event(self.kinds.cpu, Ticks(self.last_ns), index, Some(0), &stack, &self.payload);
+        self.stack = stack;
+        result
+    }
+
+    /// Writes the names of the frames so far, and moves everything to the [bytes](Self::bytes), for a reader
+    /// that shows samples while they are taken.
+    ///
+    /// # Errors
+    /// As [`EventWriter::event`].
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.names()?;
+        self.writer.flush()
+    }
+
     /// Ends the recording: writes intervals off the processors that last until `now_ns`, and the names of all
     /// frames.
     ///
@@ -222,14 +265,19 @@ impl RecordingWriter {
         for interval in &left {
             self.interval(interval, None)?;
         }
+        self.names()?;
+        self.writer.finish()?;
+        Ok(self.counts)
+    }
+
+    /// Names the frames that have no names yet.
+    fn names(&mut self) -> Result<(), Error> {
         let mut pids: Vec<i32> = self.known.keys().copied().collect();
         pids.sort_unstable();
         for &pid in &pids {
             self.symbols(pid)?;
         }
-        self.kernel(&pids)?;
-        self.writer.finish()?;
-        Ok(self.counts)
+        self.kernel(&pids)
     }
 
     /// The counts so far.
@@ -272,9 +320,11 @@ impl RecordingWriter {
                 self.counts.cpu_samples = self.counts.cpu_samples.saturating_add(1);
                 self.counts.cpu_ns = self.counts.cpu_ns.saturating_add(sample.period);
                 let whole = [&kernel[..], &stack].concat();
-                let milliseconds = sample.period.saturating_add(500_000) / 1_000_000;
+                // Weights are whole milliseconds; the rest is the next sample's, so that sums are right.
+                let time = self.carry_ns.saturating_add(sample.period);
+                self.carry_ns = time % 1_000_000;
                 self.payload.clear();
-                number(&mut self.payload, milliseconds.max(1));
+                number(&mut self.payload, time / 1_000_000);
                 let index = self.thread(thread)?;
                 let time = Ticks(record.time_ns);
                 self.writer.event(self.kinds.cpu, time, index, Some(record.cpu), &whole, &self.payload)
@@ -396,7 +446,7 @@ impl RecordingWriter {
             metadata_id,
         )?;
         if let Some(known) = self.known.get_mut(&pid) {
-            known.mappings.insert(mapping.start, KnownMapping { id, mapping, image });
+            known.mappings.insert(mapping.start, KnownMapping { id, mapping, image, symbols: None });
         }
         Ok(())
     }
@@ -425,21 +475,21 @@ impl RecordingWriter {
 
     /// Names the frames of a process in its images.
     fn symbols(&mut self, pid: i32) -> Result<(), Error> {
-        let Some(known) = self.known.get(&pid) else { return Ok(()) };
+        let Some(known) = self.known.get_mut(&pid) else { return Ok(()) };
         let mut rows = Vec::new();
-        for known_mapping in known.mappings.values() {
-            let KnownMapping { id, mapping, image } = known_mapping;
+        let all = std::mem::take(&mut known.frames);
+        for known_mapping in known.mappings.values_mut() {
+            let KnownMapping { id, mapping, image, symbols } = known_mapping;
             let Some(image) = image else { continue };
-            let mut frames = known.frames.range(mapping.start..mapping.end).peekable();
+            let mut frames = all.range(mapping.start..mapping.end).peekable();
             if frames.peek().is_none() {
                 continue;
             }
-            let Ok(symbols) = image.symbols() else { continue };
-            let mut named = HashSet::new();
+            let symbols = symbols.get_or_insert_with(|| image.symbols().unwrap_or_default());
             for &frame in frames {
                 let Some(own) = image.own_address(mapping, frame) else { continue };
                 let Some(symbol) = symbols.at(own) else { continue };
-                if named.insert(symbol.start) {
+                if known.named.insert((*id, symbol.start)) {
                     let start = frame.saturating_sub(own.saturating_sub(symbol.start));
                     let last = frame.saturating_add(symbol.end.saturating_sub(own)).saturating_sub(1);
                     rows.push((*id, start, last.min(mapping.end.saturating_sub(1)), symbol.name.to_vec()));
@@ -470,26 +520,17 @@ impl RecordingWriter {
         if frames.is_empty() {
             return Ok(());
         }
-        let symbols = kernel_symbols().unwrap_or_default();
-        for &pid in pids {
-            let mapping = self.known.get(&pid).map_or(0, |known| known.kernel_mapping);
-            self.kernel_names(pid, mapping, &frames, &symbols)?;
-        }
-        Ok(())
+        let symbols = self.kernel_symbols.take().unwrap_or_else(|| kernel_symbols().unwrap_or_default());
+        let named = pids.iter().try_for_each(|&pid| self.kernel_names(pid, &frames, &symbols));
+        self.kernel_symbols = Some(symbols);
+        named
     }
 
-    fn kernel_names(
-        &mut self,
-        pid: i32,
-        mapping: u64,
-        frames: &BTreeSet<u64>,
-        symbols: &SymbolTable,
-    ) -> Result<(), Error> {
-        let mut named = 0;
+    fn kernel_names(&mut self, pid: i32, frames: &BTreeSet<u64>, symbols: &SymbolTable) -> Result<(), Error> {
         for &frame in frames {
-            let Some(symbol) = symbols.at(frame) else { continue };
-            if symbol.start != named {
-                named = symbol.start;
+            let (Some(symbol), Some(known)) = (symbols.at(frame), self.known.get_mut(&pid)) else { continue };
+            let mapping = known.kernel_mapping;
+            if known.named.insert((mapping, symbol.start)) {
                 self.symbol_event(pid, mapping, symbol.start, symbol.end.saturating_sub(1), symbol.name)?;
             }
         }

@@ -27,7 +27,7 @@ pub struct Unwinder {
     processes: HashMap<i32, Process>,
 }
 
-struct Process {
+pub(crate) struct Process {
     unwinder: UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
     /// Whether a mapping has unwind information, by its first address.
@@ -49,6 +49,11 @@ impl Unwinder {
     /// Removes a process: it has ended, or runs another program.
     pub fn forget(&mut self, pid: i32) {
         self.processes.remove(&pid);
+    }
+
+    /// The unwind information of a process.
+    pub(crate) fn process(&mut self, pid: i32) -> &mut Process {
+        self.processes.entry(pid).or_insert_with(Process::new)
     }
 
     /// Puts the frames of a sample into `frames`, leaf first: all but the first are return addresses.
@@ -87,7 +92,7 @@ impl Unwinder {
         chain: &[u64],
         frames: &mut Vec<u64>,
     ) {
-        let process = self.processes.entry(pid).or_insert_with(Process::new);
+        let process = self.process(pid);
         let mut address = FrameAddress::from_instruction_pointer(registers.ip);
         let mut state = native_registers(registers);
         let mut read = |at: u64| word(stack, registers.sp, at).ok_or(());
@@ -163,8 +168,18 @@ impl Process {
         Self { unwinder: UnwinderNative::new(), cache: CacheNative::new(), mappings: HashMap::new() }
     }
 
+    /// Unwinds one frame; `None` at the root, and an error if the frame cannot be unwound.
+    pub(crate) fn step(
+        &mut self,
+        address: FrameAddress,
+        state: &mut UnwindRegsNative,
+        read: &mut impl FnMut(u64) -> Result<u64, ()>,
+    ) -> Result<Option<u64>, ()> {
+        self.unwinder.unwind_frame(address, state, &mut self.cache, read).map_err(drop)
+    }
+
     /// Loads the unwind information of a mapping. Returns whether there is any.
-    fn load(&mut self, pid: i32, mapping: &Mapping) -> bool {
+    pub(crate) fn load(&mut self, pid: i32, mapping: &Mapping) -> bool {
         if let Some(&known) = self.mappings.get(&mapping.start) {
             return known;
         }
@@ -188,28 +203,32 @@ fn module(pid: i32, mapping: &Mapping) -> Option<Module<Vec<u8>>> {
 }
 
 /// The word at an address of a stack whose copied bytes begin at the stack pointer.
-fn word(stack: &[u8], sp: u64, address: u64) -> Option<u64> {
+pub(crate) fn word(stack: &[u8], sp: u64, address: u64) -> Option<u64> {
     let at = usize::try_from(address.checked_sub(sp)?).ok()?;
     let bytes = stack.get(at..at.checked_add(8)?)?;
     Some(u64::from_ne_bytes(bytes.try_into().ok()?))
 }
 
 #[cfg(target_arch = "x86_64")]
-fn native_registers(registers: Registers) -> UnwindRegsNative {
+pub(crate) fn native_registers(registers: Registers) -> UnwindRegsNative {
     UnwindRegsNative::new(registers.ip, registers.sp, registers.fp)
 }
 
 #[cfg(target_arch = "x86_64")]
-fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
+pub(crate) fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
     registers.bp()
 }
 
 #[cfg(target_arch = "aarch64")]
-fn native_registers(registers: Registers) -> UnwindRegsNative {
+pub(crate) fn native_registers(registers: Registers) -> UnwindRegsNative {
     UnwindRegsNative::new(registers.lr, registers.sp, registers.fp)
 }
 
 #[cfg(target_arch = "aarch64")]
-fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
+pub(crate) fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
     registers.fp()
+}
+
+pub(crate) fn stack_pointer(registers: &UnwindRegsNative) -> u64 {
+    registers.sp()
 }

@@ -173,6 +173,14 @@ impl EventWriter {
         self.encoder.push(&row, payload)
     }
 
+    /// Moves everything held to the [bytes](Self::bytes), for a reader that wants the events so far.
+    ///
+    /// # Errors
+    /// As [`event`](Self::event).
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.encoder.flush()
+    }
+
     /// Ends the recording: the last sequence number of each thread, and the end of the stream.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 mod parca;
 mod pyroscope;
 
+use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
-use dipc_client::SessionConfig;
+use dipc_client::{Deadline, SessionConfig, Target};
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace_export::{Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
 use tokio::runtime::Runtime;
@@ -30,6 +31,7 @@ use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::application_name;
 use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
+use crate::record::kernel_samples::{LiveSamples, SamplerChoice, into_processor_time};
 use crate::record::live_stream::LiveStream;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::sampler;
@@ -64,6 +66,14 @@ pub(crate) struct PushArgs {
     /// A header of the requests; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_header)]
     header: Vec<(HeaderName, HeaderValue)>,
+    /// The sampler of processes
+    ///
+    /// The kernel takes 99 samples for each second that a thread runs, of managed, native and kernel code,
+    /// and stops no thread for them: the profile is of processor time. If it does not permit that (dipc doctor
+    /// says why), the runtime samples itself, and a warning says so: the profile is of the time of threads at
+    /// work or blocked, as with --by wall.
+    #[arg(long, value_enum, default_value_t, conflicts_with = "files")]
+    sampler: SamplerChoice,
     /// Metric of the profiles; cpu or wall for a process
     #[arg(long = "by", value_name = "METRIC", value_enum)]
     metric: Option<MetricArg>,
@@ -125,9 +135,20 @@ impl ProcessesArgs {
     }
 }
 
+impl PushArgs {
+    /// The time for which a process is sampled for a profile.
+    fn duration(&self) -> Duration {
+        self.duration.unwrap_or_else(|| self.every.min(DEFAULT_DURATION))
+    }
+}
+
 /// The path of OTLP profiles, a protocol still in development.
 const OTLP_PATH: &str = "/v1development/profiles";
 
+/// The time between two reads of the kernel's samples.
+const TICK: Duration = Duration::from_millis(100);
+/// The time limit for the list of methods.
+const LIST: Duration = Duration::from_secs(30);
 /// The number of tries for a request that fails temporarily.
 const TRIES: u32 = 4;
 /// The wait before the first retry; each further wait is twice as long as the previous one.
@@ -187,8 +208,7 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
 /// Samples processes repeatedly, all at the same time, and sends a profile of each every time.
 fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
     let metric = match args.metric.map(MetricArg::metric) {
-        None => Metric::Wall,
-        Some(metric @ (Metric::Wall | Metric::Cpu)) => metric,
+        metric @ (None | Some(Metric::Wall | Metric::Cpu)) => metric,
         Some(_) => {
             return Err(Failure::usage("push: of a process the metrics are wall and cpu")
                 .with_help("dipc trace records what the others need, and dipc push FILE --by sends it"));
@@ -253,28 +273,47 @@ fn process_id(process: &FoundTarget) -> Option<u32> {
 /// Samples a process repeatedly, and sends a profile each time.
 fn push_process(
     args: &PushArgs,
-    metric: Metric,
+    metric: Option<Metric>,
     found: &FoundTarget,
     pusher: &mut Pusher<'_>,
     interrupts: &Interrupts,
 ) -> Outcome {
-    if found.target.is_native_aot().unwrap_or(false) {
+    let is_managed = !found.target.is_native_aot().unwrap_or(false);
+    let mut by_kernel = args.sampler;
+    if metric == Some(Metric::Wall) && by_kernel == SamplerChoice::Auto {
+        messages::note(
+            "Samples        : by the runtime: the kernel's have no time of waiting threads (--by wall)",
+        );
+        by_kernel = SamplerChoice::Runtime;
+    }
+    if by_kernel == SamplerChoice::Runtime && !is_managed {
         return Err(Failure::new(
             Exit::Refused,
             "push: the process is a NativeAOT program, whose runtime has no sampler",
-        ));
+        )
+        .with_help("--by cpu has the kernel sample it"));
     }
+    let title = process_id(found).map_or_else(|| "process".to_owned(), |pid| format!("process {pid}"));
     let name = found.endpoint.as_ref().map(|it| application_name(it.pid, &it.name));
     let mut left = args.count;
     let mut exit = Exit::Done;
+    let mut is_first = true;
     while left != Some(0) && interrupts.count() == 0 {
         let begin = Instant::now();
-        let (profile, end) = sample(args, metric, found, interrupts)?;
+        let (profile, end) = match by_kernel.start(process_id(found), &title, is_managed, is_first)? {
+            Some(samples) => sample_by_kernel(args, found, samples, is_managed, interrupts)?,
+            None => {
+                // The reason was given.
+                by_kernel = SamplerChoice::Runtime;
+                sample(args, metric.unwrap_or(Metric::Wall), found, interrupts)?
+            }
+        };
+        is_first = false;
         exit = exit.or(end.exit);
         if profile.samples() > 0 {
             pusher.push(&profile, name.as_deref())?;
         } else {
-            messages::warning("no thread was at work or blocked: there is no profile to send");
+            messages::warning("no thread was seen at work: there is no profile to send");
         }
         if end.is_unasked {
             messages::note("Process ended.");
@@ -297,6 +336,61 @@ struct SessionEnd {
 /// The default time for which a process is sampled, if the interval between profiles is not shorter.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
+/// Reads the kernel's samples of a process for the configured time. The runtime then lists its methods.
+fn sample_by_kernel(
+    args: &PushArgs,
+    found: &FoundTarget,
+    mut samples: LiveSamples,
+    is_managed: bool,
+    interrupts: &Interrupts,
+) -> Result<(Profile, SessionEnd), Failure> {
+    let options =
+        Options::new(Metric::Cpu).with_tracks(false).with_kinds(false).with_names(args.names.form());
+    let mut builder = ProfileBuilder::new(options);
+    let begin = Instant::now();
+    let duration = args.duration();
+    while begin.elapsed() < duration && !samples.is_over() {
+        samples.read(|event| builder.add(event));
+        if interrupts.wait(TICK.min(duration.saturating_sub(begin.elapsed()))) {
+            break;
+        }
+    }
+    let is_unasked = samples.is_over();
+    samples.finish(|event| builder.add(event));
+    let mut exit = Exit::Done;
+    if is_managed && let Err(error) = add_methods(&found.target, &mut builder, interrupts) {
+        messages::warning(format_args!("names of methods are missing: {error}"));
+        exit = Exit::Incomplete;
+    }
+    let (mut profile, _) = profile::finish(builder, None)?;
+    into_processor_time(&mut profile);
+    Ok((profile, SessionEnd { exit, is_unasked }))
+}
+
+/// Adds the methods that the runtime lists.
+fn add_methods(
+    target: &Target,
+    builder: &mut ProfileBuilder,
+    interrupts: &Interrupts,
+) -> Result<(), dipc_client::Error> {
+    let mut decoder = nettrace::Decoder::new();
+    let mut add = |decoder: &mut nettrace::Decoder| {
+        // Damage in the list loses names, which are counted where they are missing.
+        while let Ok(Some(event)) = decoder.next() {
+            builder.code_mut().add(&event);
+        }
+    };
+    let is_over = || interrupts.count() > 1;
+    target.list_methods()?.read(Deadline::after(LIST), is_over, |piece| {
+        decoder.feed(piece);
+        add(&mut decoder);
+        ControlFlow::Continue(())
+    })?;
+    decoder.end_of_input();
+    add(&mut decoder);
+    Ok(())
+}
+
 /// Samples a process for the configured time.
 fn sample(
     args: &PushArgs,
@@ -311,7 +405,7 @@ fn sample(
         LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: ProfileBuilder::new(options) };
     let limits = Limits {
         address: found.target.address().clone(),
-        duration: Some(args.duration.unwrap_or_else(|| args.every.min(DEFAULT_DURATION))),
+        duration: Some(args.duration()),
         silence: args.timeout,
         interrupts: interrupts.clone(),
     };

@@ -1,6 +1,7 @@
 //! `dipc stack`: the stacks of all threads.
 
 mod live;
+mod native;
 mod print;
 
 use std::path::PathBuf;
@@ -12,10 +13,11 @@ use nettrace_export::{CausalGrouping, NameForm};
 use crate::args::names::NameArgs;
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::duration;
-use crate::exit::{Exit, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::profile::ProfileOptions;
 use crate::inspect::thread_stacks::ThreadStacks;
 use crate::interrupt::Interrupts;
+use crate::render::messages;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("target").required(true).arg("file").args(TARGETS))]
@@ -32,6 +34,14 @@ pub(crate) struct StackArgs {
     /// Show the stacks repeatedly, at this interval, until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
     watch: Option<Duration>,
+    /// Show native and kernel frames beside managed ones, of all threads of the process, and say which threads
+    /// run and which wait in the kernel, and where (Linux)
+    ///
+    /// Running threads are sampled by the kernel for 50 ms, and the stacks of waiting ones are read from the
+    /// memory of the process: no thread is stopped. NativeAOT programs and programs without .NET (by -p) have
+    /// such stacks, too. It needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
+    #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
+    native: bool,
     /// Show, below the work of a task, the stack that created it: the chain of awaits. For a process, only
     /// tasks created while it was sampled are known: a --count of some hundreds shows most
     #[arg(long)]
@@ -71,9 +81,38 @@ pub(crate) fn run(args: &StackArgs) -> Outcome {
         return Ok(exit);
     }
     let interrupts = Interrupts::watch()?;
+    if args.native {
+        return show_native(args, &interrupts);
+    }
     let found = args.process.find(args.timeout)?;
     loop {
         let exit = live::show(args, &found, &interrupts)?;
+        let Some(period) = args.watch else { return Ok(exit) };
+        if interrupts.wait(period) {
+            return Ok(Exit::Done);
+        }
+    }
+}
+
+/// Shows stacks with native frames.
+fn show_native(args: &StackArgs, interrupts: &Interrupts) -> Outcome {
+    if args.format == StackFormat::DotnetStack {
+        return Err(Failure::usage("--native: the text of dotnet-stack has no native frames"));
+    }
+    let found = match (args.process.find(args.timeout), args.process.process_id) {
+        (Err(failure), Some(pid)) if dipc_transport::process_name(pid).is_ok() => {
+            messages::warning(format_args!("{failure}; its stacks have no managed frames"));
+            (pid, None)
+        }
+        (found, _) => {
+            let found = found?;
+            let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid);
+            let pid = pid.ok_or_else(|| Failure::usage("--native: name the process with -p or -n"))?;
+            (pid, Some(found.target))
+        }
+    };
+    loop {
+        let exit = native::show(args, found.0, found.1.as_ref())?;
         let Some(period) = args.watch else { return Ok(exit) };
         if interrupts.wait(period) {
             return Ok(Exit::Done);

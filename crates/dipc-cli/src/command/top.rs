@@ -24,6 +24,7 @@ use crate::args::sources::SourcesArgs;
 use crate::duration;
 use crate::exit::Outcome;
 use crate::interrupt::Interrupts;
+use crate::record::kernel_samples::SamplerChoice;
 use crate::render::escape::escape_controls;
 use crate::render::output;
 
@@ -37,6 +38,13 @@ pub(crate) struct TopArgs {
     /// Show allocated types, too; costs one event for about every 100 KB that the program allocates
     #[arg(long)]
     alloc: bool,
+    /// The sampler of running methods and threads
+    ///
+    /// The kernel takes 99 samples for each second that a thread runs, of managed, native and kernel code,
+    /// and stops no thread for them. If it does not permit that (dipc doctor says why), the runtime samples
+    /// itself, and a warning says so: that shows threads that wait, too, and costs the process more.
+    #[arg(long, value_enum, default_value_t)]
+    sampler: SamplerChoice,
     /// Order of the methods
     #[arg(long, value_enum, default_value_t)]
     sort: MethodOrder,

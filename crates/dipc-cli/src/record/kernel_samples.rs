@@ -6,6 +6,9 @@ use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueEnum;
+use nettrace_export::{Metric, Profile};
+
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;
 use crate::render::messages;
@@ -15,16 +18,109 @@ use crate::render::staged_file::StagedFile;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(crate) use linux::{KernelSampler, merge_into};
+pub(crate) use linux::{KernelSampler, LiveSamples, merge_into, snapshot};
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod elsewhere;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub(crate) use elsewhere::{KernelSampler, merge_into};
+pub(crate) use elsewhere::{KernelSampler, LiveSamples, merge_into, snapshot};
 
 /// The weaknesses of the runtime's own sampler, in words.
 pub(crate) const RUNTIME_SAMPLER: &str =
     "it stops all threads for each sample, sees managed code only, and cannot tell running from waiting";
+
+/// The sampler that a command takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SamplerChoice {
+    /// The kernel, or the runtime if the kernel does not permit it
+    #[default]
+    Auto,
+    /// The kernel: the time of running threads, with native and kernel frames (Linux)
+    Kernel,
+    /// The runtime: stops all threads for each sample
+    Runtime,
+}
+
+impl SamplerChoice {
+    /// Starts the kernel's samples of a process, and says so if that `is_new`; `None` if the runtime samples itself, for a
+    /// stated reason unless the user asked for it.
+    ///
+    /// # Errors
+    /// If the user asked for the kernel's samples, or the program has no sampler, and they are not available.
+    pub(crate) fn start(
+        self,
+        pid: Option<u32>,
+        title: &str,
+        has_runtime_sampler: bool,
+        is_new: bool,
+    ) -> Result<Option<LiveSamples>, Failure> {
+        if self == Self::Runtime {
+            return Ok(None);
+        }
+        let unknown = || {
+            Failure::new(Exit::Failed, format_args!("{NAME}: the process id at this address is not known"))
+        };
+        match pid.ok_or_else(unknown).and_then(|pid| LiveSamples::start(pid, LIVE_FREQUENCY, is_new)) {
+            Ok(samples) => {
+                if is_new {
+                    messages::note(format_args!("Samples        : {title}: {}", samples.description()));
+                }
+                Ok(Some(samples))
+            }
+            Err(failure) if self == Self::Kernel || !has_runtime_sampler => Err(failure),
+            Err(failure) => {
+                messages::warning(format_args!("{title}: {failure}"));
+                messages::warning(format_args!("{title}: the runtime samples itself: {RUNTIME_SAMPLER}"));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Turns numbers of live samples into the processor time that they stand for.
+pub(crate) fn into_processor_time(profile: &mut Profile) {
+    let period = 1_000_000_000 / u64::from(LIVE_FREQUENCY);
+    for total in &mut profile.stack_totals {
+        total.weight = total.samples.saturating_mul(period);
+    }
+    profile.metric = Metric::Cpu;
+    profile.measure = Metric::Wall.measure();
+    profile.measure.name = "CPU time";
+}
+
+/// The samples per second of commands that watch a process: they cost it next to nothing.
+const LIVE_FREQUENCY: u32 = 99;
+
+/// The activity of a thread at the time of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// It runs, or waits for a processor.
+    Running,
+    /// It waits in the kernel.
+    Waiting {
+        system_call: Option<u64>,
+        /// The function of the kernel that waits.
+        function: Option<String>,
+        /// The functions of the kernel, leaf first, if this user may read them.
+        kernel_frames: Vec<String>,
+    },
+    /// The kernel does not say, for a reason.
+    Unknown(String),
+}
+
+/// A thread at the time of a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ThreadSnapshot {
+    /// Its number as the process itself sees it.
+    pub(crate) id: u64,
+    pub(crate) activity: Activity,
+}
+
+impl ThreadSnapshot {
+    pub(crate) const fn is_waiting(&self) -> bool {
+        matches!(self.activity, Activity::Waiting { .. })
+    }
+}
 
 /// The requested samples.
 #[derive(Debug, Clone, Copy)]

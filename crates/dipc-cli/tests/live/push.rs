@@ -17,7 +17,7 @@ use prost::Message as _;
 
 use crate::bad_files::recording;
 use crate::program::run;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, say_not_run};
 use crate::workload::Workload;
 
 /// A request's head and body.
@@ -258,39 +258,58 @@ fn processes_of_which_nothing_is_sent_are_a_failure() {
     let Some(other) = Workload::start(Runtime::NativeAot9) else { return };
     let (address, requests) = server();
     let [one, other] = [one.pid(), other.pid()].map(|pid| pid.to_string());
-    let arguments = ["push", "-p", &one, "-p", &other, "--pyroscope", &format!("http://{address}")];
+    let url = format!("http://{address}");
+    let arguments = ["push", "-p", &one, "-p", &other, "--sampler", "runtime", "--pyroscope", &url];
     run(arguments).with_code(4).assert_error_names(&["no sampler"]);
     assert!(requests.try_recv().is_err());
 }
 
-fn a_process_is_profiled_again_and_again(runtime: Runtime) {
+fn a_process_is_profiled_again_and_again(runtime: Runtime, sampler: &str) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.send("spin 20000");
     let pid = workload.pid().to_string();
     let (address, requests) = server();
     let url = format!("http://{address}");
     let arguments = ["push", "-p", &pid, "--service", "shop", "--pyroscope", &url];
-    let times = ["--every", "1500ms", "--duration", "500ms", "--count", "2"];
-    run(arguments.into_iter().chain(times)).with_code(0);
+    let times = ["--every", "1500ms", "--duration", "500ms", "--count", "2", "--sampler", sampler];
+    let pushed = run(arguments.into_iter().chain(times));
+    if sampler == "kernel" && pushed.code == Some(1) && pushed.stderr.contains("kernel's samples:") {
+        return say_not_run("the kernel does not permit samples");
+    }
+    let pushed = pushed.with_code(0);
+    assert_eq!(pushed.stderr.matches("by the kernel, 99 samples").count(), usize::from(sampler == "kernel"));
     let bodies: Vec<_> = requests.try_iter().map(|(_, body)| body).collect();
     assert_eq!(bodies.len(), 3, "the first one twice");
     assert_ne!(bodies[1], bodies[2]);
     for body in bodies {
         let (labels, pprof) = of_pyroscope(&body);
         assert!(labels.contains(&("service_name".to_owned(), "shop".to_owned())), "{labels:?}");
+        let name = if sampler == "kernel" { "process_cpu" } else { "wall" };
+        assert!(labels.contains(&("__name__".to_owned(), name.to_owned())), "{labels:?}");
         let texts = texts(&pprof);
-        assert!(texts.iter().any(|text| text.contains("Spin.Hot")), "{texts:?}");
+        if runtime != Runtime::NativeAot9 {
+            assert!(texts.iter().any(|text| text.contains("Spin.Hot")), "{texts:?}");
+        }
+        assert!(texts.iter().any(|text| text == "nanoseconds"), "{texts:?}");
     }
+}
+
+/// Its runtime has no sampler.
+#[test]
+fn the_kernel_profiles_nativeaot_again_and_again() {
+    a_process_is_profiled_again_and_again(Runtime::NativeAot9, "kernel");
 }
 
 #[test]
 fn a_process_is_profiled_again_and_again_on_net_3_1() {
-    a_process_is_profiled_again_and_again(Runtime::Net3_1);
+    a_process_is_profiled_again_and_again(Runtime::Net3_1, "runtime");
+    a_process_is_profiled_again_and_again(Runtime::Net3_1, "kernel");
 }
 
 #[test]
 fn a_process_is_profiled_again_and_again_on_net_9_0() {
-    a_process_is_profiled_again_and_again(Runtime::Net9_0);
+    a_process_is_profiled_again_and_again(Runtime::Net9_0, "runtime");
+    a_process_is_profiled_again_and_again(Runtime::Net9_0, "kernel");
 }
 
 fn several_processes_are_profiled_at_the_same_time(runtime: Runtime) {

@@ -1,10 +1,16 @@
 //! `dipc stack` of a process: every thread, with its name, state and frames.
 
+use serde_json::Value;
+
 use crate::program::run;
-use crate::runtime::{Runtime, on_each_runtime};
+use crate::runtime::{Runtime, on_each_runtime, say_not_run};
 use crate::workload::{McpServer, Workload};
 
-on_each_runtime!(threads_have_names_states_and_frames, watching_ends_with_an_interrupt);
+on_each_runtime!(
+    threads_have_names_states_and_frames,
+    watching_ends_with_an_interrupt,
+    native_stacks_tell_running_threads_from_waiting_ones
+);
 
 fn threads_have_names_states_and_frames(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
@@ -12,7 +18,7 @@ fn threads_have_names_states_and_frames(runtime: Runtime) {
     if runtime == Runtime::NativeAot9 {
         let refused = run(["stack", "-p", &pid]).with_code(4);
         refused.assert_error_names(&["no sampler"]);
-        assert!(refused.stderr.contains("\nhelp: gdb -p PID"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("\nhelp: dipc stack --native"), "{}", refused.stderr);
         assert!(!refused.stderr.contains("dipc dump"), "NativeAOT writes none: {}", refused.stderr);
         return;
     }
@@ -70,4 +76,83 @@ fn stacks_of_net10() {
     let Some(server) = McpServer::start() else { return };
     let shown = run(["stack", "-p", &server.pid().to_string()]).with_code(0).text();
     assert!(shown.contains("idle") && shown.contains("Thread"), "{shown}");
+}
+
+/// The frames of a thread, in C# form.
+fn frames(thread: &Value) -> Vec<&str> {
+    thread["frames"].as_array().unwrap().iter().map(|frame| frame["csharp"].as_str().unwrap()).collect()
+}
+
+fn thread<'v>(shown: &'v Value, pid: u32) -> &'v Value {
+    let threads = shown["threads"].as_array().unwrap();
+    threads.iter().find(|thread| thread["tid"] == pid).unwrap_or_else(|| panic!("{shown}"))
+}
+
+fn native_stacks_tell_running_threads_from_waiting_ones(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let pid = workload.pid().to_string();
+    let show = || run(["stack", "-p", &pid, "--native", "--format", "json"]);
+    // It waits for a command, in the kernel.
+    let shown = show();
+    if shown.code == Some(4) {
+        return say_not_run("this user may not look into processes");
+    }
+    let waiting = shown.with_code(0).json();
+    let main = thread(&waiting, workload.pid());
+    assert_eq!(main["state"], "waiting", "{main}");
+    assert!(main["system_call"].is_u64() && main["kernel_function"].is_string(), "{main}");
+    let names = frames(main);
+    assert!(names.iter().any(|name| name.starts_with("libc.so.6!")), "{main}");
+    if runtime == Runtime::NativeAot9 {
+        assert!(names.len() > 3, "{main}");
+    } else {
+        assert_eq!(
+            names.iter().filter(|name| **name == "workload!Program.Main(string[])").count(),
+            1,
+            "{main}"
+        );
+    }
+    // All of its other threads wait, each somewhere in the kernel.
+    let threads = waiting["threads"].as_array().unwrap();
+    assert!(threads.len() > 2 && threads.iter().all(|thread| thread["state"] == "waiting"), "{waiting}");
+    let text = run(["stack", "-p", &pid, "--native"]).with_code(0).text();
+    assert!(text.contains("waits in the kernel, in ") && text.contains(" waiting\n"), "{text}");
+    workload.send("spin 600000");
+    let running = (0..20).map(|_| show().with_code(0)).find_map(|shown| {
+        let json = shown.json();
+        let main = thread(&json, workload.pid()).clone();
+        let is_sampled = main["frames"].as_array().is_some_and(|frames| !frames.is_empty());
+        if shown.stderr.contains("kernel's samples:") {
+            return Some(None);
+        }
+        (main["state"] == "running" && is_sampled).then_some(Some(main))
+    });
+    let Some(main) = running.expect("it runs") else {
+        return say_not_run("the kernel does not permit samples");
+    };
+    if runtime != Runtime::NativeAot9 {
+        let names = frames(&main);
+        assert!(names.contains(&"workload!Spin.Hot(int)"), "{main}");
+        assert!(names.contains(&"workload!Program.Main(string[])"), "{main}");
+    }
+}
+
+#[test]
+fn a_program_without_dotnet_has_native_stacks() {
+    let mut sleeper = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let pid = sleeper.id().to_string();
+    let shown = run(["stack", "-p", &pid, "--native", "--format", "json"]);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    if shown.code == Some(4) {
+        return say_not_run("this user may not look into processes");
+    }
+    let shown = shown.with_code(0);
+    assert!(shown.stderr.contains("no managed frames"), "{}", shown.stderr);
+    let json = shown.json();
+    let main = thread(&json, sleeper.id());
+    assert_eq!((&main["state"], &main["name"]), (&"waiting".into(), &"sleep".into()));
+    assert!(frames(main).iter().any(|name| name.contains("sleep")), "{main}");
+    let refused = run(["stack", "-p", &pid, "--native", "--format", "dotnet-stack"]).with_code(2);
+    refused.assert_error_names(&["--native", "dotnet-stack"]);
 }

@@ -196,7 +196,19 @@ fn top_calls_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Runtim
     workload.send("spin 600000");
     let before = processor_times(workload.pid());
     let pid = workload.pid().to_string();
-    let arguments = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5", "--count", "4"];
+    let arguments = [
+        "top",
+        "-p",
+        &pid,
+        "--sampler",
+        "runtime",
+        "--format",
+        "jsonl",
+        "--refresh-interval",
+        "0.5",
+        "--count",
+        "4",
+    ];
     let shown = run(arguments).with_code(0);
     let ran = ran_since(workload.pid(), &before);
     let names = shown.text();
@@ -252,7 +264,19 @@ fn threads_in_a_deadlock_do_not_work() {
         let locked: Vec<_> = threads.iter().filter(|thread| transfers(&thread.to_string())).collect();
         assert_eq!(locked.len(), 2, "{live}");
         assert!(locked.iter().all(|thread| !thread.to_string().contains("working")), "{locked:?}");
-        let top = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5", "--count", "2"];
+        let top = [
+            "top",
+            "-p",
+            &pid,
+            "--sampler",
+            "runtime",
+            "--format",
+            "jsonl",
+            "--refresh-interval",
+            "0.5",
+            "--count",
+            "2",
+        ];
         let ids: Vec<_> = locked.iter().map(|thread| thread["tid"].as_u64().unwrap()).collect();
         for interval in run(top).with_code(0).json_lines() {
             let threads = interval["threads"].as_array().unwrap().iter();

@@ -7,13 +7,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::program::{dipc, run};
-use crate::runtime::{Runtime, on_each_runtime};
+use crate::runtime::{Runtime, on_each_runtime, say_not_run};
 use crate::workload::{McpServer, Workload};
 
 on_each_runtime!(
     methods_threads_and_counters_are_shown,
     collections_exceptions_and_types_are_shown,
-    people_get_tables_and_a_flame_graph
+    people_get_tables_and_a_flame_graph,
+    the_kernel_samples_unless_it_may_not,
 );
 
 /// `dipc top` while it runs, with a line of JSON for each interval.
@@ -65,13 +66,14 @@ fn hot(interval: &Value) -> Option<&Value> {
 fn methods_threads_and_counters_are_shown(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     if runtime == Runtime::NativeAot9 {
-        let shown = run(["top", "-p", &workload.pid().to_string(), "--count", "1", "--format", "jsonl"]);
-        let shown = shown.with_code(0);
-        assert!(shown.stderr.contains("no sampler") && shown.stderr.contains("perf top"), "{}", shown.stderr);
+        let pid = workload.pid().to_string();
+        let runtime = ["--sampler", "runtime", "--count", "1", "--format", "jsonl"];
+        let shown = run(["top", "-p", &pid].into_iter().chain(runtime)).with_code(0);
+        assert!(shown.stderr.contains("no sampler"), "{}", shown.stderr);
         assert_eq!(rows(&shown.json_lines().next().unwrap(), "methods").len(), 0);
         return;
     }
-    let mut top = Top::start(workload.pid(), &[]);
+    let mut top = Top::start(workload.pid(), &["--sampler", "runtime"]);
     top.interval();
     workload.send("spin 600000");
     // All of an interval, but for what the runtime itself does meanwhile.
@@ -118,12 +120,49 @@ fn people_get_tables_and_a_flame_graph(runtime: Runtime) {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("seen.html");
     let pid = workload.pid().to_string();
-    let arguments = ["top", "-p", &pid, "--count", "2", "--sort", "total", "-o", page.to_str().unwrap()];
+    let page_name = page.to_str().unwrap();
+    let arguments = ["top", "-p", &pid, "--count", "2", "--sort", "total", "--rows", "60", "-o", page_name];
     let shown = run(arguments).with_code(0).text();
     assert_eq!(shown.matches(&format!("({pid})\n")).count(), 2, "{shown}");
     assert!(shown.contains("  Spin.Hot(int)\n") && shown.contains(" METHOD\n"), "{shown}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("</html>"), "{}", &page[..100]);
+}
+
+/// The kernel samples by itself, NativeAOT as well; where it may not, the runtime does, and that is said.
+fn the_kernel_samples_unless_it_may_not(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    workload.send("spin 600000");
+    let pid = workload.pid().to_string();
+    let arguments = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5", "--count", "6"];
+    let shown = run(arguments).with_code(0);
+    if !shown.stderr.contains(": by the kernel, 99 samples a second") {
+        assert!(shown.stderr.contains("kernel's samples:"), "{}", shown.stderr);
+        return say_not_run("the kernel does not permit samples");
+    }
+    let intervals: Vec<_> = shown.json_lines().collect();
+    let working = |interval: &Value| {
+        rows(interval, "threads")
+            .iter()
+            .find(|row| row["tid"] == workload.pid())
+            .map_or(0, |row| row["working_ns"].as_u64().unwrap())
+    };
+    let time: u64 = intervals.iter().map(working).sum();
+    assert!(time > 50_000_000, "{time} ns: {}", shown.text());
+    // All of the thread's time, but for what the runtime itself does meanwhile.
+    let in_hot = |interval: &Value| hot(interval).map_or(0, |row| row["inclusive_ns"].as_u64().unwrap());
+    let hot_time: u64 = intervals.iter().map(in_hot).sum();
+    if runtime != Runtime::NativeAot9 {
+        assert!(hot_time > time / 2, "{hot_time} of {time} ns: {}", shown.text());
+    }
+    let with_few_files = ["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dipc")];
+    let mut command = std::process::Command::new("sh");
+    command.args(with_few_files).args(&arguments[..7]).args(["--count", "1"]);
+    let shown = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&shown.stderr);
+    assert!(errors.contains("descriptors are needed"), "{errors}");
+    let words = if runtime == Runtime::NativeAot9 { "no sampler" } else { "the runtime samples itself" };
+    assert!(errors.contains(words), "{errors}");
 }
 
 /// A program that ends before the command does, from its first moment on.

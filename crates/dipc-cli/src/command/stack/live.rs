@@ -43,7 +43,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
             "stack: the process is a NativeAOT program, whose runtime has no sampler",
         )
         .with_help(
-            "gdb -p PID -batch -ex 'thread apply all bt' and perf record show its stacks, with names where its symbols (.dbg) are at hand",
+            "dipc stack --native shows its stacks, with the names that its file exports; gdb -p PID -batch -ex 'thread apply all bt' has more where its symbols (.dbg) are at hand",
         ));
     }
     let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid);

@@ -15,6 +15,7 @@ use nettrace_export::{
 
 use crate::command::top::counter::Counter;
 use crate::inspect::counters::Clock;
+use crate::record::kernel_samples::into_processor_time;
 use crate::record::thread_times::LiveThreadTimes;
 
 /// The most bytes of the stream that one interval uses. Further samples are left out.
@@ -107,6 +108,7 @@ pub(super) struct IntervalBuilder {
     account: Option<LiveThreadTimes>,
     info: Option<TraceInfo>,
     profile: ProfileBuilder,
+    by_kernel: bool,
     allocations: Allocations,
     collections: Collections,
     exceptions: Exceptions,
@@ -124,13 +126,17 @@ pub(super) struct IntervalBuilder {
 
 impl IntervalBuilder {
     /// Creates a builder whose first interval begins with the first event; `account` is the kernel's
-    /// accounting of the process's threads.
-    pub(super) fn new(length: Duration, names: NameForm, account: Option<LiveThreadTimes>) -> Self {
-        let options = Options::new(Metric::Wall)
-            .with_tracks(false)
-            .with_kinds(false)
-            .with_idle(false)
-            .with_names(names);
+    /// accounting of the process's threads. If the samples are the kernel's (`by_kernel`), times are processor
+    /// time.
+    pub(super) fn new(
+        length: Duration,
+        names: NameForm,
+        account: Option<LiveThreadTimes>,
+        by_kernel: bool,
+    ) -> Self {
+        let metric = if by_kernel { Metric::Cpu } else { Metric::Wall };
+        let options =
+            Options::new(metric).with_tracks(false).with_kinds(false).with_idle(false).with_names(names);
         let mut profile = ProfileBuilder::new(options);
         if account.is_some() {
             profile = profile.with_kernel_times(KernelTimes::default());
@@ -141,6 +147,7 @@ impl IntervalBuilder {
             account,
             info: None,
             profile,
+            by_kernel,
             allocations: Allocations::default(),
             collections: Collections::default(),
             exceptions: Exceptions::default(),
@@ -158,6 +165,11 @@ impl IntervalBuilder {
     /// Adds an event about code of the process, from another session of the same process.
     pub(super) fn add_code(&mut self, event: &Event<'_>) {
         self.profile.code_mut().add(event);
+    }
+
+    /// Adds a sample of the kernel, or an event about the code that it met.
+    pub(super) fn add_sample(&mut self, event: &Event<'_>) {
+        self.profile.add(event);
     }
 
     /// Sets the information of the stream's header, once it has arrived.
@@ -195,7 +207,12 @@ impl IntervalBuilder {
             self.samples_left_out = self.samples_left_out.saturating_add(1);
             return;
         }
-        self.profile.add(event);
+        if self.by_kernel {
+            // Kinds of events are numbered by stream, and the builder's stream is that of the kernel's samples.
+            self.profile.code_mut().add(event);
+        } else {
+            self.profile.add(event);
+        }
         if is_sample {
             return;
         }
@@ -235,9 +252,12 @@ impl IntervalBuilder {
         if let (Some(info), Some(times)) = (&self.info, self.profile.kernel_times_mut()) {
             times.forget_before(info.ticks(end));
         }
-        let (profile, omitted) = taken.unwrap_or_else(|| {
+        let (mut profile, omitted) = taken.unwrap_or_else(|| {
             (ProfileSum::new(Metric::Wall, 0).into_profile(), nettrace_export::Omissions::default())
         });
+        if self.by_kernel {
+            into_processor_time(&mut profile);
+        }
         let unnamed = omitted.unresolved.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
         Interval {
             time: Clock::of(self.info.as_ref()).time_of_day(end),

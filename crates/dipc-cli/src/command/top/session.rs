@@ -10,6 +10,7 @@ use crate::command::top::interval::{Interval, IntervalBuilder};
 use crate::command::top::{Process, Shared, TopArgs};
 use crate::exit::{Exit, Failure};
 use crate::inspect::live_reader::LiveReader;
+use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::names::live_names;
 use crate::record::recorder::{self, Limits};
@@ -48,7 +49,7 @@ pub(super) enum SessionEvent {
 /// The features of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Features {
-    /// Whether there are samples of threads: NativeAOT has none.
+    /// Whether there are samples of threads: NativeAOT has none if the kernel permits none.
     pub(super) samples: bool,
     pub(super) allocations: bool,
 }
@@ -70,23 +71,30 @@ pub(super) fn watch(
 ) -> Result<SessionEnd, Failure> {
     let args = shared.args;
     let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
-    let has_sampler = !source.target.is_native_aot().unwrap_or(false);
-    if !has_sampler {
+    let is_managed = !source.target.is_native_aot().unwrap_or(false);
+    let samples = match args.sampler.start(source.pid, &process.title(), is_managed, true) {
+        Ok(samples) => samples,
+        Err(failure) if args.sampler == SamplerChoice::Auto => {
+            messages::warning(failure);
+            None
+        }
+        Err(failure) => return Err(failure),
+    };
+    let has_sampler = is_managed && samples.is_none();
+    if !is_managed && samples.is_none() {
         messages::warning(format_args!(
             "{}: a NativeAOT program, whose runtime has no sampler: there are no methods and threads",
             process.title()
         ));
-        messages::help(
-            "collections, exceptions, counters and, with --alloc, allocated types are shown; perf top -p PID samples the program",
-        );
+        messages::help("collections, exceptions, counters and, with --alloc, allocated types are shown");
     }
     let account =
         source.pid.filter(|_| has_sampler).and_then(|pid| LiveThreadTimes::start(Some(pid), ACCOUNT_PERIOD));
     let session = start_unless(&source.target, &config(args, has_sampler), || shared.is_over())?;
-    let features = Features { samples: has_sampler, allocations: args.alloc };
+    let features = Features { samples: has_sampler || samples.is_some(), allocations: args.alloc };
     // After a failure of the command, the receiver is gone.
     let _ = events.send(SessionEvent::Begun(process.clone(), features));
-    let names = has_sampler.then(|| live_names(&source.target, !args.alloc, is_starting));
+    let names = is_managed.then(|| live_names(&source.target, !args.alloc, is_starting));
     resume(&source.target);
     let limits = Limits {
         address: source.target.address().clone(),
@@ -95,9 +103,10 @@ pub(super) fn watch(
         interrupts: shared.interrupts.clone(),
     };
     let intervals = Intervals {
-        builder: IntervalBuilder::new(args.refresh_interval, args.names.form(), account),
+        builder: IntervalBuilder::new(args.refresh_interval, args.names.form(), account, samples.is_some()),
         names,
-        waits_for_names: has_sampler,
+        samples,
+        waits_for_names: is_managed,
         begun: Instant::now(),
         process,
         shared,
@@ -134,6 +143,8 @@ struct Intervals<'s> {
     builder: IntervalBuilder,
     /// The source of names of earlier methods, which also keeps the runtime reporting new ones.
     names: Option<LiveNames>,
+    /// The kernel's samples, if the runtime does not sample itself.
+    samples: Option<LiveSamples>,
     waits_for_names: bool,
     begun: Instant,
     process: &'s Process,
@@ -154,6 +165,10 @@ impl EventConsumer for Intervals<'_> {
             let builder = &mut self.builder;
             let is_whole = names.read(|event| builder.add_code(event));
             self.waits_for_names &= !is_whole && self.begun.elapsed() < MOST_WAIT;
+        }
+        if let Some(samples) = &mut self.samples {
+            let builder = &mut self.builder;
+            samples.read(|event| builder.add_sample(event));
         }
         if let Some(info) = reader.info() {
             self.builder.set_info(info);

@@ -2,8 +2,11 @@
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::time::Duration;
 
-use super::{KernelRecording, SampleSettings};
+use nettrace::Event;
+
+use super::{KernelRecording, SampleSettings, ThreadSnapshot};
 use crate::exit::{Exit, Failure};
 
 /// A sampler, which cannot exist here.
@@ -12,10 +15,7 @@ pub(crate) struct KernelSampler(Infallible);
 
 impl KernelSampler {
     pub(crate) fn start(_: u32, _: SampleSettings, _: &Path) -> Result<Self, Failure> {
-        Err(Failure::new(
-            Exit::Failed,
-            "kernel's samples: they are available only on Linux, on x86-64 and aarch64",
-        ))
+        Err(unavailable())
     }
 
     pub(crate) fn description(&self) -> &str {
@@ -29,6 +29,44 @@ impl KernelSampler {
     pub(crate) fn finish(self) -> Result<KernelRecording, Failure> {
         match self.0 {}
     }
+}
+
+/// Samples that are read while they are taken, which cannot exist here.
+#[derive(Debug)]
+pub(crate) struct LiveSamples(Infallible);
+
+impl LiveSamples {
+    pub(crate) fn start(_: u32, _: u32, _: bool) -> Result<Self, Failure> {
+        Err(unavailable())
+    }
+
+    pub(crate) fn description(&self) -> &str {
+        match self.0 {}
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        match self.0 {}
+    }
+
+    pub(crate) fn read(&mut self, _: impl FnMut(&Event<'_>)) {
+        match self.0 {}
+    }
+
+    pub(crate) fn finish(self, _: impl FnMut(&Event<'_>)) {
+        match self.0 {}
+    }
+}
+
+pub(crate) fn snapshot(
+    _: u32,
+    _: Duration,
+    _: impl FnMut(&Event<'_>, bool),
+) -> Result<Vec<ThreadSnapshot>, Failure> {
+    Err(unavailable())
+}
+
+fn unavailable() -> Failure {
+    Failure::new(Exit::Failed, "kernel's samples: they are available only on Linux, on x86-64 and aarch64")
 }
 
 /// Never called: there are no samples.

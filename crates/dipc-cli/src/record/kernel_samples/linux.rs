@@ -1,20 +1,24 @@
 //! The kernel's samples on Linux.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use linux_sampler::{
-    Access, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope,
+    Access, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope, ThreadActivity,
+    ThreadKey, ThreadWait, thread_activity,
 };
+use nettrace::Event;
 use nettrace_writer::MergerOptions;
 
-use super::{KernelRecording, NAME, SampleSettings, SampleSummary, unwritten};
+use super::{Activity, KernelRecording, NAME, SampleSettings, SampleSummary, ThreadSnapshot, unwritten};
 use crate::exit::{Exit, Failure};
+use crate::inspect::live_reader::LiveReader;
 use crate::inspect::merging::Merging;
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::warn_of_omissions;
@@ -25,6 +29,12 @@ use crate::render::staged_file::StagedFile;
 
 /// The longest time between two reads of the buffers.
 const INTERVAL: Duration = Duration::from_millis(200);
+/// The same for samples that are shown while they are taken.
+const LIVE_INTERVAL: Duration = Duration::from_millis(50);
+/// The most pieces of live samples that wait for a reader.
+const MOST_PIECES: usize = 64;
+/// The longest wait for the last piece of live samples.
+const LAST_PIECE: Duration = Duration::from_secs(5);
 
 /// A sampler that writes its samples into a file.
 #[derive(Debug)]
@@ -38,37 +48,14 @@ pub(crate) struct KernelSampler {
 impl KernelSampler {
     /// Opens the kernel's events of a process and starts to sample it, into a temporary file in `folder`.
     pub(crate) fn start(pid: u32, settings: SampleSettings, folder: &Path) -> Result<Self, Failure> {
-        let failed =
-            |error: &dyn std::fmt::Display| Failure::new(Exit::Failed, format_args!("{NAME}: {error}"));
-        let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
-        let mut config = SamplerConfig::new(Scope::Processes(vec![pid]));
-        config.frequency = settings.frequency;
-        if settings.off_cpu {
-            config.off_cpu = OffCpu::Stacks { every: 1 };
-        }
-        let sampler = Sampler::open(&config).map_err(|error| failed(&error))?;
-        let access = sampler.access();
-        if !access.kernel {
-            messages::warning(format_args!(
-                "the kernel permits samples of user mode only: no time in the kernel{}; root, CAP_PERFMON or kernel.perf_event_paranoid of at most 1 gives them",
-                if settings.off_cpu { ", and no stacks of waits" } else { "" }
-            ));
-        }
-        if !access.children_excluded {
-            messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
-        }
+        let opened = OpenSampler::open(pid, settings, true)?;
         let (file, staged) = StagedFile::create(folder)
             .map_err(|error| failed(&format_args!("{}: {error}", folder.display())))?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let start = Sampler::now_ns();
-        let mut recording =
-            RecordingWriter::new(now_ms, start, Some(pid), &config).map_err(|error| failed(&error))?;
-        recording.existing_process(pid).map_err(|error| failed(&error))?;
+        let description = opened.description.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
-        let thread = thread::spawn(move || record(sampler, recording, (file, staged), &until));
-        Ok(Self { stop, description: describe(settings, access), thread })
+        let thread = thread::spawn(move || record(opened, (file, staged), &until));
+        Ok(Self { stop, description, thread })
     }
 
     /// The kind of samples and the right to take them, in words.
@@ -88,6 +75,69 @@ impl KernelSampler {
             Err(Failure::new(Exit::Failed, "kernel's samples: their thread has ended early"))
         })
     }
+}
+
+fn failed(error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Exit::Failed, format_args!("{NAME}: {error}"))
+}
+
+/// A sampler, and the writer of its records.
+struct OpenSampler {
+    sampler: Sampler,
+    recording: RecordingWriter,
+    description: String,
+}
+
+impl OpenSampler {
+    /// Opens the kernel's events of a process. Warns of what is missing if the sampling `is_new`.
+    fn open(pid: u32, settings: SampleSettings, is_new: bool) -> Result<Self, Failure> {
+        let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
+        let mut config = SamplerConfig::new(Scope::Processes(vec![pid]));
+        config.frequency = settings.frequency;
+        if settings.off_cpu {
+            config.off_cpu = OffCpu::Stacks { every: 1 };
+        }
+        let sampler = Sampler::open(&config).map_err(|error| failed(&error))?;
+        let access = sampler.access();
+        if !access.kernel && is_new {
+            messages::warning(format_args!(
+                "the kernel permits samples of user mode only: no time in the kernel{}; root, CAP_PERFMON or kernel.perf_event_paranoid of at most 1 gives them",
+                if settings.off_cpu { ", and no stacks of waits" } else { "" }
+            ));
+        }
+        if !access.children_excluded && is_new {
+            messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
+        }
+        let recording = begin_recording(pid, &config)?;
+        Ok(Self { sampler, recording, description: describe(settings, access) })
+    }
+
+    /// Turns the records of the next moment into events. Returns false once the process has ended.
+    fn read(&mut self, timeout: Duration) -> Result<bool, Failure> {
+        for record in self.sampler.read(timeout).map_err(|error| failed(&error))? {
+            self.recording.record(&record).map_err(|error| failed(&error))?;
+        }
+        Ok(self.sampler.running() > 0)
+    }
+
+    /// Ends the sampling, and the recording.
+    fn finish(&mut self) -> Result<RecordingCounts, Failure> {
+        for record in self.sampler.finish() {
+            self.recording.record(&record).map_err(|error| failed(&error))?;
+        }
+        self.recording.finish(Sampler::now_ns()).map_err(|error| failed(&error))
+    }
+}
+
+/// Begins a recording of a process.
+fn begin_recording(pid: i32, config: &SamplerConfig) -> Result<RecordingWriter, Failure> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let start = Sampler::now_ns();
+    let mut recording =
+        RecordingWriter::new(now_ms, start, Some(pid), config).map_err(|error| failed(&error))?;
+    recording.existing_process(pid).map_err(|error| failed(&error))?;
+    Ok(recording)
 }
 
 /// Returns the kind of samples and the right to take them, in words.
@@ -112,32 +162,192 @@ fn describe(settings: SampleSettings, access: Access) -> String {
 
 /// Writes samples until a stop is requested or the process ends.
 fn record(
-    mut sampler: Sampler,
-    mut recording: RecordingWriter,
+    mut opened: OpenSampler,
     (mut file, staged): (File, StagedFile),
     stop: &AtomicBool,
 ) -> Result<KernelRecording, Failure> {
-    let encoding = |error| Failure::new(Exit::Failed, format_args!("{NAME}: {error}"));
-    let write = |recording: &mut RecordingWriter, file: &mut File| {
+    let mut write = |recording: &mut RecordingWriter| {
         let written = file.write_all(recording.bytes());
         recording.clear_bytes();
         written.map_err(|error| unwritten(Path::new(NAME), &error))
     };
-    while !stop.load(Ordering::Acquire) && sampler.running() > 0 {
-        let records = sampler
-            .read(INTERVAL)
-            .map_err(|error| Failure::new(Exit::Failed, format_args!("{NAME}: {error}")))?;
-        for record in records {
-            recording.record(&record).map_err(encoding)?;
-        }
-        write(&mut recording, &mut file)?;
+    while opened.read(INTERVAL)? && !stop.load(Ordering::Acquire) {
+        write(&mut opened.recording)?;
     }
-    for record in sampler.finish() {
-        recording.record(&record).map_err(encoding)?;
-    }
-    let counts = recording.finish(Sampler::now_ns()).map_err(encoding)?;
-    write(&mut recording, &mut file)?;
+    let counts = opened.finish()?;
+    write(&mut opened.recording)?;
     Ok(KernelRecording { file, staged, summary: counts.into() })
+}
+
+/// Samples of a process that are read while they are taken. They end when it is dropped.
+pub(crate) struct LiveSamples {
+    stop: Arc<AtomicBool>,
+    description: String,
+    /// Pieces of a recording of the samples.
+    pieces: Receiver<Vec<u8>>,
+    reader: LiveReader,
+    /// Whether the error that made the samples unreadable was reported.
+    is_unreadable: bool,
+    is_over: bool,
+}
+
+impl LiveSamples {
+    /// Opens the kernel's events of a process, and starts to sample its running threads.
+    pub(crate) fn start(pid: u32, frequency: u32, is_new: bool) -> Result<Self, Failure> {
+        let mut opened = OpenSampler::open(pid, SampleSettings { frequency, off_cpu: false }, is_new)?;
+        let description = opened.description.clone();
+        let stop = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&stop);
+        // A reader that is late makes the kernel lose samples, which are counted.
+        let (sender, pieces) = mpsc::sync_channel(MOST_PIECES);
+        thread::spawn(move || {
+            let outcome = send(&mut opened, &sender, &until);
+            if let Err(failure) = outcome {
+                messages::warning(failure);
+            }
+        });
+        let reader = LiveReader::new(Duration::ZERO);
+        Ok(Self { stop, description, pieces, reader, is_unreadable: false, is_over: false })
+    }
+
+    /// The kind of samples and the right to take them, in words.
+    pub(crate) fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// Whether the process has ended and its last samples were read.
+    pub(crate) const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Passes the samples taken so far to `add`, with the names of their frames.
+    pub(crate) fn read(&mut self, mut add: impl FnMut(&Event<'_>)) {
+        loop {
+            match self.pieces.try_recv() {
+                Ok(bytes) => self.reader.feed(&bytes),
+                Err(TryRecvError::Empty) => break,
+                Err(TryRecvError::Disconnected) => {
+                    self.is_over = true;
+                    break;
+                }
+            }
+        }
+        // Before its header, a stream has no events to release.
+        if self.reader.info().is_none() {
+            return;
+        }
+        self.reader.release();
+        while let Some(event) = self.reader.next() {
+            add(&event);
+        }
+        if let Some(error) = self.reader.unreadable().filter(|_| !self.is_unreadable) {
+            messages::warning(format_args!("{NAME}: {error}"));
+            self.is_unreadable = true;
+        }
+    }
+
+    /// Ends the sampling, and passes the remaining samples to `add`.
+    pub(crate) fn finish(mut self, mut add: impl FnMut(&Event<'_>)) {
+        self.stop.store(true, Ordering::Release);
+        let deadline = Instant::now() + LAST_PIECE;
+        while !self.is_over && Instant::now() < deadline {
+            self.read(&mut add);
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for LiveSamples {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+    }
+}
+
+/// Sends samples until a stop is requested, the process ends or the receiver is gone.
+fn send(opened: &mut OpenSampler, pieces: &SyncSender<Vec<u8>>, stop: &AtomicBool) -> Result<(), Failure> {
+    loop {
+        let is_running = opened.read(LIVE_INTERVAL)? && !stop.load(Ordering::Acquire);
+        if is_running {
+            opened.recording.flush().map_err(|error| failed(&error))?;
+        } else {
+            opened.finish()?;
+        }
+        let bytes = opened.recording.bytes().to_vec();
+        opened.recording.clear_bytes();
+        if pieces.send(bytes).is_err() || !is_running {
+            return Ok(());
+        }
+    }
+}
+
+/// The samples of a running thread per second of a snapshot.
+const SNAPSHOT_FREQUENCY: u32 = 997;
+
+/// Samples the running threads of a process for a moment, then reads the stacks of those that wait. `add`
+/// takes each event, and whether it is of the waiting threads.
+pub(crate) fn snapshot(
+    pid: u32,
+    duration: Duration,
+    mut add: impl FnMut(&Event<'_>, bool),
+) -> Result<Vec<ThreadSnapshot>, Failure> {
+    let settings = SampleSettings { frequency: SNAPSHOT_FREQUENCY, off_cpu: false };
+    let mut reader = LiveReader::new(Duration::ZERO);
+    let mut pass = |recording: &mut RecordingWriter, is_waiting| {
+        reader.feed(recording.bytes());
+        recording.clear_bytes();
+        reader.release();
+        while let Some(event) = reader.next() {
+            add(&event, is_waiting);
+        }
+    };
+    let mut recording = match OpenSampler::open(pid, settings, true) {
+        Ok(mut opened) => {
+            let end = Instant::now() + duration;
+            while opened.read(end.saturating_duration_since(Instant::now()))? && Instant::now() < end {}
+            for record in opened.sampler.finish() {
+                opened.recording.record(&record).map_err(|error| failed(&error))?;
+            }
+            opened.recording
+        }
+        Err(failure) => {
+            messages::warning(format_args!("running threads have no stacks: {failure}"));
+            let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
+            begin_recording(pid, &SamplerConfig::of_process(pid))?
+        }
+    };
+    recording.flush().map_err(|error| failed(&error))?;
+    pass(&mut recording, false);
+    let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
+    let mut tids = linux_sampler::threads(pid).map_err(|error| failed(&error))?;
+    tids.sort_unstable();
+    let mut threads = Vec::new();
+    for tid in tids {
+        let activity = match thread_activity(pid, tid) {
+            Ok(ThreadActivity::Waiting(wait)) => {
+                let thread = ThreadKey { pid, tid };
+                recording.waiting_thread(thread, &wait, Sampler::now_ns()).map_err(|error| failed(&error))?;
+                let ThreadWait { system_call, function, kernel_frames, .. } = wait;
+                Activity::Waiting { system_call, function, kernel_frames }
+            }
+            Ok(_) => Activity::Running,
+            // The thread has ended.
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound) => continue,
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => continue,
+            Err(error) => Activity::Unknown(format!("/proc/{pid}/task/{tid}/syscall: {error}")),
+        };
+        let id = linux_sampler::innermost_id(pid, tid).unwrap_or(tid).unsigned_abs().into();
+        threads.push(ThreadSnapshot { id, activity });
+    }
+    if let Some(ThreadSnapshot { activity: Activity::Unknown(reason), .. }) = threads.first()
+        && threads.iter().all(|thread| matches!(thread.activity, Activity::Unknown(_)))
+    {
+        return Err(Failure::new(Exit::Refused, format_args!("stack: {reason}")).with_help(
+            "native stacks need the rights of a debugger: the user of the process (with kernel.yama.ptrace_scope 0), CAP_SYS_PTRACE or root",
+        ));
+    }
+    recording.finish(Sampler::now_ns()).map_err(|error| failed(&error))?;
+    pass(&mut recording, true);
+    Ok(threads)
 }
 
 impl From<RecordingCounts> for SampleSummary {
