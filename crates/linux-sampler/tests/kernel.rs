@@ -265,10 +265,10 @@ fn a_trial_permits_what_a_sampler_gets() {
     let trial = Trial::of_process(busy.pid()).unwrap();
     match Sampler::open(&SamplerConfig::of_process(busy.pid())) {
         Ok(sampler) => {
-            assert_eq!((trial.user.is_ok(), trial.kernel.is_ok()), (true, sampler.access().kernel))
+            assert_eq!((trial.user.is_ok(), trial.kernel.is_ok()), (true, sampler.access().kernel));
         }
         Err(Error::NotPermitted { reason, .. }) => {
-            assert_eq!(trial.user.as_ref().unwrap_err().obstacle, reason)
+            assert_eq!(trial.user.as_ref().unwrap_err().obstacle, reason);
         }
         Err(error) => panic!("{error}"),
     }

@@ -207,13 +207,11 @@ fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
 
 /// Samples processes repeatedly, all at the same time, and sends a profile of each every time.
 fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
-    let metric = match args.metric.map(MetricArg::metric) {
-        metric @ (None | Some(Metric::Wall | Metric::Cpu)) => metric,
-        Some(_) => {
-            return Err(Failure::usage("push: of a process the metrics are wall and cpu")
-                .with_help("dipc trace records what the others need, and dipc push FILE --by sends it"));
-        }
-    };
+    let metric = args.metric.map(MetricArg::metric);
+    if !matches!(metric, None | Some(Metric::Wall | Metric::Cpu)) {
+        return Err(Failure::usage("push: of a process the metrics are wall and cpu")
+            .with_help("dipc trace records what the others need, and dipc push FILE --by sends it"));
+    }
     if let Some(duration) = args.duration.filter(|duration| *duration > args.every) {
         return Err(Failure::usage(format_args!(
             "push: --duration {} is longer than --every {}",
@@ -300,13 +298,13 @@ fn push_process(
     let mut is_first = true;
     while left != Some(0) && interrupts.count() == 0 {
         let begin = Instant::now();
-        let (profile, end) = match by_kernel.start(process_id(found), &title, is_managed, is_first)? {
-            Some(samples) => sample_by_kernel(args, found, samples, is_managed, interrupts)?,
-            None => {
-                // The reason was given.
-                by_kernel = SamplerChoice::Runtime;
-                sample(args, metric.unwrap_or(Metric::Wall), found, interrupts)?
-            }
+        let samples = by_kernel.start(process_id(found), &title, is_managed, is_first)?;
+        let (profile, end) = if let Some(samples) = samples {
+            sample_by_kernel(args, found, samples, is_managed, interrupts)?
+        } else {
+            // The reason was given.
+            by_kernel = SamplerChoice::Runtime;
+            sample(args, metric.unwrap_or(Metric::Wall), found, interrupts)?
         };
         is_first = false;
         exit = exit.or(end.exit);

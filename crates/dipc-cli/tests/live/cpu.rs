@@ -335,3 +335,26 @@ fn a_program_that_becomes_another_has_the_names_of_both() {
     assert!(frames.iter().any(|frame| modules.iter().any(|module| frame.contains(module))), "{frames:?}");
     assert!(frames.iter().any(|frame| frame.contains("dd!")), "{frames:?}");
 }
+
+#[test]
+fn a_started_program_is_sampled_from_its_first_method() {
+    // .NET 3.1 connects to no port.
+    let Some(command) = Runtime::Net9_0.workload() else { return };
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("started.nettrace");
+    let file = file.to_str().unwrap();
+    let trace = ["trace", "--profile", "cpu", "-o", file, "--"];
+    let recorded = run(trace.into_iter().chain(words).chain(["spin 3000", "quit 0"])).with_code(0);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let report = run(["report", file, "topN", "-n", "1000", "--by", "cpu", "--format", "json"]);
+    let report = report.with_code(0).json();
+    let percent = |name: &str| row(&report, name)["inclusive_percent"].as_f64().unwrap();
+    assert!(
+        percent("Program.Main(") > percent("Spin.Hot(") * 0.99 && percent("Spin.Hot(") > 10.0,
+        "{report}"
+    );
+}

@@ -83,7 +83,7 @@ fn frames(thread: &Value) -> Vec<&str> {
     thread["frames"].as_array().unwrap().iter().map(|frame| frame["csharp"].as_str().unwrap()).collect()
 }
 
-fn thread<'v>(shown: &'v Value, pid: u32) -> &'v Value {
+fn thread(shown: &Value, pid: u32) -> &Value {
     let threads = shown["threads"].as_array().unwrap();
     threads.iter().find(|thread| thread["tid"] == pid).unwrap_or_else(|| panic!("{shown}"))
 }

@@ -114,7 +114,9 @@ fn add_methods(target: &Target, mut builders: [&mut ProfileBuilder; 2]) -> Resul
     let mut add = |decoder: &mut nettrace::Decoder| {
         // Damage in the list loses names only.
         while let Ok(Some(event)) = decoder.next() {
-            builders.iter_mut().for_each(|builder| builder.code_mut().add(&event));
+            for builder in &mut builders {
+                builder.code_mut().add(&event);
+            }
         }
     };
     target.list_methods()?.read(
