@@ -12,7 +12,7 @@ use clr_events::ThreadState;
 use clr_events::code::CodeOrigin;
 use nettrace::{SliceReader, Value};
 use nettrace_export::report::{Collections, blocked_methods, processor_time, ready_methods};
-use nettrace_export::{FrameKind, Metric, Options, Profile, pseudo_frames};
+use nettrace_export::{Format, FrameKind, Metric, Options, Profile, WriteOptions, pseudo_frames, write};
 
 fn bytes() -> Vec<u8> {
     files::bytes_of(&files::testdata().join("traces/net9-kernel.nettrace.xz"))
@@ -181,4 +181,35 @@ fn every_sample_counts_for_one_kind_of_code() {
     assert!(by_origin[&CodeOrigin::Gc] > 0, "{by_origin:?}");
     let compiling: u64 = inclusive(&cpu, "libclrjit.so!");
     assert_eq!(by_origin[&CodeOrigin::Jit], compiling);
+}
+
+#[test]
+fn formats_with_a_place_for_the_kind_of_a_frame_have_it() {
+    let cpu = profile(&bytes(), Options::new(Metric::Cpu));
+    let written = |format| {
+        let mut out = Vec::new();
+        write(&cpu, format, WriteOptions::new("kernel", "tests"), &mut out).expect("memory");
+        String::from_utf8(out).expect("text")
+    };
+    let firefox: serde_json::Value = serde_json::from_str(&written(Format::Firefox)).expect("JSON");
+    let categories = firefox["meta"]["categories"].as_array().expect("a list").iter();
+    let names: Vec<_> = categories.map(|it| it["name"].as_str().expect("a name").to_owned()).collect();
+    for name in ["Managed", "Runtime", "Native", "Kernel"] {
+        assert!(names.iter().any(|other| other == name), "{name}: {names:?}");
+    }
+    // Green for the kernel, purple for the runtime, blue for other native code, red to yellow for the rest.
+    let svg = written(Format::Svg);
+    let hue = |name: &str| {
+        let line = svg.lines().find(|line| line.starts_with("<g>") && line.contains(name)).expect(name);
+        let (_, hue) = line.split_once("hsl(").expect("a colour");
+        hue.split_once(',').expect("a hue").0.parse::<u32>().expect("a number")
+    };
+    for (name, hues) in [
+        ("vmlinux!", 100..140),
+        ("libc.so.6!", 190..230),
+        ("libclrjit.so!", 265..305),
+        ("workload!Spin.Hot(", 0..60),
+    ] {
+        assert!(hues.contains(&hue(name)), "{name}: {}", hue(name));
+    }
 }

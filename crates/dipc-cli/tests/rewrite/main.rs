@@ -590,3 +590,31 @@ fn mistakes_are_refused() {
     }
     assert!(folder.path().join("in.nettrace").metadata().expect("a file").len() > 400_000);
 }
+
+/// The kernel's samples of a process stay what they are when a recording is edited, taken apart and merged again.
+#[test]
+fn the_kernels_samples_are_carried_with_their_names_and_times() {
+    let folder = folder_with("net9-kernel.nettrace");
+    let top = |file: &str, by: &str| -> Value {
+        let text = printed(&folder, &format!("report {file} topN --by {by} --format json"), 0);
+        serde_json::from_str(&text).expect("an object")
+    };
+    let metrics = ["cpu", "off-cpu", "wall"];
+    let whole = metrics.map(|by| top("in.nettrace", by));
+    printed(&folder, "edit in.nettrace -o copy.nettrace", 0);
+    printed(&folder, "edit in.nettrace --provider Universal.* -o kernel.nettrace", 0);
+    printed(&folder, "edit in.nettrace --provider Microsoft-* -o runtime.nettrace", 0);
+    printed(&folder, "merge --same-process runtime.nettrace kernel.nettrace -o merged.nettrace", 0);
+    for (by, whole) in metrics.into_iter().zip(&whole) {
+        assert!(whole["total"].as_u64().unwrap() > 0, "{whole}");
+        // Names and mappings are kept with whatever is kept.
+        for file in ["copy.nettrace", "kernel.nettrace", "merged.nettrace"] {
+            assert_eq!(&top(file, by), whole, "{file} {by}");
+        }
+    }
+    printed(&folder, "report runtime.nettrace topN --by cpu", 1);
+    // A part of the time is the same, cut out or chosen.
+    printed(&folder, "edit in.nettrace --from 500ms --to 1s -o part.nettrace", 0);
+    let chosen = printed(&folder, "report in.nettrace topN --by cpu --from 500ms --to 1s -n 20", 0);
+    assert_eq!(printed(&folder, "report part.nettrace topN --by cpu -n 20", 0), chosen);
+}

@@ -11,11 +11,13 @@ use serde_json::ser::Formatter;
 
 use crate::escape::is_control;
 use crate::format::WriteOptions;
+use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
 use crate::profile::track::Span;
 use crate::profile::{Profile, Thread};
 use clr_events::StackId;
+use clr_events::code::CodeOrigin;
 
 pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (weight, samples) = (profile.total(), profile.samples().max(1));
@@ -31,6 +33,7 @@ pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn 
     output.set_symbolicated(true);
     let managed = output.add_category("Managed", CategoryColor::Blue).into();
     let unmanaged = output.add_category("Waiting or native", CategoryColor::Orange).into();
+    let categories = Categories { managed, unmanaged, ..Categories::native(profile, &mut output) };
     let processes: Vec<_> = profile
         .processes
         .iter()
@@ -54,19 +57,59 @@ pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn 
         let weights =
             if profile.measure.unit == Unit::Bytes { WeightType::Bytes } else { WeightType::Samples };
         output.set_thread_samples_weight_type(handle, weights);
-        ThreadWriter { profile, output: &mut output, handle, managed, unmanaged, stacks: Vec::new() }
-            .write(thread);
+        ThreadWriter { profile, output: &mut output, handle, categories, stacks: Vec::new() }.write(thread);
     }
     json(out, &output)
 }
+
+/// The categories of frames, which have colours.
+#[derive(Clone, Copy)]
+struct Categories {
+    managed: CategoryPairHandle,
+    unmanaged: CategoryPairHandle,
+    runtime: CategoryPairHandle,
+    native: CategoryPairHandle,
+    kernel: CategoryPairHandle,
+}
+
+impl Categories {
+    /// Adds those of native code, of which the profile has some.
+    fn native(profile: &Profile, output: &mut Out) -> Self {
+        let other = CategoryPairHandle::from(CategoryHandle::OTHER);
+        let mut category = |name, color, origins: &[CodeOrigin]| {
+            let mut kinds = profile.frames.ids().map(|frame| profile.frames.kind(frame));
+            let is_one = |kind| matches!(kind, FrameKind::Code(origin) if origins.contains(&origin));
+            if kinds.any(is_one) { output.add_category(name, color).into() } else { other }
+        };
+        Self {
+            managed: other,
+            unmanaged: other,
+            runtime: category("Runtime", CategoryColor::Purple, &RUNTIME),
+            native: category("Native", CategoryColor::LightBlue, &[CodeOrigin::Native]),
+            kernel: category("Kernel", CategoryColor::Green, &[CodeOrigin::Kernel]),
+        }
+    }
+
+    fn of(self, kind: FrameKind) -> CategoryPairHandle {
+        match kind {
+            FrameKind::Pseudo => CategoryHandle::OTHER.into(),
+            FrameKind::Code(CodeOrigin::Native) => self.native,
+            FrameKind::Code(CodeOrigin::Kernel) => self.kernel,
+            FrameKind::Code(origin) if RUNTIME.contains(&origin) => self.runtime,
+            FrameKind::Code(_) => self.managed,
+        }
+    }
+}
+
+/// The runtime's own native code.
+const RUNTIME: [CodeOrigin; 3] = [CodeOrigin::Runtime, CodeOrigin::Jit, CodeOrigin::Gc];
 
 /// The output of a thread's samples.
 struct ThreadWriter<'a> {
     profile: &'a Profile,
     output: &'a mut Out,
     handle: ThreadHandle,
-    managed: CategoryPairHandle,
-    unmanaged: CategoryPairHandle,
+    categories: Categories,
     /// By node of the profile, its stack in the output of this thread.
     stacks: Vec<Option<StackHandle>>,
 }
@@ -127,9 +170,10 @@ impl ThreadWriter<'_> {
         for (node, frame) in missing.into_iter().rev() {
             let name = self.profile.frames.name(frame);
             let category_pair = match name {
-                pseudo_frames::UNMANAGED | pseudo_frames::BLOCKED => self.unmanaged,
-                _ if self.profile.frames.parts(frame).0.is_empty() => CategoryHandle::OTHER.into(),
-                _ => self.managed,
+                pseudo_frames::UNMANAGED | pseudo_frames::BLOCKED | pseudo_frames::READY => {
+                    self.categories.unmanaged
+                }
+                _ => self.categories.of(self.profile.frames.kind(frame)),
             };
             let label = Frame::Label(self.output.intern_string(name));
             let info = FrameInfo { frame: label, category_pair, flags: FrameFlags::empty() };

@@ -7,6 +7,7 @@
 use std::hash::Hash;
 
 use clr_events::StackId;
+use clr_events::code::CodeOrigin;
 use hashbrown::HashMap;
 use prost::Message as _;
 
@@ -17,6 +18,7 @@ use crate::format::protobuf::otlp::{
 use crate::format::{duration, without_kind};
 use crate::profile::Profile;
 use crate::profile::frame::FrameId;
+use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;
 
 /// Returns the body of an `ExportProfilesServiceRequest` with a profile, of a resource with these attributes
@@ -107,6 +109,17 @@ impl<K: Hash + Eq> Rows<K> {
     }
 }
 
+/// Returns the type of a frame, as the semantic conventions call it.
+const fn frame_type(kind: FrameKind) -> &'static str {
+    match kind {
+        FrameKind::Code(CodeOrigin::Kernel) => "kernel",
+        FrameKind::Code(CodeOrigin::Native | CodeOrigin::Runtime | CodeOrigin::Jit | CodeOrigin::Gc) => {
+            "native"
+        }
+        FrameKind::Code(_) | FrameKind::Pseudo => "dotnet",
+    }
+}
+
 impl Tables {
     fn text(&mut self, text: &str) -> i32 {
         if text.is_empty() { 0 } else { self.texts.number(text.to_owned()).0 }
@@ -145,7 +158,8 @@ impl Tables {
                 (self.text(method), self.text(name), self.text(source.map_or("", |source| source.file)));
             let (function_index, _) = self.functions.number(key);
             let line = source.map_or(0, |source| source.line.into());
-            let kind = self.attribute("profile.frame.type", Some("dotnet"), None);
+            let kind =
+                self.attribute("profile.frame.type", Some(frame_type(profile.frames.kind(frame))), None);
             self.locations.push(Location {
                 mapping_index,
                 lines: vec![Line { function_index, line }],
