@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use clr_events::enums::ThreadSampleType;
 use clr_events::{ClrEvent, Interval, Intervals, Provider, event_name, event_opcode, is_named_by_kind};
 use hashbrown::HashMap;
-use nettrace::{Event, EventBuffer, Events, Reader, RelativeTime, Source, TraceInfo};
+use nettrace::{Event, EventBuffer, Events, Reader, RelativeTime, Source, TraceInfo, Value};
 use nettrace_export::events::push_fields;
 use uuid::Uuid;
 
@@ -126,6 +126,8 @@ enum Route {
     LeftOut,
     ThreadSample,
     ProcessorSample,
+    /// A thread that comes back to a processor.
+    Switch,
     Event(Option<TypedKind>),
 }
 
@@ -226,6 +228,24 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
                 };
                 self.add_sample(event.process_id(), event.thread_id().0, &mark, None)
             }
+            Some(Route::Switch) => {
+                let stack = self.ids.stack(event, &mut self.code)?;
+                let mut numbers = event.fields().map_while(|field| match field {
+                    Ok((_, Value::U64(number))) => Some(number),
+                    _ => None,
+                });
+                let ns = numbers.next().unwrap_or(0);
+                let is_preempted = numbers.next().is_some_and(|number| number != 0);
+                let start = event.relative_time().as_nanos().saturating_sub_unsigned(ns);
+                let mark = Mark {
+                    start: RelativeTime::from_nanos(start).max(RelativeTime::START),
+                    kind: if is_preempted { "ready" } else { "off_cpu" },
+                    activity: event.activity(),
+                    stack,
+                };
+                let ns = i64::try_from(ns).unwrap_or(i64::MAX);
+                self.add_sample(event.process_id(), event.thread_id().0, &mark, Some(ns))
+            }
             Some(Route::Event(typed)) => self.add_event(event, now, typed),
             None => self.add_event(event, now, None),
         }
@@ -243,6 +263,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
             _ if metadata.provider() == "Universal.Events" && metadata.name() == "cpu" => {
                 Route::ProcessorSample
             }
+            _ if metadata.provider() == "Universal.Events" && metadata.name() == "cswitch" => Route::Switch,
             _ => Route::Event(TypedKind::of(metadata)),
         };
         let name = event_name(event).to_string();

@@ -159,7 +159,7 @@ tables! {
         REQUEST_ERROR request_error: Bool;
     }
 
-    /// Samples of threads and of processors.
+    /// Samples of threads and of processors, and times that threads were off these.
     samples SAMPLES = "samples" {
         TIME_NS time_ns: Long;
         VERSION version: Text;

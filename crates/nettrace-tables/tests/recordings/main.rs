@@ -327,3 +327,25 @@ fn what_is_no_recording_is_said() {
     assert!(matches!(dataset.export(&plan.shards[0]), Err(Error::Changed { .. })));
     assert!(tables::files(&folder.path().join("data")).is_empty());
 }
+
+/// The kernel's samples are rows of their own kinds, whose times are those of the profile.
+#[test]
+fn times_off_the_processors_are_samples() {
+    let bytes = recording("net9-kernel.nettrace");
+    let written = export(&[("net9-kernel.nettrace", &bytes)], Options::default());
+    let mut sums: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+    for (kind, ns) in written.column("samples", "kind").iter().zip(written.column("samples", "ns")) {
+        let Field::Str(kind) = kind else { panic!("{kind:?}") };
+        let sum = sums.entry(kind.clone()).or_default();
+        sum.0 += 1;
+        if let Field::Long(ns) = ns {
+            sum.1 += ns;
+        }
+    }
+    assert_eq!(sums["processor"], (210, 0));
+    let (waits, ready) = (sums["off_cpu"], sums["ready"]);
+    // As the recorder counted.
+    assert_eq!(waits.0 + ready.0, 441);
+    assert!((16_255_000_000..16_265_000_000).contains(&(waits.1 + ready.1)), "{sums:?}");
+    assert!((330_000_000..350_000_000).contains(&ready.1), "{sums:?}");
+}
