@@ -195,8 +195,9 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
     let sum = if count > 1 {
         format!("{} samples of {threads} threads\n", units::count(all))
     } else {
-        let unknown = (of(UNKNOWN) > 0).then_some(UNKNOWN);
-        let states = [WORKING, BLOCKED, READY, IDLE].into_iter().chain(unknown);
+        let states = [WORKING, BLOCKED, READY, IDLE, UNKNOWN].into_iter();
+        // Few samples can tell of these.
+        let states = states.filter(|state| ![READY, UNKNOWN].contains(state) || of(state) > 0);
         let states: Vec<_> = states.map(|state| format!("{} {state}", of(state))).collect();
         format!("{threads} threads: {}\n", states.join(", "))
     };

@@ -80,7 +80,7 @@ pub(super) fn of(gathered: &Gathered, command: &str) -> Vec<Finding> {
     .flatten()
     .collect();
     for finding in &mut findings {
-        finding.command = format!("{command} {}", finding.command);
+        finding.command = format!("{command} {}", finding.command).trim_end().to_owned();
     }
     findings.sort_by_key(|finding| !finding.is_problem);
     findings
@@ -280,7 +280,8 @@ fn processor_time(gathered: &Gathered) -> Option<Finding> {
     });
     let parts: Vec<_> = parts.collect();
     let text = format!("On the processors: {}", parts.join(", "));
-    (!parts.is_empty()).then(|| Finding::fact("topN", text).with_options("--by cpu"))
+    // No report but this has these figures.
+    (!parts.is_empty()).then(|| Finding { command: String::new(), ..Finding::fact("topN", text) })
 }
 
 /// Describes the time of threads that could run and had no processor, by the kernel's samples.
