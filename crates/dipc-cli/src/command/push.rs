@@ -277,14 +277,14 @@ fn push_process(
     interrupts: &Interrupts,
 ) -> Outcome {
     let is_managed = !found.target.is_native_aot().unwrap_or(false);
-    let mut by_kernel = args.sampler;
-    if metric == Some(Metric::Wall) && by_kernel == SamplerChoice::Auto {
+    let mut choice = args.sampler;
+    if metric == Some(Metric::Wall) && choice == SamplerChoice::Auto {
         messages::note(
             "Samples        : by the runtime: the kernel's have no time of waiting threads (--by wall)",
         );
-        by_kernel = SamplerChoice::Runtime;
+        choice = SamplerChoice::Runtime;
     }
-    if by_kernel == SamplerChoice::Runtime && !is_managed {
+    if choice == SamplerChoice::Runtime && !is_managed {
         return Err(Failure::new(
             Exit::Refused,
             "push: the process is a NativeAOT program, whose runtime has no sampler",
@@ -298,12 +298,12 @@ fn push_process(
     let mut is_first = true;
     while left != Some(0) && interrupts.count() == 0 {
         let begin = Instant::now();
-        let samples = by_kernel.start(process_id(found), &title, is_managed, is_first)?;
+        let samples = choice.start(process_id(found), &title, is_managed, is_first)?;
         let (profile, end) = if let Some(samples) = samples {
             sample_by_kernel(args, found, samples, is_managed, interrupts)?
         } else {
             // The reason was given.
-            by_kernel = SamplerChoice::Runtime;
+            choice = SamplerChoice::Runtime;
             sample(args, metric.unwrap_or(Metric::Wall), found, interrupts)?
         };
         is_first = false;

@@ -30,7 +30,7 @@ pub(crate) fn warn_without_sampler(target: &Target, selection: &Selection) {
             messages::warning(
                 "the process is a NativeAOT program, which has no sampler: there will be no samples of its threads",
             );
-            let help = "it has events of collections, allocations (--profile gc-verbose), exceptions, locks and EventSources, with stacks as addresses; perf record samples its threads";
+            let help = "it has events of collections, allocations (--profile gc-verbose), exceptions, locks and EventSources, with stacks as addresses; dipc trace --cpu has the kernel sample its threads";
             if !messages::is_quiet() {
                 messages::help(help);
             }

@@ -174,7 +174,7 @@ impl Model {
     pub(super) fn reason_for_nothing(&self) -> &'static str {
         match (self.shown(), self.view) {
             (Some(history), View::Methods | View::Threads) if !history.features.samples => {
-                "NativeAOT has no sampler: perf top -p PID samples the program"
+                "NativeAOT has no sampler, and dipc doctor says why the kernel may not sample it"
             }
             (Some(history), View::Types) if !history.features.allocations => {
                 "allocated types are shown with dipc top --alloc"
