@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use nettrace::RelativeTime;
 
 use crate::profile::frame_kind::FrameKind;
+use crate::profile::track::Track;
 use crate::profile::{Profile, StackTotal, Thread, pseudo_frames};
 use crate::report::gc::GcPause;
 
@@ -36,7 +37,7 @@ pub fn processor_time(profile: &Profile, pauses: &[GcPause]) -> Vec<(CodeOrigin,
         let is_collector = matches!(thread.role, Some(ThreadRole::BackgroundGc | ThreadRole::ServerGc(_)))
             || has_name(COLLECTORS);
         let pauses = pauses_of(profile, thread, &pauses_by_process);
-        for span in thread.track.iter().flat_map(|track| track.iter()) {
+        for span in thread.track.iter().flat_map(Track::iter) {
             let Some(origin) = origins.get(span.total.index()).copied().flatten() else { continue };
             let in_pause = || {
                 // The kernel takes a sample at the end of the time that it stands for.

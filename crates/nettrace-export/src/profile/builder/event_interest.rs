@@ -52,10 +52,12 @@ impl EventInterest {
         ];
         let decoded = uses.iter().filter(|(is_used, _)| *is_used).fold(0, |uses, (_, bit)| uses | bit);
         let provider = Provider::of(metadata).filter(|_| decoded != 0);
-        let kernel_sample = KernelSampleKind::of(metadata).filter(|kind| match (kind, options.metric) {
-            (KernelSampleKind::OnCpu, Some(Metric::Cpu | Metric::Wall)) => true,
-            (KernelSampleKind::OffCpu, Some(Metric::OffCpu | Metric::Wall)) => true,
-            _ => false,
+        let kernel_sample = KernelSampleKind::of(metadata).filter(|kind| {
+            matches!(
+                (kind, options.metric),
+                (KernelSampleKind::OnCpu, Some(Metric::Cpu | Metric::Wall))
+                    | (KernelSampleKind::OffCpu, Some(Metric::OffCpu | Metric::Wall))
+            )
         });
         let id = metadata.event_id();
         let plain = match metadata.provider() {

@@ -80,7 +80,10 @@ pub(super) fn of(gathered: &Gathered, command: &str) -> Vec<Finding> {
     .flatten()
     .collect();
     for finding in &mut findings {
-        finding.command = format!("{command} {}", finding.command).trim_end().to_owned();
+        finding.command = match &*finding.command {
+            "" => command.to_owned(),
+            report => format!("{command} {report}"),
+        };
     }
     findings.sort_by_key(|finding| !finding.is_problem);
     findings
