@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write;
 
-use gcdump::{Dominators, Grouping, HeapGraph, HeapGraphBuilder, Report, file};
+use gcdump::{Dominators, Grouping, HeapGraph, HeapGraphBuilder, HeapReport, file};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     run(&std::env::args().skip(1).collect::<Vec<_>>(), &mut std::io::stdout())
@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &[String], out: &mut dyn Write) -> Result<(), Box<d
     let bytes = fs::read(path)?;
     let graph = if bytes.starts_with(b"Nettrace") { graph_of(&bytes)? } else { file::read(&bytes)? };
     let dominators = Dominators::new(&graph);
-    let mut rows = Report::new(&graph, Grouping::Type, Some(&dominators)).rows;
+    let mut rows = HeapReport::new(&graph, Grouping::Type, Some(&dominators)).rows;
     rows.sort_by_key(|row| std::cmp::Reverse(row.retained_bytes));
     for row in rows.iter().take(10) {
         let retained = row.retained_bytes.unwrap_or(row.bytes);

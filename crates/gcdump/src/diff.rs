@@ -2,14 +2,14 @@
 
 use hashbrown::HashMap;
 
-use crate::report::{Report, Row};
+use crate::report::{HeapReport, ReportRow};
 
 /// The difference of two reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Diff {
+pub struct HeapDiff {
     /// All objects of both reports.
-    pub total: Change,
+    pub total: HeapChange,
     /// Each group of objects: those that grew by the most bytes first, then those that shrank, with the
     /// largest loss last.
     pub rows: Vec<DiffRow>,
@@ -19,20 +19,20 @@ pub struct Diff {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffRow {
-    /// The name, as in [`Row::name`].
+    /// The name, as in [`ReportRow::name`].
     pub name: String,
     /// The name in C#.
     pub csharp: String,
-    /// The module, as in [`Row::module`].
+    /// The module, as in [`ReportRow::module`].
     pub module: String,
     /// Before and after.
-    pub change: Change,
+    pub change: HeapChange,
 }
 
 /// Numbers of objects before and after.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Change {
+pub struct HeapChange {
     /// Objects before.
     pub objects_before: u64,
     /// Objects after.
@@ -47,7 +47,7 @@ pub struct Change {
     pub retained_after: Option<u64>,
 }
 
-impl Change {
+impl HeapChange {
     /// Growth in the number of objects.
     pub fn objects(&self) -> i128 {
         growth(self.objects_before, self.objects_after)
@@ -64,22 +64,22 @@ impl Change {
     }
 }
 
-impl Diff {
+impl HeapDiff {
     /// Compares two reports with the same grouping. Groups with the same name and module are the same.
-    pub fn new(before: &Report, after: &Report) -> Self {
-        let key = |row: &Row| (row.name.clone(), row.module.clone());
+    pub fn new(before: &HeapReport, after: &HeapReport) -> Self {
+        let key = |row: &ReportRow| (row.name.clone(), row.module.clone());
         let mut rows: HashMap<(String, String), DiffRow> = HashMap::new();
-        let mut take = |report: &Report, is_after: bool| {
+        let mut take = |report: &HeapReport, is_after: bool| {
             for row in &report.rows {
                 let entry = rows.entry(key(row)).or_insert_with(|| DiffRow {
                     name: row.name.clone(),
                     csharp: row.csharp.clone(),
                     module: row.module.clone(),
                     // An absent group retains nothing.
-                    change: Change {
+                    change: HeapChange {
                         retained_before: row.retained_bytes.map(|_| 0),
                         retained_after: row.retained_bytes.map(|_| 0),
-                        ..Change::default()
+                        ..HeapChange::default()
                     },
                 });
                 let change = &mut entry.change;
@@ -102,12 +102,12 @@ impl Diff {
             let key = |row: &DiffRow| (row.change.bytes(), row.change.objects());
             key(b).cmp(&key(a)).then_with(|| (&a.name, &a.module).cmp(&(&b.name, &b.module)))
         });
-        let total = Change {
+        let total = HeapChange {
             objects_before: before.objects,
             objects_after: after.objects,
             bytes_before: before.bytes,
             bytes_after: after.bytes,
-            ..Change::default()
+            ..HeapChange::default()
         };
         Self { total, rows }
     }

@@ -199,8 +199,8 @@ impl<'g> Object<'g> {
         self.id
     }
 
-    /// The address; 0 if it is not known.
-    pub fn address(&self) -> u64 {
+    /// The address, if it is known.
+    pub fn address(&self) -> Option<u64> {
         self.graph.address(self.id)
     }
 
@@ -307,9 +307,9 @@ impl HeapGraph {
         self.groups.get(id.0.checked_sub(self.first_group())? as usize)
     }
 
-    /// Returns the address of a node; 0 if it has none.
-    pub fn address(&self, id: NodeId) -> u64 {
-        self.addresses.decode(self.code(id.0))
+    /// Returns the address of a node, if it has one.
+    pub fn address(&self, id: NodeId) -> Option<u64> {
+        Some(self.addresses.decode(self.code(id.0))).filter(|address| *address != 0)
     }
 
     /// Bytes of all objects together.

@@ -11,18 +11,18 @@
 //! - [`mod@file`] reads and writes files. For the same events the file is dotnet-gcdump's, byte for byte.
 //! - [`Dominators`] has the retained bytes of each object: those that would be free without it.
 //!   [`RetainedSets`] has them for sets of objects.
-//! - [`Report`] sums up by type, module or namespace, [`Diff`] compares two reports, [`PathTree`] has the
+//! - [`HeapReport`] sums up by type, module or namespace, [`HeapDiff`] compares two reports, [`PathTree`] has the
 //!   paths from roots to objects.
 //! - [`TypeTree`] is the dominator tree with the objects of a type merged.
 //! - [`dotnet_gcdump`] prints that tool's report.
 //!
 //! ```no_run
-//! use gcdump::{Dominators, Grouping, Report, file};
+//! use gcdump::{Dominators, Grouping, HeapReport, file};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let graph = file::read(&std::fs::read("app.gcdump")?)?;
 //! let dominators = Dominators::new(&graph);
-//! for row in Report::new(&graph, Grouping::Type, Some(&dominators)).rows {
+//! for row in HeapReport::new(&graph, Grouping::Type, Some(&dominators)).rows {
 //!     println!("{} {} {:?} {}", row.objects, row.bytes, row.retained_bytes, row.csharp);
 //! }
 //! # Ok(())
@@ -89,12 +89,12 @@ mod type_tree;
 pub use builder::HeapGraphBuilder;
 pub use completeness::Completeness;
 pub use definitions::DefinedType;
-pub use diff::{Change, Diff, DiffRow};
+pub use diff::{DiffRow, HeapChange, HeapDiff};
 pub use dominators::Dominators;
 pub use error::Error;
 pub use graph::{HeapGraph, HeapType, NodeId, Object, RootGroup, TypeId};
-pub use paths::{Path, PathTree, Paths, Step};
-pub use report::{Grouping, Report, Row, Unreachable};
+pub use paths::{HeapPath, HeapPaths, PathStep, PathTree};
+pub use report::{Grouping, HeapReport, ReportRow, Unreachable};
 pub use request::{DumpRequest, request};
 pub use retained_sets::{RetainedBytes, RetainedSets};
 pub use type_tree::{TypeNode, TypeTree};

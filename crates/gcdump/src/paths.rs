@@ -31,13 +31,13 @@ struct PathEnd {
     jump: u32,
     /// The number of steps before this one.
     depth: u32,
-    step: Step,
+    step: PathStep,
 }
 
 /// A step of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Step {
+pub enum PathStep {
     /// The index of a group of roots in [`HeapGraph::groups`].
     Group(usize),
     /// Objects of a type, one or several.
@@ -47,10 +47,10 @@ pub enum Step {
 /// Objects reached through the same types.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Path {
+pub struct HeapPath {
     /// The steps from a group of roots to the objects' own type. If the path has more than twice
-    /// [`Path::ENDS`] steps, that many at each end.
-    pub steps: Vec<Step>,
+    /// [`HeapPath::ENDS`] steps, that many at each end.
+    pub steps: Vec<PathStep>,
     /// The number of omitted steps in the middle.
     pub steps_left_out: usize,
     /// Objects.
@@ -71,22 +71,22 @@ pub struct Path {
 /// The paths to some objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Paths {
+pub struct HeapPaths {
     /// The paths, those with the most bytes first.
-    pub paths: Vec<Path>,
+    pub paths: Vec<HeapPath>,
     /// The number of all paths.
     pub count: usize,
     /// Unreachable objects.
     pub unreachable: u64,
 }
 
-impl Path {
+impl HeapPath {
     /// The number of steps at each end of a long path.
     pub const ENDS: usize = 100;
 
     /// Returns the first steps, the number of those in the middle, and the last steps: at most `most` at each
     /// end.
-    pub fn ends(&self, most: usize) -> (&[Step], usize, &[Step]) {
+    pub fn ends(&self, most: usize) -> (&[PathStep], usize, &[PathStep]) {
         let is_whole = self.steps_left_out == 0 && self.steps.len() <= most.saturating_mul(2);
         let first = if is_whole { self.steps.len() } else { most.min(self.steps.len() / 2) };
         let last = self.steps.len().saturating_sub(if is_whole { 0 } else { first });
@@ -100,9 +100,9 @@ impl PathTree {
     pub fn new(graph: &HeapGraph) -> Self {
         let groups = GroupReferences::new(graph);
         let mut tree = Self { paths: vec![NONE; graph.node_count() as usize], steps: Vec::new() };
-        let mut numbers: HashMap<(u32, Step), u32> = HashMap::new();
+        let mut numbers: HashMap<(u32, PathStep), u32> = HashMap::new();
         let root = graph.first_group();
-        let start = tree.step(&mut numbers, NONE, Step::Group(0));
+        let start = tree.step(&mut numbers, NONE, PathStep::Group(0));
         let mut waiting = VecDeque::from([root]);
         tree.set(root, start);
         while let Some(node) = waiting.pop_front() {
@@ -112,9 +112,9 @@ impl PathTree {
                     continue;
                 }
                 let step = match (target.checked_sub(root), graph.object(NodeId(*target))) {
-                    (Some(group), _) => Step::Group(group as usize),
-                    (None, Some(object)) => Step::Type(object.type_id()),
-                    (None, None) => Step::Type(TypeId(0)),
+                    (Some(group), _) => PathStep::Group(group as usize),
+                    (None, Some(object)) => PathStep::Type(object.type_id()),
+                    (None, None) => PathStep::Type(TypeId(0)),
                 };
                 let path = tree.step(&mut numbers, path, step);
                 tree.set(*target, path);
@@ -125,7 +125,7 @@ impl PathTree {
     }
 
     /// The path extended by a step; the same path if its last step is that one already.
-    fn step(&mut self, numbers: &mut HashMap<(u32, Step), u32>, before: u32, step: Step) -> u32 {
+    fn step(&mut self, numbers: &mut HashMap<(u32, PathStep), u32>, before: u32, step: PathStep) -> u32 {
         if self.steps.get(before as usize).is_some_and(|end| end.step == step) {
             return before;
         }
@@ -137,7 +137,7 @@ impl PathTree {
 
     /// Returns the end of a path extended by a step. The jumps of a path are as long as those of numbers in
     /// skew-binary form.
-    fn end(&self, before: u32, step: Step) -> PathEnd {
+    fn end(&self, before: u32, step: PathStep) -> PathEnd {
         let of = |path: u32| self.steps.get(path as usize);
         let Some(last) = of(before) else { return PathEnd { before, jump: NONE, depth: 0, step } };
         let depth = last.depth.saturating_add(1);
@@ -155,8 +155,8 @@ impl PathTree {
     }
 
     /// Returns the paths to the objects of the chosen types: at most `most`, those with the most bytes first.
-    pub fn paths_to(&self, graph: &HeapGraph, most: usize, is_chosen: impl Fn(TypeId) -> bool) -> Paths {
-        let mut found: HashMap<u32, Path> = HashMap::new();
+    pub fn paths_to(&self, graph: &HeapGraph, most: usize, is_chosen: impl Fn(TypeId) -> bool) -> HeapPaths {
+        let mut found: HashMap<u32, HeapPath> = HashMap::new();
         let mut unreachable = 0_u64;
         let path_of = |node: NodeId| self.paths.get(node.0 as usize).copied().unwrap_or(NONE);
         for object in graph.objects().filter(|object| is_chosen(object.type_id())) {
@@ -165,7 +165,7 @@ impl PathTree {
                 unreachable = unreachable.saturating_add(1);
                 continue;
             }
-            let entry = found.entry(path).or_insert_with(|| Path {
+            let entry = found.entry(path).or_insert_with(|| HeapPath {
                 steps: Vec::new(),
                 steps_left_out: 0,
                 objects: 0,
@@ -188,14 +188,14 @@ impl PathTree {
         for path in &mut paths {
             self.add_steps(path);
         }
-        Paths { paths, count, unreachable }
+        HeapPaths { paths, count, unreachable }
     }
 
     /// Adds to each path the bytes that its objects retain together.
     pub fn add_retained<'p>(
         &self,
         retained: &RetainedSets<'_>,
-        paths: impl IntoIterator<Item = &'p mut Path>,
+        paths: impl IntoIterator<Item = &'p mut HeapPath>,
     ) {
         let mut paths: Vec<_> = paths.into_iter().collect();
         let numbers: HashMap<u32, usize> =
@@ -208,15 +208,15 @@ impl PathTree {
         }
     }
 
-    fn add_steps(&self, path: &mut Path) {
+    fn add_steps(&self, path: &mut HeapPath) {
         let end = path.end;
         let count = self.steps.get(end as usize).map_or(0, |end| end.depth as usize).saturating_add(1);
-        path.steps_left_out = count.saturating_sub(2 * Path::ENDS);
+        path.steps_left_out = count.saturating_sub(2 * HeapPath::ENDS);
         if path.steps_left_out == 0 {
             path.steps = self.last_steps(end, count);
         } else {
-            path.steps = self.last_steps(self.shortened(end, Path::ENDS), Path::ENDS);
-            path.steps.extend(self.last_steps(end, Path::ENDS));
+            path.steps = self.last_steps(self.shortened(end, HeapPath::ENDS), HeapPath::ENDS);
+            path.steps.extend(self.last_steps(end, HeapPath::ENDS));
         }
     }
 
@@ -231,7 +231,7 @@ impl PathTree {
         end
     }
 
-    fn last_steps(&self, end: u32, most: usize) -> Vec<Step> {
+    fn last_steps(&self, end: u32, most: usize) -> Vec<PathStep> {
         let mut steps: Vec<_> =
             std::iter::successors(self.steps.get(end as usize), |step| self.steps.get(step.before as usize))
                 .take(most)

@@ -22,7 +22,7 @@ pub enum Grouping {
 /// The objects of a heap in groups, the largest first.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Report {
+pub struct HeapReport {
     /// Bytes of all objects.
     pub bytes: u64,
     /// Objects.
@@ -32,7 +32,7 @@ pub struct Report {
     /// Unreachable objects and their bytes; `None` without retained sizes.
     pub unreachable: Option<Unreachable>,
     /// Groups, by falling bytes, then by falling number of objects.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReportRow>,
 }
 
 /// Unreachable objects.
@@ -48,7 +48,7 @@ pub struct Unreachable {
 /// A group of objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Row {
+pub struct ReportRow {
     /// The name of the type as dotnet-gcdump writes it, of the module, or of the namespace.
     pub name: String,
     /// The name in C#.
@@ -68,7 +68,7 @@ pub struct Row {
     pub retains_more: bool,
 }
 
-impl Report {
+impl HeapReport {
     /// Builds a report; with retained sizes if `dominators` are given.
     pub fn new(graph: &HeapGraph, grouping: Grouping, dominators: Option<&Dominators>) -> Self {
         let (classes, mut rows) = classes(graph, grouping);
@@ -108,7 +108,7 @@ impl Report {
 }
 
 /// The number of the group of each type, and the groups without objects.
-fn classes(graph: &HeapGraph, grouping: Grouping) -> (Vec<usize>, Vec<Row>) {
+fn classes(graph: &HeapGraph, grouping: Grouping) -> (Vec<usize>, Vec<ReportRow>) {
     let mut numbers: HashMap<(&str, &str), usize> = HashMap::new();
     let mut rows = Vec::new();
     let classes = graph.types().iter().map(|of| {
@@ -119,7 +119,7 @@ fn classes(graph: &HeapGraph, grouping: Grouping) -> (Vec<usize>, Vec<Row>) {
             Grouping::Namespace => (of.namespace(), of.namespace(), ""),
         };
         *numbers.entry((name, module)).or_insert_with(|| {
-            rows.push(Row {
+            rows.push(ReportRow {
                 name: name.to_owned(),
                 csharp: csharp.to_owned(),
                 module: if module.is_empty() { String::new() } else { of.module_name().to_owned() },

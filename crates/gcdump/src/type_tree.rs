@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::dominators::Dominators;
 use crate::graph::{HeapGraph, NodeId};
-use crate::paths::Step;
+use crate::paths::PathStep;
 
 /// The largest depth: deeper objects count for the node at this depth.
 const DEEPEST: u32 = 200;
@@ -29,7 +29,7 @@ pub struct TypeNode {
     /// The index of the parent node; the first node is its own parent.
     pub holder: usize,
     /// Its type; `None` for objects that no root reaches.
-    pub step: Option<Step>,
+    pub step: Option<PathStep>,
     /// Objects.
     pub objects: u64,
     /// Their bytes.
@@ -44,7 +44,7 @@ impl TypeTree {
         let mut maker = Maker {
             graph,
             most,
-            tree: Self { nodes: vec![TypeNode::new(0, Some(Step::Group(0)))], folded: 0 },
+            tree: Self { nodes: vec![TypeNode::new(0, Some(PathStep::Group(0)))], folded: 0 },
             depths: vec![0],
             numbers: HashMap::new(),
             places: vec![UNKNOWN; graph.node_count() as usize],
@@ -94,7 +94,7 @@ impl TypeTree {
 }
 
 impl TypeNode {
-    const fn new(holder: usize, step: Option<Step>) -> Self {
+    const fn new(holder: usize, step: Option<PathStep>) -> Self {
         Self { holder, step, objects: 0, bytes: 0, retained_bytes: 0 }
     }
 }
@@ -107,7 +107,7 @@ struct Maker<'g> {
     /// The depth of each node of the tree.
     depths: Vec<u32>,
     /// The nodes of the tree by holder and step.
-    numbers: HashMap<(u32, Option<Step>), u32>,
+    numbers: HashMap<(u32, Option<PathStep>), u32>,
     /// The node of the tree for each node of the graph.
     places: Vec<u32>,
 }
@@ -134,9 +134,9 @@ impl Maker<'_> {
         while let Some(node) = path.pop() {
             let root = self.graph.first_group();
             let step = match (node.0.checked_sub(root), self.graph.object(node)) {
-                (Some(group), _) => Step::Group(group as usize),
-                (None, Some(object)) => Step::Type(object.type_id()),
-                (None, None) => Step::Type(crate::graph::TypeId(0)),
+                (Some(group), _) => PathStep::Group(group as usize),
+                (None, Some(object)) => PathStep::Type(object.type_id()),
+                (None, None) => PathStep::Type(crate::graph::TypeId(0)),
             };
             place = self.child(place, Some(step));
             if let Some(known) = self.places.get_mut(node.0 as usize) {
@@ -148,7 +148,7 @@ impl Maker<'_> {
 
     /// Returns the tree's node for a step below another node; that node itself if it has the same step, or if
     /// the tree is full.
-    fn child(&mut self, holder: u32, step: Option<Step>) -> u32 {
+    fn child(&mut self, holder: u32, step: Option<PathStep>) -> u32 {
         let holds_itself = self.tree.nodes.get(holder as usize).is_some_and(|node| node.step == step);
         if holds_itself {
             return holder;

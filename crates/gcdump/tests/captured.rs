@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use gcdump::{
-    Dominators, Grouping, HeapGraph, HeapGraphBuilder, Report, Step, TypeTree, dotnet_gcdump, file,
+    Dominators, Grouping, HeapGraph, HeapGraphBuilder, HeapReport, PathStep, TypeTree, dotnet_gcdump, file,
 };
 
 /// A dump small enough to be a seed for fuzzing: a ring of nodes, a static field, an array with a size of its
@@ -140,7 +140,7 @@ fn retained_sizes_are_those_of_networkx() {
     for object in objects {
         let retained = dominators.retained(object.id());
         let retained = retained.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
-        assert_eq!(Some(&*format!("{:x} {retained}", object.address())), lines.next());
+        assert_eq!(Some(&*format!("{:x} {retained}", object.address().unwrap())), lines.next());
     }
     assert_eq!(lines.next(), None);
 }
@@ -155,7 +155,7 @@ fn the_tree_of_types_retains_what_the_types_retain() {
     assert_eq!((tree.folded(), nodes[0].retained_bytes), (0, graph.total_bytes()));
     let mut of_types = vec![0; graph.types().len()];
     for node in &nodes[1..] {
-        let Some(Step::Type(of)) = node.step else { continue };
+        let Some(PathStep::Type(of)) = node.step else { continue };
         let mut holder = node.holder;
         while holder > 0 && nodes[holder].step != node.step {
             holder = nodes[holder].holder;
@@ -178,7 +178,7 @@ fn the_tree_of_types_retains_what_the_types_retain() {
 fn types_retain_what_no_root_reaches_without_all_of_their_objects() {
     let graph = graph();
     let dominators = Dominators::new(&graph);
-    let report = Report::new(&graph, Grouping::Type, Some(&dominators));
+    let report = HeapReport::new(&graph, Grouping::Type, Some(&dominators));
     let expected = String::from_utf8(packed("net10-retained-types.txt.xz")).unwrap();
     let mut rows: Vec<_> = report
         .rows
@@ -196,8 +196,8 @@ fn sums_by_type_module_and_namespace_are_all_of_the_heap() {
     let graph = graph();
     let dominators = Dominators::new(&graph);
     for grouping in [Grouping::Type, Grouping::Module, Grouping::Namespace] {
-        let report = Report::new(&graph, grouping, Some(&dominators));
-        let sum = |of: fn(&gcdump::Row) -> u64| report.rows.iter().map(of).sum::<u64>();
+        let report = HeapReport::new(&graph, grouping, Some(&dominators));
+        let sum = |of: fn(&gcdump::ReportRow) -> u64| report.rows.iter().map(of).sum::<u64>();
         assert_eq!(
             (sum(|row| row.objects), sum(|row| row.bytes)),
             (report.objects, report.bytes),
@@ -209,7 +209,7 @@ fn sums_by_type_module_and_namespace_are_all_of_the_heap() {
             assert!(row.retained_bytes.unwrap() + unreachable >= row.bytes, "{row:?}");
         }
     }
-    let report = Report::new(&graph, Grouping::Type, Some(&dominators));
+    let report = HeapReport::new(&graph, Grouping::Type, Some(&dominators));
     let row = report.rows.iter().find(|row| row.name == "System.String").unwrap();
     assert_eq!((&*row.csharp, &*row.module, row.first_bytes), ("string", "System.Private.CoreLib.dll", 22));
 }

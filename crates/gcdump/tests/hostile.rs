@@ -23,8 +23,10 @@ fn completeness(dump: Dump) -> Completeness {
 
 /// Addresses of each object's references.
 fn references(graph: &HeapGraph) -> Vec<(u64, Vec<u64>)> {
-    let of = |object: gcdump::Object<'_>| object.references().map(|to| graph.address(to)).collect();
-    graph.objects().map(|object| (object.address(), of(object))).collect()
+    let of = |object: gcdump::Object<'_>| {
+        object.references().map(|to| graph.address(to).unwrap_or_default()).collect()
+    };
+    graph.objects().map(|object| (object.address().unwrap_or_default(), of(object))).collect()
 }
 
 /// Writes a graph and reads it back.

@@ -10,7 +10,7 @@ use gcdump::{Error, HeapGraph, HeapGraphBuilder};
 fn objects(graph: &HeapGraph) -> Vec<(u64, &str, &str)> {
     let of = |object: gcdump::Object<'_>| {
         let of = graph.types().get(object.type_id().index()).unwrap();
-        (object.address(), of.name(), of.module().unwrap())
+        (object.address().unwrap(), of.name(), of.module().unwrap())
     };
     graph.objects().map(of).collect()
 }

@@ -6,7 +6,9 @@ mod dump;
 use std::collections::BTreeSet;
 
 use dump::Dump;
-use gcdump::{Diff, Dominators, Grouping, HeapGraph, NodeId, PathTree, Report, RetainedSets, Step};
+use gcdump::{
+    Dominators, Grouping, HeapDiff, HeapGraph, HeapReport, NodeId, PathStep, PathTree, RetainedSets,
+};
 
 /// A graph of objects at 0x1000, 0x1020 and so on, of three types with different sizes.
 struct Small {
@@ -79,7 +81,7 @@ fn objects_and_types_retain_what_no_root_reaches_without_them() {
             let expected = all.contains(&object).then(|| dominated.iter().map(|it| Small::size(*it)).sum());
             assert_eq!(dominators.retained(ids[object]), expected, "object {object} of graph {seed}");
         }
-        let report = Report::new(&graph, Grouping::Type, Some(&dominators));
+        let report = HeapReport::new(&graph, Grouping::Type, Some(&dominators));
         for row in &report.rows {
             let of = |object: usize| format!("T{}", Small::of(object)) == row.name;
             let left = small.reached_without(of);
@@ -122,12 +124,12 @@ fn a_chain_of_a_million_objects_needs_no_stack() {
     assert_eq!((paths.count, paths.paths.len(), paths.unreachable), (333_333, 1, 0));
     let path = &paths.paths[0];
     assert_eq!((path.steps.len(), path.steps.len() + path.steps_left_out), (200, 3 + 999_998));
-    let names = |steps: &[Step]| -> Vec<String> {
+    let names = |steps: &[PathStep]| -> Vec<String> {
         steps
             .iter()
             .map(|step| match step {
-                Step::Group(group) => graph.groups()[*group].name().to_owned(),
-                Step::Type(of) => graph.types()[of.index()].name().to_owned(),
+                PathStep::Group(group) => graph.groups()[*group].name().to_owned(),
+                PathStep::Type(of) => graph.types()[of.index()].name().to_owned(),
                 other => panic!("{other:?}"),
             })
             .collect()
@@ -160,8 +162,8 @@ fn paths_go_from_roots_over_types_each_of_which_is_one_step() {
         .steps
         .iter()
         .map(|step| match step {
-            Step::Group(group) => graph.groups()[*group].name(),
-            Step::Type(of) => graph.types()[of.index()].name(),
+            PathStep::Group(group) => graph.groups()[*group].name(),
+            PathStep::Type(of) => graph.types()[of.index()].name(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -187,11 +189,11 @@ fn paths_go_from_roots_over_types_each_of_which_is_one_step() {
 fn a_difference_has_what_grew_first_and_what_shrank_last() {
     let report = |targets: Vec<Vec<usize>>| {
         let graph = Small { targets, roots: vec![0] }.graph();
-        Report::new(&graph, Grouping::Type, Some(&Dominators::new(&graph)))
+        HeapReport::new(&graph, Grouping::Type, Some(&Dominators::new(&graph)))
     };
     let before = report(vec![vec![1], vec![]]);
     let after = report(vec![vec![2], vec![], vec![], vec![]]);
-    let diff = Diff::new(&before, &after);
+    let diff = HeapDiff::new(&before, &after);
     let rows: Vec<_> = diff
         .rows
         .iter()
@@ -199,6 +201,6 @@ fn a_difference_has_what_grew_first_and_what_shrank_last() {
         .collect();
     assert_eq!(rows, [("T0", 1, 48, Some(8)), ("T2", 1, 40, Some(40)), ("T1", 0, 0, Some(-32))]);
     assert_eq!((diff.total.objects(), diff.total.bytes()), (2, 88));
-    let back = Diff::new(&after, &before);
+    let back = HeapDiff::new(&after, &before);
     assert_eq!(back.rows.last().map(|row| (&*row.name, row.change.bytes())), Some(("T0", -48)));
 }

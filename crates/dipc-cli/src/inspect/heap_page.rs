@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::io::{self, Write};
 
 use gcdump::{
-    Dominators, Grouping, HeapGraph, HeapType, PathTree, Report, RetainedSets, RootGroup, Step, TypeId,
-    TypeTree,
+    Dominators, Grouping, HeapGraph, HeapReport, HeapType, PathStep, PathTree, RetainedSets, RootGroup,
+    TypeId, TypeTree,
 };
 use indexmap::IndexSet;
 use nettrace_export::NameForm;
@@ -85,15 +85,15 @@ pub(crate) struct HeapPage<'g> {
     names: NameForm,
     title: String,
     tree: TypeTree,
-    report: Report,
+    report: HeapReport,
     /// The paths to the objects of the first rows.
-    paths: Vec<Vec<gcdump::Path>>,
+    paths: Vec<Vec<gcdump::HeapPath>>,
 }
 
 impl<'g> HeapPage<'g> {
     pub(crate) fn new(graph: &'g HeapGraph, title: &str, names: NameForm) -> Self {
         let dominators = Dominators::new(graph);
-        let report = Report::new(graph, Grouping::Type, Some(&dominators));
+        let report = HeapReport::new(graph, Grouping::Type, Some(&dominators));
         Self {
             graph,
             names,
@@ -192,7 +192,7 @@ impl<'g> HeapPage<'g> {
         .collect()
     }
 
-    fn path_row(&self, path: &gcdump::Path, names: &mut IndexSet<String>) -> PathRow {
+    fn path_row(&self, path: &gcdump::HeapPath, names: &mut IndexSet<String>) -> PathRow {
         let (first, left, last) = path.ends(STEPS / 2);
         // The root of all roots carries no information.
         let first = first.iter().skip(1);
@@ -213,7 +213,7 @@ impl<'g> HeapPage<'g> {
 }
 
 /// Finds the paths to the objects of the rows with the most bytes.
-fn paths(graph: &HeapGraph, dominators: &Dominators, report: &Report) -> Vec<Vec<gcdump::Path>> {
+fn paths(graph: &HeapGraph, dominators: &Dominators, report: &HeapReport) -> Vec<Vec<gcdump::HeapPath>> {
     let affordable = usize::try_from(MOST_LOOKS / report.objects.max(1)).unwrap_or(MOST_WITH_PATHS);
     let tree = PathTree::new(graph);
     let rows = report.rows.iter().take(MOST_WITH_PATHS.min(affordable));
@@ -230,18 +230,18 @@ fn paths(graph: &HeapGraph, dominators: &Dominators, report: &Report) -> Vec<Vec
 }
 
 /// The name of a step from a root to an object.
-pub(crate) fn step_name(graph: &HeapGraph, step: Step, form: NameForm) -> Cow<'_, str> {
+pub(crate) fn step_name(graph: &HeapGraph, step: PathStep, form: NameForm) -> Cow<'_, str> {
     let of_type = |of: TypeId, name: fn(&HeapType) -> &str| {
         graph.types().get(of.index()).map_or_else(Cow::default, |of| name(of).into())
     };
     let of_group = |group: usize| graph.groups().get(group);
     match (step, form) {
-        (Step::Group(group), NameForm::Full) => {
+        (PathStep::Group(group), NameForm::Full) => {
             of_group(group).map_or_else(Cow::default, |of| of.name().into())
         }
-        (Step::Group(group), _) => of_group(group).map_or_else(Cow::default, RootGroup::csharp),
-        (Step::Type(of), NameForm::Full) => of_type(of, HeapType::name),
-        (Step::Type(of), _) => of_type(of, HeapType::csharp),
+        (PathStep::Group(group), _) => of_group(group).map_or_else(Cow::default, RootGroup::csharp),
+        (PathStep::Type(of), NameForm::Full) => of_type(of, HeapType::name),
+        (PathStep::Type(of), _) => of_type(of, HeapType::csharp),
         _ => Cow::default(),
     }
 }

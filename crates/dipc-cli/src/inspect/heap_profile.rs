@@ -1,6 +1,6 @@
 //! A heap as a profile: bytes and objects by type, below their dominators.
 
-use gcdump::{Dominators, HeapGraph, Step, TypeTree};
+use gcdump::{Dominators, HeapGraph, PathStep, TypeTree};
 use nettrace_export::{Metric, NameForm, Profile, ProfileSum, StackTotal, ThreadIndex};
 
 use crate::inspect::heap_page::{MOST_MADE, step_name};
@@ -15,9 +15,9 @@ pub(crate) fn heap_profile(graph: &HeapGraph, names: NameForm) -> Profile {
     let mut stacks = Vec::with_capacity(tree.nodes().len());
     for (index, node) in tree.nodes().iter().enumerate() {
         let name = match node.step {
-            Some(Step::Type(of)) => {
+            Some(PathStep::Type(of)) => {
                 let module = graph.types().get(of.index()).map_or("", |of| of.module_name());
-                let name = step_name(graph, Step::Type(of), names);
+                let name = step_name(graph, PathStep::Type(of), names);
                 if module.is_empty() { name.into_owned() } else { format!("{module}!{name}") }
             }
             Some(step) => step_name(graph, step, names).into_owned(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use gcdump::{Change, Diff, DiffRow, Dominators, Report};
+use gcdump::{DiffRow, Dominators, HeapChange, HeapDiff, HeapReport};
 use nettrace_export::NameForm;
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ pub(crate) struct DiffArgs {
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
     let (before, first) = args.report(&args.before, args.pid_before)?;
     let (after, second) = args.report(&args.after, args.pid_after)?;
-    let diff = Diff::new(&before, &after);
+    let diff = HeapDiff::new(&before, &after);
     let rows = args.head.unwrap_or(if args.format == HeapFormat::Table { ROWS } else { usize::MAX });
     match args.format {
         HeapFormat::Table => output::print(args.table(&diff, rows))?,
@@ -65,17 +65,17 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
 }
 
 impl DiffArgs {
-    fn report(&self, file: &Path, pid: Option<u64>) -> Result<(Report, Exit), Failure> {
+    fn report(&self, file: &Path, pid: Option<u64>) -> Result<(HeapReport, Exit), Failure> {
         let heap = Heap::open(file, pid.or(self.pid))?;
         let dominators = (!self.no_retained).then(|| Dominators::new(&heap.graph));
-        let report = Report::new(&heap.graph, self.by.grouping(), dominators.as_ref());
+        let report = HeapReport::new(&heap.graph, self.by.grouping(), dominators.as_ref());
         warn_of_inexact(&report);
         Ok((report, heap.exit))
     }
 
-    fn table(&self, diff: &Diff, most: usize) -> String {
+    fn table(&self, diff: &HeapDiff, most: usize) -> String {
         use Align::{Left, Right};
-        let Change { objects_before, objects_after, bytes_before, bytes_after, .. } = diff.total;
+        let HeapChange { objects_before, objects_after, bytes_before, bytes_after, .. } = diff.total;
         let mut text = format!(
             "{} to {} objects ({}), {} to {} ({})\n\n",
             units::count(objects_before),
@@ -121,7 +121,7 @@ impl DiffArgs {
     }
 }
 
-fn csv(diff: &Diff, by: GroupingArg, rows: usize) -> String {
+fn csv(diff: &HeapDiff, by: GroupingArg, rows: usize) -> String {
     let mut text = format!(
         "{},csharp,module,objects_before,objects_after,bytes_before,bytes_after,retained_before,retained_after\n",
         by.key()
@@ -171,7 +171,7 @@ struct JsonRow<'a> {
 }
 
 impl<'a> JsonDiff<'a> {
-    fn new(diff: &'a Diff, by: GroupingArg, rows: usize) -> Self {
+    fn new(diff: &'a HeapDiff, by: GroupingArg, rows: usize) -> Self {
         let row = |row: &'a DiffRow| JsonRow {
             name: &row.name,
             csharp: &row.csharp,

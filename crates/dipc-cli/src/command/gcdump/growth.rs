@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use gcdump::{Report, Row};
+use gcdump::{HeapReport, ReportRow};
 use serde::Serialize;
 
 use crate::command::gcdump::args::{DumpArgs, DumpedProcess, csv_cell};
@@ -22,7 +22,7 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
         return Err(Failure::usage("--watch shows a table, json or csv: dotnet-gcdump has no such report"));
     }
     let mut process = DumpedProcess::open(dump)?;
-    let mut reports: Vec<Report> = Vec::new();
+    let mut reports: Vec<HeapReport> = Vec::new();
     let mut exit = Exit::Done;
     for number in 0..count {
         let outcome = if number == 0 { Ok(()) } else { process.wait(interval) };
@@ -58,7 +58,7 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
 
 /// A group of objects in each of the dumps.
 struct History<'r> {
-    row: &'r Row,
+    row: &'r ReportRow,
     objects: Vec<u64>,
     bytes: Vec<u64>,
     retained: Vec<Option<u64>>,
@@ -81,7 +81,7 @@ fn grown(numbers: &[u64]) -> u64 {
 }
 
 /// The groups that only grow, by growth, largest first.
-fn growing(reports: &[Report]) -> Vec<History<'_>> {
+fn growing(reports: &[HeapReport]) -> Vec<History<'_>> {
     let mut histories: BTreeMap<(&str, &str), History<'_>> = BTreeMap::new();
     for (number, report) in reports.iter().enumerate() {
         for row in &report.rows {
@@ -109,7 +109,7 @@ fn only_grows(bytes: &[u64]) -> bool {
     steps().all(|(before, after)| before <= after) && grown >= LEAST_STEPS.min(bytes.len() - 1)
 }
 
-fn show(args: &ReportArgs, reports: &[Report]) -> Result<(), Failure> {
+fn show(args: &ReportArgs, reports: &[HeapReport]) -> Result<(), Failure> {
     let growing = growing(reports);
     let rows = args.head.unwrap_or(if args.format == ReportFormat::Table { ROWS } else { usize::MAX });
     match args.format {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use clap::{ArgGroup, Args};
-use gcdump::{Dominators, HeapGraph, HeapType, Path, PathTree, Paths, RetainedSets, Step};
+use gcdump::{Dominators, HeapGraph, HeapPath, HeapPaths, HeapType, PathStep, PathTree, RetainedSets};
 use nettrace_export::{NameForm, Pattern};
 use serde::Serialize;
 
@@ -79,7 +79,7 @@ impl PathsArgs {
         }
     }
 
-    fn text(&self, graph: &HeapGraph, paths: &Paths) -> String {
+    fn text(&self, graph: &HeapGraph, paths: &HeapPaths) -> String {
         let mut text = String::new();
         for (number, path) in paths.paths.iter().enumerate() {
             if number > 0 {
@@ -92,10 +92,10 @@ impl PathsArgs {
                 if path.objects == 1 { "" } else { "s" },
                 units::bytes(path.bytes),
                 units::bytes(path.retained_bytes.unwrap_or_default()),
-                graph.address(path.example)
+                graph.address(path.example).unwrap_or_default()
             );
             let (first, left, last) = path.ends(STEPS);
-            let names = |text: &mut String, steps: &[Step]| {
+            let names = |text: &mut String, steps: &[PathStep]| {
                 for step in steps {
                     let name = step_name(graph, *step, self.names.form());
                     let _ = writeln!(text, "    {}", escape_controls(&name));
@@ -120,8 +120,8 @@ impl PathsArgs {
 }
 
 /// Keeps the first path, and the following ones while their names fit into the limit together.
-fn keep_affordable(graph: &HeapGraph, paths: &mut Paths) {
-    let length = |step: &Step| {
+fn keep_affordable(graph: &HeapGraph, paths: &mut HeapPaths) {
+    let length = |step: &PathStep| {
         [NameForm::Full, NameForm::CSharp]
             .map(|form| step_name(graph, *step, form).len())
             .iter()
@@ -170,13 +170,14 @@ struct JsonPath<'a> {
 }
 
 impl<'a> JsonPaths<'a> {
-    fn new(graph: &'a HeapGraph, paths: &Paths) -> Self {
-        let names = |path: &Path, form| path.steps.iter().map(|step| step_name(graph, *step, form)).collect();
-        let path = |path: &Path| JsonPath {
+    fn new(graph: &'a HeapGraph, paths: &HeapPaths) -> Self {
+        let names =
+            |path: &HeapPath, form| path.steps.iter().map(|step| step_name(graph, *step, form)).collect();
+        let path = |path: &HeapPath| JsonPath {
             objects: path.objects,
             bytes: path.bytes,
             retained_bytes: path.retained_bytes,
-            example: format!("0x{:x}", graph.address(path.example)),
+            example: format!("0x{:x}", graph.address(path.example).unwrap_or_default()),
             steps: names(path, NameForm::Full),
             csharp: names(path, NameForm::CSharp),
             steps_left_out: path.steps_left_out,

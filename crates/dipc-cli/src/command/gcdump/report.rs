@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use gcdump::{Completeness, Dominators, HeapGraph, Report, Row, dotnet_gcdump};
+use gcdump::{Completeness, Dominators, HeapGraph, HeapReport, ReportRow, dotnet_gcdump};
 use nettrace_export::NameForm;
 use serde::Serialize;
 
@@ -111,14 +111,14 @@ impl ReportArgs {
     }
 
     /// Summarizes a heap with the options of the user.
-    pub(super) fn report(&self, graph: &HeapGraph) -> Report {
+    pub(super) fn report(&self, graph: &HeapGraph) -> HeapReport {
         let dominators = (!self.no_retained).then(|| Dominators::new(graph));
-        let report = Report::new(graph, self.by.grouping(), dominators.as_ref());
+        let report = HeapReport::new(graph, self.by.grouping(), dominators.as_ref());
         warn_of_inexact(&report);
         report
     }
 
-    fn table(&self, report: &Report, most: usize) -> String {
+    fn table(&self, report: &HeapReport, most: usize) -> String {
         let mut text = format!(
             "{} objects, {}, {} references",
             units::count(report.objects),
@@ -135,7 +135,7 @@ impl ReportArgs {
         }
         text.push_str("\n\n");
         let rows = report.rows.iter().take(most);
-        let retained = |row: &Row| {
+        let retained = |row: &ReportRow| {
             let bytes = row.retained_bytes.map_or_else(|| "-".to_owned(), units::bytes);
             if row.retains_more { format!("≥ {bytes}") } else { bytes }
         };
@@ -187,7 +187,7 @@ impl ReportArgs {
 }
 
 /// Warns of retained sizes that are smaller than the memory that would be freed.
-pub(super) fn warn_of_inexact(report: &Report) {
+pub(super) fn warn_of_inexact(report: &HeapReport) {
     let count = report.rows.iter().filter(|row| row.retains_more).count();
     if count > 0 {
         messages::warning(format_args!(
@@ -199,14 +199,14 @@ pub(super) fn warn_of_inexact(report: &Report) {
 }
 
 /// Returns the name of a group in the form that the user chose.
-pub(super) fn name(row: &Row, form: NameForm) -> &str {
+pub(super) fn name(row: &ReportRow, form: NameForm) -> &str {
     or_none(match form {
         NameForm::Full => &row.name,
         _ => &row.csharp,
     })
 }
 
-fn csv(report: &Report, by: GroupingArg, rows: usize) -> String {
+fn csv(report: &HeapReport, by: GroupingArg, rows: usize) -> String {
     let mut text =
         format!("{},csharp,module,objects,bytes,first_object_bytes,retained_bytes,retains_more\n", by.key());
     for row in report.rows.iter().take(rows) {
@@ -268,8 +268,8 @@ struct JsonRow<'a> {
 }
 
 impl<'a> JsonReport<'a> {
-    fn new(report: &'a Report, missing: &Completeness, by: GroupingArg, rows: usize) -> Self {
-        let row = |row: &'a Row| JsonRow {
+    fn new(report: &'a HeapReport, missing: &Completeness, by: GroupingArg, rows: usize) -> Self {
+        let row = |row: &'a ReportRow| JsonRow {
             name: &row.name,
             csharp: &row.csharp,
             module: &row.module,
@@ -317,7 +317,7 @@ mod tests {
         let mut unpacked = Vec::new();
         lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut unpacked).unwrap();
         let graph = gcdump::file::read(&unpacked).unwrap();
-        let mut report = Report::new(&graph, Grouping::Type, Some(&Dominators::new(&graph)));
+        let mut report = HeapReport::new(&graph, Grouping::Type, Some(&Dominators::new(&graph)));
         report.rows[1].retains_more = true;
         let text = csv(&report, GroupingArg::Type, 3);
         let last: Vec<_> = text.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
