@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clr_counters::prometheus::{Exporter, Format, NameStyle};
-use clr_counters::{Counters, ProcessId, Sample, Selection, otlp};
+use clr_counters::{Counters, ProcessKey, Sample, Selection, otlp};
 use libfuzzer_sys::fuzz_target;
 use nettrace::Reader;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -32,37 +32,37 @@ fuzz_target!(|input: &[u8]| {
 fn check(bytes: &[u8], name: &str) {
     for style in [NameStyle::OpenTelemetry, NameStyle::DotnetMonitor] {
         let mut exporter = Exporter::new(style, MOST).with_own_metrics();
-        exporter.begin_process(ProcessId(0), Some(name), Some(1));
-        exporter.begin_process(ProcessId(1), None, None);
+        exporter.begin_process(ProcessKey(0), Some(name), Some(1));
+        exporter.begin_process(ProcessKey(1), None, None);
         each_sample(bytes, |process, sample| exporter.add(process, sample, NOW));
         for format in [Format::Text, Format::OpenMetrics] {
             check_text(&exporter.encode(format, NOW), format == Format::OpenMetrics);
         }
         check_messages(&exporter.encode(Format::Protobuf, NOW));
-        exporter.end_process(ProcessId(0));
+        exporter.end_process(ProcessKey(0));
         check_text(&exporter.encode(Format::Text, NOW), false);
     }
     for temporality in [otlp::Temporality::Cumulative, otlp::Temporality::Delta] {
         let mut exporter = otlp::Exporter::new(temporality, MOST);
         let attributes = vec![("service.name".to_owned(), name.to_owned())];
-        exporter.begin_process(ProcessId(0), otlp::Process::new(Some(1), 5).with_attributes(attributes));
-        exporter.begin_process(ProcessId(1), otlp::Process::default());
+        exporter.begin_process(ProcessKey(0), otlp::Process::new(Some(1), 5).with_attributes(attributes));
+        exporter.begin_process(ProcessKey(1), otlp::Process::default());
         each_sample(bytes, |process, sample| exporter.add(process, sample, NOW));
         check_requests(&exporter.encode(NOW, 9));
-        exporter.keep_process(ProcessId(0), NOW);
-        exporter.end_process(ProcessId(1));
+        exporter.keep_process(ProcessKey(0), NOW);
+        exporter.end_process(ProcessKey(1));
         check_requests(&exporter.encode(NOW * 100, 10));
     }
 }
 
 /// Calls a function with all samples, those of every third as of another process.
-fn each_sample(bytes: &[u8], mut each: impl FnMut(ProcessId, &Sample<'_>)) {
+fn each_sample(bytes: &[u8], mut each: impl FnMut(ProcessKey, &Sample<'_>)) {
     let Ok(mut events) = Reader::new(bytes) else { return };
     let mut counters = Counters::new(Selection::everything()).with_max_series(2 * MOST);
     let mut number = 0;
     let mut add = |sample: Sample<'_>| {
         number += 1;
-        each(ProcessId(u32::from(number % 3 == 0)), &sample);
+        each(ProcessKey(u32::from(number % 3 == 0)), &sample);
     };
     let _ = events.for_each(|event| counters.add(&event, &mut add));
     counters.finish(&mut add);

@@ -67,7 +67,7 @@ pub use meter::{
     ExponentialBuckets, ExponentialHistogram, Instrument, Interval, METRICS_PROVIDER, MeterEvent,
     MeterEventKind, MeterMeasurement, MeterNotice, MeterValue, SharedSettings,
 };
-pub use point::ProcessId;
+pub use point::ProcessKey;
 pub use sample::{Aspect, Measurement, Sample};
 pub use selection::{ProviderRequest, SHARED_SESSION, Selection, SelectionError, SessionSettings};
 pub use series::{Kind, Series, SeriesId};

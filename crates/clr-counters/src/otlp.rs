@@ -18,7 +18,7 @@ use opentelemetry_proto::tonic::metrics::v1::{Metric, ResourceMetrics, ScopeMetr
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
 
-use crate::point::{Description, Point, PointKey, PointTable, ProcessId};
+use crate::point::{Description, Point, PointKey, PointTable, ProcessKey};
 use crate::sample::Sample;
 use crate::series::Series;
 
@@ -85,7 +85,7 @@ const MOST_POINTS: usize = 5000;
 #[derive(Debug)]
 pub struct Exporter {
     temporality: Temporality,
-    processes: HashMap<ProcessId, Process>,
+    processes: HashMap<ProcessKey, Process>,
     points: PointTable<Exported>,
 }
 
@@ -115,25 +115,25 @@ impl Exporter {
     }
 
     /// Sets the process for samples with this id. Earlier series of the id end.
-    pub fn begin_process(&mut self, id: ProcessId, process: Process) {
+    pub fn begin_process(&mut self, id: ProcessKey, process: Process) {
         self.points.remove_process(id);
         self.processes.insert(id, process);
     }
 
     /// Records the end of a process. Its series at that time are encoded unchanged until
     /// [`end_process`](Self::end_process), however late that is.
-    pub fn keep_process(&mut self, id: ProcessId, now: Duration) {
+    pub fn keep_process(&mut self, id: ProcessKey, now: Duration) {
         self.points.keep_process(id, now);
     }
 
     /// Ends the series of a process.
-    pub fn end_process(&mut self, id: ProcessId) {
+    pub fn end_process(&mut self, id: ProcessKey) {
         self.points.remove_process(id);
         self.processes.remove(&id);
     }
 
     /// Adds a sample.
-    pub fn add(&mut self, process: ProcessId, sample: &Sample<'_>, now: Duration) {
+    pub fn add(&mut self, process: ProcessKey, sample: &Sample<'_>, now: Duration) {
         let key = PointKey { process, series: sample.id };
         self.points.add(key, sample, now, || {
             Some(Exported { series: sample.series.clone(), pushed: Pushed::default() })

@@ -10,12 +10,12 @@ use crate::series::SeriesId;
 
 /// A process, by a number that the caller chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ProcessId(pub u32);
+pub struct ProcessKey(pub u32);
 
 /// A series of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct PointKey {
-    pub(crate) process: ProcessId,
+    pub(crate) process: ProcessKey,
     pub(crate) series: SeriesId,
 }
 
@@ -143,14 +143,14 @@ impl<D: Description> PointTable<D> {
     }
 
     /// Removes the series of a process.
-    pub(crate) fn remove_process(&mut self, process: ProcessId) {
+    pub(crate) fn remove_process(&mut self, process: ProcessKey) {
         self.points.retain(|key, _| key.process != process);
         self.count_bytes();
     }
 
     /// Freezes the live series of a process at its end, until it is removed.
     #[cfg(feature = "otlp")]
-    pub(crate) fn keep_process(&mut self, process: ProcessId, now: Duration) {
+    pub(crate) fn keep_process(&mut self, process: ProcessKey, now: Duration) {
         self.points.retain(|key, point| key.process != process || point.is_live(now));
         for (_, point) in self.points.iter_mut().filter(|(key, _)| key.process == process) {
             point.stale_after = Duration::MAX;

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::point::{Description, Point, PointKey, PointTable, PointValue, ProcessId};
+use crate::point::{Description, Point, PointKey, PointTable, PointValue, ProcessKey};
 use crate::sample::Sample;
 use crate::series::Series;
 
@@ -43,19 +43,19 @@ pub enum NameStyle {
 ///
 /// ```
 /// use std::time::Duration;
-/// use clr_counters::ProcessId;
+/// use clr_counters::ProcessKey;
 /// use clr_counters::prometheus::{Exporter, Format, NameStyle};
 ///
 /// let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 10_000);
-/// exporter.begin_process(ProcessId(0), Some("app"), Some(4711));
-/// // For each sample: exporter.add(ProcessId(0), &sample, now);
+/// exporter.begin_process(ProcessKey(0), Some("app"), Some(4711));
+/// // For each sample: exporter.add(ProcessKey(0), &sample, now);
 /// let text = exporter.encode(Format::negotiate(Some("application/openmetrics-text")), Duration::ZERO);
 /// assert!(text.ends_with(b"# EOF\n"));
 /// ```
 #[derive(Debug)]
 pub struct Exporter {
     style: NameStyle,
-    processes: HashMap<ProcessId, Vec<(&'static str, String)>>,
+    processes: HashMap<ProcessKey, Vec<(&'static str, String)>>,
     points: PointTable<SeriesName>,
     families: Families,
     has_own_metrics: bool,
@@ -110,7 +110,7 @@ impl Exporter {
     }
 
     /// Sets the process for samples with this id. Earlier series of the id end.
-    pub fn begin_process(&mut self, process: ProcessId, name: Option<&str>, pid: Option<u32>) {
+    pub fn begin_process(&mut self, process: ProcessKey, name: Option<&str>, pid: Option<u32>) {
         self.points.remove_process(process);
         let mut labels = Vec::new();
         labels.extend(name.map(|name| ("process_name", plain(name))));
@@ -119,13 +119,13 @@ impl Exporter {
     }
 
     /// Ends the series of a process.
-    pub fn end_process(&mut self, process: ProcessId) {
+    pub fn end_process(&mut self, process: ProcessKey) {
         self.points.remove_process(process);
         self.processes.remove(&process);
     }
 
     /// Adds a sample.
-    pub fn add(&mut self, process: ProcessId, sample: &Sample<'_>, now: Duration) {
+    pub fn add(&mut self, process: ProcessKey, sample: &Sample<'_>, now: Duration) {
         let key = PointKey { process, series: sample.id };
         let Self { style, processes, points, families, .. } = self;
         points.add(key, sample, now, || {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clr_counters::prometheus::{Format, NameStyle};
 use clr_counters::{
-    Kind, Measurement, MeterMeasurement, ProcessId, Sample, Series, SeriesId, otlp, prometheus,
+    Kind, Measurement, MeterMeasurement, ProcessKey, Sample, Series, SeriesId, otlp, prometheus,
 };
 use nettrace::RelativeTime;
 
@@ -40,7 +40,7 @@ fn ten_thousand_series_at_a_second_take_the_same_memory_after_three_minutes() {
     let most = usize::try_from(SERIES).unwrap();
     let mut scraped = prometheus::Exporter::new(NameStyle::OpenTelemetry, most);
     let mut pushed = otlp::Exporter::new(otlp::Temporality::Delta, most);
-    let process = ProcessId(0);
+    let process = ProcessKey(0);
     scraped.begin_process(process, Some("shop"), Some(1));
     pushed.begin_process(process, otlp::Process::default());
     let mut add = |id: u32, of: &Series, seconds: u64, is_encoded: bool| {

@@ -18,12 +18,12 @@ const NOW: Duration = Duration::from_secs(5);
 fn exporter(temporality: Temporality) -> Exporter {
     let mut exporter = Exporter::new(temporality, 100);
     let attributes = vec![("service.name".to_owned(), "app".to_owned())];
-    exporter.begin_process(ProcessId(1), Process { pid: Some(42), attributes, start: 1000 });
+    exporter.begin_process(ProcessKey(1), Process { pid: Some(42), attributes, start: 1000 });
     exporter
 }
 
 fn add(exporter: &mut Exporter, id: u32, series: &Series, measurement: &Measurement) {
-    exporter.add(ProcessId(1), &sample(id, series, measurement), NOW);
+    exporter.add(ProcessKey(1), &sample(id, series, measurement), NOW);
 }
 
 /// The only request's only resource.
@@ -178,7 +178,7 @@ fn exponential_histograms_keep_their_buckets_and_deltas_are_differences_at_the_s
 #[test]
 fn many_points_make_several_requests_and_further_series_are_counted() {
     let mut exporter = Exporter::new(Temporality::Cumulative, 12_000);
-    exporter.begin_process(ProcessId(1), Process::default());
+    exporter.begin_process(ProcessKey(1), Process::default());
     let series = instrument("up", Kind::Gauge, "", "");
     for id in 0..12_003u32 {
         add(
@@ -202,15 +202,15 @@ fn the_last_state_of_an_ended_process_waits_for_its_request() {
     for temporality in [Temporality::Cumulative, Temporality::Delta] {
         let mut exporter = exporter(temporality);
         add(&mut exporter, 0, &series, &counter(Some(2.0), None));
-        exporter.keep_process(ProcessId(1), NOW);
+        exporter.keep_process(ProcessKey(1), NOW);
         let requests = exporter.encode(late, 5000);
         assert_eq!(requests.iter().map(|request| request.points).sum::<usize>(), 1);
-        exporter.end_process(ProcessId(1));
+        exporter.end_process(ProcessKey(1));
         assert!(exporter.encode(late, 6000).is_empty());
     }
     // A series that had ended before its process stays ended.
     let mut exporter = exporter(Temporality::Cumulative);
     add(&mut exporter, 0, &series, &counter(Some(2.0), None));
-    exporter.keep_process(ProcessId(1), late);
+    exporter.keep_process(ProcessKey(1), late);
     assert!(exporter.encode(late, 5000).is_empty());
 }

@@ -90,7 +90,7 @@ struct Table(PointTable<Nothing>);
 
 impl Table {
     fn add(&mut self, id: u32, series: &Series, measurement: &Measurement, seconds: u64) {
-        let key = PointKey { process: ProcessId(0), series: SeriesId(id) };
+        let key = PointKey { process: ProcessKey(0), series: SeriesId(id) };
         self.0.add(key, &sample(id, series, measurement), Duration::from_secs(seconds), || Some(Nothing));
     }
 

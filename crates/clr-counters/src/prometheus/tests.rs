@@ -14,9 +14,9 @@ const NOW: Duration = Duration::from_secs(5);
 /// The text of samples of one process.
 fn text(style: NameStyle, format: Format, samples: &[(Series, Measurement)]) -> String {
     let mut exporter = Exporter::new(style, 100).with_own_metrics();
-    exporter.begin_process(ProcessId(1), Some("my app"), Some(42));
+    exporter.begin_process(ProcessKey(1), Some("my app"), Some(42));
     for (id, (series, measurement)) in (0..).zip(samples) {
-        exporter.add(ProcessId(1), &sample(id, series, measurement), NOW);
+        exporter.add(ProcessKey(1), &sample(id, series, measurement), NOW);
     }
     String::from_utf8(exporter.encode(format, NOW)).unwrap()
 }
@@ -228,12 +228,12 @@ fn the_series_of_a_process_that_has_ended_end() {
     let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
     let (series, value) = (instrument("up", Kind::Gauge, "", ""), gauge(Some(1.0)));
     for process in [1, 2] {
-        exporter.begin_process(ProcessId(process), None, Some(process));
-        exporter.add(ProcessId(process), &sample(0, &series, &value), NOW);
+        exporter.begin_process(ProcessKey(process), None, Some(process));
+        exporter.add(ProcessKey(process), &sample(0, &series, &value), NOW);
     }
     let text = |exporter: &Exporter| String::from_utf8(exporter.encode(Format::Text, NOW)).unwrap();
     assert!(text(&exporter).contains(r#"process_pid="1""#) && text(&exporter).contains(r#"process_pid="2""#));
-    exporter.end_process(ProcessId(1));
+    exporter.end_process(ProcessKey(1));
     assert!(
         !text(&exporter).contains(r#"process_pid="1""#) && text(&exporter).contains(r#"process_pid="2""#)
     );
@@ -253,9 +253,9 @@ fn native_histograms_count_what_their_buckets_do() {
     let histogram = ExponentialHistogram { count: 77, ..exponential() };
     let measurement = Measurement::Meter(MeterMeasurement::ExponentialHistogram(histogram));
     let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
-    exporter.begin_process(ProcessId(1), None, None);
+    exporter.begin_process(ProcessKey(1), None, None);
     let series = Series { meter_version: String::new(), ..instrument("size", Kind::Histogram, "", "") };
-    exporter.add(ProcessId(1), &sample(0, &series, &measurement), NOW);
+    exporter.add(ProcessKey(1), &sample(0, &series, &measurement), NOW);
     let bytes = exporter.encode(Format::Protobuf, NOW);
     // By hand from metrics.proto: of `Histogram` (7) sample_count (1) 5, sample_sum (2) 11, schema (5) 2,
     // zero_count (7) 1, one span (12) at 0 of length 9, and the differences (13) 1 -1 0 0 0 0 0 2 -1, as

@@ -6,7 +6,7 @@ pub(super) mod session;
 use std::time::Duration;
 
 use clap::Args;
-use clr_counters::{Condition, ProcessId, Sample};
+use clr_counters::{Condition, ProcessKey, Sample};
 use nettrace::TraceInfo;
 
 use crate::args::sources::SourcesArgs;
@@ -90,8 +90,8 @@ impl Process {
     }
 
     /// Its number, for exporters.
-    pub(super) fn id(&self) -> ProcessId {
-        ProcessId(u32::try_from(self.number).unwrap_or(u32::MAX))
+    pub(super) fn id(&self) -> ProcessKey {
+        ProcessKey(u32::try_from(self.number).unwrap_or(u32::MAX))
     }
 
     /// Its name and pid for people: `web (4711)`.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use clr_counters::otlp::{self, Exporter};
-use clr_counters::{ProcessId, Sample};
+use clr_counters::{ProcessKey, Sample};
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace::TraceInfo;
 use uuid::Uuid;
@@ -106,7 +106,7 @@ struct Pushed {
     /// The attributes that the user gave.
     resource: Vec<(String, String)>,
     /// The ended processes whose last state has yet to be sent.
-    ended: Vec<ProcessId>,
+    ended: Vec<ProcessKey>,
     start: Instant,
     interval: Duration,
     /// The time of the next request.
