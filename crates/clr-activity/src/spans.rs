@@ -3,7 +3,7 @@
 use clr_events::{ClrEvent, Provider, sets};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
-use nettrace::{Event, Metadata, RelativeTime, ThreadId};
+use nettrace::{Event, Metadata, MetadataMap, RelativeTime, ThreadId};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -69,7 +69,7 @@ pub struct SpanSource {
 /// out and counted.
 #[derive(Debug, Default)]
 pub struct Spans {
-    kinds: Vec<Option<Kind>>,
+    kinds: MetadataMap<Kind>,
     sources: IndexMap<(String, String), SpanSource, DefaultHashBuilder>,
     steps: Steps,
     tasks: Tasks,
@@ -105,8 +105,8 @@ impl Spans {
     pub fn add(&mut self, event: &Event<'_>, mut each: impl FnMut(Span<'_>)) {
         let index = event.metadata_index();
         let kind = match self.kinds.get(index) {
-            Some(Some(known)) => *known,
-            _ => self.new_kind(event.metadata(), index),
+            Some(known) => *known,
+            None => self.new_kind(event.metadata(), index),
         };
         let now = event.relative_time().max(RelativeTime::START);
         self.last = self.last.max(now);
@@ -117,10 +117,6 @@ impl Spans {
 
     #[cold]
     fn new_kind(&mut self, metadata: &Metadata, index: usize) -> Kind {
-        if self.kinds.len() <= index {
-            // Bounded by the recording's own table.
-            self.kinds.resize(index.saturating_add(1), None);
-        }
         let mut kind = EventKind::of(metadata);
         let source = match kind {
             EventKind::Start(_) | EventKind::Stop(_) => {
@@ -137,9 +133,7 @@ impl Spans {
             is_pause: sets::PAUSES.contains(metadata),
             is_of_runtime: Provider::of(metadata).is_some(),
         };
-        if let Some(place) = self.kinds.get_mut(index) {
-            *place = Some(kind);
-        }
+        self.kinds.insert(index, kind);
         kind
     }
 

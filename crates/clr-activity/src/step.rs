@@ -2,7 +2,7 @@
 
 use clr_events::ids::{event_pipe, framework, runtime, tasks};
 use clr_events::{Provider, kind_opcode};
-use nettrace::{Event, Metadata};
+use nettrace::{Event, Metadata, MetadataMap};
 
 /// The id of a piece of pending work, in the numbering of its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,7 +73,6 @@ impl Step {
 /// The step that a kind of event reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Unknown,
     /// An event of the class library's tasks, by its number.
     Tasks(u32),
     /// Events with an item's or a transfer's number: a pointer, or always 8 bytes.
@@ -188,7 +187,6 @@ impl Kind {
 
     fn step(self, event: &Event<'_>) -> Option<Step> {
         Some(match self {
-            Self::Unknown => Step::Nothing,
             Self::Plain(step) => step,
             Self::Tasks(id) => match id {
                 tasks::TASK_SCHEDULED | tasks::AWAIT_TASK_CONTINUATION_SCHEDULED => {
@@ -240,22 +238,14 @@ fn number(event: &Event<'_>, is_wide: bool) -> Option<u64> {
     }
 }
 
-/// The steps of kinds of events, by their index in the recording's metadata.
+/// The steps of kinds of events.
 #[derive(Debug, Default)]
-pub struct Steps(Vec<Kind>);
+pub struct Steps(MetadataMap<Kind>);
 
 impl Steps {
     /// Returns the step that an event reports.
     pub fn of(&mut self, event: &Event<'_>) -> Step {
-        let index = event.metadata_index();
-        if self.0.len() <= index {
-            // Bounded by the recording's own table.
-            self.0.resize(index.saturating_add(1), Kind::Unknown);
-        }
-        let Some(kind) = self.0.get_mut(index) else { return Step::Nothing };
-        if *kind == Kind::Unknown {
-            *kind = Kind::new(event.metadata());
-        }
+        let kind = self.0.get_or_insert_with(event.metadata_index(), || Kind::new(event.metadata()));
         kind.step(event).unwrap_or(Step::Nothing)
     }
 }

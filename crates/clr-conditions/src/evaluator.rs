@@ -7,7 +7,7 @@ use std::time::Duration;
 use clr_activity::{Pause, Pauses, Span, Spans};
 use clr_counters::{Counters, Sample, SeriesId};
 use clr_events::{ClrEvent, EventName, event_name, sets};
-use nettrace::{Event, Metadata, RelativeTime, Value};
+use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
 use crate::condition::{Atom, Condition, Node};
 use crate::field;
@@ -30,7 +30,7 @@ const METERS: &str = "System.Diagnostics.Metrics";
 pub struct Evaluator {
     atoms: Atoms,
     /// The atoms that a kind of event may meet, a bit each, by the index of its metadata.
-    kinds: Vec<Option<u64>>,
+    kinds: MetadataMap<u64>,
     pauses: Pauses,
     /// `None` if the condition has no requests.
     spans: Option<Spans>,
@@ -107,7 +107,7 @@ impl Evaluator {
         Self {
             counters: counters.collect(),
             atoms: Atoms { states: vec![AtomState::default(); condition.atoms.len()], condition },
-            kinds: Vec::new(),
+            kinds: MetadataMap::new(),
             pauses: Pauses::default(),
             spans: has_requests.then(Spans::default),
             counter_changes: Vec::new(),
@@ -122,8 +122,8 @@ impl Evaluator {
     pub fn event(&mut self, event: &Event<'_>, mut each: impl FnMut(Match)) {
         let index = event.metadata_index();
         let atoms = match self.kinds.get(index) {
-            Some(Some(atoms)) => *atoms,
-            _ => self.atoms_of(event.metadata(), index),
+            Some(atoms) => *atoms,
+            None => self.atoms_of(event.metadata(), index),
         };
         if let Some(spans) = &mut self.spans {
             let atoms = &mut self.atoms;
@@ -186,12 +186,7 @@ impl Evaluator {
             }
         }
         if index < MOST_KINDS {
-            if self.kinds.len() <= index {
-                self.kinds.resize(index.saturating_add(1), None);
-            }
-            if let Some(kind) = self.kinds.get_mut(index) {
-                *kind = Some(atoms);
-            }
+            self.kinds.insert(index, atoms);
         }
         atoms
     }
@@ -229,7 +224,7 @@ impl Evaluator {
                             .take(MOST_FIELDS)
                         {
                             // Writing into a `String` does not fail.
-                            let _ = write!(what, " {}={}", short(field), shown(&value));
+                            let _ = write!(what, " {}={}", short(field), short(&value.to_string()));
                         }
                         what
                     })
@@ -456,15 +451,6 @@ fn short(text: &str) -> String {
         short.push('…');
     }
     short
-}
-
-fn shown(value: &Value<'_>) -> String {
-    match value {
-        Value::String(text) => short(&text.to_string()),
-        Value::Named(value) => value.to_string(),
-        Value::Bool(value) => value.to_string(),
-        value => field::number(value).map(|number| number.to_string()).unwrap_or_default(),
-    }
 }
 
 fn milliseconds(duration: Duration) -> String {

@@ -79,7 +79,7 @@ fn is_met(comparison: Comparison, bound: &Bound, value: &Value<'_>) -> bool {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "compared with numbers that people write")]
-pub(crate) fn number(value: &Value<'_>) -> Option<f64> {
+fn number(value: &Value<'_>) -> Option<f64> {
     Some(match value {
         Value::I8(number) => f64::from(*number),
         Value::U8(number) => f64::from(*number),
@@ -98,13 +98,11 @@ pub(crate) fn number(value: &Value<'_>) -> Option<f64> {
     })
 }
 
+/// The text to compare with; numbers are compared as numbers, and values with parts not at all.
 fn text(value: &Value<'_>) -> Option<String> {
-    Some(match value {
-        Value::Bool(value) => value.to_string(),
-        Value::String(text) => text.to_string(),
-        Value::Utf8(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Guid(id) => id.to_string(),
-        Value::Named(value) => value.to_string(),
-        _ => return None,
-    })
+    let has_text = matches!(
+        value,
+        Value::Bool(_) | Value::String(_) | Value::Utf8(_) | Value::Guid(_) | Value::Named(_)
+    );
+    has_text.then(|| value.to_string())
 }

@@ -15,7 +15,7 @@
 //! let payload = [7, 0, 0, 0, 2, 0, 0, 0, 0, 0];
 //! for field in schema.fields(&payload, 8) {
 //!     let (name, value) = field?;
-//!     println!("{name} = {value:?}");
+//!     println!("{name} = {value}");
 //! }
 //! # Ok::<(), nettrace::FieldError>(())
 //! ```

@@ -19,7 +19,7 @@ use crate::schema::Schema;
 ///     println!("{}", clr_events::event_name(&event));
 ///     for field in clr_events::event_fields(&event).into_iter().flatten() {
 ///         let (name, value) = field?;
-///         println!("  {name} = {value:?}");
+///         println!("  {name} = {value}");
 ///     }
 /// }
 /// # Ok(())

@@ -3,10 +3,9 @@
 mod inventory;
 
 use clr_events::{EventName, Provider, Schema, event_name, is_named_by_kind};
-use nettrace::{Event, Events, Metadata, RelativeTime, Source};
+use nettrace::{Event, Events, Metadata, MetadataMap, RelativeTime, Source};
 
 use crate::glob::Glob;
-use crate::kind_table::KindTable;
 use inventory::Inventory;
 pub use inventory::Miss;
 
@@ -41,7 +40,7 @@ pub enum EventMatch {
 pub struct Filter {
     tracked: TrackedCriteria,
     /// By metadata index: whether provider and name are admitted, once known.
-    kinds: KindTable<bool>,
+    kinds: MetadataMap<bool>,
     admitted: u64,
     /// The events that were read although all from there on are rejected.
     beyond: Inventory,
@@ -52,7 +51,7 @@ impl Filter {
     pub fn new(criteria: Criteria) -> Self {
         Self {
             tracked: TrackedCriteria::new(criteria),
-            kinds: KindTable::default(),
+            kinds: MetadataMap::default(),
             admitted: 0,
             beyond: Inventory::default(),
         }

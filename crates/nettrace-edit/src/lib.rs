@@ -31,7 +31,7 @@
 //!
 //! # Modules
 //!
-//! - `error`, `kind_table`: errors, and values by kind of event.
+//! - `error`: errors.
 //! - `glob`, `filter`, `redact`: the choice of events, and of texts.
 //! - `choice`, `copy`: choosers, and the copy of a recording. `slice`: the chooser of parts; `range`: the time
 //!   that a part states.
@@ -56,7 +56,6 @@ pub use nettrace;
 pub use nettrace_writer;
 
 mod error;
-mod kind_table;
 
 mod filter;
 mod glob;

@@ -3,16 +3,14 @@
 
 use clr_events::Provider;
 use nettrace::raw::{Cursor, ReadResult};
-use nettrace::{Event, Metadata};
-
-use crate::kind_table::KindTable;
+use nettrace::{Event, Metadata, MetadataMap};
 
 /// The numbers of mapped files of many recordings: each recording gets every n-th number.
 #[derive(Debug)]
 pub struct MappingIds {
     recordings: u64,
     /// By file, then by metadata index: parts of one recording have indexes of their own.
-    fields: Vec<KindTable<NumberFields>>,
+    fields: Vec<MetadataMap<NumberFields>>,
     payload: Vec<u8>,
 }
 
@@ -44,7 +42,7 @@ impl MappingIds {
     pub fn new(recordings: usize) -> Self {
         Self {
             recordings: recordings as u64,
-            fields: vec![KindTable::default(); recordings],
+            fields: vec![MetadataMap::default(); recordings],
             payload: Vec::new(),
         }
     }

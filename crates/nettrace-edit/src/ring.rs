@@ -9,11 +9,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use clr_events::Provider;
-use nettrace::{Event, Record, RelativeTime, Thread, TraceInfo};
+use nettrace::{Event, MetadataMap, Record, RelativeTime, Thread, TraceInfo};
 use nettrace_writer::Version;
 
 use crate::error::Error;
-use crate::kind_table::KindTable;
 use crate::names_store::NamesStore;
 use crate::receipt_clock::{ReceiptClock, TOLERANCE};
 use crate::segment::{Segment, SegmentWriter, Storage};
@@ -53,7 +52,7 @@ pub struct Ring {
     store: NamesStore,
     clock: ReceiptClock,
     /// Whether events of a kind name others, by metadata index.
-    naming: KindTable<bool>,
+    naming: MetadataMap<bool>,
     /// Whether generations were dropped for their size before their time was over.
     is_cut_short: bool,
     /// Whether any generation was dropped.
@@ -106,7 +105,7 @@ impl Ring {
             storage,
             store: NamesStore::default(),
             clock: ReceiptClock::start(now),
-            naming: KindTable::default(),
+            naming: MetadataMap::default(),
             is_cut_short: false,
             has_dropped: false,
             is_listing: false,

@@ -2,12 +2,11 @@
 
 use std::io::Write;
 
-use nettrace::{Record, RelativeTime, Thread, TraceInfo};
+use nettrace::{MetadataMap, Record, RelativeTime, Thread, TraceInfo};
 use nettrace_writer::{Transcoder, Version};
 
 use crate::copy::write_to;
 use crate::error::Error;
-use crate::kind_table::KindTable;
 use crate::names_store::NamesStore;
 use crate::range::RecordedRange;
 use crate::segment::{Segment, SegmentWriter, Storage};
@@ -31,7 +30,7 @@ pub struct Rotation {
     /// The names of the parts before the current one.
     store: NamesStore,
     /// Whether events of a kind name others.
-    naming: KindTable<bool>,
+    naming: MetadataMap<bool>,
     part: Option<Part>,
     before: Option<PartBefore>,
     /// The time of the last event of the parts before the current one.
@@ -65,7 +64,7 @@ impl Rotation {
             info: info.clone(),
             version: Version::of(info),
             store: NamesStore::default(),
-            naming: KindTable::default(),
+            naming: MetadataMap::default(),
             part: None,
             before: None,
             covered: RelativeTime::MIN,

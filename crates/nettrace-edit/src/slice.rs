@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use clr_events::ids::{event_pipe, runtime};
 use clr_events::{Provider, sets};
-use nettrace::{Event, Events, Metadata, PassedPoint, RelativeTime, Source, TraceInfo};
+use nettrace::{Event, Events, Metadata, MetadataMap, PassedPoint, RelativeTime, Source, TraceInfo};
 
 use crate::choice::{Choice, Chooser};
 use crate::error::Error;
 use crate::filter::{Criteria, Filter, Miss};
-use crate::kind_table::KindTable;
 use crate::range::RecordedRange;
 use crate::redact::Redactor;
 
@@ -42,7 +41,7 @@ pub struct Slice {
     lists_only: bool,
     redactor: Option<Redactor>,
     /// The use of each kind of event, by metadata index.
-    uses: KindTable<Use>,
+    uses: MetadataMap<Use>,
     /// The number of events admitted by the filters so far.
     count: u64,
 }
@@ -92,7 +91,7 @@ impl Slice {
             drop_stacks: false,
             lists_only: false,
             redactor: None,
-            uses: KindTable::default(),
+            uses: MetadataMap::default(),
             count: 0,
         }
     }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use clr_events::enums::ThreadSampleType;
 use clr_events::{ClrEvent, Interval, Intervals, Provider, event_name, event_opcode, is_named_by_kind};
 use hashbrown::HashMap;
-use nettrace::{Event, EventBuffer, Events, Reader, RelativeTime, Source, TraceInfo, Value};
+use nettrace::{Event, EventBuffer, Events, MetadataMap, Reader, RelativeTime, Source, TraceInfo, Value};
 use nettrace_export::events::push_fields;
 use uuid::Uuid;
 
@@ -92,7 +92,7 @@ pub(crate) struct RecordingRows<'s, 't, 'm, 'r> {
     code: CodeTables<'t>,
     ids: CodeIds<'m>,
     keys: &'s mut EventKeys,
-    kinds: Vec<Option<Kind>>,
+    kinds: MetadataMap<Kind>,
     intervals: Intervals<Mark>,
     input: &'s Input,
     options: Options,
@@ -154,7 +154,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
             code,
             ids,
             keys,
-            kinds: Vec::new(),
+            kinds: MetadataMap::new(),
             intervals: Intervals::default(),
             input,
             options,
@@ -204,12 +204,12 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
     #[inline]
     fn add(&mut self, event: &Event<'_>) -> Result<(), Error> {
         let index = event.metadata_index();
-        if self.kinds.get(index).is_none_or(Option::is_none) {
+        if self.kinds.get(index).is_none() {
             self.add_kind(event);
         }
         let now = time_ns(self.start_ns, event.relative_time());
         self.counts.end_ns = self.counts.end_ns.max(now);
-        match self.kinds.get(index).and_then(Option::as_ref).map(|kind| kind.route) {
+        match self.kinds.get(index).map(|kind| kind.route) {
             Some(Route::LeftOut) => {
                 self.counts.left_out += 1;
                 Ok(())
@@ -254,9 +254,6 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
     #[inline(never)]
     fn add_kind(&mut self, event: &Event<'_>) {
         let (index, metadata) = (event.metadata_index(), event.metadata());
-        if self.kinds.len() <= index {
-            self.kinds.resize(index.saturating_add(1), None);
-        }
         let route = match Provider::of(metadata) {
             Some(Provider::Rundown) if !self.options.rundown => Route::LeftOut,
             Some(Provider::SampleProfiler) => Route::ThreadSample,
@@ -282,9 +279,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         let promoted = self.promoted.iter().enumerate().filter(|(_, column)| is_of(column));
         let promoted = promoted.map(|(index, _)| index).collect();
         let name = is_named_by_kind.then_some(name);
-        if let Some(place) = self.kinds.get_mut(index) {
-            *place = Some(Kind { route, name, key, promoted });
-        }
+        self.kinds.insert(index, Kind { route, name, key, promoted });
     }
 
     #[inline]
@@ -347,7 +342,7 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
 
     fn add_event(&mut self, event: &Event<'_>, now: i64, typed: Option<TypedKind>) -> Result<(), Error> {
         let stack = self.ids.stack(event, &mut self.code)?;
-        let kind = self.kinds.get(event.metadata_index()).and_then(Option::as_ref);
+        let kind = self.kinds.get(event.metadata_index());
         let mut row = self.tables.events.row(kind.map_or(0, |kind| kind.key), now);
         set_common(&mut row, now, self.input, event.process_id());
         row.long(events::TID, event.thread_id().0.cast_signed());

@@ -5,7 +5,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
-use nettrace::{Event, Format, Thread, Ticks, TraceInfo, Uuid};
+use nettrace::{Event, Format, MetadataMap, Thread, Ticks, TraceInfo, Uuid};
 
 use crate::clock::{Clock, ClockRelation, Conversion, scaled};
 use crate::encoder::Encoder;
@@ -79,8 +79,8 @@ struct MergedSource {
     is_numbered: bool,
     /// Before V6: the process of all threads.
     process_id: Option<u64>,
-    /// The numbers of kinds of events, by [`Event::metadata_index`]; 0 for none yet.
-    kinds: Vec<u32>,
+    /// The numbers of kinds of events.
+    kinds: MetadataMap<u32>,
     /// By [`Event::thread_slot`].
     threads: Vec<MergedThread>,
     /// Before V6: the last activities and their list.
@@ -155,7 +155,7 @@ impl Merger {
                 from_v6: is_v6(info),
                 is_numbered: info.format != Format::Netperf,
                 process_id: info.process_id,
-                kinds: Vec::new(),
+                kinds: MetadataMap::new(),
                 threads: Vec::new(),
                 last_activities: (None, None, 0),
                 written: 0,
@@ -421,10 +421,8 @@ impl Merger {
     fn kind(&mut self, source: usize, event: &Event<'_>) -> Result<u32, Error> {
         let index = event.metadata_index();
         let Some(of) = self.sources.get_mut(source) else { return Ok(0) };
-        match of.kinds.get(index) {
-            Some(id) if *id != 0 => return Ok(*id),
-            Some(_) => {}
-            None => of.kinds.resize(index.saturating_add(1), 0),
+        if let Some(id) = of.kinds.get(index) {
+            return Ok(*id);
         }
         let (metadata, properties) = (event.metadata(), Properties::of(event.metadata()));
         let key = metadata::v6(0, metadata, &properties, of.from_v6, &mut Omissions::default())?;
@@ -436,9 +434,7 @@ impl Merger {
             self.kinds.insert(key, id);
             id
         };
-        if let Some(entry) = of.kinds.get_mut(index) {
-            *entry = id;
-        }
+        of.kinds.insert(index, id);
         Ok(id)
     }
 

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
-use nettrace::{Event, Format, PassedPoint, Record, Thread, Ticks, TraceInfo, Uuid};
+use nettrace::{Event, Format, MetadataMap, PassedPoint, Record, Thread, Ticks, TraceInfo, Uuid};
 
 use crate::bytes::varuint;
 use crate::encoder::Encoder;
@@ -31,8 +31,8 @@ pub struct Transcoder {
     process_id: Option<u64>,
     /// The process of the header.
     own_process_id: Option<u64>,
-    /// The numbers of kinds of events, by [`Event::metadata_index`]; 0 for none yet.
-    kinds: Vec<u32>,
+    /// The numbers of kinds of events.
+    kinds: MetadataMap<u32>,
     /// The numbers of kinds of events whose properties labels replace, which V4 cannot say otherwise.
     relabelled: BTreeMap<(usize, Properties), u32>,
     /// V4: the kinds that were defined, without their numbers.
@@ -75,7 +75,7 @@ impl Transcoder {
             encoder: Encoder::new(version, info)?,
             process_id: info.process_id.filter(|_| !is_v6(info)),
             own_process_id: info.process_id,
-            kinds: Vec::new(),
+            kinds: MetadataMap::new(),
             relabelled: BTreeMap::new(),
             defined: BTreeMap::new(),
             threads: Vec::new(),
@@ -621,21 +621,15 @@ impl Transcoder {
             }
         }
         match self.kinds.get(index) {
-            Some(id) if *id != 0 => Ok(*id),
-            _ => self.new_kind(event),
+            Some(id) => Ok(*id),
+            None => self.new_kind(event),
         }
     }
 
     #[inline(never)]
     fn new_kind(&mut self, event: &Event<'_>) -> Result<u32, Error> {
-        let index = event.metadata_index();
         let id = self.define(event)?;
-        if self.kinds.len() <= index {
-            self.kinds.resize(index.saturating_add(1), 0);
-        }
-        if let Some(entry) = self.kinds.get_mut(index) {
-            *entry = id;
-        }
+        self.kinds.insert(event.metadata_index(), id);
         Ok(id)
     }
 

@@ -103,6 +103,7 @@ mod interned;
 mod label;
 mod loss;
 mod metadata;
+mod metadata_map;
 mod stack;
 mod thread;
 mod time;
@@ -149,6 +150,7 @@ pub use info::{Format, TraceInfo};
 pub use label::{Label, Labels};
 pub use loss::{Gap, Loss};
 pub use metadata::{Field, FieldType, Metadata, TypeCode};
+pub use metadata_map::MetadataMap;
 pub use order::TimeOrder;
 #[cfg(feature = "std")]
 pub use read_at::{ReadAt, ReadAtInput};

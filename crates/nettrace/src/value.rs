@@ -1,5 +1,7 @@
 //! Field values, decoded on demand.
 
+mod display;
+
 use uuid::Uuid;
 
 use crate::cursor::{Cursor, ReadError};

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clr_events::{EventName, event_name, is_named_by_kind};
-use nettrace::{Error, Event, Events, Metadata, ReadAtInput, Reader, Source, Ticks};
+use nettrace::{Error, Event, Events, Metadata, MetadataMap, ReadAtInput, Reader, Source, Ticks};
 use nettrace_export::events::system_time;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
@@ -94,8 +94,8 @@ const MOST_THREADS: usize = 8;
 /// The counts taken while a recording is read; names are looked up at its end.
 #[derive(Debug, Default)]
 struct Counts {
-    /// The counts by metadata index.
-    kinds: Vec<Count>,
+    /// The counts of each kind.
+    kinds: MetadataMap<Count>,
     /// Events whose name or version differs from that of their kind, by metadata index, version and name.
     renamed: BTreeMap<(usize, u32, String), Count>,
     last: Option<i64>,
@@ -122,8 +122,7 @@ impl Counts {
     fn add_unusual(&mut self, event: Event<'_>, one: Count) {
         let index = event.metadata_index();
         if is_named_by_kind(&event) {
-            self.kinds.resize(index + 1, Count::default());
-            self.kinds[index].add(one);
+            self.kinds.insert(index, one);
             return;
         }
         let name = if self.is_limited() { EventName::of_kind(event.metadata()) } else { event_name(&event) };
@@ -137,11 +136,8 @@ impl Counts {
 
     /// Adds the counts of other events.
     fn join(mut self, other: Self) -> Self {
-        if self.kinds.len() < other.kinds.len() {
-            self.kinds.resize(other.kinds.len(), Count::default());
-        }
-        for (count, other) in self.kinds.iter_mut().zip(other.kinds) {
-            count.add(other);
+        for (index, other) in other.kinds.iter() {
+            self.kinds.update(index, |count| count.add(*other));
         }
         for (name, count) in other.renamed {
             self.renamed.entry(name).or_default().add(count);
@@ -157,9 +153,9 @@ impl Counts {
 
     /// The rows of the types, the most frequent first. Types that differ only in hidden columns are one row.
     fn types(&self, metadata: &[Metadata]) -> Vec<TypeRow> {
-        let kinds = metadata.iter().zip(&self.kinds).filter(|(_, count)| count.events > 0);
-        let kinds =
-            kinds.map(|(row, count)| (row, row.version(), EventName::of_kind(row).to_string(), count));
+        let kinds = self.kinds.iter().filter_map(|(index, count)| {
+            metadata.get(index).map(|row| (row, row.version(), EventName::of_kind(row).to_string(), count))
+        });
         let renamed = self.renamed.iter().filter_map(|((index, version, name), count)| {
             metadata.get(*index).map(|row| (row, *version, name.clone(), count))
         });

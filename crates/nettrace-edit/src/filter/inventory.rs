@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clr_events::{EventName, event_name, is_named_by_kind};
-use nettrace::{Event, Metadata, RelativeTime};
+use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
 use super::{Criteria, EventMatch, is_name};
 
@@ -14,8 +14,8 @@ const MOST_COUNTED: usize = 100_000;
 /// The providers and events read in a recording.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
-    /// The number of events, by metadata index.
-    kinds: Vec<u64>,
+    /// The number of events of each kind.
+    kinds: MetadataMap<u64>,
     threads: BTreeMap<u64, u64>,
     processes: BTreeMap<u64, u64>,
     /// The times of the first and of the last event.
@@ -79,12 +79,7 @@ pub enum Miss {
 impl Inventory {
     pub(super) fn add(&mut self, event: &Event<'_>) {
         let index = event.metadata_index();
-        if self.kinds.len() <= index {
-            self.kinds.resize(index.saturating_add(1), 0);
-        }
-        if let Some(events) = self.kinds.get_mut(index) {
-            *events = events.saturating_add(1);
-        }
+        self.kinds.update(index, |events| *events = events.saturating_add(1));
         if !is_named_by_kind(event) {
             count(&mut self.own_names, (index, event_name(event).to_string()));
         }
@@ -99,11 +94,8 @@ impl Inventory {
 
     /// Adds the events of another part of the recording.
     pub(super) fn append(&mut self, other: Self) {
-        if self.kinds.len() < other.kinds.len() {
-            self.kinds.resize(other.kinds.len(), 0);
-        }
-        for (kind, events) in self.kinds.iter_mut().zip(other.kinds) {
-            *kind = kind.saturating_add(events);
+        for (index, count) in other.kinds.iter() {
+            self.kinds.update(index, |events| *events = events.saturating_add(*count));
         }
         add_all(&mut self.own_names, other.own_names);
         add_all(&mut self.threads, other.threads);
@@ -123,10 +115,11 @@ impl Inventory {
     pub(super) fn misses(&self, criteria: &Criteria, metadata: &[Metadata]) -> Vec<Miss> {
         let Some((first, last)) = self.span else { return vec![Miss::NoEvents] };
         let mut misses = Vec::new();
-        let kinds = metadata.iter().zip(self.kinds.iter().copied()).filter(|it| it.1 > 0);
         let mut providers = BTreeMap::new();
-        for (kind, events) in kinds {
-            add(&mut providers, kind.provider().to_owned(), events);
+        for (index, events) in self.kinds.iter() {
+            if let Some(kind) = metadata.get(index) {
+                add(&mut providers, kind.provider().to_owned(), *events);
+            }
         }
         for glob in criteria.providers.iter().filter(|glob| !providers.keys().any(|it| glob.matches(it))) {
             misses.push(Miss::Provider { wanted: glob.text().to_owned(), known: providers.clone() });
@@ -151,12 +144,11 @@ impl Inventory {
     /// The event filters that match nothing, among the events of the requested providers.
     fn missing_events(&self, criteria: &Criteria, metadata: &[Metadata]) -> Vec<Miss> {
         let of_provider = |index: usize| {
-            let kind =
-                metadata.get(index).filter(|_| self.kinds.get(index).is_some_and(|events| *events > 0))?;
+            let kind = metadata.get(index).filter(|_| self.kinds.get(index).is_some())?;
             criteria.admits_provider(kind.provider()).then_some(kind)
         };
         let (mut ids, mut names) = (BTreeSet::new(), BTreeMap::new());
-        for (index, events) in self.kinds.iter().enumerate() {
+        for (index, events) in self.kinds.iter() {
             if let Some(kind) = of_provider(index) {
                 ids.insert(kind.event_id());
                 add(&mut names, EventName::of_kind(kind).to_string(), *events);

@@ -1,13 +1,12 @@
 //! The cache of texts that all events with the same metadata share.
 
 use clr_events::is_named_by_kind;
-use nettrace::{Event, Label};
+use nettrace::{Event, Label, MetadataMap};
 
 /// Bytes that are the same for all events of a kind, written once for each.
 #[derive(Debug, Default)]
 pub(super) struct MetadataCache {
-    /// By the index of the kind's metadata; empty for a kind that was not met.
-    written: Vec<Box<[u8]>>,
+    written: MetadataMap<Box<[u8]>>,
 }
 
 impl MetadataCache {
@@ -15,7 +14,7 @@ impl MetadataCache {
     #[inline]
     pub(super) fn push(&mut self, out: &mut Vec<u8>, event: &Event<'_>, write: fn(&mut Vec<u8>, &Event<'_>)) {
         match self.written.get(event.metadata_index()) {
-            Some(bytes) if !bytes.is_empty() && is_like_its_kind(event) => out.extend_from_slice(bytes),
+            Some(bytes) if is_like_its_kind(event) => out.extend_from_slice(bytes),
             _ => self.write(out, event, write),
         }
     }
@@ -27,11 +26,7 @@ impl MetadataCache {
         if !is_like_its_kind(event) {
             return;
         }
-        let index = event.metadata_index();
-        if self.written.len() <= index {
-            self.written.resize_with(index + 1, Box::default);
-        }
-        self.written[index] = out[start..].into();
+        self.written.insert(event.metadata_index(), out[start..].into());
     }
 }
 

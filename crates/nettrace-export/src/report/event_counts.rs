@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use clr_events::{EventName, event_name, is_named_by_kind};
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, MetadataMap, RelativeTime};
 use serde::Serialize;
 
 use crate::report::nanoseconds;
@@ -52,7 +52,7 @@ pub struct EventCounts {
     /// Indices of rows.
     by_kind: HashMap<Kind, usize>,
     /// Indices of the rows of events that are named by their kind, by index of the recording's metadata.
-    by_metadata: Vec<Option<usize>>,
+    by_metadata: MetadataMap<usize>,
     timeline: Timeline,
 }
 
@@ -86,17 +86,11 @@ impl EventCounts {
             let name = if has_room { event_name(event) } else { EventName::of_kind(event.metadata()) };
             return self.row_of_kind(event, name);
         }
-        if let Some(Some(row)) = self.by_metadata.get(metadata) {
+        if let Some(row) = self.by_metadata.get(metadata) {
             return *row;
         }
         let row = self.row_of_kind(event, event_name(event));
-        if self.by_metadata.len() <= metadata {
-            // As many as the recording's own table has.
-            self.by_metadata.resize(metadata + 1, None);
-        }
-        if let Some(place) = self.by_metadata.get_mut(metadata) {
-            *place = Some(row);
-        }
+        self.by_metadata.insert(metadata, row);
         row
     }
 

@@ -2,7 +2,7 @@
 
 use clr_events::ids::event_pipe;
 use clr_events::{ClrEvent, Provider, sets};
-use nettrace::{Event, Metadata};
+use nettrace::{Event, Metadata, MetadataMap};
 
 use crate::profile::causality::states_context;
 use crate::profile::metric::Metric;
@@ -33,14 +33,12 @@ const THREAD_ROLE: u16 = 1 << 5;
 const METHOD: u16 = 1 << 6;
 /// The beginning or the end of a pause that is cut out of thread time.
 const GC_PAUSE: u16 = 1 << 7;
-/// Not classified yet: no event of the kind was met.
-const UNKNOWN: u16 = 1 << 15;
 
 impl EventInterest {
     const NONE: Self = Self { uses: 0, provider: None, kernel_sample: None };
-    const UNKNOWN: Self = Self { uses: UNKNOWN, provider: None, kernel_sample: None };
 
     /// Classifies a kind of event.
+    #[inline(never)]
     pub(super) fn new(metadata: &Metadata, options: &Options) -> Self {
         let uses = [
             (options.metric.is_some_and(|metric| is_weighed(metric, metadata, options)), WEIGHED),
@@ -142,9 +140,9 @@ fn is_weighed(metric: Metric, metadata: &Metadata, options: &Options) -> bool {
     set.contains(metadata)
 }
 
-/// The interest in each kind of event, by its place in the recording's metadata.
+/// The interest in each kind of event.
 #[derive(Debug, Default)]
-pub(super) struct EventInterests(Vec<EventInterest>);
+pub(super) struct EventInterests(MetadataMap<EventInterest>);
 
 impl EventInterests {
     /// Returns whether events of that kind have a use, or are not classified yet.
@@ -155,23 +153,6 @@ impl EventInterests {
 
     #[inline]
     pub(super) fn of(&mut self, event: &Event<'_>, options: &Options) -> EventInterest {
-        match self.0.get(event.metadata_index()) {
-            Some(interest) if *interest != EventInterest::UNKNOWN => *interest,
-            _ => self.classify(event, options),
-        }
-    }
-
-    #[inline(never)]
-    fn classify(&mut self, event: &Event<'_>, options: &Options) -> EventInterest {
-        let index = event.metadata_index();
-        if self.0.len() <= index {
-            // The index bounds the memory: the recording's own table has as many entries.
-            self.0.resize(index.saturating_add(1), EventInterest::UNKNOWN);
-        }
-        let interest = EventInterest::new(event.metadata(), options);
-        if let Some(place) = self.0.get_mut(index) {
-            *place = interest;
-        }
-        interest
+        self.0.get_or_insert_with(event.metadata_index(), || EventInterest::new(event.metadata(), options))
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use clr_events::code::CodeOrigin;
 use clr_events::sets;
-use nettrace::{Event, Metadata, Reader, RelativeTime, Thread};
+use nettrace::{Event, Metadata, MetadataMap, Reader, RelativeTime, Thread};
 use nettrace_export::events::system_time;
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
@@ -76,19 +76,15 @@ pub(super) struct Gathered {
 struct OfAllEvents {
     /// The time of a part.
     selection: Selection,
-    /// The number of events, by metadata index.
-    counts: Vec<u64>,
+    /// The number of events of each kind.
+    counts: MetadataMap<u64>,
     last: RelativeTime,
     requests: Requests,
 }
 
 impl OfAllEvents {
     fn add(&mut self, event: &Event<'_>) {
-        let index = event.metadata_index();
-        if self.counts.len() <= index {
-            self.counts.resize(index + 1, 0);
-        }
-        self.counts[index] += 1;
+        self.counts.update(event.metadata_index(), |count| *count += 1);
         self.last = self.last.max(event.relative_time());
         if self.selection.contains(event) {
             self.requests.add(event);
@@ -102,8 +98,8 @@ struct OfSomeKinds {
     metric: Metric,
     /// The time of a part.
     selection: Selection,
-    /// Whether events of a kind are needed, by metadata index.
-    needed: Vec<Option<bool>>,
+    /// Whether events of a kind are needed.
+    needed: MetadataMap<bool>,
     startup: Startup,
     gc: Collections,
     allocations: Allocations,
@@ -118,7 +114,7 @@ impl OfSomeKinds {
     fn new(metric: Metric, selection: Selection) -> Self {
         Self {
             metric,
-            needed: Vec::new(),
+            needed: MetadataMap::new(),
             startup: Startup::default(),
             gc: Collections::default().with_start(selection.from.unwrap_or(RelativeTime::START)),
             allocations: Allocations::default(),
@@ -147,11 +143,8 @@ impl OfSomeKinds {
 
     /// Adds an event, which may be of any kind.
     fn add_if_needed(&mut self, event: &Event<'_>) {
-        let index = event.metadata_index();
-        if self.needed.len() <= index {
-            self.needed.resize(index + 1, None);
-        }
-        if *self.needed[index].get_or_insert_with(|| Self::needs(self.metric, event.metadata())) {
+        let Self { needed, metric, .. } = self;
+        if needed.get_or_insert_with(event.metadata_index(), || Self::needs(*metric, event.metadata())) {
             self.add(event);
         }
     }
@@ -257,15 +250,14 @@ impl Gathered {
             start: info.and_then(|info| system_time(info.start)).map(|start| start.to_string()),
             duration_ns: units::nanoseconds(end.saturating_duration_since(start)),
             bytes: origin.bytes(),
-            events: all.counts.iter().sum(),
+            events: all.counts.iter().map(|(_, count)| count).sum(),
             lost: events.loss().total(),
             lost_is_lower_bound: events.loss().is_lower_bound(),
             truncated: events.truncated_at().is_some(),
         };
-        let counted = events.metadata().iter().zip(&all.counts);
-        let has_kernel_samples = counted.clone().any(|(kind, count)| *count > 0 && is_cpu_sample(kind));
-        let has_samples =
-            counted.into_iter().any(|(kind, count)| *count > 0 && sets::THREAD_SAMPLES.contains(kind));
+        let kinds = || all.counts.iter().filter_map(|(index, _)| events.metadata().get(index));
+        let has_kernel_samples = kinds().any(is_cpu_sample);
+        let has_samples = kinds().any(|kind| sets::THREAD_SAMPLES.contains(kind));
         let mut contention = some.contention.finish();
         if let Some(kernel) = some.profile.kernel_times_mut() {
             contention.name_threads(|_, tid| kernel.name(tid).map(str::to_owned));
