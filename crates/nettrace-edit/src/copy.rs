@@ -91,14 +91,7 @@ pub fn copy(input: impl Read, output: &mut impl Write, chooser: &mut impl Choose
 
 /// Returns a function that writes the pending bytes of a new recording to `output`.
 pub fn write_to<W: Write>(output: &mut W) -> impl FnMut(&mut Transcoder) -> Result<(), Error> + use<'_, W> {
-    |transcoder| {
-        let offset = transcoder.offset().saturating_sub(transcoder.bytes().len() as u64);
-        output
-            .write_all(transcoder.bytes())
-            .map_err(|error| Error::Write(nettrace_writer::Error::Io { offset, error }))?;
-        transcoder.clear_bytes();
-        Ok(())
-    }
+    |transcoder| transcoder.drain_to(0, output).map_err(Error::Write)
 }
 
 impl<S: Source> Copier<S> {

@@ -119,7 +119,7 @@ impl Rotation {
             transcoder.continue_with(&self.info, events.threads())?;
         }
         if let Some(before) = before {
-            transcoder.begin_behind(&before, threads);
+            transcoder.resume_after(&before, threads);
         }
         transcoder.flush()?;
         write(&mut transcoder)?;
@@ -166,7 +166,7 @@ impl Rotation {
         let Some(Part { mut transcoder, names, content, .. }) = self.part.take() else { return Ok(None) };
         // A transcoder loses its position when it is finished.
         let mut end = Transcoder::new(self.version, &self.info)?;
-        end.begin_behind(&transcoder, threads);
+        end.resume_after(&transcoder, threads);
         self.before = Some(PartBefore { end, names });
         let mut write = write_to(output);
         let listed = match list {

@@ -182,7 +182,7 @@ impl SegmentWriter {
     /// Creates a writer for the records after the last one given to this writer.
     pub(crate) fn writer_after(&self, info: &TraceInfo, threads: &[Thread]) -> Result<Self, Error> {
         let mut next = Self::new(self.transcoder.version(), info, &self.storage)?;
-        next.transcoder.begin_behind(&self.transcoder, threads);
+        next.transcoder.resume_after(&self.transcoder, threads);
         Ok(next)
     }
 

@@ -92,6 +92,29 @@ impl Container {
         self.out.clear();
     }
 
+    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`. An error keeps them.
+    #[inline]
+    pub(crate) fn drain<E>(
+        &mut self,
+        most: usize,
+        write: impl FnOnce(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.out.len() <= most {
+            return Ok(());
+        }
+        write(&self.out)?;
+        self.clear();
+        Ok(())
+    }
+
+    /// Writes the bytes at hand to `out`, if there are more than `most`.
+    #[cfg(feature = "std")]
+    #[inline]
+    pub(crate) fn drain_to(&mut self, most: usize, out: &mut impl std::io::Write) -> Result<(), Error> {
+        let offset = self.base;
+        self.drain(most, |bytes| out.write_all(bytes).map_err(|error| Error::Io { offset, error }))
+    }
+
     /// Exchanges the bytes at hand, which are then on their way, for an empty buffer.
     pub(crate) fn take(&mut self, mut buffer: Vec<u8>) -> Vec<u8> {
         self.base = self.offset();

@@ -27,19 +27,11 @@ pub fn transcode<S: Source, E: From<Error>>(
     };
     let is_netperf = info.format == Format::Netperf;
     let mut transcoder = Transcoder::new(version, info)?;
-    let mut drain = |transcoder: &mut Transcoder, most: usize| {
-        if transcoder.bytes().len() <= most {
-            return Ok(());
-        }
-        write(transcoder.bytes())?;
-        transcoder.clear_bytes();
-        Ok::<_, E>(())
-    };
     if is_netperf {
         let mut in_time_order = events.in_time_order();
         while let Some(event) = in_time_order.next().map_err(Error::from)? {
             transcoder.event(&event)?;
-            drain(&mut transcoder, PART)?;
+            transcoder.drain(PART, &mut write)?;
             if transcoder.is_large_since_point() {
                 transcoder.sequence_point(in_time_order.events().threads())?;
             }
@@ -48,11 +40,11 @@ pub fn transcode<S: Source, E: From<Error>>(
     } else {
         while let Some(record) = events.next_record().map_err(Error::from)? {
             transcoder.write(&record)?;
-            drain(&mut transcoder, PART)?;
+            transcoder.drain(PART, &mut write)?;
         }
     }
     transcoder.finish(events.threads())?;
-    drain(&mut transcoder, 0)?;
+    transcoder.drain(0, &mut write)?;
     Ok((events, transcoder))
 }
 
@@ -73,14 +65,10 @@ pub fn merge<S: Source, E: From<Error>>(
     let mut order = MergeOrder::new(recordings);
     while let Some((source, event)) = order.next(&merger).map_err(|(_, error)| Error::Read(error))? {
         merger.event(source, &event)?;
-        if merger.bytes().len() > PART {
-            write(merger.bytes())?;
-            merger.clear_bytes();
-        }
+        merger.drain(PART, &mut write)?;
     }
     merger.finish(order.events().map(Events::threads))?;
-    write(merger.bytes())?;
-    merger.clear_bytes();
+    merger.drain(0, &mut write)?;
     Ok((order, merger))
 }
 

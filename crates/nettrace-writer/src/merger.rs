@@ -194,6 +194,26 @@ impl Merger {
         self.encoder.container.clear();
     }
 
+    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`.
+    ///
+    /// # Errors
+    /// Those of `write`; the bytes are kept then.
+    #[inline]
+    pub fn drain<E>(&mut self, most: usize, write: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.encoder.container.drain(most, write)
+    }
+
+    /// Writes the bytes at hand to `out` and drops them, if there are more than `most`.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the bytes are kept then.
+    #[cfg(feature = "std")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
+    #[inline]
+    pub fn drain_to(&mut self, most: usize, out: &mut impl std::io::Write) -> Result<(), Error> {
+        self.encoder.container.drain_to(most, out)
+    }
+
     /// The number of bytes so far, those that were dropped included.
     pub fn offset(&self) -> u64 {
         self.encoder.container.offset()

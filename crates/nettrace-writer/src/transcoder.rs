@@ -110,6 +110,26 @@ impl Transcoder {
         self.encoder.container.clear();
     }
 
+    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`.
+    ///
+    /// # Errors
+    /// Those of `write`; the bytes are kept then.
+    #[inline]
+    pub fn drain<E>(&mut self, most: usize, write: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        self.encoder.container.drain(most, write)
+    }
+
+    /// Writes the bytes at hand to `out` and drops them, if there are more than `most`.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the bytes are kept then.
+    #[cfg(feature = "std")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "std")))]
+    #[inline]
+    pub fn drain_to(&mut self, most: usize, out: &mut impl std::io::Write) -> Result<(), Error> {
+        self.encoder.container.drain_to(most, out)
+    }
+
     /// Exchanges the collected bytes for an empty buffer, in which the next ones collect.
     pub fn take_bytes(&mut self, buffer: Vec<u8>) -> Vec<u8> {
         self.encoder.container.take(buffer)
@@ -203,7 +223,7 @@ impl Transcoder {
 
     /// Begins in the middle of a recording, after the records that another transcoder was given: earlier
     /// losses are left out. `threads` are [those](nettrace::Events::threads) of the reader.
-    pub fn begin_behind(&mut self, before: &Self, threads: &[Thread]) {
+    pub fn resume_after(&mut self, before: &Self, threads: &[Thread]) {
         for (slot, state) in before.threads.iter().enumerate() {
             if let Some(thread) = threads.get(slot).filter(|_| self.is_continued) {
                 self.continue_thread(slot, thread.id().0);
@@ -212,7 +232,7 @@ impl Transcoder {
         }
     }
 
-    /// Continues with a later part of the same recording, one that [began](Self::begin_behind) in its middle
+    /// Continues with a later part of the same recording, one that [began](Self::resume_after) in its middle
     /// and has a reader of its own. Times, stacks and losses are kept. Only sequence points order the parts.
     /// `threads` are [those](nettrace::Events::threads) of the reader so far.
     ///

@@ -35,7 +35,7 @@ impl<W: Write> Writer<W> {
     #[inline]
     pub fn write(&mut self, record: &Record<'_>) -> Result<(), Error> {
         self.transcoder.write(record)?;
-        self.drain(BUFFER)
+        self.transcoder.drain_to(BUFFER, &mut self.out)
     }
 
     /// Leaves a record out because of its time: see [`Transcoder::skip`].
@@ -44,7 +44,7 @@ impl<W: Write> Writer<W> {
     /// As [`write`](Self::write).
     pub fn skip(&mut self, record: &Record<'_>) -> Result<(), Error> {
         self.transcoder.skip(record)?;
-        self.drain(BUFFER)
+        self.transcoder.drain_to(BUFFER, &mut self.out)
     }
 
     /// Leaves out the losses before an event that is written although its time is skipped: see
@@ -64,7 +64,7 @@ impl<W: Write> Writer<W> {
     /// As [`write`](Self::write).
     pub fn event_with(&mut self, event: &Event<'_>, payload: &[u8], with_stack: bool) -> Result<(), Error> {
         self.transcoder.event_with(event, payload, with_stack)?;
-        self.drain(BUFFER)
+        self.transcoder.drain_to(BUFFER, &mut self.out)
     }
 
     /// Writes a sequence point: see [`Transcoder::sequence_point`].
@@ -73,7 +73,7 @@ impl<W: Write> Writer<W> {
     /// As [`write`](Self::write).
     pub fn sequence_point(&mut self, threads: &[Thread]) -> Result<(), Error> {
         self.transcoder.sequence_point(threads)?;
-        self.drain(BUFFER)
+        self.transcoder.drain_to(BUFFER, &mut self.out)
     }
 
     /// Ends the recording: see [`Transcoder::finish`]. Returns the flushed output, and counts of the things
@@ -83,7 +83,7 @@ impl<W: Write> Writer<W> {
     /// As [`write`](Self::write).
     pub fn finish(mut self, threads: &[Thread]) -> Result<(W, Omissions), Error> {
         self.transcoder.finish(threads)?;
-        self.drain(0)?;
+        self.transcoder.drain_to(0, &mut self.out)?;
         self.out.flush().map_err(|error| Error::Io { offset: self.transcoder.offset(), error })?;
         Ok((self.out, *self.transcoder.omissions()))
     }
@@ -91,20 +91,5 @@ impl<W: Write> Writer<W> {
     /// The transcoder.
     pub const fn transcoder(&self) -> &Transcoder {
         &self.transcoder
-    }
-
-    /// Writes the collected bytes if there are more than `most`.
-    #[inline]
-    fn drain(&mut self, most: usize) -> Result<(), Error> {
-        if self.transcoder.bytes().len() <= most { Ok(()) } else { self.write_out() }
-    }
-
-    #[inline(never)]
-    fn write_out(&mut self) -> Result<(), Error> {
-        let bytes = self.transcoder.bytes();
-        let offset = self.transcoder.offset().saturating_sub(bytes.len() as u64);
-        self.out.write_all(bytes).map_err(|error| Error::Io { offset, error })?;
-        self.transcoder.clear_bytes();
-        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nettrace::{Events, ReadSource, Reader, TraceInfo};
 use nettrace_edit::{MappingIds, RecordedRange};
-use nettrace_writer::{Error, MergeOrder, Merger, MergerOptions};
+use nettrace_writer::{MergeOrder, Merger, MergerOptions};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::{Input, Origin, Recording};
@@ -55,22 +55,12 @@ impl Merging {
             }
             let payload = mapping_ids.payload(source, merger.part_of(source), &event);
             let outcome =
-                merger.event_with(source, &event, payload).and_then(|()| drain(merger, out, BUFFER));
+                merger.event_with(source, &event, payload).and_then(|()| merger.drain_to(BUFFER, out));
             outcome.map_err(|error| cannot_write(&error, out))?;
         }
-        let outcome = merger.finish(order.events().map(Events::threads)).and_then(|()| drain(merger, out, 0));
+        let outcome =
+            merger.finish(order.events().map(Events::threads)).and_then(|()| merger.drain_to(0, out));
         outcome.map_err(|error| cannot_write(&error, out))?;
         out.flush().map_err(|error| out.failed(&error))
     }
-}
-
-/// Writes the pending bytes if there are more than `most`.
-fn drain(merger: &mut Merger, out: &mut Destination, most: usize) -> Result<(), Error> {
-    if merger.bytes().len() <= most {
-        return Ok(());
-    }
-    let offset = merger.offset() - merger.bytes().len() as u64;
-    out.write_all(merger.bytes()).map_err(|error| Error::Io { offset, error })?;
-    merger.clear_bytes();
-    Ok(())
 }

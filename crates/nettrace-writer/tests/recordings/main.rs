@@ -216,7 +216,7 @@ fn parts(bytes: &[u8], events_of_a_part: usize) -> Vec<Vec<u8>> {
             part.flush().expect("a block that can be written");
             parts.push(part.bytes().to_vec());
             let mut next = Transcoder::new(Version::V4, &info).expect("a header that can be written");
-            next.begin_behind(&part, events.threads());
+            next.resume_after(&part, events.threads());
             part = next;
         }
     }
