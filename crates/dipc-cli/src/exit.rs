@@ -43,9 +43,14 @@ impl Exit {
         }
     }
 
-    /// Returns this exit code, or `other` if this one is [`Done`](Self::Done).
-    pub(crate) fn or(self, other: Self) -> Self {
-        if self == Self::Done { other } else { self }
+    /// Returns the exit code of two parts of a command: the first other than [`Done`](Self::Done), but a
+    /// failure outranks missing input.
+    pub(crate) const fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Done, other) => other,
+            (Self::Incomplete | Self::EventsLost, Self::Failed) => Self::Failed,
+            (one, _) => one,
+        }
     }
 
     /// Returns the exit code of a command that started a program which ended with `code`: the program's,

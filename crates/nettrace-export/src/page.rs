@@ -9,7 +9,6 @@
 //! summed up in bins of time; the bins get wider until the page fits, and if that does not do, stacks that
 //! weigh little count for their callers. The page says both.
 
-mod base64;
 mod bins;
 mod data;
 mod frame_color;
@@ -20,6 +19,9 @@ pub(crate) mod tests;
 mod text;
 
 use std::io::{self, Write};
+
+use base64::engine::general_purpose::STANDARD;
+use base64::write::EncoderWriter;
 
 use crate::format::WriteOptions;
 use crate::profile::Profile;
@@ -130,7 +132,10 @@ impl<'a> Page<'a> {
         }
         out.write_all(BODY.as_bytes())?;
         write!(out, "<script type=\"application/gzip\" id=\"data\">")?;
-        base64::write(out, &data)?;
+        let mut encoder = EncoderWriter::new(&mut *out, &STANDARD);
+        encoder.write_all(&data)?;
+        encoder.finish()?;
+        drop(encoder);
         writeln!(out, "</script>")?;
         if has_time {
             writeln!(out, "<script>\n/*\n{PLOT_LICENCE}*/\n{PLOT_SCRIPT}</script>")?;

@@ -185,10 +185,10 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
                 "interrupted: {left} of {} recordings were not read",
                 args.files.len()
             ));
-            exit = exit.or(Exit::Incomplete);
+            exit = exit.join(Exit::Incomplete);
             break;
         }
-        exit = exit.or(push_file(args, &mut pusher, file)?);
+        exit = exit.join(push_file(args, &mut pusher, file)?);
     }
     pusher.finish(exit)
 }
@@ -250,10 +250,10 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
             all.failed = (all.failed.0.saturating_add(failed), reason);
         }
         match end {
-            Ok(end) => exit = exit.or(end),
+            Ok(end) => exit = exit.join(end),
             // Profiles already sent of a process count, whatever happens to it later.
             Err(end) => {
-                exit = exit.or(Exit::Incomplete);
+                exit = exit.join(Exit::Incomplete);
                 failure.get_or_insert(end);
             }
         }
@@ -307,7 +307,7 @@ fn push_process(
             sample(args, metric.unwrap_or(Metric::Wall), found, interrupts)?
         };
         is_first = false;
-        exit = exit.or(end.exit);
+        exit = exit.join(end.exit);
         if profile.samples() > 0 {
             pusher.push(&profile, name.as_deref())?;
         } else {
@@ -414,7 +414,7 @@ fn sample(
     let is_unasked = end.is_unasked();
     let exit = end.report("a profile was sampled", "sent")?;
     let (profile, _) = profile::finish(consumer, reader.info())?;
-    Ok((profile, SessionEnd { exit: exit.or(inside), is_unasked }))
+    Ok((profile, SessionEnd { exit: exit.join(inside), is_unasked }))
 }
 
 /// The name of this program in OpenTelemetry scopes.
@@ -575,7 +575,7 @@ impl<'a> Pusher<'a> {
             }
             (sent, failed) => {
                 messages::warning(format_args!("{failed} of {} profiles did not arrive", sent + failed));
-                Ok(exit.or(Exit::Incomplete))
+                Ok(exit.join(Exit::Incomplete))
             }
         }
     }

@@ -133,7 +133,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let mut ended = 0;
     while ended < followed.load(Ordering::Acquire) {
         if let Ok(other) = outcomes.recv_timeout(TICK) {
-            outcome = combine_outcomes(outcome, other);
+            outcome = join_outcomes(outcome, other);
             ended += 1;
         }
     }
@@ -222,15 +222,20 @@ fn follow(runtime: PortRuntime, settings: RecordingSettings, outcomes: mpsc::Sen
     });
 }
 
-/// Combines two outcomes into the first one other than [`Exit::Done`].
-fn combine_outcomes(one: Outcome, other: Outcome) -> Outcome {
+/// Joins the outcomes of two recordings as [`Exit::join`] does. A second failure is only a warning.
+fn join_outcomes(one: Outcome, other: Outcome) -> Outcome {
     match (one, other) {
         (Ok(Exit::Done), other) => other,
-        (one, Err(failure)) => {
+        (Ok(one), Ok(other)) => Ok(one.join(other)),
+        (Ok(one), Err(failure)) => {
+            let exit = one.join(failure.exit);
             messages::warning(failure);
-            one
+            Ok(exit)
         }
-        (one, Ok(_)) => one,
+        (Err(one), other) => {
+            other.err().into_iter().for_each(messages::warning);
+            Err(one)
+        }
     }
 }
 
@@ -382,10 +387,10 @@ impl RecordingSettings {
         };
         let FlightSummary { text, lost, damage, failure } = summary;
         messages::note(text);
-        let exit = end.report("what was written was kept", "kept")?.or(damage);
+        let exit = end.report("what was written was kept", "kept")?.join(damage);
         if let Some(failure) = failure {
             // The failure was reported when it happened.
-            return Ok(exit.or(failure.exit));
+            return Ok(exit.join(failure.exit));
         }
         if exit == Exit::Done && self.fail_on_loss && lost > 0 {
             return Ok(Exit::EventsLost);
@@ -501,7 +506,7 @@ impl RecordingSettings {
             }
             (_, None) => Exit::Done,
         };
-        Ok(exit.or(converted))
+        Ok(exit.join(converted))
     }
 
     /// Returns the path of a recording that needs names beside it: a file that should end with the list of

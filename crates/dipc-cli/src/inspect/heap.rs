@@ -64,7 +64,7 @@ impl Heap {
             messages::help("--pid PID reads that of another process");
         }
         let missing = warn_of_missing(graph.completeness());
-        Ok(Self { graph, exit: exit.or(missing) })
+        Ok(Self { graph, exit: exit.join(missing) })
     }
 }
 

@@ -255,7 +255,7 @@ impl RecordingResult {
     /// Prints the explanations, and returns the exit code.
     pub(crate) fn report(self, fail_on_loss: bool) -> Outcome {
         let inside = self.stats.report_damage();
-        let exit = self.end.report(&format!("{} bytes were kept", self.bytes), "kept")?.or(inside);
+        let exit = self.end.report(&format!("{} bytes were kept", self.bytes), "kept")?.join(inside);
         if exit == Exit::Done && fail_on_loss && self.stats.lost() > 0 {
             stream_stats::warn_of_loss(&self.stats.lost_in_words());
             return Ok(Exit::EventsLost);

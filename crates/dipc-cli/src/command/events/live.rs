@@ -130,7 +130,7 @@ impl LiveEvents<'_> {
         }
         let done = "what could be read was shown";
         let inside = stream_stats::report_damage(events, reader.unreadable(), done);
-        Ok(end.report(&format!("{shown} events were shown"), "shown")?.or(inside))
+        Ok(end.report(&format!("{shown} events were shown"), "shown")?.join(inside))
     }
 }
 

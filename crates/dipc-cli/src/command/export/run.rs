@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +19,7 @@ use super::ExportArgs;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::redact;
+use crate::processors;
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, output};
 
@@ -79,8 +79,7 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
     if let Some(list) = &args.files_from {
         files.extend(listed(list)?);
     }
-    let available = || thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = args.threads.map_or_else(available, usize::from);
+    let threads = args.threads.map_or_else(processors::count, usize::from);
     let mut summary = Summary::default();
     let mut exit = Exit::Done;
 
@@ -93,7 +92,7 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
         match opened {
             Ok(input) => inputs.push(input),
             Err(error) => {
-                exit = worse(exit, exit_of(&error));
+                exit = exit.join(exit_of(&error));
                 summary.fail(&file.display().to_string(), &error);
             }
         }
@@ -116,7 +115,7 @@ pub(super) fn run(args: &ExportArgs) -> Outcome {
     });
     for (shard, exported) in plan.shards.iter().zip(exported) {
         match exported {
-            Ok(shard_summary) => exit = worse(exit, summary.add(shard, &shard_summary)),
+            Ok(shard_summary) => exit = exit.join(summary.add(shard, &shard_summary)),
             Err(error) => {
                 exit = Exit::Failed;
                 summary.fail(&format!("shard {} of {} recordings", shard.name, shard.inputs.len()), &error);
@@ -245,11 +244,6 @@ const fn exit_of(error: &Error) -> Exit {
         Error::CutHeader { .. } => Exit::Incomplete,
         _ => Exit::Failed,
     }
-}
-
-/// Combines two exit codes: a failure outranks an incomplete input.
-fn worse(one: Exit, other: Exit) -> Exit {
-    if other == Exit::Done || one == Exit::Failed { one } else { other }
 }
 
 impl Summary {

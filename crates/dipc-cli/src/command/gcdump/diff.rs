@@ -61,7 +61,7 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         HeapFormat::Json => output::print_json(&JsonDiff::new(&diff, args.by, rows))?,
         HeapFormat::Csv => output::print(csv(&diff, args.by, rows))?,
     }
-    Ok(first.or(second))
+    Ok(first.join(second))
 }
 
 impl DiffArgs {

@@ -40,7 +40,7 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
                     units::count(report.objects),
                     units::bytes(report.bytes)
                 ));
-                exit = heap.exit.or(exit);
+                exit = heap.exit.join(exit);
                 reports.push(report);
             }
             // The user interrupted, or the process has ended: two dumps suffice for a comparison.

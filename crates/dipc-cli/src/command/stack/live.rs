@@ -75,7 +75,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         let stacks = consumer.finish(reader.info(), args.count)?;
         if !stacks.threads().is_empty() {
             print::print(args, &stacks, &kernel_threads)?;
-            return Ok(exit.or(inside));
+            return Ok(exit.join(inside));
         }
         if interrupts.count() > 0 || exit != Exit::Done {
             break;

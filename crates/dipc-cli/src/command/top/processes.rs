@@ -133,7 +133,7 @@ impl<'w> Watch<'w, '_> {
         let title = self.processes.get(number).map(Process::title).unwrap_or_default();
         match result {
             Ok(end) => {
-                self.exit = self.exit.or(end.exit);
+                self.exit = self.exit.join(end.exit);
                 if end.is_unasked {
                     messages::note(format_args!("Process ended  : {title}"));
                 }

@@ -202,7 +202,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
                 self.count += end.count;
                 self.unselected = end.unselected;
                 self.is_refused |= end.is_refused;
-                self.exit = self.exit.or(end.exit);
+                self.exit = self.exit.join(end.exit);
                 if end.is_unasked && (args.may_be_many() || args.reconnect.is_some()) {
                     messages::note(format_args!("Process ended  : {}", process.title()));
                 }

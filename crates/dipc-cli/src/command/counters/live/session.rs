@@ -302,7 +302,7 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
         // With --reconnect, the end of a process is expected.
         if !(is_unasked && args.reconnect.is_some()) {
             let values = units::count(self.count);
-            exit = end.report(&format!("{values} values were shown"), "shown")?.or(inside);
+            exit = end.report(&format!("{values} values were shown"), "shown")?.join(inside);
         }
         let mut notices = self.counters.notices().iter();
         let is_refused = notices.any(|notice| matches!(notice, Notice::OtherSession(_)));
