@@ -2,12 +2,11 @@
 
 use std::io::{Read, Write};
 
-use nettrace::{Event, Events, Format, Reader, Record, RelativeTime, Source, TraceInfo};
+use nettrace::{Event, Events, Format, MetadataMap, Reader, Record, RelativeTime, Source, TraceInfo};
 use nettrace_writer::{Omissions, Transcoder, Version};
 
 use crate::choice::{Choice, Chooser};
 use crate::error::Error;
-use crate::kind_table::KindTable;
 use crate::range::RecordedRange;
 
 /// The pending bytes above which a copy writes them.
@@ -31,7 +30,7 @@ pub struct Copier<S> {
 #[derive(Debug, Default)]
 struct Ranges {
     /// Whether events of a kind state the range of the recording.
-    kinds: KindTable<bool>,
+    kinds: MetadataMap<bool>,
     /// The range that the recording states.
     stated: Option<RecordedRange>,
     /// The range to which the copy is limited.
