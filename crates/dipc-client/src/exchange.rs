@@ -4,16 +4,8 @@ use dipc_transport::{Address, Connection, Deadline};
 use dipc_wire::{Command, DecodeError, Feed, Message, MessageReader, ServerError, decode_reply};
 
 use crate::Error;
-use crate::port::PortLease;
-
-/// A connection to a runtime, for one command.
-#[derive(Debug)]
-pub(crate) struct RouteConnection {
-    // Closed before the lease ends.
-    pub(crate) connection: Connection,
-    /// For a connection from a port: shows the port that it is in use, while it is open.
-    pub(crate) lease: Option<PortLease>,
-}
+use crate::link::PortLease;
+use crate::route::RouteConnection;
 
 /// One command and its answer, on their own connection.
 #[derive(Debug)]

@@ -82,15 +82,15 @@
 //!
 //! # Modules
 //!
-//! - `target`: the runtime for commands, and the commands it does not know. `exchange`: one command and its
-//!   answer. `timeouts`, `error`.
+//! - `timeouts`, `error`, `port_error`. `link`: connections from a port to waiting callers. `route`: the way
+//!   to a runtime. `exchange`: one command and its answer. `target`: the runtime for commands, and the commands
+//!   it does not know.
 //! - `command`: the commands, a module for each purpose. `optional_feature`: options that may be dropped;
 //!   `hazard`: commands that are blocked.
 //! - `providers`, `profile`, `session_config`: the contents of a session. `session` and its `reader` and
 //!   `stopper`; `user_events`.
 //! - `method_list`, `live_names`: names of methods while a process runs.
-//! - `port`: a thread with a hub, links to the waiting callers, and leases of the connections that commands
-//!   use.
+//! - `port`: a thread with a hub, which hands connections to the waiting callers.
 //! - `process_info`, `process_view`: a process as described by the runtime and by the kernel;
 //!   `process_view/thread_times`: the times of its threads.
 
@@ -104,10 +104,14 @@ mod hazard;
 mod optional_feature;
 
 mod process_view;
-mod target;
+
+mod link;
+mod port_error;
+mod route;
 
 mod exchange;
 mod process_info;
+mod target;
 
 mod command;
 
@@ -130,7 +134,8 @@ pub use hazard::Hazard;
 pub use live_names::{ListPiece, LiveNames};
 pub use method_list::{MethodList, NAME_KEYWORDS};
 pub use optional_feature::OptionalFeature;
-pub use port::{PortError, PortEvent, PortRuntime, PortServer};
+pub use port::{PortEvent, PortRuntime, PortServer};
+pub use port_error::PortError;
 pub use process_info::ProcessInfo;
 pub use process_view::{KernelThread, ProcessView, Startup, ThreadTime, ThreadTimes, ThreadTimesReader};
 pub use profile::{

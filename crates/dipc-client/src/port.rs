@@ -1,17 +1,12 @@
 //! A diagnostic port of this process, to which runtimes connect.
 
-mod error;
-mod link;
 mod private;
 mod server;
 mod state;
 
-pub use error::PortError;
-pub(crate) use link::{PortLease, PortLink};
-
 use std::fmt;
 use std::process::Command;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use dipc_transport::{Address, Canceller, Deadline, Hub, HubWaker};
@@ -20,7 +15,8 @@ use uuid::Uuid;
 
 use self::server::Server;
 use self::state::Shared;
-use crate::{Error, Target};
+use crate::link::PortLink;
+use crate::{Error, PortError, Target};
 
 /// A diagnostic port that any number of runtimes connect to: those with `DOTNET_DiagnosticPorts=ADDRESS` in
 /// their environment.
@@ -29,8 +25,7 @@ use crate::{Error, Target};
 /// peer (not for a TCP address), and connects again after every command. One thread serves them all; an idle
 /// runtime costs a descriptor and a few hundred bytes. Idle connections take three quarters of the open files
 /// that the process may have, those of one process half of that, and 65,536 at most. Dropping the server
-/// releases them: suspended ones wait for the next server. one process half of that, and 65,536 at most.
-/// Dropping the server lets them go: suspended ones wait for the next server.
+/// releases them: suspended ones wait for the next server.
 #[derive(Debug)]
 pub struct PortServer {
     shared: Arc<Shared>,
@@ -175,18 +170,5 @@ impl fmt::Debug for PortRuntime {
             .field("pid", &self.pid())
             .field("reconnects", &self.reconnects())
             .finish_non_exhaustive()
-    }
-}
-
-/// Locks a mutex. A thread that panicked leaves the state consistent.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Waits for a change, at most until the deadline. It may return early.
-fn wait<'m, T>(changed: &Condvar, guard: MutexGuard<'m, T>, deadline: Deadline) -> MutexGuard<'m, T> {
-    match deadline.remaining() {
-        None => changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
-        Some(time) => changed.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0,
     }
 }

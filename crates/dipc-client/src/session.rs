@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use dipc_transport::{Canceller, Connection, Deadline};
 use dipc_wire::SessionId;
 
-use crate::exchange::{Exchange, RouteConnection};
-use crate::port::PortLease;
+use crate::exchange::Exchange;
+use crate::link::PortLease;
+use crate::route::RouteConnection;
 use crate::{Error, OptionalFeature, Target};
 
 /// The longest wait of one step of a read: a stop may be requested from another thread meanwhile.

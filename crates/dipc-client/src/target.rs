@@ -3,12 +3,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dipc_transport::{Address, Connection, Connector, Deadline, Endpoint, PeerCheck};
+use dipc_transport::{Address, Connector, Deadline, Endpoint, PeerCheck};
 use dipc_wire::{Command, CommandId, HResult, Message, ServerError, decode_reply};
 
-use crate::exchange::{Exchange, RouteConnection};
-use crate::port::PortLink;
+use crate::exchange::Exchange;
+use crate::link::PortLink;
 use crate::process_view::ProcessView;
+use crate::route::{Route, RouteConnection};
 use crate::{Error, Hazard, Startup, Timeouts};
 
 /// The longest stop of a process after which it does not count as stopped.
@@ -26,15 +27,6 @@ pub struct Target {
     timeouts: Timeouts,
     safeguards: bool,
     unknown: Arc<Mutex<BTreeSet<CommandId>>>,
-}
-
-/// The route to a target.
-#[derive(Debug, Clone)]
-enum Route {
-    /// A connection to it, if the expected process listens.
-    Connect(PeerCheck),
-    /// Its own connections to a port of this process.
-    Port(Arc<PortLink>),
 }
 
 impl Target {
@@ -105,21 +97,12 @@ impl Target {
 
     pub(crate) fn connect(&self, deadline: Deadline) -> Result<RouteConnection, Error> {
         let deadline = deadline.min(Deadline::after(self.timeouts.connect));
-        match &self.route {
-            Route::Connect(peer) => {
-                let connection = Connection::connect(&self.address, *peer, deadline)?;
-                Ok(RouteConnection { connection, lease: None })
-            }
-            Route::Port(link) => Ok(link.connect(deadline)?),
-        }
+        self.route.connect(&self.address, deadline)
     }
 
     /// Returns a connector for several steps; `None` for a runtime at a port, which connects itself.
     pub(crate) fn connector(&self) -> Option<Connector> {
-        match &self.route {
-            Route::Connect(peer) => Some(Connector::new(self.address.clone(), *peer)),
-            Route::Port(_) => None,
-        }
+        self.route.connector(&self.address)
     }
 
     pub(crate) fn send<C: Command>(&self, command: &C, deadline: Deadline) -> Result<Exchange, Error> {

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use dipc_wire::{CollectTracing5, Command as _, SessionId, UserEventsProviderConfig};
 
-use crate::exchange::RouteConnection;
+use crate::route::RouteConnection;
 use crate::{Error, Target};
 
 /// A session whose events the runtime writes to the kernel's user_events, to be read by `perf` and similar

@@ -7,8 +7,7 @@ use dipc_transport::Address;
 use tempfile::TempDir;
 
 #[cfg(unix)]
-use super::PortError;
-use crate::Error;
+use crate::{Error, PortError};
 
 /// The variable that names a runtime's ports.
 const DIAGNOSTIC_PORTS: &str = "DOTNET_DiagnosticPorts";

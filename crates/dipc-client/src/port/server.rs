@@ -9,10 +9,10 @@ use dipc_transport::{Deadline, Hub, HubEvent, PeerCredentials, Token, start_key}
 use dipc_wire::Advertise;
 use uuid::Uuid;
 
-use super::link::WaiterQueue;
 use super::state::Shared;
-use super::{PortError, PortEvent, PortLink, PortRuntime};
-use crate::Error;
+use super::{PortEvent, PortRuntime};
+use crate::link::{PortLink, WaiterQueue};
+use crate::{Error, PortError};
 
 /// The longest time between a connection and its Advertise message.
 const ADVERTISE_TIMEOUT: Duration = Duration::from_secs(5);

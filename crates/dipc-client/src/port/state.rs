@@ -5,7 +5,9 @@ use std::time::Instant;
 use dipc_transport::{Address, Canceller, Deadline};
 use uuid::Uuid;
 
-use super::{PortError, PortEvent, PortLink, PortRuntime, lock, wait};
+use super::{PortEvent, PortRuntime};
+use crate::PortError;
+use crate::link::{PortLink, lock, wait};
 
 /// The most errors that are kept for a caller that takes no events; later ones are dropped.
 const MAX_ERRORS: usize = 100;

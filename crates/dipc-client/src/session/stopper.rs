@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use dipc_transport::{Connector, Deadline};
 use dipc_wire::{SessionId, StopTracing};
 
-use crate::exchange::{Exchange, RouteConnection};
+use crate::exchange::Exchange;
+use crate::route::RouteConnection;
 use crate::{Error, Target};
 
 /// The longest wait for a connection for the stop. Reading continues between two attempts.

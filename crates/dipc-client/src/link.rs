@@ -1,22 +1,23 @@
+//! Runtimes that have connected to a port, and the hand-over of their connections to commands.
+
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dipc_transport::{Address, Connection, Deadline, HubWaker};
 use uuid::Uuid;
 
-use super::{PortError, lock, wait};
-use crate::exchange::RouteConnection;
+use crate::PortError;
 
 /// The runtimes for which a command waits, passed to the server's thread.
 #[derive(Debug)]
-pub(super) struct WaiterQueue {
+pub(crate) struct WaiterQueue {
     wanted: Mutex<Vec<Uuid>>,
     waker: HubWaker,
 }
 
 impl WaiterQueue {
-    pub(super) fn new(waker: HubWaker) -> Self {
+    pub(crate) fn new(waker: HubWaker) -> Self {
         Self { wanted: Mutex::default(), waker }
     }
 
@@ -26,7 +27,7 @@ impl WaiterQueue {
     }
 
     /// Takes the runtimes that were pushed since the last call.
-    pub(super) fn take(&self) -> Vec<Uuid> {
+    pub(crate) fn take(&self) -> Vec<Uuid> {
         std::mem::take(&mut lock(&self.wanted))
     }
 }
@@ -71,7 +72,7 @@ impl Drop for PortLease {
 }
 
 impl PortLink {
-    pub(super) fn new(
+    pub(crate) fn new(
         cookie: Uuid,
         namespace_pid: u64,
         pid: Option<u32>,
@@ -83,7 +84,7 @@ impl PortLink {
     }
 
     /// Waits for an unused connection of the runtime.
-    pub(crate) fn connect(self: &Arc<Self>, deadline: Deadline) -> Result<RouteConnection, PortError> {
+    pub(crate) fn connect(self: &Arc<Self>, deadline: Deadline) -> Result<(Connection, PortLease), PortError> {
         let started = Instant::now();
         let mut handoff = self.handoff();
         handoff.waiting += 1;
@@ -91,7 +92,7 @@ impl PortLink {
         loop {
             if let Some(connection) = handoff.ready.pop_front() {
                 handoff.waiting -= 1;
-                return Ok(RouteConnection { connection, lease: Some(PortLease(Arc::clone(self))) });
+                return Ok((connection, PortLease(Arc::clone(self))));
             }
             if handoff.exited {
                 handoff.waiting -= 1;
@@ -107,13 +108,13 @@ impl PortLink {
     }
 
     /// Whether a command waits that has no connection yet.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         let handoff = self.handoff();
         handoff.waiting > handoff.ready.len()
     }
 
     /// Hands a connection over; returns it if no command is waiting.
-    pub(super) fn hand_over(&self, connection: Connection) -> Option<Connection> {
+    pub(crate) fn hand_over(&self, connection: Connection) -> Option<Connection> {
         let mut handoff = self.handoff();
         if handoff.waiting <= handoff.ready.len() {
             return Some(connection);
@@ -124,22 +125,22 @@ impl PortLink {
         None
     }
 
-    pub(super) fn count_reconnect(&self) {
+    pub(crate) fn count_reconnect(&self) {
         self.handoff().reconnects += 1;
     }
 
-    pub(super) fn reconnects(&self) -> u64 {
+    pub(crate) fn reconnects(&self) -> u64 {
         self.handoff().reconnects
     }
 
     /// Returns whether a command has a connection of the runtime.
-    pub(super) fn is_in_use(&self) -> bool {
+    pub(crate) fn is_in_use(&self) -> bool {
         self.handoff().in_use > 0
     }
 
     /// Returns how long the runtime, without a connection at the port since `since`, has had no connection
     /// with a command either.
-    pub(super) fn absence(&self, since: Instant, now: Instant) -> Duration {
+    pub(crate) fn absence(&self, since: Instant, now: Instant) -> Duration {
         let handoff = self.handoff();
         if handoff.in_use > 0 {
             return Duration::ZERO;
@@ -148,16 +149,33 @@ impl PortLink {
     }
 
     /// Marks the runtime as exited: no more connections will come.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.handoff().exited = true;
         self.changed.notify_all();
     }
 
-    pub(super) fn has_exited(&self) -> bool {
+    pub(crate) fn has_exited(&self) -> bool {
         self.handoff().exited
     }
 
     fn handoff(&self) -> MutexGuard<'_, Handoff> {
         lock(&self.handoff)
+    }
+}
+
+/// Locks a mutex. A thread that panicked leaves the state consistent.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits for a change, at most until the deadline. It may return early.
+pub(crate) fn wait<'m, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'m, T>,
+    deadline: Deadline,
+) -> MutexGuard<'m, T> {
+    match deadline.remaining() {
+        None => changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
+        Some(time) => changed.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0,
     }
 }
