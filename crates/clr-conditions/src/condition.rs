@@ -4,13 +4,12 @@ use clr_counters::Comparison;
 use std::time::Duration;
 
 use clr_counters::{ProviderRequest, Selection, SessionSettings};
-use clr_events::Provider;
+use clr_events::{Glob, Provider};
 
 use crate::error::ParseError;
 use crate::exception::ExceptionTypes;
 use crate::field::FieldCondition;
 use crate::parser;
-use crate::pattern::Pattern;
 
 /// A condition over the events of a process: see the [language](crate#the-language).
 #[derive(Debug, Clone, PartialEq)]
@@ -24,15 +23,15 @@ pub struct Condition {
 pub(crate) enum Atom {
     Exception(ExceptionTypes),
     Event {
-        provider: Pattern,
-        name: Option<Pattern>,
+        provider: Glob,
+        name: Option<Glob>,
         fields: Vec<FieldCondition>,
     },
     Pause(Comparison, Duration),
     Request {
         duration: Option<(Comparison, Duration)>,
         status: Option<(Comparison, u32)>,
-        path: Option<Pattern>,
+        path: Option<Glob>,
     },
     Counter {
         condition: clr_counters::Condition,
@@ -147,15 +146,15 @@ impl Condition {
     /// with `*`, since runtimes take whole names. Those that match a provider of the runtime or one in
     /// `recorded`, which is enabled anyway, are left out.
     pub fn unrequested_providers<'c>(&'c self, recorded: &[&str]) -> Vec<&'c str> {
-        let is_known = |provider: &Pattern| {
+        let is_known = |provider: &Glob| {
             let mut names = Provider::ALL.iter().map(|known| known.name()).chain(recorded.iter().copied());
             names.any(|name| provider.matches(name))
         };
         self.atoms
             .iter()
             .filter_map(|atom| match atom {
-                Atom::Event { provider, .. } if provider.has_star() && !is_known(provider) => {
-                    Some(provider.as_written())
+                Atom::Event { provider, .. } if provider.is_pattern() && !is_known(provider) => {
+                    Some(provider.text())
                 }
                 _ => None,
             })
@@ -164,17 +163,17 @@ impl Condition {
 }
 
 /// The request for an event: for the runtime's events, by their keywords and levels.
-fn of_event(provider: &Pattern, name: Option<&Pattern>) -> Vec<ProviderRequest> {
+fn of_event(provider: &Glob, name: Option<&Glob>) -> Vec<ProviderRequest> {
     let known: Vec<Provider> =
         Provider::ALL.iter().copied().filter(|known| provider.matches(known.name())).collect();
     if known.is_empty() {
         // Runtimes take only whole names.
-        let name = provider.as_written();
-        return if provider.has_star() { Vec::new() } else { vec![source(name, u64::MAX, VERBOSE, "")] };
+        let name = provider.text();
+        return if provider.is_pattern() { Vec::new() } else { vec![source(name, u64::MAX, VERBOSE, "")] };
     }
     let is_dynamic = name.is_some_and(|name| {
         let mut schemas = known.iter().flat_map(|known| clr_events::Schema::all(*known));
-        name.text().starts_with("gc/") && (name.has_star() || !schemas.any(|it| parser::is_named(it, name)))
+        name.lower().starts_with("gc/") && (name.is_pattern() || !schemas.any(|it| parser::is_named(it, name)))
     });
     let schemas = known.into_iter().flat_map(clr_events::Schema::all);
     let wanted = schemas.filter(|schema| name.is_none_or(|name| parser::is_named(schema, name)));

@@ -1,10 +1,10 @@
 //! Types of exceptions.
 
-use crate::pattern::Pattern;
+use clr_events::Glob;
 
 /// A set of exception types.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ExceptionTypes(pub(crate) Vec<Pattern>);
+pub(crate) struct ExceptionTypes(pub(crate) Vec<Glob>);
 
 impl ExceptionTypes {
     /// Whether a type is in the set; an empty set contains every type. A name without a namespace matches
@@ -13,7 +13,7 @@ impl ExceptionTypes {
         let short = name.rsplit(['.', '+']).next().unwrap_or(name);
         self.0.is_empty()
             || self.0.iter().any(|pattern| {
-                pattern.matches(name) || !pattern.text().contains('.') && pattern.matches(short)
+                pattern.matches(name) || !pattern.lower().contains('.') && pattern.matches(short)
             })
     }
 }

@@ -3,10 +3,9 @@
 use clr_counters::Comparison;
 use std::cmp::Ordering;
 
-use clr_events::event_fields;
+use clr_events::{Glob, event_fields};
 use nettrace::{Event, Fields, Value};
 
-use crate::pattern::Pattern;
 
 /// A field, and the value to compare with.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +21,7 @@ pub(crate) struct FieldCondition {
 pub(crate) struct Bound {
     /// The value as a number, if it is one.
     pub(crate) number: Option<f64>,
-    pub(crate) text: Pattern,
+    pub(crate) text: Glob,
 }
 
 /// The depth of nested objects that are searched.
@@ -35,7 +34,7 @@ impl Bound {
         let hexadecimal = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
         #[allow(clippy::cast_precision_loss, reason = "a number that people write")]
         let number = hexadecimal.map(|number| number as f64).or_else(|| text.parse().ok());
-        Self { number: number.filter(|number| !number.is_nan()), text: Pattern::new(text) }
+        Self { number: number.filter(|number| !number.is_nan()), text: Glob::new(text) }
     }
 }
 

@@ -18,7 +18,7 @@
 //!
 //! Types, providers, events and texts may have `*` for any text and match in any case (without `*`, the names
 //! of events and fields ignore only the case of ASCII letters). A text with blanks or signs has to be quoted,
-//! single or double. A time is a number with a unit: `500ms`, `2s`, `1m30s`.
+//! single or double. A time is that of [`parse_duration`]: `500ms`, `2s`, `1m30s`.
 //!
 //! A pause is one of [`clr_activity::Pauses`], and a request a [span](clr_activity::Span::is_served_request)
 //! that a server started and stopped, as in the reports. Only the named counter is requested. .NET's own
@@ -47,7 +47,7 @@
 //! # Modules
 //!
 //! - `token`, `parser`, `condition`: from text to the tree, and the providers that a session needs.
-//! - `pattern`, `exception`, `field`: the parts.
+//! - `duration`, `exception`, `field`: the parts.
 //! - `evaluator`: the tree over events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -63,16 +63,17 @@
 )]
 
 mod condition;
+mod duration;
 mod error;
 mod evaluator;
 mod exception;
 mod field;
 mod parser;
-mod pattern;
 mod token;
 
 pub use clr_counters::ProviderRequest;
 pub use condition::Condition;
+pub use duration::parse_duration;
 pub use error::ParseError;
 pub use evaluator::{Evaluator, Match, StreamEnd};
 

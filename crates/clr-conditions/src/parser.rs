@@ -3,13 +3,13 @@
 use clr_counters::Comparison;
 use std::time::Duration;
 
-use clr_events::{EventName, Provider, Schema};
+use clr_events::{EventName, Glob, Provider, Schema};
 
+use crate::duration::parse_duration;
 use crate::condition::{Atom, Condition, Node};
 use crate::error::ParseError;
 use crate::exception::ExceptionTypes;
 use crate::field::{Bound, FieldCondition};
-use crate::pattern::Pattern;
 use crate::token::{Token, TokenKind, tokens};
 
 /// The largest number of parts: each has a bit of a word.
@@ -105,7 +105,7 @@ impl<'t> Parser<'t> {
     fn time(&mut self) -> Result<Duration, ParseError> {
         let offset = self.offset();
         let text = self.text("a time, as 500ms or 2s,")?;
-        duration(text).ok_or_else(|| self.error_at(offset, "a time is expected: 500ms, 2s, 1m30s"))
+        parse_duration(text).map_err(|_| self.error_at(offset, "a time is expected: 500ms, 2s, 1m30s"))
     }
 
     fn any(&mut self, depth: usize) -> Result<Node, ParseError> {
@@ -124,7 +124,7 @@ impl<'t> Parser<'t> {
         let offset = self.offset();
         let within = if self.take_word("within") {
             if parts.len() == 1 {
-                return Err(self.error_at(offset, "'within' stands behind conditions that 'and' joins"));
+                return Err(self.error_at(offset, "'within' follows conditions that 'and' joins"));
             }
             self.time()?
         } else {
@@ -190,9 +190,9 @@ impl<'t> Parser<'t> {
         if matches!(self.peek(), Some(TokenKind::Word(word)) if !is_reserved(word))
             || matches!(self.peek(), Some(TokenKind::Quoted(_)))
         {
-            types.push(Pattern::new(self.text("a type")?));
+            types.push(Glob::new(self.text("a type")?));
             while self.take(&TokenKind::Comma) {
-                types.push(Pattern::new(self.text("a type")?));
+                types.push(Glob::new(self.text("a type")?));
             }
         }
         Ok(Atom::Exception(ExceptionTypes(types)))
@@ -208,7 +208,7 @@ impl<'t> Parser<'t> {
         if provider.is_empty() || name == Some("") {
             return Err(self.error_at(offset, "a provider and an event are expected, as PROVIDER/EVENT"));
         }
-        let (provider, name) = (Pattern::new(provider), name.map(Pattern::new));
+        let (provider, name) = (Glob::new(provider), name.map(Glob::new));
         let schemas = schemas(&provider, name.as_ref()).map_err(|message| self.error_at(offset, message))?;
         let mut fields = Vec::new();
         let is_where = self.take_word("where");
@@ -280,7 +280,7 @@ impl<'t> Parser<'t> {
                 if comparison {
                     self.next();
                 }
-                if path.replace(Pattern::new(self.text("a path")?)).is_some() {
+                if path.replace(Glob::new(self.text("a path")?)).is_some() {
                     return Err(self.error_at(offset, "the path is named twice"));
                 }
             } else {
@@ -330,23 +330,23 @@ fn is_reserved(word: &str) -> bool {
 }
 
 /// Whether a schema's event has the name, as shown by `dipc events` or as in the runtime's manifest.
-pub(crate) fn is_named(schema: &Schema, name: &Pattern) -> bool {
+pub(crate) fn is_named(schema: &Schema, name: &Glob) -> bool {
     name.matches(schema.name) || name.matches(&schema.name.replace('/', ""))
 }
 
 /// The schemas of the matching runtime events; `None` if the provider is not the runtime's.
-fn schemas(provider: &Pattern, name: Option<&Pattern>) -> Result<Option<Vec<&'static Schema>>, String> {
+fn schemas(provider: &Glob, name: Option<&Glob>) -> Result<Option<Vec<&'static Schema>>, String> {
     let known: Vec<Provider> =
         Provider::ALL.iter().copied().filter(|known| provider.matches(known.name())).collect();
     let Some(name) = name else { return Ok(None) };
-    if known.is_empty() || provider.has_star() {
+    if known.is_empty() || provider.is_pattern() {
         return Ok(None);
     }
     let all = known.iter().flat_map(|provider| Schema::all(*provider));
     let found: Vec<_> = all.filter(|schema| is_named(schema, name)).collect();
     // Some events have only the manifest's name in the table, and the collector defines others at run time.
-    if found.is_empty() && !name.has_star() && !name.text().starts_with("gc/") {
-        let nearest = nearest(&known, name.text());
+    if found.is_empty() && !name.is_pattern() && !name.lower().starts_with("gc/") {
+        let nearest = nearest(&known, name.lower());
         let hint = nearest.map(|name| format!("; there is {name}")).unwrap_or_default();
         return Err(format!("the provider has no event of this name{hint}"));
     }
@@ -375,23 +375,7 @@ fn check_field(schemas: &[&'static Schema], name: &str) -> Result<(), String> {
     Err(format!("the event has no field {name:?}; it has {}", names.join(", ")))
 }
 
-/// A time: numbers with units.
-fn duration(text: &str) -> Option<Duration> {
-    const UNITS: [(&str, f64); 6] =
-        [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("h", 3600.0), ("m", 60.0), ("s", 1.0)];
-    let mut seconds = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, behind) = rest.split_at_checked(end)?;
-        let (unit, factor) = UNITS.iter().find(|(unit, _)| behind.starts_with(unit))?;
-        seconds += number.parse::<f64>().ok()? * factor;
-        rest = behind.get(unit.len()..)?;
-    }
-    Duration::try_from_secs_f64(seconds).ok().filter(|_| !text.is_empty())
-}
-
 /// Whether an event's name matches the requested one.
-pub(crate) fn is_event_named(name: &EventName<'_>, asked: &Pattern) -> bool {
-    name.matches(asked.as_written()) || asked.has_star() && asked.matches(&name.to_string())
+pub(crate) fn is_event_named(name: &EventName<'_>, asked: &Glob) -> bool {
+    name.matches(asked.text()) || asked.is_pattern() && asked.matches(&name.to_string())
 }

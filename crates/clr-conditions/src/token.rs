@@ -50,7 +50,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
             }
             '>' | '<' | '=' | '!' => {
                 let (comparison, length) = Comparison::at_start(rest)
-                    .ok_or_else(|| ParseError::new(text, offset, "'!' is no comparison; '!=' is"))?;
+                    .ok_or_else(|| ParseError::new(text, offset, "'!' is not a comparison; '!=' is"))?;
                 if length == 2 {
                     chars.next();
                 }

@@ -97,7 +97,7 @@ fn faults_have_a_place_and_say_what_is_expected() {
         ("gc > 200", 5, "a time is expected"),
         ("gc > 200ms exception X", 11, "'and', 'or' or the end is expected"),
         ("(gc > 1s", 8, "')' is expected"),
-        ("exception X within 2s", 12, "'within' stands behind"),
+        ("exception X within 2s", 12, "'within' follows"),
         ("exception 'X", 10, "a quote has no end"),
         ("event P/E a >", 13, "a value is expected"),
         ("event P/E a > b", 14, "a number is expected"),
@@ -107,7 +107,7 @@ fn faults_have_a_place_and_say_what_is_expected() {
         ("request status > x", 17, "a status is expected"),
         ("no-such-counter > 3", 0, "the provider of \"no-such-counter\" is not known"),
         ("cpu-usage > high", 12, "a number is expected"),
-        ("ä ! 3", 2, "'!' is no comparison"),
+        ("ä ! 3", 2, "'!' is not a comparison"),
     ] {
         let error = Condition::parse(text).unwrap_err();
         assert_eq!(error.position(), position, "{text}: {error}");

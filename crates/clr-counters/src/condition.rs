@@ -47,10 +47,10 @@ impl Condition {
     /// Parses a condition.
     pub fn parse(text: &str) -> Result<Self, ConditionError> {
         let at = text.find(['>', '<', '=', '!']).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
-        let (counter, behind) = text.split_at(at);
+        let (counter, after) = text.split_at(at);
         let (comparison, length) =
-            Comparison::at_start(behind).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
-        let bound = behind.get(length..).unwrap_or_default().trim();
+            Comparison::at_start(after).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
+        let bound = after.get(length..).unwrap_or_default().trim();
         let bound = match bound.parse::<f64>() {
             Ok(number) if !number.is_nan() => number,
             _ => return Err(ConditionError::NoNumber(bound.into())),

@@ -256,15 +256,15 @@ impl Selection {
         let mut rest = list;
         loop {
             let end = rest.find([',', '[']).unwrap_or(rest.len());
-            let (name, behind) = rest.split_at(end);
+            let (name, after) = rest.split_at(end);
             let name = name.trim();
             if name.is_empty() {
                 return Err(SelectionError::EmptyProvider(list.into()));
             }
             let mut counters = Vec::new();
-            rest = behind;
-            if let Some(inside) = behind.strip_prefix('[') {
-                let (inside, behind) =
+            rest = after;
+            if let Some(inside) = after.strip_prefix('[') {
+                let (inside, after) =
                     inside.split_once(']').ok_or_else(|| SelectionError::Unclosed(name.into()))?;
                 if inside.contains('[') {
                     return Err(SelectionError::Brackets(name.into()));
@@ -273,7 +273,7 @@ impl Selection {
                 if counters.iter().any(String::is_empty) {
                     return Err(SelectionError::EmptyCounter(name.into()));
                 }
-                rest = behind.trim_start();
+                rest = after.trim_start();
             }
             add(&mut providers, name, counters)?;
             match rest.strip_prefix(',') {
@@ -402,7 +402,7 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let Some(end) = parts.next_back() else { return rest.is_empty() };
     for part in parts {
         match rest.split_once(part) {
-            Some((_, behind)) => rest = behind,
+            Some((_, after)) => rest = after,
             None => return false,
         }
     }

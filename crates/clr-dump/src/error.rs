@@ -28,7 +28,7 @@ pub enum Error {
         missing: Missing,
     },
     /// No mapped file is a runtime.
-    #[error("there is no .NET runtime in it: no mapped file is one")]
+    #[error("it has no .NET runtime: no mapped file is one")]
     NoRuntime,
     /// The runtime is of a build whose structures are not known.
     #[error("the structures of this build of the runtime are not known: {path}, build id {build_id}")]

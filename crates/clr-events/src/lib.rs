@@ -84,7 +84,7 @@
 //! - `csharp`: names as C# writes them.
 //! - `stack`, `code_frames`: stacks and frames, each once. `interval`: times from samples. `role`: roles of
 //!   threads. `wait`: whether a thread worked, by its stack and by the kernel. `activity`: paths of
-//!   activities.
+//!   activities. `glob`: patterns of names.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
@@ -115,6 +115,7 @@ pub mod csharp;
 mod dynamic;
 mod event_set;
 mod generated;
+mod glob;
 mod interval;
 mod list;
 mod lookup;
@@ -138,6 +139,7 @@ pub use code::CodeMap;
 pub use code_frames::{CodeFrameId, CodeFrames};
 pub use event_set::EventSet;
 pub use generated::{enums, ids, sets};
+pub use glob::Glob;
 pub use interval::{Interval, Intervals};
 pub use list::List;
 pub use lookup::event_fields;

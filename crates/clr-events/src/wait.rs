@@ -173,7 +173,7 @@ fn matches(pattern: &str, name: &str) -> bool {
             return name.ends_with(part);
         }
         match name.find(part).and_then(|at| name.get(at..)?.strip_prefix(part)) {
-            Some(behind) => name = behind,
+            Some(after) => name = after,
             None => return false,
         }
     }

@@ -300,14 +300,14 @@ mod tests {
     fn what_is_wrong_with_a_value_is_said() {
         for (arguments, message) in [
             (["--providers", "A:1:loud"], "at character 5: level 'loud'"),
-            (["--profile", "nosuch"], "there is no such profile; there are dotnet-common, "),
+            (["--profile", "nosuch"], "unknown profile; known are dotnet-common, "),
             (["--profile", "cpu-sampling"], "dotnet-sampled-thread-time is its successor; there are "),
             (
                 ["--providers", "A,Microsoft-Windows-DotNETRuntime:gc+exception:informational"],
                 "a hexadecimal number of 64 bits; the names of the runtime's keywords are for --clrevents gc+exception",
             ),
             (["--providers", "A:gc"], "keywords 'gc' are not a hexadecimal number of 64 bits\n"),
-            (["--clrevents", "gc+nosuch"], "'nosuch' is no keyword"),
+            (["--clrevents", "gc+nosuch"], "'nosuch' is not a keyword"),
             (["--duration", "30"], "'30' has no unit"),
             (["--buffersize", "0"], "0 is not in 1.."),
         ] {

@@ -81,7 +81,7 @@ fn unknown_command(error: &clap::Error) -> Failure {
     let name = text(error, ContextKind::InvalidSubcommand);
     match ALTERNATIVES.iter().find(|(command, _)| *command == name) {
         Some((_, alternative)) => {
-            Failure::usage(format_args!("there is no command '{name}'")).with_help(alternative)
+            Failure::usage(format_args!("no command is called '{name}'")).with_help(alternative)
         }
         None => failure(error, "dipc --help lists the commands"),
     }

@@ -143,14 +143,14 @@ impl fmt::Display for Fault {
 #[non_exhaustive]
 pub enum ParseFaultError {
     /// No fault has the name.
-    #[error("there is no fault {name:?}")]
+    #[error("unknown fault {name:?}")]
     #[non_exhaustive]
     Unknown {
         /// The name.
         name: String,
     },
     /// The argument is missing, or not a number in range.
-    #[error("the fault {name} needs a number behind it, such as {example}, not {argument:?}")]
+    #[error("the fault {name} needs a number, such as {example}, not {argument:?}")]
     #[non_exhaustive]
     Argument {
         /// The name.
@@ -175,7 +175,7 @@ pub enum ParseFaultError {
         number: String,
     },
     /// The fault takes no argument.
-    #[error("the fault {name} has no argument, but {argument:?} stands behind it")]
+    #[error("the fault {name} has no argument, but {argument:?} follows it")]
     #[non_exhaustive]
     Surplus {
         /// The name.
@@ -258,18 +258,18 @@ mod tests {
     #[test]
     fn a_parse_error_names_the_fault_and_the_argument() {
         let message = |text: &str| text.parse::<Fault>().unwrap_err().to_string();
-        assert_eq!(message("explode"), "there is no fault \"explode\"");
+        assert_eq!(message("explode"), "unknown fault \"explode\"");
         assert_eq!(
             message("close-in-stream"),
-            "the fault close-in-stream needs a number behind it, such as close-in-stream:4096, not \"\""
+            "the fault close-in-stream needs a number, such as close-in-stream:4096, not \"\""
         );
         assert_eq!(
             message("error:0x180004005"),
-            "the fault error needs a number behind it, such as error:0x80004005, not \"0x180004005\""
+            "the fault error needs a number, such as error:0x80004005, not \"0x180004005\""
         );
         assert_eq!(
             message("never-stop:3"),
-            "the fault never-stop has no argument, but \"3\" stands behind it"
+            "the fault never-stop has no argument, but \"3\" follows it"
         );
     }
 }

@@ -136,10 +136,10 @@ mod tests {
                 format!("{wrong:?} is not the number of a request; the first one is 1")
             );
         }
-        assert_eq!(message("explode#1"), "there is no fault \"explode\"");
+        assert_eq!(message("explode#1"), "unknown fault \"explode\"");
         assert_eq!(
             message("stale-socket#2"),
-            "the fault stale-socket has no argument, but \"#2\" stands behind it"
+            "the fault stale-socket has no argument, but \"#2\" follows it"
         );
     }
 }

@@ -11,7 +11,7 @@ use crate::{Address, PeerCredentials, ProcessState, sys};
 #[non_exhaustive]
 pub enum Error {
     /// The process does not exist, or no longer exists.
-    #[error("process {pid}: there is no such process")]
+    #[error("process {pid}: no such process")]
     NoSuchProcess {
         /// The requested pid.
         pid: u32,
@@ -55,13 +55,13 @@ pub enum Error {
         path: PathBuf,
     },
     /// There is no file at the address.
-    #[error("connect: {address}: there is no such socket")]
+    #[error("connect: {address}: no such socket")]
     NoSocket {
         /// The address.
         address: Address,
     },
     /// No process listens on the socket: its owner has ended.
-    #[error("connect: {address}: nobody listens on this socket")]
+    #[error("connect: {address}: no process listens on this socket")]
     Stale {
         /// The address.
         address: Address,

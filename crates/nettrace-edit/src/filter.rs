@@ -2,10 +2,9 @@
 
 mod inventory;
 
-use clr_events::{EventName, Provider, Schema, event_name, is_named_by_kind};
+use clr_events::{EventName, Glob, Provider, Schema, event_name, is_named_by_kind};
 use nettrace::{Event, Events, Metadata, MetadataMap, RelativeTime, Source};
 
-use crate::glob::Glob;
 use inventory::Inventory;
 pub use inventory::Miss;
 

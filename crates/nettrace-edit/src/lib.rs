@@ -32,7 +32,7 @@
 //! # Modules
 //!
 //! - `error`: errors.
-//! - `glob`, `filter`, `redact`: the choice of events, and of texts.
+//! - `filter`, `redact`: the choice of events, and of texts.
 //! - `choice`, `copy`: choosers, and the copy of a recording. `slice`: the chooser of parts; `range`: the time
 //!   that a part states.
 //! - `mapping_ids`: recordings of whole machines that are merged.
@@ -58,7 +58,6 @@ pub use nettrace_writer;
 mod error;
 
 mod filter;
-mod glob;
 mod redact;
 
 mod choice;
@@ -79,7 +78,7 @@ pub use choice::{Choice, Chooser, KeepAll};
 pub use copy::{Copied, Copier, copy, write_to};
 pub use error::Error;
 pub use filter::{Criteria, EventMatch, Filter, Miss, TrackedCriteria};
-pub use glob::Glob;
+pub use clr_events::Glob;
 pub use mapping_ids::MappingIds;
 pub use range::RecordedRange;
 pub use redact::{InvalidRedaction, Letters, Redacted, Redaction, RedactionClass, Redactor};

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::str::FromStr;
 
-use clr_events::{event_fields, event_name};
+use clr_events::{Glob, event_fields, event_name};
 use nettrace::{Event, Fields, TypeCode, Value};
 
-use crate::glob::Glob;
 
 /// A class of texts, identified by the names of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

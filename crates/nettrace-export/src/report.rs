@@ -47,7 +47,7 @@ pub use event_counts::{EventCounts, EventCountsReport, EventRow};
 pub use exceptions::{ExceptionRow, Exceptions, ExceptionsReport};
 pub use gc::{Collection, Collections, GcPause, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
-pub use lock_wait::{DeadLock, LockWait};
+pub use lock_wait::{Deadlock, LockWait};
 pub use processor_time::processor_time;
 pub use read::{read, read_kinds};
 pub use requests::{

@@ -94,7 +94,7 @@ impl Open {
 }
 
 /// The fault of an event that does not end with its block.
-const PAST_BLOCK_END: &str = "event that goes on behind its block";
+const PAST_BLOCK_END: &str = "event that continues past the end of its block";
 
 #[derive(Debug)]
 pub(crate) struct Engine {

@@ -73,9 +73,9 @@ impl InternedTable {
             if kept > 0 {
                 self.runs.insert(other, (from, from.saturating_add(kept)));
             }
-            let behind = other_end.saturating_sub(end);
-            if let (Ok(id), Ok(behind), 1..) = (u32::try_from(end), usize::try_from(behind), behind) {
-                self.runs.insert(id, (to.saturating_sub(behind), to));
+            let distance = other_end.saturating_sub(end);
+            if let (Ok(id), Ok(distance), 1..) = (u32::try_from(end), usize::try_from(distance), distance) {
+                self.runs.insert(id, (to.saturating_sub(distance), to));
             }
         }
         self.runs.insert(first, (start, start.saturating_add(count)));

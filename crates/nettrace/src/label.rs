@@ -78,7 +78,7 @@ fn label<'a>(cursor: &mut Cursor<'a>) -> ReadResult<(Label<'a>, bool)> {
         8 => Label::Keywords(cursor.u64()?),
         9 => Label::Level(cursor.u8()?),
         10 => Label::Version(cursor.u8()?),
-        _ => return Err(ReadError::Invalid("label of unknown kind, whose size nobody can know")),
+        _ => return Err(ReadError::Invalid("label of an unknown kind, and so of an unknown size")),
     };
     Ok((label, kind & LAST != 0))
 }

@@ -539,7 +539,7 @@ fn located<'a>(
     };
     let count = bytes.len().checked_div(element_size).unwrap_or(0);
     if count.checked_mul(element_size) != Some(bytes.len()) {
-        return Err(ReadError::Invalid("its size is no multiple of its elements' size").into());
+        return Err(ReadError::Invalid("its size is not a multiple of its elements' size").into());
     }
     Ok(Value::Array(Array {
         element: Type::Recorded(element),

@@ -98,7 +98,7 @@ fn a_cut_payload_ends_the_fields_with_an_error() {
         Field::new("pad", FieldType::Pad16),
         Field::new("a", FieldType::U32),
         Field::new("text", FieldType::CountedUtf8),
-        Field::new("behind", FieldType::U8),
+        Field::new("after", FieldType::U8),
     ];
     let mut fields = Fields::with_schema(LIST, &[0, 0, 1, 0, 0, 0, 9, 0, 1], 8);
     assert_eq!(fields.next(), Some(Ok(("a", Value::U32(1)))));

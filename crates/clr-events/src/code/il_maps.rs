@@ -52,8 +52,8 @@ impl IlMaps {
         scratch.sort_unstable();
         // Code before the first statement of the method, or of a handler in it, belongs to that statement.
         for (_, native) in pairs.filter(|(il, _)| *il == PROLOG) {
-            let behind = scratch.partition_point(|point| point.native < native);
-            if let Some(first) = scratch.get_mut(behind) {
+            let next = scratch.partition_point(|point| point.native < native);
+            if let Some(first) = scratch.get_mut(next) {
                 first.native = native;
             }
         }
@@ -77,8 +77,8 @@ impl IlMaps {
         let end = usize::try_from(*self.ends.get(index)?).ok()?;
         let start = index.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
         let points = self.points.get(usize::try_from(start).ok()?..end)?;
-        let behind = points.partition_point(|point| point.native <= native);
-        points.get(behind.saturating_sub(1)).map(|point| point.il)
+        let next = points.partition_point(|point| point.native <= native);
+        points.get(next.saturating_sub(1)).map(|point| point.il)
     }
 
     /// Bytes that are held.

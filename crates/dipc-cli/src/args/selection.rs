@@ -61,7 +61,7 @@ fn parse_profile(name: &str) -> Result<&'static Profile, String> {
         } else {
             ""
         };
-        format!("there is no such profile{successor}; there are {}", names.join(", "))
+        format!("unknown profile{successor}; known are {}", names.join(", "))
     })
 }
 
@@ -69,7 +69,7 @@ fn parse_clr_keywords(text: &str) -> Result<u64, String> {
     text.split(['+', ',']).map(str::trim).try_fold(0, |bits, name| {
         dipc_client::clr_keyword(name).map(|keyword| bits | keyword).ok_or_else(|| {
             let names: Vec<_> = dipc_client::CLR_KEYWORDS.iter().map(|&(name, _)| name).collect();
-            format!("'{name}' is no keyword of the runtime; there are {}", names.join(", "))
+            format!("'{name}' is not a keyword of the runtime; known are {}", names.join(", "))
         })
     })
 }

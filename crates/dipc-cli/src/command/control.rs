@@ -161,7 +161,7 @@ fn resume_at_port(pid: u32, address: &str, timeout: Duration) -> Result<(), Fail
         match port.next(deadline) {
             Ok(PortEvent::Connected(runtime)) if runtime.pid().is_none_or(|of| of == pid) => {
                 runtime.target().resume()?;
-                messages::note(format_args!("Resumed at     : {address}, where nobody listened"));
+                messages::note(format_args!("Resumed at     : {address}, where no process listened"));
                 return Ok(());
             }
             Ok(PortEvent::Error(error)) => messages::warning(error),
@@ -169,7 +169,7 @@ fn resume_at_port(pid: u32, address: &str, timeout: Duration) -> Result<(), Fail
             Err(error) if error.is_deadline() => {
                 return Err(Failure::new(
                     Exit::TimedOut,
-                    format_args!("resume: {address}: nobody listened there, and the runtime did not connect"),
+                    format_args!("resume: {address}: no process listened there, and the runtime did not connect"),
                 )
                 .with_help("the address of a process in a container lies in the container: run dipc there"));
             }
@@ -187,7 +187,7 @@ fn refuse_other_user(pid: u32, address: &str) -> Result<(), Failure> {
         Ok(user) if user != own => Err(Failure::new(
             Exit::Failed,
             format_args!(
-                "resume: the runtime waits at {address}, where nobody listens, and belongs to user {user}"
+                "resume: the runtime waits at {address}, where no process listens, and belongs to user {user}"
             ),
         )
         .with_help(format_args!("sudo -u '#{user}' dipc resume -p {pid} listens there as that user"))),

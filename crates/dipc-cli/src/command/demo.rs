@@ -124,7 +124,7 @@ pub(crate) fn next_steps(kept: Option<&Path>, real: Option<&Endpoint>) -> String
         kept,
         ("dipc ps".to_owned(), "the .NET processes here".to_owned()),
         (format!("dipc trace -p {pid} --duration 10s -o app.nettrace"), format!("record {name}")),
-        ("dipc stat app.nettrace".to_owned(), "what is in the recording".to_owned()),
+        ("dipc stat app.nettrace".to_owned(), "the contents of the recording".to_owned()),
         (
             "dipc events app.nettrace --format jsonl --head 20".to_owned(),
             "its events, for programs".to_owned(),

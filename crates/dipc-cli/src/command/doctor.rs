@@ -82,7 +82,7 @@ fn tmpdir() -> PathBuf {
 fn by_name(name: &str) -> Result<Vec<u32>, Failure> {
     let pids = dipc_doctor::find_by_name(name, &dipc_transport::discover());
     if pids.is_empty() {
-        let missing = format_args!("find: process '{name}': there is no process of that name");
+        let missing = format_args!("find: process '{name}': no process has that name");
         return Err(Failure::new(Exit::NotReachable, missing)
             .with_help("dipc doctor without -n lists every process that looks like .NET"));
     }

@@ -59,7 +59,7 @@ pub(crate) struct ExportArgs {
 fn parse_label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err(format!("'{text}' is no NAME=VALUE")),
+        _ => Err(format!("'{text}' is not NAME=VALUE")),
     }
 }
 

@@ -61,7 +61,7 @@ pub(super) fn promoted(dir: &Path) -> Result<Vec<PromotedColumn>, Failure> {
         let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let column = value["field"].as_str().and_then(|field| field.parse().ok());
         columns.push(column.ok_or_else(|| {
-            Failure::new(Exit::Failed, format_args!("{}: this is no promoted column", path.display()))
+            Failure::new(Exit::Failed, format_args!("{}: this is not a promoted column", path.display()))
                 .with_help("remove the file, and dipc export --promote the field again")
         })?);
     }

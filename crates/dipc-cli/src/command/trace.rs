@@ -151,7 +151,7 @@ fn format(args: &TraceArgs, selection: &Selection) -> Result<Option<ExportFormat
         args.output.as_deref().map(|path| sibling_path(path, format)).transpose()?;
         if format != ExportFormat::Events && !selection.samples_threads() {
             messages::warning(
-                "--format shows the time of threads, which --profile dotnet-sampled-thread-time records; what is recorded here, dipc convert --by shows",
+                "--format shows the time of threads, which --profile dotnet-sampled-thread-time records; use dipc convert --by for what is recorded here",
             );
         }
     }

@@ -10,7 +10,7 @@ use nettrace_writer::{Omissions, Transcoder, Version};
 use crate::exit::{Exit, Failure};
 use crate::inspect::names::refuse_beside;
 use crate::inspect::recording::{Input, Origin, Recording};
-use crate::render::behind::Behind;
+use crate::render::background_writer::BackgroundWriter;
 use crate::render::destination::Destination;
 use crate::render::output_file::{NameOrigin, is_same_file};
 use crate::render::{messages, output};
@@ -27,7 +27,7 @@ pub(crate) struct AddedRecording<'a> {
 pub(crate) struct Rewrite {
     copier: Copier<ReadSource<Input>>,
     origin: Origin,
-    out: Behind,
+    out: BackgroundWriter,
 }
 
 /// A recording that was rewritten.
@@ -63,7 +63,7 @@ impl Rewrite {
         }
         let files: Vec<_> = std::iter::once(file).chain(added.map(|added| added.path)).collect();
         let out = create_output(&files, output, name_origin)?;
-        Ok(Self { copier, origin, out: Behind::new(out)? })
+        Ok(Self { copier, origin, out: BackgroundWriter::new(out)? })
     }
 
     /// The reader of the recording.
@@ -120,7 +120,7 @@ impl From<Error> for Interrupted {
 
 impl Interrupted {
     /// Returns the failure of a copy from `origin` to `out`.
-    fn at(self, origin: &Origin, out: &Behind) -> Failure {
+    fn at(self, origin: &Origin, out: &BackgroundWriter) -> Failure {
         match self {
             Self::Edit(Error::Read(error)) => origin.failed(&error),
             Self::Edit(error) => Failure::new(Exit::Failed, format_args!("write: {out}: {error}")),
@@ -130,7 +130,7 @@ impl Interrupted {
 }
 
 /// Returns a function that queues the pending bytes for writing.
-fn write_to(out: &mut Behind) -> impl FnMut(&mut Transcoder) -> Result<(), Interrupted> + use<'_> {
+fn write_to(out: &mut BackgroundWriter) -> impl FnMut(&mut Transcoder) -> Result<(), Interrupted> + use<'_> {
     |transcoder| {
         let bytes = transcoder.take_bytes(out.buffer());
         out.write(bytes).map_err(Interrupted::Failed)

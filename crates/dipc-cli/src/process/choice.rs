@@ -32,7 +32,7 @@ pub(crate) fn choose() -> Option<u32> {
         match chosen(&answer, &endpoints) {
             Some(pid) => return Some(pid),
             None if answer.trim().is_empty() => return None,
-            None => messages::note(format_args!("'{}' is none of them", answer.trim())),
+            None => messages::note(format_args!("'{}' is not one of them", answer.trim())),
         }
     }
     None

@@ -107,7 +107,7 @@ pub(crate) fn endpoint_of_name(name: &str, lookup: Option<Duration>) -> Result<E
         }
         (None, _) => Err(Failure::new(
             Exit::NotReachable,
-            format_args!("find: process '{name}': there is no .NET process or entry assembly of that name"),
+            format_args!("find: process '{name}': no .NET process or entry assembly has that name"),
         )
         .with_candidates(candidates::lines(&dipc_transport::discover().endpoints))
         .with_help("dipc ps lists the processes that can be reached")),

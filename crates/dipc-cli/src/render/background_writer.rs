@@ -12,7 +12,7 @@ use crate::render::destination::Destination;
 /// A destination written on another thread while the next data is produced: the system may take longer to
 /// accept bytes than it takes to produce them. On a single processor, no thread is started.
 #[derive(Debug)]
-pub(crate) struct Behind {
+pub(crate) struct BackgroundWriter {
     /// The name of the destination.
     name: String,
     /// The destination, if no thread is used.
@@ -33,7 +33,7 @@ struct WritingThread {
 /// The most buffers that may wait to be written.
 const WAITING: usize = 3;
 
-impl Behind {
+impl BackgroundWriter {
     pub(crate) fn new(out: Destination) -> Result<Self, Failure> {
         let name = out.to_string();
         if processors::count() == 1 {
@@ -93,14 +93,14 @@ impl Behind {
 }
 
 /// Writes what was queued even if an error ends the work on the rest.
-impl Drop for Behind {
+impl Drop for BackgroundWriter {
     fn drop(&mut self) {
         let _ = self.stop();
     }
 }
 
 /// The name of the destination.
-impl fmt::Display for Behind {
+impl fmt::Display for BackgroundWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }

@@ -4,11 +4,11 @@
 //!
 //! - `output`, `messages`: the only access to standard output and error. `escape`: untrusted text.
 //! - `destination`, `output_file`, `staged_file`: result files, which get their names when they are complete.
-//!   `behind`: writing on a thread of its own.
+//!   `background_writer`: writing on a thread of its own.
 //! - `table`, `charts`, `markdown`, `screen`, `live_line`, `units`, `width`: output for people. `frame_name`,
 //!   `command_line`, `shell`: names, command lines, and printed commands.
 
-pub(crate) mod behind;
+pub(crate) mod background_writer;
 pub(crate) mod charts;
 pub(crate) mod command_line;
 pub(crate) mod destination;

@@ -155,7 +155,7 @@ fn what_is_no_address_of_a_store_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let one = recording("net10-typed.nettrace", folder.path());
     for (to, message) in [
-        ("ftp://a/b", "ftp://a/b: this is no address of a store"),
+        ("ftp://a/b", "ftp://a/b: this is not the address of a store"),
         ("s3:///b", "s3:///b: the name of the bucket is missing"),
         ("s3://a/../b", "s3://a/../b: "),
     ] {

@@ -16,7 +16,7 @@ fn standard_input_is_refused_and_labels_are_pairs() {
     let to = to.to_str().unwrap();
     let output = dipc(&["export", "x", "--to", to, "--label", "shop"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("'shop' is no NAME=VALUE"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("'shop' is not NAME=VALUE"));
     assert_eq!(dipc(&["export", "--to", to]).status.code(), Some(2));
 }
 

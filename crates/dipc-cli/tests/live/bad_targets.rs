@@ -67,7 +67,7 @@ fn no_permission() {
     }
 }
 
-/// A process that lives, with a socket of the right name on which nobody listens.
+/// A process that lives, with a socket of the right name on which no process listens.
 struct Stale {
     process: Child,
     _folder: tempfile::TempDir,
@@ -109,7 +109,7 @@ fn a_socket_on_which_nobody_listens() {
     let pid = stale.process.id().to_string();
     for command in ATTACHING {
         let finished = run(command.iter().copied().chain(["-p", &pid])).with_code(3);
-        finished.assert_error_names(&[&pid, "nobody listens"]);
+        finished.assert_error_names(&[&pid, "no process listens"]);
     }
     let path = stale.socket.to_str().unwrap();
     run(["info", "--endpoint", path]).with_code(3).assert_error_names(&[path]);

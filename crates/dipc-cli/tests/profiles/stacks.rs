@@ -29,7 +29,7 @@ fn equal_stacks_are_shown_once_and_waits_for_locks_are_named() {
     let shown = printed(folder.path(), &["stack", &file]);
     let wanter = "Thread 22863: blocked (waits for a lock)\n  [Native Frames]\n  Monitor.Enter_Slowpath(object)\n  Monitor.Enter(object, ref bool)\n  P.WantLock()\n";
     assert!(shown.contains(wanter), "{shown}");
-    assert!(!shown.contains("threads wait for locks"), "one thread alone is no dead lock: {shown}");
+    assert!(!shown.contains("threads wait for locks"), "one thread alone is no deadlock: {shown}");
     // A thread in native code may run there or wait: nothing in this recording tells.
     assert!(
         shown.contains(" working or waiting\nWhether threads outside managed code run or wait "),
@@ -59,18 +59,18 @@ fn a_dead_lock_is_found_by_the_owners_of_locks() {
     let file = path.to_str().unwrap();
     let chain = "thread 21782 waits for a lock of 21783, which waits for a lock of 21782";
     let shown = printed(folder.path(), &["stack", file]);
-    assert!(shown.contains(&format!("\nDead lock: {chain}\n")), "{shown}");
+    assert!(shown.contains(&format!("\nDeadlock: {chain}\n")), "{shown}");
     assert!(
         shown.contains("\nThread 21784 waits for a lock of 21782 to the end of the recording\n"),
         "{shown}"
     );
     let report = printed(folder.path(), &["report", file, "contention"]);
-    assert!(report.contains(&format!("\nDead lock: {chain}\n")), "{report}");
+    assert!(report.contains(&format!("\nDeadlock: {chain}\n")), "{report}");
     let overview = printed(folder.path(), &["report", file]);
-    assert!(overview.contains(&format!("contention    ! Dead lock: {chain}\n")), "{overview}");
+    assert!(overview.contains(&format!("contention    ! Deadlock: {chain}\n")), "{overview}");
     let stacks = json(folder.path(), &["stack", file, "--format", "json"]);
     assert_eq!(
-        stacks["dead_locks"],
+        stacks["deadlocks"],
         serde_json::json!([{ "pid": 21533, "tids": [21782, 21783], "names": [null, null] }])
     );
     // The object of the lock that two wait for is the one that the first owner has.

@@ -181,7 +181,7 @@ fn a_ring_in_files_needs_a_folder_and_room() {
     let nowhere = folder.path().join("nowhere");
     let (code, messages) =
         keep(&sim, folder.path(), &["--keep", "2MB", "--keep-in", nowhere.to_str().unwrap()]);
-    assert!(code == Some(2) && messages.contains("it is no folder"), "{messages}");
+    assert!(code == Some(2) && messages.contains("it is not a folder"), "{messages}");
     let (code, messages) =
         keep(&sim, folder.path(), &["--keep", "900000GB", "--keep-in", folder.path().to_str().unwrap()]);
     assert!(code == Some(1) && messages.contains("bytes are needed"), "{messages}");

@@ -138,7 +138,7 @@ fn the_runtime_has_the_version_and_the_faults_of_the_arguments() {
         (&["--version", "3.1"][..], "60s", 4, "0x80131385"),
         (&["--version", "11", "--fault", "error:0x80004005"], "60s", 4, "0x80004005"),
         (&["--fault", "never-answer"], "200ms", 5, "no answer"),
-        (&["--fault", "stale-socket"], "60s", 3, "nobody listens"),
+        (&["--fault", "stale-socket"], "60s", 3, "no process listens"),
         (&["--fault", "wrong-magic"], "60s", 1, "DOTNET_IPC_V9"),
         (&["--fault", "wrong-magic@ProcessInfo3#1"], "60s", 1, "DOTNET_IPC_V9"),
         (&["--fault", "wrong-magic@ProcessInfo3#2", "--fault", "wrong-magic@StopTracing"], "60s", 0, ""),
@@ -167,7 +167,7 @@ fn each_listed_fault_is_accepted() {
 #[test]
 fn an_invalid_argument_is_named_in_the_error() {
     for (arguments, error) in [
-        (&["sim", "--fault", "explode"][..], "there is no fault \"explode\""),
+        (&["sim", "--fault", "explode"][..], "unknown fault \"explode\""),
         (&["sim", "--fault", "flood@Flood"], "\"Flood\" is not a command of the protocol"),
         (&["sim", "--version", "7"], "3.1, 6, 8, 9, 10, 11 or nativeaot-9"),
         (&["sim", "--connect", "/x,listen"], "--connect connects"),

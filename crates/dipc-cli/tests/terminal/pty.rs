@@ -227,7 +227,7 @@ fn a_command_without_a_process_offers_those_that_there_are() {
     assert_eq!(child.wait().unwrap().code(), Some(0), "{seen}");
     let listed = seen.lines().find(|line| line.contains("choice-of-processes")).unwrap();
     assert!(listed.split_whitespace().nth(1) == Some(&*pid) && listed.contains(" sim --rate"), "{seen}");
-    assert!(seen.contains("'no-such' is none of them") && seen.contains("Process id"), "{seen}");
+    assert!(seen.contains("'no-such' is not one of them") && seen.contains("Process id"), "{seen}");
 
     // A program is not asked: it gets the error, with the same candidates.
     let mut piped = Command::new(env!("CARGO_BIN_EXE_dipc"));

@@ -47,7 +47,7 @@ impl BlockIndex {
             let place = blocks.offset();
             let damaged = || {
                 UnsupportedRecording(format!(
-                    "no whole block at byte {place}: what is cut or damaged cannot be played over and over"
+                    "no whole block at byte {place}: a cut or damaged recording cannot be repeated"
                 ))
             };
             match blocks.next() {

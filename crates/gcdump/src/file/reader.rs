@@ -144,12 +144,12 @@ impl<'a> FileGraph<'a> {
         let (of_type, mut rest) = number::decode(bytes).ok_or_else(cut)?;
         let has_size = of_type & 1 == 1;
         let of_type = u32::try_from(of_type >> 1).ok().filter(|of| (*of as usize) < self.types.len());
-        let of_type = of_type.ok_or_else(|| damaged("an object of a type that is not there"))?;
+        let of_type = of_type.ok_or_else(|| damaged("an object of an undefined type"))?;
         let mut size = None;
         if has_size {
-            let (number, behind) = number::decode(rest).ok_or_else(cut)?;
+            let (number, after) = number::decode(rest).ok_or_else(cut)?;
             size = Some(u64::try_from(number).map_err(|_| damaged("a negative size"))?);
-            rest = behind;
+            rest = after;
         }
         let own = self.types.get(of_type as usize).and_then(|of| of.first_size);
         let (count, children) = number::decode(rest).ok_or_else(cut)?;
@@ -163,11 +163,11 @@ impl<'a> FileGraph<'a> {
         let mut rest = record.children;
         let damaged = |problem| self.damaged(self.label(node).unwrap_or_default(), problem);
         for _ in 0..record.count {
-            let (distance, behind) = number::decode(rest).ok_or_else(|| damaged("a record that is cut"))?;
-            rest = behind;
+            let (distance, after) = number::decode(rest).ok_or_else(|| damaged("a record that is cut"))?;
+            rest = after;
             let child = isize::try_from(distance).ok().and_then(|distance| node.checked_add_signed(distance));
             let child = child.filter(|child| *child < self.labels.len());
-            each(child.ok_or_else(|| damaged("a reference to a node that is not there"))?);
+            each(child.ok_or_else(|| damaged("a reference to an undefined node"))?);
         }
         Ok(())
     }

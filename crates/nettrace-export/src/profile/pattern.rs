@@ -37,7 +37,7 @@ impl Pattern {
             }
             if index == 0 && self.at_start {
                 match rest.strip_prefix(part.as_str()) {
-                    Some(behind) => rest = behind,
+                    Some(after) => rest = after,
                     None => return false,
                 }
             } else {

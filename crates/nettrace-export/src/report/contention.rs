@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::decode::decode;
 use crate::report::distribution::{Distribution, Durations};
-use crate::report::lock_wait::{DeadLock, LockWait, dead_locks};
+use crate::report::lock_wait::{Deadlock, LockWait, deadlocks};
 use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 
@@ -49,7 +49,7 @@ pub struct ContentionReport {
     /// threads.
     pub unfinished_waits: Vec<LockWait>,
     /// Threads that wait for one another.
-    pub dead_locks: Vec<DeadLock>,
+    pub deadlocks: Vec<Deadlock>,
 }
 
 impl ContentionReport {
@@ -71,7 +71,7 @@ impl ContentionReport {
             let of_owner = || known.get(&(wait.pid, owner)).cloned().or_else(|| name(wait.pid, owner));
             wait.owner_name = wait.owner_name.take().or_else(of_owner);
         }
-        self.dead_locks = dead_locks(&self.unfinished_waits);
+        self.deadlocks = deadlocks(&self.unfinished_waits);
     }
 }
 
@@ -168,7 +168,7 @@ impl Contention {
             timeline: self.timeline,
             locks,
             unfinished_waits,
-            dead_locks: Vec::new(),
+            deadlocks: Vec::new(),
         };
         report.name_threads(|_, _| None);
         report

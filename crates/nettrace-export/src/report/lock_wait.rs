@@ -32,10 +32,10 @@ pub struct LockWait {
     pub since: RelativeTime,
 }
 
-/// A dead lock: threads each of which waits for a lock of the next, and the last for one of the first.
+/// A deadlock: threads each of which waits for a lock of the next, and the last for one of the first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct DeadLock {
+pub struct Deadlock {
     /// The process, where it is known.
     pub pid: Option<u64>,
     /// The threads, the lowest number first.
@@ -68,7 +68,7 @@ impl LockWait {
     }
 }
 
-impl fmt::Display for DeadLock {
+impl fmt::Display for Deadlock {
     /// Formats the threads as a sentence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = self.names.iter().map(Option::as_deref).chain(std::iter::repeat(None));
@@ -82,16 +82,16 @@ impl fmt::Display for DeadLock {
     }
 }
 
-/// Returns the dead locks among waits, each once.
+/// Returns the deadlocks among waits, each once.
 ///
 /// The owners are those of the beginnings of the waits. Where a lock went from one owner to another while a
 /// thread waited for it, the second is not known.
-pub(super) fn dead_locks(waits: &[LockWait]) -> Vec<DeadLock> {
+pub(super) fn deadlocks(waits: &[LockWait]) -> Vec<Deadlock> {
     let owners: HashMap<_, _> =
         waits.iter().filter_map(|wait| Some(((wait.pid, wait.tid), wait.owner_tid?))).collect();
     let names: HashMap<_, _> =
         waits.iter().map(|wait| ((wait.pid, wait.tid), wait.name.as_deref())).collect();
-    let mut found: Vec<DeadLock> = Vec::new();
+    let mut found: Vec<Deadlock> = Vec::new();
     // By thread, the number of the walk that came by.
     let mut walks = HashMap::new();
     for (number, wait) in waits.iter().enumerate() {
@@ -118,7 +118,7 @@ pub(super) fn dead_locks(waits: &[LockWait]) -> Vec<DeadLock> {
                 tids.rotate_left(first);
                 let names =
                     tids.iter().map(|tid| names.get(&(wait.pid, *tid)).copied().flatten().map(str::to_owned));
-                found.push(DeadLock { pid: wait.pid, names: names.collect(), tids });
+                found.push(Deadlock { pid: wait.pid, names: names.collect(), tids });
             }
         }
     }
@@ -162,22 +162,22 @@ mod tests {
             (&[(1, Some(2)), (2, Some(3)), (3, Some(4))], &[]),
         ];
         for (of, expected) in rows {
-            let found = dead_locks(&waits(of));
-            let found: Vec<_> = found.iter().map(|dead_lock| &*dead_lock.tids).collect();
+            let found = deadlocks(&waits(of));
+            let found: Vec<_> = found.iter().map(|deadlock| &*deadlock.tids).collect();
             assert_eq!(found, expected, "{of:?}");
         }
     }
 
     #[test]
     fn a_dead_lock_is_a_sentence() {
-        let mut dead_lock = DeadLock { pid: None, tids: vec![1, 2, 3], names: Vec::new() };
+        let mut deadlock = Deadlock { pid: None, tids: vec![1, 2, 3], names: Vec::new() };
         assert_eq!(
-            dead_lock.to_string(),
+            deadlock.to_string(),
             "thread 1 waits for a lock of 2, which waits for a lock of 3, which waits for a lock of 1"
         );
-        dead_lock.names = vec![Some("orders".into()), None, Some("\u{1b}[2J".into())];
+        deadlock.names = vec![Some("orders".into()), None, Some("\u{1b}[2J".into())];
         assert_eq!(
-            dead_lock.to_string(),
+            deadlock.to_string(),
             "thread orders (1) waits for a lock of 2, which waits for a lock of \\u001b[2J (3), which waits for a lock of orders (1)"
         );
     }
@@ -197,7 +197,7 @@ mod tests {
             names,
             [(Some("orders"), None), (None, Some("orders")), (Some("kernel-3"), Some("kernel-9"))]
         );
-        assert_eq!(report.dead_locks[0].names, [Some("orders".to_owned()), None]);
+        assert_eq!(report.deadlocks[0].names, [Some("orders".to_owned()), None]);
         assert_eq!(report.unfinished_waits[2].thread().to_string(), "kernel-3 (3)");
     }
 
@@ -205,6 +205,6 @@ mod tests {
     fn threads_of_other_processes_are_others() {
         let mut waits = waits(&[(1, Some(2)), (2, Some(1))]);
         waits[1].pid = Some(7);
-        assert_eq!(dead_locks(&waits), []);
+        assert_eq!(deadlocks(&waits), []);
     }
 }

@@ -117,5 +117,5 @@ fn what_was_promoted_stays_so() {
     // A file that is not a column is reported, and not overwritten.
     std::fs::write(written.root().join("_promoted/p_x_y_z.json"), "{}").unwrap();
     let error = dataset.plan(Vec::new()).unwrap_err().to_string();
-    assert!(error.contains("_promoted/p_x_y_z.json: this is no promoted column"), "{error}");
+    assert!(error.contains("_promoted/p_x_y_z.json: this is not a promoted column"), "{error}");
 }

@@ -81,7 +81,7 @@ impl Engine {
         }
         // A wrong size hides the blocks after it. A block inside the range shows that the size is wrong.
         if cut && fast_serialization::next_block(bytes, data).is_some() {
-            return self.start_resync(data, "block that is larger than what is left of the recording");
+            return self.start_resync(data, "block that is larger than the rest of the recording");
         }
         if !cut && fast_serialization::ends_at(bytes, frame.end) != Some(true) {
             let known = frame.next.saturating_add(fast_serialization::PADDINGS);
@@ -130,7 +130,7 @@ impl Engine {
             return self.v6_block_with_size(bytes, end, frame);
         }
         // A wrong size hides the blocks after it. Blocks inside the range show that the size is wrong.
-        let mut what = "block that is larger than what is left of the recording";
+        let mut what = "block that is larger than the rest of the recording";
         let mut is_doubtful = cut;
         if !cut {
             what = "block of an unknown kind that hides others";
@@ -248,14 +248,14 @@ impl Engine {
     /// Looks for blocks after the end of a V6 stream, unless another recording begins there.
     fn after_end(&mut self, bytes: &[u8], end: bool, since: u64, end_of_end: u64) -> Located {
         // Once these bytes are dropped, no other recording was found in them.
-        if let Some(behind) = end_of_end.checked_sub(self.base) {
-            let behind = usize::try_from(behind).unwrap_or(usize::MAX);
-            let known = behind.saturating_add(fast_serialization::NETTRACE.len());
+        if let Some(after_end) = end_of_end.checked_sub(self.base) {
+            let after_end = usize::try_from(after_end).unwrap_or(usize::MAX);
+            let known = after_end.saturating_add(fast_serialization::NETTRACE.len());
             if known > bytes.len() && !end {
                 return Located::Step(Step::NeedMore(known.saturating_sub(bytes.len())));
             }
-            if bytes.get(behind..known) == Some(fast_serialization::NETTRACE) {
-                return self.end_stream(behind);
+            if bytes.get(after_end..known) == Some(fast_serialization::NETTRACE) {
+                return self.end_stream(after_end);
             }
         }
         let (at, found) = v6::next_block(bytes, self.at, end);
@@ -290,7 +290,7 @@ impl Engine {
         }
         if trailing > 0 {
             let offset = self.offset(bytes.len()).saturating_sub(trailing);
-            self.tables.damaged(offset, trailing, "bytes behind the end of the stream");
+            self.tables.damaged(offset, trailing, "bytes after the end of the stream");
             self.state = State::Ended { trailing: 0 };
         }
         Step::End

@@ -167,7 +167,7 @@ impl Engine {
         match error {
             ReadError::UnexpectedEnd if cut => self.tables.truncated_at = Some(place),
             ReadError::UnexpectedEnd => {
-                self.tables.damaged(place, skipped, "row that goes on behind its block");
+                self.tables.damaged(place, skipped, "row that continues past the end of its block");
             }
             ReadError::Invalid(what) => self.tables.damaged(place, skipped, what),
         }

@@ -59,7 +59,7 @@ impl MergeKey {
 
     /// The key after all events up to a time.
     #[inline]
-    fn behind(time: Ticks) -> Self {
+    fn after(time: Ticks) -> Self {
         Self::new(time, u32::MAX, u32::MAX)
     }
 
@@ -133,7 +133,7 @@ impl Merge {
     /// newest one by at least `delay` ticks.
     pub(super) fn limit_to_sorted(&mut self, delay: Option<u64>) {
         let overdue = delay.and_then(|delay| self.newest.0.checked_sub(delay).map(Ticks));
-        self.up_to = self.sorted_up_to.max(overdue).map_or(MergeKey(0), MergeKey::behind);
+        self.up_to = self.sorted_up_to.max(overdue).map_or(MergeKey(0), MergeKey::after);
     }
 
     /// The current event.
@@ -217,7 +217,7 @@ impl Merge {
         let share =
             u128::from(to.saturating_sub(from)).saturating_mul(most.into()).checked_div(self.held.into());
         let end = from.saturating_add(share.and_then(|share| u64::try_from(share).ok()).unwrap_or(u64::MAX));
-        MergeKey::behind(Ticks(end)).min(self.up_to)
+        MergeKey::after(Ticks(end)).min(self.up_to)
     }
 
     /// Moves to the next event of the runs that are held. Returns whether that is the next of all.

@@ -167,7 +167,7 @@ fn blocks_header(bytes: &[u8]) -> Result<ScanResult<Header>, Error> {
     let frame = match v6::item(bytes, v6::VERSION_SIZE) {
         ScanResult::Found(v6::Item::Trace(frame)) => frame,
         ScanResult::NeedMore(more) => return Ok(ScanResult::NeedMore(more)),
-        _ => return Err(bad(v6::VERSION_SIZE, "the first block is no Trace block")),
+        _ => return Err(bad(v6::VERSION_SIZE, "the first block is not a Trace block")),
     };
     let Some(content) = bytes.get(frame.start..frame.end) else {
         return Ok(ScanResult::NeedMore(frame.end.saturating_sub(bytes.len())));

@@ -170,12 +170,12 @@ pub(crate) fn is_followed(bytes: &[u8], at: usize, end: bool, ahead: usize) -> S
     const NOTHING: ScanResult<()> = ScanResult::Invalid("no block");
     let (frame, is_known) = match item(bytes, at) {
         ScanResult::Found(Item::End(frame)) if frame.start == frame.end => {
-            let behind = bytes.get(frame.next..).unwrap_or_default();
-            return match behind {
+            let after = bytes.get(frame.next..).unwrap_or_default();
+            return match after {
                 [] if end => ScanResult::Found(()),
-                _ if behind.starts_with(NETTRACE) => ScanResult::Found(()),
-                _ if NETTRACE.starts_with(behind) && !end => {
-                    ScanResult::NeedMore(NETTRACE.len().saturating_sub(behind.len()))
+                _ if after.starts_with(NETTRACE) => ScanResult::Found(()),
+                _ if NETTRACE.starts_with(after) && !end => {
+                    ScanResult::NeedMore(NETTRACE.len().saturating_sub(after.len()))
                 }
                 _ => NOTHING,
             };

@@ -157,7 +157,7 @@ fn cut_anywhere_blocks_are_a_prefix() {
             };
             let expected = whole.get(count).map_or(error.offset, |block| block.range().start);
             assert_eq!(error.offset, expected, "{} cut at {cut}", recording.name);
-            assert!(blocks.next().is_none(), "an iterator ends behind its error");
+            assert!(blocks.next().is_none(), "an iterator ends after its error");
         }
     }
 }

@@ -177,7 +177,7 @@ fn sizes() -> Vec<Row> {
         row(
             "a block of 200 MB that is not there",
             sized(200 << 20),
-            events(&[2]).damage("larger than what is left"),
+            events(&[2]).damage("larger than the rest"),
         ),
         row(
             "a block that ends in the next one",
@@ -185,9 +185,9 @@ fn sizes() -> Vec<Row> {
             events(&[2]).damage("without its end tag"),
         ),
         row(
-            "a block that is larger than what is left",
+            "a block that is larger than the rest",
             sized(length + 200),
-            events(&[2]).damage("larger than what is left"),
+            events(&[2]).damage("larger than the rest"),
         ),
         row(
             "a block that is one byte longer than its size",
@@ -195,26 +195,26 @@ fn sizes() -> Vec<Row> {
             events(&[2]).damage("without its end tag"),
         ),
         row("a block of size 0 with content", sized(0), events(&[2]).damage("without its end tag")),
-        row("a last block that is larger than what is left", last.unfinished(), events(&[1]).truncated()),
+        row("a last block that is larger than the rest", last.unfinished(), events(&[1]).truncated()),
         row(
             "an empty event block",
             between(|t| _ = t.block("EventBlock", &[])),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row(
             "an empty metadata block",
             between(|t| _ = t.block("MetadataBlock", &[])),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row(
             "an empty stack block",
             between(|t| _ = t.block("StackBlock", &[])),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row(
             "an empty sequence point",
             between(|t| _ = t.block("SPBlock", &[])),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row("an event block without events", between(|t| _ = t.event_block(&block(&[]))), events(&[2])),
         row("a metadata block without rows", between(|t| _ = t.metadata_block(&[])), events(&[2])),
@@ -251,8 +251,8 @@ fn ends() -> Vec<Row> {
     two.extend(whole.clone().finish());
     vec![
         row("no end", whole.unfinished(), events(&[1]).truncated()),
-        row("bytes behind the end", trailing, events(&[1]).damage("behind the end")),
-        row("two recordings in one", two, events(&[1]).damage("behind the end")),
+        row("bytes after the end", trailing, events(&[1]).damage("after the end")),
+        row("two recordings in one", two, events(&[1]).damage("after the end")),
         row("only a header", v4::Trace::new(&TraceHeader::default()).unfinished(), events(&[]).truncated()),
     ]
 }

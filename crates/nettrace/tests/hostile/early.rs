@@ -63,12 +63,12 @@ fn blocks() -> Vec<Row> {
         row(
             "a V3 event of 2 GB",
             with(Some(i32::MAX.cast_unsigned()), None, None),
-            bad().damage("behind its block"),
+            bad().damage("past the end of its block"),
         ),
         row("a V3 payload of negative size", with(None, Some(u32::MAX), None), bad().damage("negative size")),
-        row("a V3 payload behind its event", with(None, Some(5), None), bad().damage("smaller than")),
+        row("a V3 payload past its event", with(None, Some(5), None), bad().damage("smaller than")),
         row("a V3 stack of negative size", with(None, None, Some(u32::MAX)), bad().damage("negative size")),
-        row("a V3 stack behind its event", with(None, None, Some(8)), bad().damage("smaller than")),
+        row("a V3 stack past its event", with(None, None, Some(8)), bad().damage("smaller than")),
         row(
             "a V3 event of metadata that nothing defines",
             v3(&netperf::event(&Event { metadata_id: 99, ..event(3) }, true)),
@@ -101,7 +101,7 @@ fn flat() -> Vec<Row> {
             wrong_reference,
             events(&[1]).truncated(),
         ),
-        row("a V2 recording with bytes behind its end", trailing, events(&[1]).damage("behind the end")),
+        row("a V2 recording with bytes after its end", trailing, events(&[1]).damage("after the end")),
         row(
             "a V2 event of negative size",
             v2(&[0xff; 60]).finish(),

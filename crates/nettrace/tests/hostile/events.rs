@@ -38,7 +38,7 @@ fn headers() -> Vec<Row> {
     vec![
         row("a block header of 0 bytes", header_size(0), events(&[9]).damage("header shorter")),
         row("a block header of 19 bytes", header_size(19), events(&[9]).damage("header shorter")),
-        row("a block header of 65535 bytes", header_size(u16::MAX), events(&[9]).damage("behind its block")),
+        row("a block header of 65535 bytes", header_size(u16::MAX), events(&[9]).damage("past the end of its block")),
         row("unknown flags", built(|block| block.flags = u16::MAX), events(&[1, 9])),
         row(
             "oldest and newest exchanged",
@@ -52,7 +52,7 @@ fn compressed_rows() -> Vec<Row> {
     let broken = || events(&[1, 9]);
     let endless = [0xff; 40];
     vec![
-        row("a row of one byte", raw(0, &[]), broken().damage("behind its block")),
+        row("a row of one byte", raw(0, &[]), broken().damage("past the end of its block")),
         row("an endless metadata id", raw(group::METADATA_ID, &endless), broken().damage("variable-length")),
         row("an endless sequence number", raw(group::CAPTURE, &endless), broken().damage("variable-length")),
         row("an endless thread", raw(group::THREAD, &endless), broken().damage("variable-length")),
@@ -84,21 +84,21 @@ fn compressed_rows() -> Vec<Row> {
             events(&[1, 2, 9]),
         ),
         row(
-            "a payload behind its block",
+            "a payload past its block",
             raw(group::PAYLOAD_SIZE, &[0, 100]),
-            broken().damage("behind its block"),
+            broken().damage("past the end of its block"),
         ),
         row(
             "a payload of 4 GB",
             raw(group::PAYLOAD_SIZE, &[0, 0xff, 0xff, 0xff, 0xff, 0x0f]),
-            broken().damage("behind its block"),
+            broken().damage("past the end of its block"),
         ),
         row(
-            "a GUID behind its block",
+            "a GUID past its block",
             raw(group::ACTIVITY, &[0, 1, 2, 3]),
-            broken().damage("behind its block"),
+            broken().damage("past the end of its block"),
         ),
-        row("a row of all groups and nothing", raw(0xff, &[]), broken().damage("behind its block")),
+        row("a row of all groups and nothing", raw(0xff, &[]), broken().damage("past the end of its block")),
         row("zeros in place of rows", built(|block| _ = block.raw(&[0; 30])), {
             // Each is a row: no groups, the time of before, and a payload of one byte.
             events(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9])
@@ -129,10 +129,10 @@ fn uncompressed_rows() -> Vec<Row> {
         row(
             "an uncompressed event of negative size",
             with_row(u32::MAX, 4),
-            broken().damage("behind its block"),
+            broken().damage("past the end of its block"),
         ),
-        row("an uncompressed event behind its block", with_row(84, 4), broken().damage("behind its block")),
-        row("an uncompressed payload behind its event", with_row(80, 5), broken().damage("smaller than")),
+        row("an uncompressed event past its block", with_row(84, 4), broken().damage("past the end of its block")),
+        row("an uncompressed payload past its event", with_row(80, 5), broken().damage("smaller than")),
         row("an uncompressed payload of 4 GB", with_row(80, u32::MAX), broken().damage("smaller than")),
         row("an uncompressed event with room to spare", with_row(80, 1), events(&[1, 2, 9])),
         row(
@@ -187,7 +187,7 @@ fn references() -> Vec<Row> {
             twice.finish(),
             events(&[1, 2]).damage("defined again").damage("defined again"),
         ),
-        row("metadata behind its event", late.finish(), events(&[2]).damage("defined nowhere")),
+        row("metadata past its event", late.finish(), events(&[2]).damage("defined nowhere")),
         row("a stack that nothing defines", stack.finish(), events(&[1, 2])),
     ]
 }

@@ -171,11 +171,11 @@ fn locations() -> Vec<Row> {
         })
     };
     vec![
-        outside("a RelLoc behind the payload", rel_loc(Type::Byte), 1, 4),
-        outside("a RelLoc that ends behind the payload", rel_loc(Type::Byte), 5, 0),
+        outside("a RelLoc past the payload", rel_loc(Type::Byte), 1, 4),
+        outside("a RelLoc that ends past the payload", rel_loc(Type::Byte), 5, 0),
         outside("a RelLoc of 64 KB far away", rel_loc(Type::Byte), u16::MAX, u16::MAX),
-        outside("a DataLoc behind the payload", data_loc(Type::Byte), 1, 8),
-        outside("a DataLoc that ends behind the payload", data_loc(Type::Byte), 9, 0),
+        outside("a DataLoc past the payload", data_loc(Type::Byte), 1, 8),
+        outside("a DataLoc that ends past the payload", data_loc(Type::Byte), 9, 0),
         row(
             "a DataLoc of itself",
             v6_event(vec![data_loc(Type::Byte)], &payload(&[location(4, 0)])),

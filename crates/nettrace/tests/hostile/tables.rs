@@ -38,7 +38,7 @@ pub(crate) fn rows() -> Vec<Row> {
 }
 
 fn stacks() -> Vec<Row> {
-    let bad = || events(&[1]).damage("behind its block");
+    let bad = || events(&[1]).damage("past the end of its block");
     let mut narrow = v4::Trace::new(&TraceHeader { pointer_size: 4, ..TraceHeader::default() });
     narrow.metadata_block(&[crate::plain()]).stack_block(1, &[vec![1; 7]]);
     let mut events_with_stack = EventBlock::v4();
@@ -58,7 +58,7 @@ fn stacks() -> Vec<Row> {
     again.event_block(&with_stack(1, 1)).event_block(&with_stack(2, 2)).stack_block(2, &stack(4));
     again.event_block(&with_stack(3, 2)).event_block(&with_stack(4, 3)).event_block(&with_stack(5, 1));
     vec![
-        row("a stack that is defined behind its event", late.finish(), events(&[1, 2])),
+        row("a stack that is defined past its event", late.finish(), events(&[1, 2])),
         row("a stack that is defined again", again.finish(), events(&[1, 2, 3, 4, 5])),
         row("a stack block of half a header", with_stacks(&[1, 0, 0, 0, 1, 0]), bad()),
         row("2^32 - 1 stacks, of which there is one", with_stacks(&words(&[1, u32::MAX, 8, 5, 0])), bad()),
@@ -76,7 +76,7 @@ fn stacks() -> Vec<Row> {
         row("a narrow stack that is no multiple of a pointer", narrow.finish(), events(&[1])),
         row("stacks whose ids wrap", with_stacks(&stack_block(u32::MAX, &vec![vec![1; 8]; 4])), events(&[1])),
         row(
-            "bytes behind the stacks",
+            "bytes after the stacks",
             with_stacks(&[stack_block(1, &[vec![1; 8]]), vec![9; 5]].concat()),
             events(&[1]),
         ),
@@ -90,19 +90,19 @@ fn points() -> Vec<Row> {
     ahead.event_block(&block(&[1])).block("SPBlock", &point(1, &[(7, 11)])).event_block(&after_twelve);
     let ahead = ahead.finish();
     vec![
-        row("half a sequence point", with_point(&[1; 7]), events(&[1, 2]).damage("behind its block")),
+        row("half a sequence point", with_point(&[1; 7]), events(&[1, 2]).damage("past the end of its block")),
         row(
             "a sequence point of 2^32 - 1 threads",
             with_point(&point(u32::MAX, &[(7, 1)])),
-            events(&[1, 2]).damage("behind its block").lost(0),
+            events(&[1, 2]).damage("past the end of its block").lost(0),
         ),
         row(
             "a sequence point of -2^31 threads",
             with_point(&point(1 << 31, &[])),
-            events(&[1, 2]).damage("behind its block"),
+            events(&[1, 2]).damage("past the end of its block"),
         ),
         row("a sequence point that is ahead", ahead, events(&[1, 2]).lost(10)),
-        row("a sequence point that is behind", with_point(&point(1, &[(7, 0)])), events(&[1, 2])),
+        row("a sequence point of the past", with_point(&point(1, &[(7, 0)])), events(&[1, 2])),
         row(
             "a sequence point of a thread without events",
             with_point(&point(1, &[(99, 4)])),
@@ -114,7 +114,7 @@ fn points() -> Vec<Row> {
             events(&[1, 2]).lost(0),
         ),
         row(
-            "bytes behind the threads of a sequence point",
+            "bytes after the threads of a sequence point",
             with_point(&[point(1, &[(7, 1)]), vec![9; 5]].concat()),
             events(&[1, 2]).lost(0),
         ),

@@ -95,7 +95,7 @@ fn beginnings() -> Vec<Row> {
             Expect::Refused("shorter than"),
         ),
         row("a key that is no UTF-8", trace_block(1, &[2, 0xff, 0xfe, 1, 0x80]), events(&[])),
-        row("bytes behind the key values", trace_block(0, &[1, 2, 3]), events(&[])),
+        row("bytes after the key values", trace_block(0, &[1, 2, 3]), events(&[])),
     ]
 }
 
@@ -129,13 +129,13 @@ fn blocks() -> Vec<Row> {
         row(
             "a block of a size that hides the others, V6",
             too_large,
-            events(&[2, 3, 4, 5]).damage("larger than what is left"),
+            events(&[2, 3, 4, 5]).damage("larger than the rest"),
         ),
         row("an unknown block that hides others", unknown, events(&[2, 3, 4, 5]).damage("hides others")),
         row(
             "99 bytes of garbage between blocks, V6",
             garbage,
-            events(&[2, 3, 4, 5]).damage("larger than what is left"),
+            events(&[2, 3, 4, 5]).damage("larger than the rest"),
         ),
         row(
             "blocks of every unknown kind",
@@ -143,19 +143,19 @@ fn blocks() -> Vec<Row> {
             events(&[2]),
         ),
         row("an unknown block of 16 MB", before(|t| _ = t.block(99, &vec![2; 0xff_ffff])), events(&[2])),
-        row("a block that is larger than what is left, V6", cut.unfinished(), events(&[1]).truncated()),
+        row("a block that is larger than the rest, V6", cut.unfinished(), events(&[1]).truncated()),
         row("an end with content", with_content.unfinished(), events(&[2])),
-        row("bytes behind the end, V6", trailing, events(&[2]).damage("behind the end")),
+        row("bytes after the end, V6", trailing, events(&[2]).damage("after the end")),
         row("no end, V6", trace().unfinished(), events(&[]).truncated()),
         row(
             "an empty event block, V6",
             before(|t| _ = t.block(kind::EVENT, &[])),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row(
             "an empty metadata block, V6",
             before(|t| _ = t.block(kind::METADATA, &[])),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row("an empty thread block", before(|t| _ = t.block(kind::THREAD, &[])), events(&[2])),
         row(
@@ -166,7 +166,7 @@ fn blocks() -> Vec<Row> {
         row(
             "an empty label list block",
             before(|t| _ = t.block(kind::LABEL_LIST, &[])),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row(
             "the unused header group",
@@ -226,8 +226,8 @@ fn hidden_blocks() -> Vec<Row> {
             end_in_the_midst,
             events(&[1, 2, 3, 4, 5]).damage("end of the stream that blocks follow"),
         ),
-        row("an end that is larger than what is left", endless_end.unfinished(), events(&[1]).truncated()),
-        row("two recordings in one, V6", two, events(&[1]).damage("behind the end")),
+        row("an end that is larger than the rest", endless_end.unfinished(), events(&[1]).truncated()),
+        row("two recordings in one, V6", two, events(&[1]).damage("after the end")),
         row(
             "a block of a size that hides some of the others, V6",
             hides_some,
@@ -250,17 +250,17 @@ fn metadata() -> Vec<Row> {
     vec![
         row("a metadata row of 0 bytes, V6", metadata_row(&[0, 0]), names_nothing()),
         row(
-            "a metadata row behind its block, V6",
+            "a metadata row past its block, V6",
             metadata_row(&[200, 0, 1]),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row(
-            "a metadata header behind its block",
+            "a metadata header past its block",
             before(|t| _ = t.block(kind::METADATA, &[9, 0, 1])),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row("an endless metadata id, V6", metadata_row(&sized(&[0xff; 12])), names_nothing()),
-        row("a provider behind its row", metadata_row(&sized(&[3, 100, b'x'])), names_nothing()),
+        row("a provider past its row", metadata_row(&sized(&[3, 100, b'x'])), names_nothing()),
         row("a provider of 4 GB", metadata_row(&sized(&[3, 0xff, 0xff, 0xff, 0xff, 0x0f])), names_nothing()),
         row(
             "a provider that is no UTF-8",
@@ -269,7 +269,7 @@ fn metadata() -> Vec<Row> {
         ),
         row("65535 fields that are not there", metadata_row(&sized(&[3, 0, 5, 0, 0xff, 0xff])), bad_fields()),
         row("a field of 0 bytes", metadata_row(&sized(&[3, 0, 5, 0, 1, 0, 0, 0, 0, 0])), bad_fields()),
-        row("a field behind its row", metadata_row(&sized(&[3, 0, 5, 0, 1, 0, 99, 0, 1])), bad_fields()),
+        row("a field past its row", metadata_row(&sized(&[3, 0, 5, 0, 1, 0, 99, 0, 1])), bad_fields()),
         row("arrays 1000 deep, V6", with_type(&[19; 1000]), bad_fields()),
         row("fixed arrays 1000 deep", with_type(&[22; 1000]), bad_fields()),
         row("locations 1000 deep", with_type(&[25; 1000]), bad_fields()),
@@ -278,14 +278,14 @@ fn metadata() -> Vec<Row> {
         row("a fixed array of empty fixed arrays", with_type(&[22, 22, 6, 0, 0, 0xff, 0xff]), bad_fields()),
         row("a field with room to spare", with_type(&[6, 9, 9, 9]), events(&[2])),
         row(
-            "an optional part behind its row",
+            "an optional part past its row",
             metadata_row(&sized(&[3, 0, 5, 0, 0, 0, 9, 0])),
             bad_options(),
         ),
         row("an optional element of an unknown kind", options(&[77, 1, 2]), events(&[2])),
         row("an optional element of kind 2, which is no longer used", options(&[2, 1, 2]), events(&[2])),
         row("keywords of 3 bytes", options(&[3, 1, 2, 3]), bad_options()),
-        row("a template behind the optional part", options(&[4, 50, b'x']), bad_options()),
+        row("a template after the optional part", options(&[4, 50, b'x']), bad_options()),
         row(
             "metadata 2^32 - 1, V6",
             before(|t| {
@@ -319,16 +319,16 @@ fn threads() -> Vec<Row> {
     vec![
         row("a thread row of 0 bytes", thread_block(&[0, 0]), events(&[2]).damage("thread row")),
         row(
-            "a thread row behind its block",
+            "a thread row past its block",
             thread_block(&[9, 0, 1]),
-            events(&[2]).damage("behind its block"),
+            events(&[2]).damage("past the end of its block"),
         ),
         row(
             "an endless thread index",
             thread_block(&sized(&[0xff; 20])),
             events(&[2]).damage("variable-length"),
         ),
-        row("a thread name behind its row", raw(&[1, 100]), events(&[2]).damage("thread row")),
+        row("a thread name past its row", raw(&[1, 100]), events(&[2]).damage("thread row")),
         row("a thread entry of an unknown kind", raw(&[99, 1, 2]), events(&[2])),
         row(
             "a thread that is described again",
@@ -350,7 +350,7 @@ fn threads() -> Vec<Row> {
             remove(&[7, 1, 7, 1]),
             events(&[2]).damage("not there").damage("not described"),
         ),
-        row("half a removed thread", remove(&[7]), events(&[2]).damage("behind its block")),
+        row("half a removed thread", remove(&[7]), events(&[2]).damage("past the end of its block")),
         row("an endless removed thread", remove(&[0xff; 20]), events(&[2]).damage("variable-length")),
         row(
             "an event of a thread that was removed",
@@ -373,7 +373,7 @@ fn labels() -> Vec<Row> {
     }
     let head =
         |first: u32, count: u32, rest: &[u8]| [&first.to_le_bytes()[..], &count.to_le_bytes(), rest].concat();
-    let bad = || events(&[1, 2]).damage("behind its block");
+    let bad = || events(&[1, 2]).damage("past the end of its block");
     // Found by fuzzing: in time order the first event had the label that was defined after it.
     let labelled = |number| {
         let mut block = EventBlock::v6();
@@ -395,7 +395,7 @@ fn labels() -> Vec<Row> {
             events(&[1, 2]).damage("unknown kind"),
         ),
         row("a label of kind 0", with(&head(1, 1, &[0x80])), events(&[1, 2]).damage("unknown kind")),
-        row("a label whose text is behind its block", with(&head(1, 1, &[0x85, 100, b'k'])), bad()),
+        row("a label whose text is past its block", with(&head(1, 1, &[0x85, 100, b'k'])), bad()),
         row(
             "a label of an endless number",
             with(&[&head(1, 1, &[0x86, 0])[..], &[0xff; 20]].concat()),
@@ -418,7 +418,7 @@ fn labels() -> Vec<Row> {
             }),
             events(&[2]),
         ),
-        row("bytes behind the label lists", with(&head(1, 1, &[0x87, 1, 9, 9])), events(&[1, 2])),
+        row("bytes after the label lists", with(&head(1, 1, &[0x87, 1, 9, 9])), events(&[1, 2])),
     ]
 }
 
@@ -434,11 +434,11 @@ fn points() -> Vec<Row> {
     ahead.event_block(&block(&[1])).sequence_point(150, 0, &[(7, 5)]).event_block(&after_five);
     let ahead = ahead.finish();
     vec![
-        row("half a sequence point, V6", point(&[1; 11]), events(&[1, 2]).damage("behind its block")),
+        row("half a sequence point, V6", point(&[1; 11]), events(&[1, 2]).damage("past the end of its block")),
         row(
             "a sequence point of 2^32 - 1 threads, V6",
             point(&head(0, u32::MAX, &[7, 1])),
-            events(&[1, 2]).damage("behind its block").lost(0),
+            events(&[1, 2]).damage("past the end of its block").lost(0),
         ),
         row(
             "a sequence point with unknown flags",

@@ -421,7 +421,7 @@ fn inputs_may_be_slow_short_and_faulty() {
         assert!(on_threads(&difficult(length / 2, None), 4).0 == part, "{name} that grows");
         let (longer, again) = on_threads(&difficult(length + 100_000, None), 4);
         assert!(longer == on_threads(&difficult(length + 100_000, None), 1).0, "{name} that becomes shorter");
-        assert!(longer.is_ok() && !again, "{name} that becomes shorter behind its end");
+        assert!(longer.is_ok() && !again, "{name} that becomes shorter after its end");
         for fails_at in [length / 3, length - 1] {
             let failed = on_threads(&difficult(length, Some(fails_at)), 4).0.expect_err("a bad sector");
             assert!(failed.contains("a bad sector"), "{name}: {failed}");

@@ -61,4 +61,4 @@ pub(crate) fn opcode_is_in_the_name(event: &Event<'_>) -> bool {
 }
 
 /// Streams that continue after their end, which the other reader ignores.
-pub(crate) const BEHIND_THE_END: &str = "bytes behind the end of the stream";
+pub(crate) const AFTER_THE_END: &str = "bytes after the end of the stream";

@@ -50,7 +50,7 @@ fn compare(recording: &[u8], reference: &[u8]) -> Result<usize, String> {
         Ok(Some(event)) => return Err(format!("the event at offset {} is one too many", event.offset())),
         Err(error) => return Err(error.to_string()),
     }
-    match ours.damage().iter().find(|damage| damage.what != differences::BEHIND_THE_END) {
+    match ours.damage().iter().find(|damage| damage.what != differences::AFTER_THE_END) {
         None => Ok(count),
         Some(damage) => Err(format!("damage: {damage}")),
     }

@@ -83,7 +83,7 @@ fn compare_with_last_release(steps: &mut Steps, version: &str) {
     };
     let Some(last) = tags.lines().find(|tag| *tag != format!("v{version}")) else {
         return steps.run(STEP, || {
-            println!("no release to compare with: there is no tag of an earlier version");
+            println!("no release to compare with: no tag of an earlier version");
             Ok(())
         });
     };

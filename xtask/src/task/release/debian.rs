@@ -79,7 +79,7 @@ pub(super) fn check(build: &Build<'_>, platforms: &[Platform]) -> Result<()> {
         let page = fs::File::open(root.join("usr/share/man/man1/dipc.1.gz"))?;
         let mut text = String::new();
         flate2::read::GzDecoder::new(page).read_to_string(&mut text)?;
-        ensure!(text.contains(".TH dipc 1"), "dipc.1 is no man page");
+        ensure!(text.contains(".TH dipc 1"), "dipc.1 is not a man page");
         for file in ["doc/dipc/copyright", "doc/dipc-fleet/copyright", "bash-completion/completions/dipc"] {
             ensure!(root.join("usr/share").join(file).is_file(), "no usr/share/{file}");
         }
@@ -230,6 +230,6 @@ mod tests {
         let version = make_and_check("9.8.6", ".TH dipc 1\n").unwrap_err().to_string();
         assert!(version.contains("expected \"dipc 9.8.7\""), "{version}");
         let page = make_and_check("9.8.7", "text").unwrap_err().to_string();
-        assert_eq!(page, "dipc.1 is no man page");
+        assert_eq!(page, "dipc.1 is not a man page");
     }
 }

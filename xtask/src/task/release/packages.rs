@@ -36,7 +36,7 @@ fn cargo_home() -> Result<PathBuf> {
     if let Some(home) = std::env::var_os("CARGO_HOME") {
         return Ok(home.into());
     }
-    Ok(std::env::home_dir().context("there is no home folder for cargo's files")?.join(".cargo"))
+    Ok(std::env::home_dir().context("no home folder for cargo's files")?.join(".cargo"))
 }
 
 /// Removes cargo's copies of these packages from earlier runs in the same folder: it unpacks a version only

@@ -151,7 +151,7 @@ impl Upload<'_> {
                         let pause = pause.saturating_add(Duration::from_secs(5));
                         let seconds = pause.as_secs();
                         let left = names.len() - done;
-                        let again = "run this again later: it goes on with what is missing";
+                        let again = "run this again later: it continues with the missing crates";
                         ensure!(
                             pause <= LONGEST_PAUSE,
                             "the registry asks to wait {seconds} s with {left} packages left; {again}"
@@ -213,7 +213,7 @@ fn refusal(message: &str, name: &str, version: &str) -> Result<Outcome> {
     if message.contains("status 429") {
         return Ok(Outcome::TooMany { until: time_in(message) });
     }
-    bail!("not published; run this again when it is mended: it goes on with what is missing")
+    bail!("not published; run this again when it is mended: it continues with the missing crates")
 }
 
 /// Returns the time of `… try again after Mon, 13 Jul 2026 19:14:55 GMT or …`.

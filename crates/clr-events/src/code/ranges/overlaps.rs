@@ -191,10 +191,10 @@ fn newest<T: Span>(ranges: &[T], slots: &[Slot], count: usize, time: Ticks) -> O
     if count == 0 || to(ranges, middle.ends_last) < time {
         return None;
     }
-    let behind = count.checked_sub(left.len().saturating_add(1));
-    behind
+    let last_right = count.checked_sub(left.len().saturating_add(1));
+    last_right
         .and_then(|count| newest(ranges, right, count, time))
-        .or_else(|| behind.and(Some(middle.range)).filter(|index| to(ranges, *index) >= time))
+        .or_else(|| last_right.and(Some(middle.range)).filter(|index| to(ranges, *index) >= time))
         .or_else(|| newest(ranges, left, count.min(left.len()), time))
 }
 
@@ -204,9 +204,9 @@ fn ends_last<T: Span>(ranges: &[T], slots: &[Slot], count: usize) -> Option<u32>
     if count >= slots.len() {
         return Some(middle.ends_last);
     }
-    let Some(behind) = count.checked_sub(left.len().saturating_add(1)) else {
+    let Some(last_right) = count.checked_sub(left.len().saturating_add(1)) else {
         return ends_last(ranges, left, count);
     };
-    let below = [ends_last(ranges, left, left.len()), Some(middle.range), ends_last(ranges, right, behind)];
+    let below = [ends_last(ranges, left, left.len()), Some(middle.range), ends_last(ranges, right, last_right)];
     below.into_iter().flatten().max_by_key(|index| to(ranges, *index))
 }

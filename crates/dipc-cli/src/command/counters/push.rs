@@ -81,7 +81,7 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
     };
     let most = usize::try_from(args.max_series).unwrap_or(usize::MAX);
     let start = Instant::now();
-    let mut pushed = Pushed {
+    let mut pushed = OtlpConsumer {
         exporter: Exporter::new(temporality, most),
         sender: Sender::start(args.otlp.clone(), args.header.clone())?,
         resource: args.resource.clone(),
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
 }
 
 /// Samples on their way to a collector.
-struct Pushed {
+struct OtlpConsumer {
     exporter: Exporter,
     sender: Sender,
     /// The attributes that the user gave.
@@ -114,7 +114,7 @@ struct Pushed {
     wants_exponential: bool,
 }
 
-impl Pushed {
+impl OtlpConsumer {
     /// Queues the current state for sending.
     fn push(&mut self) {
         for request in self.exporter.encode(self.start.elapsed(), unix_time()) {
@@ -145,7 +145,7 @@ impl Pushed {
     }
 }
 
-impl SampleConsumer for Pushed {
+impl SampleConsumer for OtlpConsumer {
     fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
         if self.ended.contains(&process.id()) {
             self.push();

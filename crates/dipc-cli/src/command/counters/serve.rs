@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
     let start = Instant::now();
     let unheard = |error: std::io::Error| {
         Failure::new(Exit::Failed, format_args!("counters: --listen {}: {error}", args.listen))
-            .with_help("--listen chooses another address; port 0 stands for any that is free")
+            .with_help("--listen chooses another address; port 0 is any free port")
     };
     let listener = TcpListener::bind(args.listen).map_err(unheard)?;
     let read = Arc::clone(&exporter);
@@ -75,26 +75,26 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
     .map_err(unheard)?;
     messages::note(format_args!("Listening at   : http://{}/metrics", http.address));
     let wants_exponential = args.histograms == HistogramKind::Exponential;
-    let mut served = Served { exporter, start, wants_exponential };
+    let mut served = PrometheusConsumer { exporter, start, wants_exponential };
     let outcome = live::run(&args.live, &mut served);
     http.stop();
     outcome
 }
 
 /// Samples to serve to scrapers.
-struct Served {
+struct PrometheusConsumer {
     exporter: Arc<Mutex<Exporter>>,
     start: Instant,
     wants_exponential: bool,
 }
 
-impl Served {
+impl PrometheusConsumer {
     fn exporter(&self) -> MutexGuard<'_, Exporter> {
         self.exporter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl SampleConsumer for Served {
+impl SampleConsumer for PrometheusConsumer {
     fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
         self.exporter().begin_process(process.id(), process.name.as_deref(), process.pid(info));
         Ok(())

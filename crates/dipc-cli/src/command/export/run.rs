@@ -264,7 +264,7 @@ impl Summary {
             self.damages = self.damages.saturating_add(counts.damages);
             let name = input.path.display();
             if counts.is_truncated {
-                messages::warning(format_args!("{name}: cut; what is whole was exported"));
+                messages::warning(format_args!("{name}: cut; the whole part was exported"));
             }
             if counts.damages > 0 {
                 messages::warning(format_args!("{name}: damaged in {} places", counts.damages));

@@ -83,8 +83,8 @@ fn table(report: &ContentionReport, rows: usize) -> String {
         let _ = writeln!(text, "Waits that had not ended when the recording did: {}", report.unfinished);
         text.push_str(&unfinished(report, rows));
     }
-    for dead_lock in &report.dead_locks {
-        let _ = writeln!(text, "Dead lock: {dead_lock}");
+    for deadlock in &report.deadlocks {
+        let _ = writeln!(text, "Deadlock: {deadlock}");
     }
     text.push_str("Where: dipc report FILE stacks --by contention\n");
     if report.waits.count > 0 {

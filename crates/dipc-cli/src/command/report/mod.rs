@@ -97,7 +97,7 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
 
 fn unknown(words: &[OsString]) -> Failure {
     let name = words.first().map_or_else(Default::default, |name| name.to_string_lossy());
-    Failure::usage(format_args!("report: there is no report '{name}'"))
+    Failure::usage(format_args!("report: no report is called '{name}'"))
         .with_help(format_args!("the reports are {}", names().join(", ")))
 }
 
@@ -126,7 +126,7 @@ mod tests {
         let line = Line::try_parse_from(["report", "a.nettrace", "nosuch", "-n", "3"]).unwrap();
         let failure = run(&line.args).unwrap_err();
         assert_eq!(failure.exit, Exit::Usage);
-        assert_eq!(failure.message, "report: there is no report 'nosuch'");
+        assert_eq!(failure.message, "report: no report is called 'nosuch'");
         let help = failure.help.unwrap();
         assert!(
             help.starts_with("the reports are topN, stacks, requests, gc, ") && help.ends_with(", events"),

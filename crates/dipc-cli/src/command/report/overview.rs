@@ -1,7 +1,7 @@
 //! `dipc report FILE`: an overview of a recording, on one screen.
 
 mod findings;
-mod gathered;
+mod data;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::inspect::needs::{self, Needs};
 use crate::render::escape::escape_controls;
 use crate::render::{command_line, messages, output, shell, units, width};
 use findings::Finding;
-use gathered::{Gathered, Summary};
+use data::{OverviewData, Summary};
 
 /// The overview; the JSON form is the struct.
 #[derive(Debug, Serialize)]
@@ -40,7 +40,7 @@ struct Missing {
 }
 
 /// A report: its name, whether it has content, and the events it needs.
-type Report = (&'static str, fn(&Gathered) -> bool, Needs);
+type Report = (&'static str, fn(&OverviewData) -> bool, Needs);
 
 const REPORTS: [Report; 8] = [
     ("requests", |gathered| gathered.requests.is_some(), requests::NEEDS),
@@ -54,7 +54,7 @@ const REPORTS: [Report; 8] = [
 ];
 
 pub(super) fn run(file: &Path, format: Format) -> Outcome {
-    let (gathered, exit) = Gathered::read(file)?;
+    let (gathered, exit) = OverviewData::read(file)?;
     let missing = REPORTS.into_iter().filter(|(_, has_content, _)| !has_content(&gathered));
     let overview = Overview {
         file: file.display().to_string(),
@@ -113,7 +113,7 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
         let _ = writeln!(text, "{:<NAME$}    {}", "", escape_controls(&finding.command));
     }
     if overview.findings.is_empty() {
-        line(&mut text, "More", "nothing in it stands out");
+        line(&mut text, "More", "nothing stands out");
     }
     text.push('\n');
     if !overview.missing.is_empty() {

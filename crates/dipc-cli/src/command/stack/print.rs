@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clr_events::ThreadState;
 use dipc_client::KernelThread;
 use indexmap::IndexMap;
-use nettrace_export::report::{DeadLock, LockWait};
+use nettrace_export::report::{Deadlock, LockWait};
 use nettrace_export::{FrameId, Frames, pseudo_frames};
 use serde::Serialize;
 
@@ -212,8 +212,8 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
             let _ = writeln!(text, "Thread {thread} waits for a lock of {owner} to the end of the recording");
         }
     }
-    for dead_lock in &locks.dead_locks {
-        text.push_str(&width::wrapped(&format!("Dead lock: {dead_lock}\n"), width));
+    for deadlock in &locks.deadlocks {
+        text.push_str(&width::wrapped(&format!("Deadlock: {deadlock}\n"), width));
     }
     let waiting = waiting_for_locks.len();
     if waiting > 1 && locks.unfinished_waits.is_empty() {
@@ -241,7 +241,7 @@ struct Report<'s> {
     threads: Vec<ThreadReport<'s>>,
     /// Unfinished lock waits, if contention events show them.
     lock_waits: &'s [LockWait],
-    dead_locks: &'s [DeadLock],
+    deadlocks: &'s [Deadlock],
 }
 
 #[derive(Debug, Serialize)]
@@ -304,6 +304,6 @@ fn report<'s>(stacks: &'s ThreadStacks, kernel_threads: &'s [KernelThread]) -> R
     Report {
         threads: stacks.threads().iter().map(thread).collect(),
         lock_waits: &stacks.locks().unfinished_waits,
-        dead_locks: &stacks.locks().dead_locks,
+        deadlocks: &stacks.locks().deadlocks,
     }
 }

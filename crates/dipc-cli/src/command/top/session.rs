@@ -83,7 +83,7 @@ pub(super) fn watch(
     let has_sampler = is_managed && samples.is_none();
     if !is_managed && samples.is_none() {
         messages::warning(format_args!(
-            "{}: a NativeAOT program, whose runtime has no sampler: there are no methods and threads",
+            "{}: a NativeAOT program, whose runtime has no sampler: methods and threads are not shown",
             process.title()
         ));
         messages::help("collections, exceptions, counters and, with --alloc, allocated types are shown");
@@ -229,5 +229,5 @@ fn report(reader: &LiveReader, end: recorder::StreamEnd) -> Result<SessionEnd, F
     let is_unasked = end.is_unasked();
     // Here, the end of the process is expected.
     let exit = if is_unasked { inside } else { end.report("the process was watched", "shown")? };
-    Ok(SessionEnd { exit: exit.or(inside), is_unasked })
+    Ok(SessionEnd { exit: exit.join(inside), is_unasked })
 }

@@ -38,7 +38,7 @@ enum Message {
 /// The place where readers deposit their output. The reader that deposits the piece due next writes it, and
 /// the pieces that wait after it, while the others continue: a thread only for writing would take a processor
 /// from them.
-struct Desk<'w, 'o> {
+struct OrderedOutput<'w, 'o> {
     state: Mutex<State<'w, 'o>>,
     /// Notified when a waiting reader may continue.
     has_room: Condvar,
@@ -60,7 +60,7 @@ struct State<'w, 'o> {
     outcome: Option<Result<usize, Failure>>,
 }
 
-impl<'w, 'o> Desk<'w, 'o> {
+impl<'w, 'o> OrderedOutput<'w, 'o> {
     fn new(writer: &'w mut Writer<'o>, count: usize) -> Self {
         let waiting = (0..count).map(|_| VecDeque::with_capacity(WAITING)).collect();
         let state = State { writer: Some(writer), waiting, spare: Vec::new(), turn: 0, count, outcome: None };
@@ -141,14 +141,14 @@ impl<'w, 'o> Desk<'w, 'o> {
 
 /// A guard that stops the other readers if one panics: they would wait for its turn.
 struct StopOnPanic<'a, 'w, 'o> {
-    desk: &'a Desk<'w, 'o>,
+    output: &'a OrderedOutput<'w, 'o>,
     number: usize,
 }
 
 impl Drop for StopOnPanic<'_, '_, '_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.desk.stop(Ok(self.number));
+            self.output.stop(Ok(self.number));
         }
     }
 }
@@ -160,24 +160,24 @@ pub(super) fn read<'s, O: Ordered + Send>(
     writer: &mut Writer<'_>,
 ) -> Result<Reading<'s, O>, Failure> {
     let count = readings.len();
-    let desk = Desk::new(writer, count);
+    let output = OrderedOutput::new(writer, count);
     let mut readings: Vec<_> = thread::scope(|scope| {
         let mut threads = Vec::new();
         for (number, mut reading) in readings.into_iter().enumerate() {
-            let desk = &desk;
+            let output = &output;
             let work = move || {
-                let _stop = StopOnPanic { desk, number };
-                reading.take_turns(number, count, desk);
+                let _stop = StopOnPanic { output, number };
+                reading.take_turns(number, count, output);
                 reading
             };
             match thread::Builder::new().name(format!("reader {number}")).spawn_scoped(scope, work) {
                 Ok(thread) => threads.push(thread),
-                Err(error) => desk.stop(Err(no_thread(&error))),
+                Err(error) => output.stop(Err(no_thread(&error))),
             }
         }
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     });
-    let mut first = readings.swap_remove(desk.outcome()?);
+    let mut first = readings.swap_remove(output.outcome()?);
     for other in readings {
         first.filter.append(other.filter);
     }
@@ -186,7 +186,7 @@ pub(super) fn read<'s, O: Ordered + Send>(
 
 impl<O: Ordered> Reading<'_, O> {
     /// Reads to the end, as reader `number` of `count`.
-    fn take_turns(&mut self, number: usize, count: usize, desk: &Desk<'_, '_>) {
+    fn take_turns(&mut self, number: usize, count: usize, output: &OrderedOutput<'_, '_>) {
         let mut lines = Lines::default();
         let mut is_shared = true;
         let mut turn = 0;
@@ -195,22 +195,22 @@ impl<O: Ordered> Reading<'_, O> {
             let mut events = 0;
             while events < TURN && self.goes_on() {
                 events += if is_own {
-                    self.read_part(&mut lines, |lines| desk.leave_lines(number, lines))
+                    self.read_part(&mut lines, |lines| output.leave_lines(number, lines))
                 } else {
                     self.pass_part()
                 };
             }
-            if is_own && !desk.leave_lines(number, &mut lines) {
+            if is_own && !output.leave_lines(number, &mut lines) {
                 return;
             }
             if !self.goes_on() {
                 // No reader needs the remaining turns.
-                let _ = desk.leave(number, Message::End);
+                let _ = output.leave(number, Message::End);
                 return;
             }
             // All readers reach the same decision at the same event.
             is_shared &= self.events.held_bytes() <= MOST_HELD;
-            if is_own && !desk.leave(number, Message::EndOfTurn { is_last: !is_shared })
+            if is_own && !output.leave(number, Message::EndOfTurn { is_last: !is_shared })
                 || !is_shared && number != 0
             {
                 return;

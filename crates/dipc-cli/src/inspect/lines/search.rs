@@ -104,7 +104,7 @@ impl Search {
                         messages::detail(format_args!("{name}: source lines: {}", path.display()));
                         return Some(pdb);
                     }
-                    Ok(id) if id == guid => "there is no room for it beside the others".to_owned(),
+                    Ok(id) if id == guid => "the others leave no room for it".to_owned(),
                     Ok(_) => "it is of another build".to_owned(),
                     Err(error) => error.to_string(),
                 },

@@ -15,7 +15,7 @@ pub(in crate::inspect) fn no_samples(file: &Path, metric: Metric, are_filtered: 
     if are_filtered {
         Failure::new(
             exit,
-            format_args!("{}: nothing is left of its {what} under the filters given", file.display()),
+            format_args!("{}: the filters leave nothing of its {what}", file.display()),
         )
         .with_help(format_args!(
             "leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"

@@ -326,7 +326,7 @@ impl FlightSettings {
     pub(crate) fn check_storage(&self) -> Result<(), Failure> {
         let Storage::Folder(folder) = &self.storage else { return Ok(()) };
         if !folder.is_dir() {
-            return Err(Failure::usage(format_args!("--keep-in: {}: it is no folder", folder.display())));
+            return Err(Failure::usage(format_args!("--keep-in: {}: it is not a folder", folder.display())));
         }
         // A generation is begun before the oldest is dropped.
         let bytes = self.capacity.bytes.saturating_add(self.capacity.bytes / 4);

@@ -177,7 +177,7 @@ impl Search {
 /// Returns the failure for `--all` without any process.
 fn nothing_found(name: Option<&str>) -> Failure {
     let of_name = name.map(|name| format!(" process '{name}'")).unwrap_or_default();
-    Failure::new(Exit::NotReachable, format_args!("find{of_name}: there is no such .NET process"))
+    Failure::new(Exit::NotReachable, format_args!("find{of_name}: no such .NET process"))
         .with_candidates(candidates::lines(&dipc_transport::discover().endpoints))
         .with_help("dipc ps lists the processes that can be reached")
 }

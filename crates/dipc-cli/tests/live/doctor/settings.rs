@@ -81,7 +81,7 @@ fn a_runtime_whose_listener_is_gone_is_resumed() {
         let Some(target) = waiting_for(runtime, path.to_str().unwrap()) else { continue };
         let pid = target.pid();
         let resume = format!("dipc resume -p {pid}");
-        let words = examine(pid, 0).names("startup", status, &["nobody listens on", &resume]);
+        let words = examine(pid, 0).names("startup", status, &["no process listens on", &resume]);
         assert!(words.contains("trace --diagnostic-port"), "{words}");
         run(["resume", "-p", &pid.to_string()]).with_code(0);
         assert_eq!(target.line(), format!("ready {pid}"));
@@ -99,7 +99,7 @@ fn a_port_without_a_listener() {
             continue;
         };
         let words =
-            examine(target.pid(), 0).names("startup", status, &["nobody listens on", path, "nosuspend"]);
+            examine(target.pid(), 0).names("startup", status, &["no process listens on", path, "nosuspend"]);
         assert!(!words.contains("second"), "it does not wait for that one: {words}");
     }
     let Some(target) = waiting_for(Net9_0, path) else { return };

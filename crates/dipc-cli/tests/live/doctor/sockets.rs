@@ -38,7 +38,7 @@ fn a_folder_that_does_not_exist() {
         };
         let examined = examine(workload.pid(), 3);
         examined.only_problems(&["socket"]);
-        examined.names("socket", "problem", &["there is no folder /nonexistent/folder", "make the folder"]);
+        examined.names("socket", "problem", &["the folder /nonexistent/folder does not exist", "make the folder"]);
     }
 }
 
@@ -107,7 +107,7 @@ fn a_socket_on_which_another_process_listens() {
 fn a_socket_without_a_listener() {
     let Some(workload) = Workload::start(NativeAot9) else { return };
     drop(UnixListener::bind(replaced(&workload)).unwrap());
-    examine(workload.pid(), 3).names("answer", "problem", &["nobody listens"]);
+    examine(workload.pid(), 3).names("answer", "problem", &["no process listens"]);
 }
 
 #[test]

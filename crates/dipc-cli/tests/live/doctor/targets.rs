@@ -62,7 +62,7 @@ fn the_version_of_a_process_that_does_not_answer() {
 
 #[test]
 fn pids_that_are_not_processes() {
-    examine(4_194_305, 3).names("process", "problem", &["there is no process 4194305", "has ended"]);
+    examine(4_194_305, 3).names("process", "problem", &["process 4194305 does not exist", "has ended"]);
     let mut ended = Command::new("true").spawn().unwrap();
     while !fs::read_to_string(format!("/proc/{}/stat", ended.id())).unwrap().contains(") Z ") {
         std::thread::yield_now();

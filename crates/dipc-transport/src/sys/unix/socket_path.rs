@@ -65,7 +65,7 @@ mod tests {
         assert!(listen.starts_with("listen: ") && listen.contains("No such file"), "{listen}");
         let connect = message(Operation::Connect);
         assert!(
-            connect.starts_with("connect: ") && connect.ends_with("there is no such socket"),
+            connect.starts_with("connect: ") && connect.ends_with("no such socket"),
             "{connect}"
         );
     }

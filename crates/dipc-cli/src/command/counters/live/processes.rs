@@ -34,7 +34,7 @@ pub(in crate::command::counters) fn run<C: SampleConsumer>(args: &LiveArgs, cons
         shared.end();
         result
     });
-    let finished = shared.gate().consumer.finish();
+    let finished = shared.delivery().consumer.finish();
     let outcome = result.and_then(|()| watch.outcome()).and_then(|exit| finished.map(|()| exit));
     if outcome.is_err() {
         child.iter_mut().for_each(Child::kill);
@@ -124,12 +124,12 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
 
     /// Passes what has arrived on to its reader.
     fn flush(&self) -> Result<(), Failure> {
-        let mut gate = self.shared.gate();
-        if let Some(failure) = gate.failure.take() {
+        let mut delivery = self.shared.delivery();
+        if let Some(failure) = delivery.failure.take() {
             return Err(failure);
         }
-        gate.consumer.flush()?;
-        if gate.consumer.is_satisfied() {
+        delivery.consumer.flush()?;
+        if delivery.consumer.is_satisfied() {
             self.shared.end();
         }
         Ok(())
@@ -194,7 +194,7 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
         let Some(place) = self.places.get_mut(number) else { return Ok(()) };
         place.runs = false;
         let process = place.process.clone();
-        self.shared.gate().consumer.end(&process)?;
+        self.shared.delivery().consumer.end(&process)?;
         let args = self.shared.args;
         match result {
             Ok(end) => {
@@ -223,11 +223,11 @@ impl<'w, 's, C: SampleConsumer> Watch<'w, 's, C> {
 
     /// The exit code of all sessions together.
     fn outcome(&self) -> Outcome {
-        let mut gate = self.shared.gate();
-        if let Some(failure) = gate.failure.take() {
+        let mut delivery = self.shared.delivery();
+        if let Some(failure) = delivery.failure.take() {
             return Err(failure);
         }
-        if let Some(met) = &gate.met {
+        if let Some(met) = &delivery.met {
             messages::note(format_args!("Met            : {met}"));
             return Ok(self.exit);
         }

@@ -32,7 +32,7 @@ const MOST_DELAY: Duration = Duration::from_millis(200);
 pub(super) struct Shared<'s, C> {
     pub(super) args: &'s LiveArgs,
     pub(super) interrupts: &'s Interrupts,
-    pub(super) gate: Mutex<Gate<'s, C>>,
+    pub(super) delivery: Mutex<Delivery<'s, C>>,
     /// Ends all sessions.
     over: AtomicBool,
     /// The beginning of the first session.
@@ -40,7 +40,7 @@ pub(super) struct Shared<'s, C> {
 }
 
 /// The consumer, which one session uses at a time.
-pub(super) struct Gate<'s, C> {
+pub(super) struct Delivery<'s, C> {
     pub(super) consumer: &'s mut C,
     /// The counter that met the condition.
     pub(super) met: Option<String>,
@@ -75,7 +75,7 @@ impl<'s, C: SampleConsumer> Shared<'s, C> {
         Self {
             args,
             interrupts,
-            gate: Mutex::new(Gate { consumer, met: None, failure: None }),
+            delivery: Mutex::new(Delivery { consumer, met: None, failure: None }),
             over: AtomicBool::new(false),
             begun: Mutex::new(None),
         }
@@ -92,9 +92,9 @@ impl<'s, C: SampleConsumer> Shared<'s, C> {
     }
 
     /// Locks the consumer, once no other session holds it.
-    pub(super) fn gate(&self) -> MutexGuard<'_, Gate<'s, C>> {
+    pub(super) fn delivery(&self) -> MutexGuard<'_, Delivery<'s, C>> {
         // A panic elsewhere ends the program with its message; the data it left is still consistent.
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+        self.delivery.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time left, counted from the beginning of the first session; `None` without a limit.
@@ -125,7 +125,7 @@ pub(super) fn watch<C: SampleConsumer>(
         .with_interval(args.refresh_interval)
         .with_max_histograms(args.max_histograms)
         .with_max_time_series(args.max_time_series)
-        .with_exponential_histograms(shared.gate().consumer.wants_exponential_histograms());
+        .with_exponential_histograms(shared.delivery().consumer.wants_exponential_histograms());
     let mut is_first = true;
     loop {
         let session = start_unless(&source.target, &config(&requested, &settings), || shared.is_over())?;
@@ -193,7 +193,7 @@ struct Readings<'s, 'c, C> {
 
 /// The samples of a round, on their way to the consumer.
 struct Samples<'g, 's, C> {
-    gate: MutexGuard<'g, Gate<'s, C>>,
+    delivery: MutexGuard<'g, Delivery<'s, C>>,
     process: &'g Process,
     is_one_of_many: bool,
     count: u64,
@@ -202,7 +202,7 @@ struct Samples<'g, 's, C> {
 impl<C: SampleConsumer> Samples<'_, '_, C> {
     /// Delivers a sample.
     fn take(&mut self, sample: &Sample<'_>) {
-        let Gate { consumer, failure, .. } = &mut *self.gate;
+        let Delivery { consumer, failure, .. } = &mut *self.delivery;
         if failure.is_some() {
             return;
         }
@@ -212,13 +212,13 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
 
     /// Checks whether a sample meets the condition.
     fn judge(&mut self, condition: Option<&Condition>, sample: &Sample<'_>) {
-        if let Some(condition) = condition.filter(|_| self.gate.met.is_none())
+        if let Some(condition) = condition.filter(|_| self.delivery.met.is_none())
             && let Some((aspect, number)) = condition.number_that_meets(sample)
         {
             let series = sample.series;
             let process = if self.is_one_of_many { self.process.title() + " " } else { String::new() };
             let value = units::quantity(number, &series.unit_of(aspect));
-            self.gate.met = Some(format!("{process}{} {}: {value}", series.provider, label(series, aspect)));
+            self.delivery.met = Some(format!("{process}{} {}: {value}", series.provider, label(series, aspect)));
         }
     }
 }
@@ -230,12 +230,12 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
         let args = self.shared.args;
         let until = args.until.as_ref();
         let mut samples = Samples {
-            gate: self.shared.gate(),
+            delivery: self.shared.delivery(),
             process: self.process,
             is_one_of_many: args.may_be_many(),
             count: 0,
         };
-        while samples.gate.failure.is_none()
+        while samples.delivery.failure.is_none()
             && let Some(event) = reader.next()
         {
             self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
@@ -250,7 +250,7 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
             self.counters.finish(|sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
             self.thinning.finish(self.counters.series(), |sample| samples.take(&sample));
         }
-        let (count, is_over) = (samples.count, samples.gate.met.is_some() || samples.gate.failure.is_some());
+        let (count, is_over) = (samples.count, samples.delivery.met.is_some() || samples.delivery.failure.is_some());
         drop(samples);
         self.count += count;
         if is_over {
@@ -279,9 +279,9 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
             && let Some(info) = reader.info()
         {
             self.has_begun = true;
-            let mut gate = self.shared.gate();
-            if gate.failure.is_none() {
-                gate.failure = gate.consumer.begin(self.process, Some(info)).err();
+            let mut delivery = self.shared.delivery();
+            if delivery.failure.is_none() {
+                delivery.failure = delivery.consumer.begin(self.process, Some(info)).err();
             }
         }
     }

@@ -131,13 +131,13 @@ impl<'m> Row<'m> {
 
 /// A process on the screen.
 #[derive(Debug)]
-struct Shown {
+struct ShownProcess {
     title: String,
     clock: Clock,
     has_ended: bool,
 }
 
-impl Shown {
+impl ShownProcess {
     fn heading(&self) -> String {
         let ended = if self.has_ended { " (ended)" } else { "" };
         format!("{}{ended}", self.title)
@@ -154,7 +154,7 @@ type Key = (SeriesId, usize);
 #[derive(Debug)]
 pub(super) struct Model {
     /// The processes by their numbers.
-    processes: BTreeMap<usize, Shown>,
+    processes: BTreeMap<usize, ShownProcess>,
     /// The time of the last sample.
     time: String,
     interval: Duration,
@@ -218,7 +218,7 @@ impl Model {
 
     /// Called when the session of a process runs: drops what an earlier session showed.
     pub(super) fn begin(&mut self, process: &Process, clock: Clock) {
-        let shown = Shown { title: process.title(), clock, has_ended: false };
+        let shown = ShownProcess { title: process.title(), clock, has_ended: false };
         self.processes.insert(process.number, shown);
         self.groups.retain(|(number, _), _| *number != process.number);
         self.details.retain(|(number, _), _| *number != process.number);
@@ -274,7 +274,7 @@ impl Model {
 
     /// The titles of the processes that are shown side by side.
     pub(super) fn column_titles(&self) -> impl Iterator<Item = String> {
-        self.processes.values().map(Shown::heading)
+        self.processes.values().map(ShownProcess::heading)
     }
 
     /// The rows in screen order.

@@ -22,7 +22,7 @@ const HELP: &str = "\
  /            show only rows with a text; esc shows all
  s            order by importance, name, value or change
  c            processes in columns, or one after the other
- left, right  other processes, where there is no room for all
+ left, right  other processes, if not all have room
  p            pause, and go on
  q, ctrl-c    quit
  ?            close this";

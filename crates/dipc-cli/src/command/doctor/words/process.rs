@@ -5,12 +5,12 @@ use super::Words;
 pub(super) fn process(evidence: &ProcessEvidence) -> Words {
     match evidence {
         ProcessEvidence::Found { pid, name } => Words::new(format!("process {pid} ({name})")),
-        ProcessEvidence::NotFound { pid } => Words::new(format!("there is no process {pid}")).because(
+        ProcessEvidence::NotFound { pid } => Words::new(format!("process {pid} does not exist")).because(
             "it has ended, or runs in a pid namespace that is not visible from here (another container)",
         ),
         ProcessEvidence::InContainer { pid, outer_pids } => {
             let outer_pids: Vec<_> = outer_pids.iter().map(u32::to_string).collect();
-            Words::new(format!("there is no process {pid} here")).because(format!(
+            Words::new(format!("process {pid} does not exist here")).because(format!(
                 "{pid} is the number inside a container; from here it is process {}",
                 outer_pids.join(" or ")
             ))

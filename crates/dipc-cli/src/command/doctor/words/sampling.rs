@@ -28,7 +28,7 @@ pub(super) fn sampling(evidence: &SamplingEvidence) -> Words {
     words.because(if evidence.has_runtime_sampler {
         format!("{cause}; dipc trace, top and push then have the runtime sample itself")
     } else {
-        format!("{cause}; there is no other sampler: the processor time of its threads can be seen in /proc")
+        format!("{cause}; no other sampler exists: the processor time of its threads can be seen in /proc")
     })
 }
 

@@ -43,7 +43,7 @@ pub(super) fn startup(evidence: &StartupEvidence) -> Words {
 }
 
 fn no_listener(ports: &[String]) -> String {
-    format!("nobody listens on {} (DOTNET_DiagnosticPorts)", ports.join(" and "))
+    format!("no process listens on {} (DOTNET_DiagnosticPorts)", ports.join(" and "))
 }
 
 pub(super) fn tmpdir(evidence: &TmpdirEvidence) -> Words {

@@ -48,7 +48,7 @@ fn missing(reason: &MissingSocketReason) -> String {
         MissingSocketReason::Disabled { setting } => format!("{setting} switches it off"),
         MissingSocketReason::PathTooLong { length, limit } => too_long(*length, *limit),
         MissingSocketReason::NoFolder { path } => {
-            format!("there is no folder {} for it, or not any more", path.display())
+            format!("the folder {} does not exist, or not any more", path.display())
         }
         MissingSocketReason::ReadOnly { path, mount } => {
             format!("{} is in a read-only file system (mounted at {mount})", path.display())

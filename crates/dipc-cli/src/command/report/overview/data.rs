@@ -49,7 +49,7 @@ pub(super) struct Summary {
 }
 
 /// The reports of a recording.
-pub(super) struct Gathered {
+pub(super) struct OverviewData {
     pub(super) summary: Summary,
     /// Whether threads were sampled.
     pub(super) has_samples: bool,
@@ -208,7 +208,7 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
     })
 }
 
-impl Gathered {
+impl OverviewData {
     /// Reads a recording. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
     pub(super) fn read(file: &Path) -> Result<(Self, Exit), Failure> {
         let recording = Recording::open(file)?;

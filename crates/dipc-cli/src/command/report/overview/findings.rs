@@ -7,7 +7,7 @@ use nettrace_export::report::{LockRow, SpanRole, SpanRow, TopRow, blocked_method
 use nettrace_export::{FrameId, Frames, Unit};
 use serde::Serialize;
 
-use super::gathered::Gathered;
+use super::data::OverviewData;
 use crate::command::report::{threadpool, topn};
 use crate::inspect::profile::{RUNNING_OR_WAITING, is_worth_saying};
 use crate::render::frame_name::FrameName;
@@ -55,12 +55,12 @@ const CONVOY_WAITS: u64 = 100;
 const CONVOY_TIME: f64 = 10.0;
 
 /// Returns the findings, problems first. `command` is the overview's.
-pub(super) fn of(gathered: &Gathered, command: &str) -> Vec<Finding> {
+pub(super) fn of(gathered: &OverviewData, command: &str) -> Vec<Finding> {
     let rows = top(&gathered.profile);
     let total = gathered.profile.total();
     let mut findings: Vec<_> = [
         lost(gathered),
-        dead_locks(gathered),
+        deadlocks(gathered),
         nameless(gathered, &rows, total),
         starvation(gathered),
         pool_growth(gathered),
@@ -89,7 +89,7 @@ pub(super) fn of(gathered: &Gathered, command: &str) -> Vec<Finding> {
     findings
 }
 
-fn lost(gathered: &Gathered) -> Option<Finding> {
+fn lost(gathered: &OverviewData) -> Option<Finding> {
     let summary = &gathered.summary;
     let at_least = if summary.lost_is_lower_bound { "At least " } else { "" };
     (summary.lost > 0).then(|| {
@@ -101,7 +101,7 @@ fn lost(gathered: &Gathered) -> Option<Finding> {
     })
 }
 
-fn nameless(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> {
+fn nameless(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Finding> {
     let share = topn::nameless(&gathered.profile, rows, total);
     (share >= topn::LEAST_NAMELESS).then(|| {
         if gathered.profile.measure.unit == Unit::Count {
@@ -120,13 +120,13 @@ fn nameless(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding>
     })
 }
 
-fn starvation(gathered: &Gathered) -> Option<Finding> {
+fn starvation(gathered: &OverviewData) -> Option<Finding> {
     let starvation = gathered.starvation.as_ref()?;
     let is_problem = starvation.total >= STARVATION;
     Some(Finding::problem_if(is_problem, "threadpool", threadpool::starved(starvation)))
 }
 
-fn pool_growth(gathered: &Gathered) -> Option<Finding> {
+fn pool_growth(gathered: &OverviewData) -> Option<Finding> {
     let pool = gathered.thread_pool.as_ref()?;
     if let Some(starved) = pool.adjustments.iter().find(|row| row.reason == "Starvation") {
         let text = format!(
@@ -160,7 +160,7 @@ fn shares(frames: &Frames, total: u64, methods: &[(FrameId, u64)]) -> String {
 }
 
 /// The rows of the requests, or of the calls if there are no requests, and the nouns for one and for many.
-fn request_rows(gathered: &Gathered) -> Option<(Vec<&SpanRow>, [&'static str; 2])> {
+fn request_rows(gathered: &OverviewData) -> Option<(Vec<&SpanRow>, [&'static str; 2])> {
     let report = gathered.requests.as_ref()?;
     let of = |role: SpanRole| {
         report.rows.iter().filter(move |row| row.role == role && row.count > 0).collect::<Vec<_>>()
@@ -181,7 +181,7 @@ fn name(row: &SpanRow) -> String {
     }
 }
 
-fn failures(gathered: &Gathered) -> Option<Finding> {
+fn failures(gathered: &OverviewData) -> Option<Finding> {
     let (rows, [one, many]) = request_rows(gathered)?;
     let worst = rows.into_iter().max_by_key(|row| row.errors).filter(|row| row.errors > 0)?;
     let text = format!(
@@ -193,7 +193,7 @@ fn failures(gathered: &Gathered) -> Option<Finding> {
     Some(Finding::problem_if(true, "requests", text))
 }
 
-fn requests(gathered: &Gathered) -> Option<Finding> {
+fn requests(gathered: &OverviewData) -> Option<Finding> {
     let (rows, [one, many]) = request_rows(gathered)?;
     let slowest = rows.into_iter().max_by_key(|row| row.latencies.p99)?;
     let text = format!(
@@ -211,7 +211,7 @@ fn is_named(row: &TopRow) -> bool {
 }
 
 /// Returns the description of working time: samples may not distinguish work from waits.
-fn kind_of_work(gathered: &Gathered, working: u64) -> String {
+fn kind_of_work(gathered: &OverviewData, working: u64) -> String {
     match gathered.unverified {
         time if !is_worth_saying(time, working) => "of work".to_owned(),
         time if time >= working => "of work or waits, which these samples do not tell apart".to_owned(),
@@ -219,7 +219,7 @@ fn kind_of_work(gathered: &Gathered, working: u64) -> String {
     }
 }
 
-fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> {
+fn methods(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Finding> {
     let profile = &gathered.profile;
     let working = total.saturating_sub(profile.blocked());
     if total == 0 {
@@ -246,7 +246,7 @@ fn methods(gathered: &Gathered, rows: &[TopRow], total: u64) -> Option<Finding> 
     Some(Finding::fact("topN", text).with_options(&format!("--no-blocked{number}")))
 }
 
-fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
+fn blocked(gathered: &OverviewData, total: u64) -> Option<Finding> {
     let profile = &gathered.profile;
     let blocked = profile.blocked().saturating_sub(profile.ready());
     if blocked == 0 || units::share(blocked, total) < LEAST_METHOD {
@@ -265,7 +265,7 @@ fn blocked(gathered: &Gathered, total: u64) -> Option<Finding> {
 }
 
 /// Describes which code ran, where the kernel's samples show it all.
-fn processor_time(gathered: &Gathered) -> Option<Finding> {
+fn processor_time(gathered: &OverviewData) -> Option<Finding> {
     let total = gathered.processor_time.iter().map(|(_, weight)| *weight).fold(0, u64::saturating_add);
     let words = |origin: CodeOrigin| match origin {
         CodeOrigin::Managed => "managed code",
@@ -288,7 +288,7 @@ fn processor_time(gathered: &Gathered) -> Option<Finding> {
 }
 
 /// Describes the time of threads that could run and had no processor, by the kernel's samples.
-fn ready(gathered: &Gathered, total: u64) -> Option<Finding> {
+fn ready(gathered: &OverviewData, total: u64) -> Option<Finding> {
     let profile = &gathered.profile;
     let ready = profile.ready();
     if ready == 0 || units::share(ready, total) < LEAST_METHOD {
@@ -300,7 +300,7 @@ fn ready(gathered: &Gathered, total: u64) -> Option<Finding> {
     Some(Finding::fact("topN", text).with_options("--by off-cpu"))
 }
 
-fn pauses(gathered: &Gathered) -> Option<Finding> {
+fn pauses(gathered: &OverviewData) -> Option<Finding> {
     let gc = &gathered.gc;
     if gc.is_empty() {
         return None;
@@ -321,7 +321,7 @@ fn pauses(gathered: &Gathered) -> Option<Finding> {
     Some(Finding::problem_if(gc.pause_percent >= PAUSES, "gc", text))
 }
 
-fn allocations(gathered: &Gathered) -> Option<Finding> {
+fn allocations(gathered: &OverviewData) -> Option<Finding> {
     let allocations = &gathered.allocations;
     let first = allocations.types.first()?;
     let text = format!(
@@ -333,7 +333,7 @@ fn allocations(gathered: &Gathered) -> Option<Finding> {
     Some(Finding::fact("alloc", text))
 }
 
-fn exceptions(gathered: &Gathered) -> Option<Finding> {
+fn exceptions(gathered: &OverviewData) -> Option<Finding> {
     let exceptions = &gathered.exceptions;
     let first = exceptions.types.first()?;
     let text = if exceptions.count == first.count {
@@ -349,7 +349,7 @@ fn exceptions(gathered: &Gathered) -> Option<Finding> {
     Some(Finding::fact("exceptions", text))
 }
 
-fn locks(gathered: &Gathered) -> Option<Finding> {
+fn locks(gathered: &OverviewData) -> Option<Finding> {
     let report = &gathered.contention;
     let waits = &report.waits;
     let duration = gathered.summary.duration_ns;
@@ -381,17 +381,17 @@ fn locks(gathered: &Gathered) -> Option<Finding> {
     })
 }
 
-fn dead_locks(gathered: &Gathered) -> Option<Finding> {
-    let dead_locks = &gathered.contention.dead_locks;
-    let first = dead_locks.first()?;
-    let others = match dead_locks.len() {
+fn deadlocks(gathered: &OverviewData) -> Option<Finding> {
+    let deadlocks = &gathered.contention.deadlocks;
+    let first = deadlocks.first()?;
+    let others = match deadlocks.len() {
         1 => String::new(),
         count => format!(" ({} others like it)", count - 1),
     };
-    Some(Finding::problem_if(true, "contention", format!("Dead lock: {first}{others}")))
+    Some(Finding::problem_if(true, "contention", format!("Deadlock: {first}{others}")))
 }
 
-fn compilation(gathered: &Gathered) -> Option<Finding> {
+fn compilation(gathered: &OverviewData) -> Option<Finding> {
     let jit = &gathered.jit;
     (!jit.is_empty()).then(|| {
         let time = jit.duration.map_or_else(String::new, |time| format!(" in {}", units::time(time)));

@@ -1,4 +1,7 @@
-//! Names in filters: complete, or with `*` for any text.
+//! Names in filters and conditions: complete, or with `*` for any text.
+
+use alloc::borrow::ToOwned as _;
+use alloc::string::String;
 
 /// A name, or a pattern of names; case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +19,11 @@ impl Glob {
     /// The name or pattern as it was given.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The name or pattern in lower case.
+    pub fn lower(&self) -> &str {
+        &self.lower
     }
 
     /// Whether it matches more than one name.
