@@ -143,7 +143,7 @@ pub use profile::{
     SAMPLE_PROFILER, clr_keyword,
 };
 pub use providers::{
-    DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers, parse_level,
+    ArgumentsDiffer, DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers, parse_level,
 };
 pub use session::{Session, SessionReader, Stopper};
 pub use session_config::{Rundown, SessionConfig};

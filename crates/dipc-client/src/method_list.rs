@@ -3,18 +3,15 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use dipc_wire::ProviderConfig;
+use dipc_wire::level::{CRITICAL, VERBOSE};
+use dipc_wire::{ProviderConfig, keywords};
 
 use crate::{Deadline, Error, OptionalFeature, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Target};
 
 /// The keywords of [`RUNTIME_PROVIDER`] that make a session report methods and modules from its start:
 /// Loader, JIT and NGEN.
-pub const NAME_KEYWORDS: u64 = 0x38;
+pub const NAME_KEYWORDS: u64 = keywords::LOADER | keywords::METHODS;
 
-/// The keywords of compiled and of precompiled methods.
-const METHOD_KEYWORDS: u64 = 0x30;
-const CRITICAL: u32 = 1;
-const VERBOSE: u32 = 5;
 /// The longest wait of one read: the caller may cancel meanwhile.
 const STEP: Duration = Duration::from_millis(100);
 /// Bytes that are read at once.
@@ -39,7 +36,7 @@ impl Target {
     /// # Errors
     /// Those of [`start_session`](Self::start_session).
     pub fn report_compiled_methods(&self) -> Result<Session, Error> {
-        self.start_session(&names_session(METHOD_KEYWORDS, VERBOSE).with_rundown(Rundown::Off))
+        self.start_session(&names_session(keywords::METHODS, VERBOSE).with_rundown(Rundown::Off))
     }
 }
 

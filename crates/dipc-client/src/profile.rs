@@ -1,15 +1,13 @@
 //! Named sets of providers for common questions, and the keywords of the runtime's own events, both with
 //! dotnet-trace's names.
 
-use dipc_wire::ProviderConfig;
+use dipc_wire::level::{INFORMATIONAL, VERBOSE};
+use dipc_wire::{ProviderConfig, keywords};
 
 /// The provider of the runtime's own events.
 pub const RUNTIME_PROVIDER: &str = "Microsoft-Windows-DotNETRuntime";
 /// The provider that samples the stacks of managed threads.
 pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
-
-const INFORMATIONAL: u32 = 4;
-const VERBOSE: u32 = 5;
 
 /// One provider of a [`Profile`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +103,7 @@ pub const PROFILES: &[Profile] = &[
         description: "Samples .NET thread stacks (about every millisecond) to estimate how much wall clock time code is using.",
         providers: &[ProfileProvider {
             name: SAMPLE_PROFILER,
-            keywords: 0xF000_0000_0000,
+            keywords: keywords::SAMPLES,
             level: INFORMATIONAL,
             arguments: "",
         }],
@@ -117,7 +115,7 @@ pub const PROFILES: &[Profile] = &[
             otherwise the runtime, and says which and why. With the events of dotnet-common.",
         providers: &[
             runtime(0x10_0003_801D, INFORMATIONAL),
-            source(SAMPLE_PROFILER, 0xF000_0000_0000, INFORMATIONAL),
+            source(SAMPLE_PROFILER, keywords::SAMPLES, INFORMATIONAL),
         ],
         rundown_keyword: None,
     },
@@ -182,7 +180,7 @@ pub const PROFILES: &[Profile] = &[
             source("System.Diagnostics.Eventing.FrameworkEventSource", 0x12, VERBOSE),
             // Collections, waits for locks, exceptions, threads of the pool.
             runtime(0x1_C001, INFORMATIONAL),
-            source(SAMPLE_PROFILER, 0xF000_0000_0000, INFORMATIONAL),
+            source(SAMPLE_PROFILER, keywords::SAMPLES, INFORMATIONAL),
         ],
         rundown_keyword: None,
     },

@@ -2,17 +2,17 @@
 
 use core::fmt;
 
-use dipc_wire::ProviderConfig;
+use dipc_wire::{ProviderConfig, level};
 
 /// The keywords of a provider without any in the list, as in dotnet-trace 10: only events that belong to no
 /// keyword. (Up to version 9 the default was all keywords, `FFFFFFFFFFFFFFFF`.)
 pub const DEFAULT_KEYWORDS: u64 = 0;
 /// The level of a provider without one in the list, as in dotnet-trace 10: informational. (Up to version 9:
 /// verbose.)
-pub const DEFAULT_LEVEL: u32 = 4;
+pub const DEFAULT_LEVEL: u32 = level::INFORMATIONAL;
 
 /// The names of the levels, each at its number.
-pub const LEVEL_NAMES: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
+pub const LEVEL_NAMES: [&str; 6] = level::NAMES;
 
 /// A list of providers with unique names, compared without case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Providers {
         for piece in split(text, ',') {
             let config = parse_provider(text, piece)?;
             let name = config.name.clone();
-            if !providers.merge(config) {
+            if providers.merge(config).is_err() {
                 return Err(ParseProvidersError::new(text, piece.start, Reason::ArgumentsTwice(name)));
             }
         }
@@ -50,25 +50,26 @@ impl Providers {
     }
 
     /// Adds a provider, or merges it into the one with that name: keywords of both, the wider level, and the
-    /// arguments of the one that has any. Returns false, with nothing changed, if both have arguments and
-    /// these differ.
-    #[must_use = "two argument strings cannot be joined"]
-    pub fn merge(&mut self, config: ProviderConfig) -> bool {
+    /// arguments of the one that has any.
+    ///
+    /// # Errors
+    /// If both have arguments and these differ. Nothing is changed then.
+    pub fn merge(&mut self, config: ProviderConfig) -> Result<(), ArgumentsDiffer> {
         let Some(known) = self.list.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&config.name))
         else {
             self.list.push(config);
-            return true;
+            return Ok(());
         };
         let differ = known.arguments != config.arguments;
         if differ && !known.arguments.is_empty() && !config.arguments.is_empty() {
-            return false;
+            return Err(ArgumentsDiffer { provider: config.name });
         }
         known.keywords |= config.keywords;
         known.level = wider_level(known.level, config.level);
         if known.arguments.is_empty() {
             known.arguments = config.arguments;
         }
-        true
+        Ok(())
     }
 
     /// Returns the provider with that name, in any case.
@@ -110,17 +111,26 @@ impl<'a> IntoIterator for &'a Providers {
     }
 }
 
-/// Level 0 logs everything, so it is wider than 5.
+/// All levels are wider than verbose.
 fn wider_level(a: u32, b: u32) -> u32 {
-    if a == 0 || b == 0 { 0 } else { a.max(b) }
+    if a == level::LOG_ALWAYS || b == level::LOG_ALWAYS { level::LOG_ALWAYS } else { a.max(b) }
 }
 
 /// Parses a level: a number, of which everything above 5 counts as 5, or one of [`LEVEL_NAMES`] in any case.
 pub fn parse_level(text: &str) -> Option<u32> {
     if let Ok(number) = text.parse::<u32>() {
-        return Some(number.min(5));
+        return Some(number.min(level::VERBOSE));
     }
     (0..).zip(LEVEL_NAMES).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(number, _)| number)
+}
+
+/// A provider with arguments that differ from those it has in the list: they cannot be joined.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{provider}: named twice, each time with other arguments")]
+#[non_exhaustive]
+pub struct ArgumentsDiffer {
+    /// The provider's name.
+    pub provider: String,
 }
 
 /// The error in a provider list, with its position.

@@ -1,6 +1,6 @@
 mod form;
 
-use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format};
+use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format, level};
 
 use crate::optional_feature::drop_unsupported;
 use crate::{Error, OptionalFeature, Session, Target};
@@ -141,7 +141,6 @@ impl SessionConfig {
     /// Checks the limits of the runtimes, some of which end when these are exceeded.
     fn check(&self) -> Result<(), String> {
         const MOST_PROVIDERS: usize = 1000;
-        const HIGHEST_LEVEL: u32 = 5;
         if self.providers.is_empty() {
             return Err("a session needs a provider".into());
         }
@@ -152,8 +151,8 @@ impl SessionConfig {
         if providers.clone().any(|provider| provider.name.is_empty()) {
             return Err("a provider without a name".into());
         }
-        if let Some(provider) = providers.find(|provider| provider.level > HIGHEST_LEVEL) {
-            return Err(format!("level {} of {}, above {HIGHEST_LEVEL}", provider.level, provider.name));
+        if let Some(provider) = providers.find(|provider| provider.level > level::VERBOSE) {
+            return Err(format!("level {} of {}, above {}", provider.level, provider.name, level::VERBOSE));
         }
         if self.buffer_mb == 0 {
             return Err("a buffer of 0 MB".into());

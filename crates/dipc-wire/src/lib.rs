@@ -99,6 +99,8 @@
 extern crate alloc;
 
 mod hresult;
+pub mod keywords;
+pub mod level;
 mod limits;
 
 mod codec;

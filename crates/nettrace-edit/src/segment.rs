@@ -5,7 +5,7 @@ use std::io::{self, Read, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use nettrace::{Event, Reader, Thread, TraceInfo};
+use nettrace::{Event, Reader, Thread, TraceInfo, read_file_at};
 use nettrace_writer::{Transcoder, Version};
 
 use crate::error::Error;
@@ -146,22 +146,14 @@ impl Read for SegmentReader<'_> {
             }
             Position::File { file, offset, left, .. } => {
                 let most = usize::try_from(*left).map_or(buffer.len(), |left| left.min(buffer.len()));
-                let count = read_at(file, buffer.get_mut(..most).unwrap_or_default(), *offset)?;
+                // On Windows this moves the position for writing; a file that is read is no longer written.
+                let count = read_file_at(file, buffer.get_mut(..most).unwrap_or_default(), *offset)?;
                 *offset = offset.saturating_add(count as u64);
                 *left = left.saturating_sub(count as u64);
                 Ok(count)
             }
         }
     }
-}
-
-/// Reads at an offset. On Windows this moves the file position for writing; a file that is read is no longer
-/// written.
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    #[cfg(unix)]
-    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
-    #[cfg(windows)]
-    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
 }
 
 /// A writer of a segment.

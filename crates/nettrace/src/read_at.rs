@@ -18,6 +18,21 @@ pub trait ReadAt: Sync {
     fn size(&self) -> u64;
 }
 
+/// Reads bytes of a file from an offset on, as [`ReadAt::read_at`] does: for implementations over files, which
+/// have to decide on the [size](ReadAt::size) of a file that grows.
+///
+/// On Windows this moves the file's position.
+///
+/// # Errors
+/// Those of the system.
+#[cfg(any(unix, windows))]
+pub fn read_file_at(file: &std::fs::File, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+}
+
 impl ReadAt for [u8] {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..)).unwrap_or_default();

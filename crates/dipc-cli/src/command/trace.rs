@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
+use dipc_wire::keywords;
+use dipc_wire::level::INFORMATIONAL;
 use jiff::Zoned;
 use nettrace_export::NameForm;
 
@@ -26,7 +28,7 @@ use crate::record::flight::{
 use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, SampleSettings, merge_into};
 use crate::record::names::NamesRecorder;
 use crate::record::recorder::{self, Limits, RecordingResult};
-use crate::record::selection::{INFORMATIONAL, METHOD_KEYWORDS, Selection};
+use crate::record::selection::Selection;
 use crate::record::session::{
     is_native_aot, resume, resume_other, start_unless_interrupted, warn_without_sampler,
 };
@@ -411,7 +413,7 @@ impl RecordingSettings {
     fn lists_methods(&self) -> bool {
         match self.collect.rundown {
             Rundown::Default => true,
-            Rundown::Keyword(keywords) => keywords & METHOD_KEYWORDS != 0,
+            Rundown::Keyword(keywords) => keywords & keywords::METHODS != 0,
             _ => false,
         }
     }

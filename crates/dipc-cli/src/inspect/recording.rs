@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use nettrace::{Events, ReadAt, Reader, Source};
+use nettrace::{Events, ReadAt, Reader, Source, read_file_at};
 
 use crate::exit::{Exit, Failure};
 use crate::render::{messages, shell};
@@ -41,20 +41,10 @@ impl Read for FileReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
         let most = buffer.len().min(left);
-        let count = read_at(&self.file, &mut buffer[..most], self.at)?;
+        let count = read_file_at(&self.file, &mut buffer[..most], self.at)?;
         self.at += count as u64;
         Ok(count)
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
 impl Input {
@@ -182,7 +172,7 @@ impl RecordingFile {
 
 impl ReadAt for RecordingFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        read_at(&self.file, buffer, offset)
+        read_file_at(&self.file, buffer, offset)
     }
 
     fn size(&self) -> u64 {

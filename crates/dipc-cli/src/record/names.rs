@@ -17,12 +17,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use dipc_client::{Deadline, Error, LiveNames, Session, Target};
+use dipc_wire::level::INFORMATIONAL;
 use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::names::{are_of_another, names_path};
 use crate::process::info::timeouts;
-use crate::record::selection::{INFORMATIONAL, Selection};
+use crate::record::selection::Selection;
 use crate::render::messages;
 use crate::render::output_file::OutputFile;
 

@@ -7,29 +7,22 @@ use dipc_client::{
     CPU_PROFILE, DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown,
     SAMPLE_PROFILER,
 };
-use dipc_wire::ProviderConfig;
+use dipc_wire::level::INFORMATIONAL;
+use dipc_wire::{ProviderConfig, keywords};
 
 use crate::exit::Failure;
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, width};
 
-/// The default level of `--clrevents`.
-pub(crate) const INFORMATIONAL: u32 = 4;
-/// The keywords of compiled and of precompiled methods.
-pub(crate) const METHOD_KEYWORDS: u64 = 0x30;
-
 /// The start of arguments that filter log messages: without arguments, the logging library sends those of all
 /// loggers.
 const LOG_FILTER: &str = "FilterSpecs=";
-
-/// The keywords of the sampler, as dotnet-stack and dotnet-trace send them.
-const SAMPLER_KEYWORDS: u64 = 0xF000_0000_0000;
 
 /// The provider that samples the stacks of threads.
 pub(crate) fn sampler() -> ProviderConfig {
     ProviderConfig {
         name: SAMPLE_PROFILER.to_owned(),
-        keywords: SAMPLER_KEYWORDS,
+        keywords: keywords::SAMPLES,
         level: INFORMATIONAL,
         arguments: String::new(),
     }
@@ -219,7 +212,7 @@ impl Selection {
     /// The level at which events of compiled methods are requested.
     pub(crate) fn level_of_methods(&self) -> Option<u32> {
         let is_it = |config: &ProviderConfig| {
-            config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER) && config.keywords & METHOD_KEYWORDS != 0
+            config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER) && config.keywords & keywords::METHODS != 0
         };
         self.providers.iter().find(|(config, _)| is_it(config)).map(|(config, _)| config.level)
     }
@@ -284,12 +277,7 @@ fn level(level: u32) -> String {
 fn joined(configs: impl Iterator<Item = ProviderConfig>, flag: &str) -> Result<Providers, Failure> {
     let mut list = Providers::new();
     for config in configs {
-        let name = config.name.clone();
-        if !list.merge(config) {
-            return Err(Failure::usage(format_args!(
-                "{flag}: {name}: named twice, each time with other arguments"
-            )));
-        }
+        list.merge(config).map_err(|error| Failure::usage(format_args!("{flag}: {error}")))?;
     }
     Ok(list)
 }

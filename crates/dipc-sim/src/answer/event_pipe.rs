@@ -6,14 +6,12 @@ use crate::session::Session;
 use crate::version::Quirk;
 use dipc_wire::{
     CollectTracing5, CollectTracing6, EventFilter, FilteredProviderConfig, Format, HResult, ProviderConfig,
-    Request, SessionId, StreamingSession, encode_error,
+    Request, SessionId, StreamingSession, encode_error, level,
 };
 use std::ops::ControlFlow;
 
 /// The most providers that runtimes accept.
 const MAX_PROVIDERS: usize = 1000;
-/// The highest level that runtimes accept.
-const MAX_LEVEL: u32 = 5;
 
 /// The parameters of a session with a stream, from any form of CollectTracing.
 #[derive(Debug)]
@@ -66,7 +64,7 @@ pub(super) fn are_valid<'a>(providers: impl ExactSizeIterator<Item = &'a Provide
     let count = providers.len();
     let mut providers = providers;
     (1..=MAX_PROVIDERS).contains(&count)
-        && providers.all(|provider| !provider.name.is_empty() && provider.level <= MAX_LEVEL)
+        && providers.all(|provider| !provider.name.is_empty() && provider.level <= level::VERBOSE)
 }
 
 impl Client<'_> {

@@ -2,6 +2,7 @@
 
 use dipc_client::{RUNTIME_PROVIDER, clr_keyword};
 use dipc_wire::ProviderConfig;
+use dipc_wire::level::{INFORMATIONAL, VERBOSE};
 use nettrace_edit::Criteria;
 
 use crate::exit::Failure;
@@ -10,8 +11,6 @@ use crate::record::selection::{Selection, SelectionRequest};
 /// The runtime's own events that are each worth a line. Compilations and type loads come by the thousand and
 /// are not.
 const DEFAULT_KEYWORDS: [&str; 5] = ["gc", "loader", "contention", "exception", "threading"];
-const INFORMATIONAL: u32 = 4;
-const VERBOSE: u32 = 5;
 /// Keywords that make the runtime collect or walk its heap, which a filter of events does not ask for.
 const COSTLY_KEYWORDS: [&str; 2] = ["gcheapcollect", "gcheapdump"];
 

@@ -4,7 +4,8 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use dipc_client::{LiveNames, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup};
-use dipc_wire::ProviderConfig;
+use dipc_wire::level::{INFORMATIONAL, VERBOSE};
+use dipc_wire::{ProviderConfig, keywords};
 
 use crate::command::top::interval::{Interval, IntervalBuilder};
 use crate::command::top::{Process, Shared, TopArgs};
@@ -14,7 +15,6 @@ use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::names::live_names;
 use crate::record::recorder::{self, Limits};
-use crate::record::selection::INFORMATIONAL;
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
 use crate::record::stream_stats;
@@ -28,15 +28,6 @@ const MOST_DELAY: Duration = Duration::from_millis(200);
 const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
 /// The longest time that the first interval waits for the names of methods.
 const MOST_WAIT: Duration = Duration::from_secs(30);
-
-/// Keywords of the runtime: collections, modules, compiled and precompiled methods, exceptions.
-const GC: u64 = 0x1;
-const LOADER: u64 = 0x8;
-const METHODS: u64 = 0x30;
-const EXCEPTIONS: u64 = 0x8000;
-/// The keywords with which dotnet-trace asks for samples.
-const SAMPLES: u64 = 0xF000_0000_0000;
-const VERBOSE: u32 = 5;
 
 /// A message from a session to the thread that shows it.
 pub(super) enum SessionEvent {
@@ -129,11 +120,11 @@ fn config(args: &TopArgs, has_sampler: bool) -> SessionConfig {
     let level = if args.alloc { VERBOSE } else { INFORMATIONAL };
     let seconds = args.refresh_interval.as_secs_f64();
     let mut providers = vec![
-        provider(RUNTIME_PROVIDER, GC | LOADER | METHODS | EXCEPTIONS, level, String::new()),
+        provider(RUNTIME_PROVIDER, keywords::GC | keywords::LOADER | keywords::METHODS | keywords::EXCEPTION, level, String::new()),
         provider("System.Runtime", 0, INFORMATIONAL, format!("EventCounterIntervalSec={seconds}")),
     ];
     if has_sampler {
-        providers.push(provider(SAMPLE_PROFILER, SAMPLES, INFORMATIONAL, String::new()));
+        providers.push(provider(SAMPLE_PROFILER, keywords::SAMPLES, INFORMATIONAL, String::new()));
     }
     SessionConfig::new(providers).with_rundown(Rundown::Off)
 }

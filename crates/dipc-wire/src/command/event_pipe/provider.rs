@@ -19,7 +19,7 @@ payload! {
     pub struct ProviderConfig<S = String> {
         /// The enabled event groups, as a bit mask.
         pub keywords: u64 = "keywords",
-        /// The verbosity: 0 log always, 1 critical, 2 error, 3 warning, 4 informational, 5 verbose.
+        /// The verbosity, a number of [`level`](crate::level).
         pub level: u32 = "level",
         /// The provider's name.
         pub name: S = "provider name",
