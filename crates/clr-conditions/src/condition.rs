@@ -173,7 +173,8 @@ fn of_event(provider: &Glob, name: Option<&Glob>) -> Vec<ProviderRequest> {
     }
     let is_dynamic = name.is_some_and(|name| {
         let mut schemas = known.iter().flat_map(|known| clr_events::Schema::all(*known));
-        name.lower().starts_with("gc/") && (name.is_pattern() || !schemas.any(|it| parser::is_named(it, name)))
+        name.lower().starts_with("gc/")
+            && (name.is_pattern() || !schemas.any(|it| parser::is_named(it, name)))
     });
     let schemas = known.into_iter().flat_map(clr_events::Schema::all);
     let wanted = schemas.filter(|schema| name.is_none_or(|name| parser::is_named(schema, name)));

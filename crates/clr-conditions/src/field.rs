@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 use clr_events::{Glob, event_fields};
 use nettrace::{Event, Fields, Value};
 
-
 /// A field, and the value to compare with.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FieldCondition {

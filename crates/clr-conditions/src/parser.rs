@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clr_events::{EventName, Glob, Provider, Schema};
 
-use crate::duration::parse_duration;
 use crate::condition::{Atom, Condition, Node};
+use crate::duration::parse_duration;
 use crate::error::ParseError;
 use crate::exception::ExceptionTypes;
 use crate::field::{Bound, FieldCondition};

@@ -4,16 +4,12 @@
 #[expect(dead_code, reason = "its main")]
 mod when;
 
-use std::fs::File;
 use std::path::Path;
 
 #[test]
 fn each_exception_of_a_recording_meets_the_condition() {
-    let compressed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces/net10-all.nettrace.xz");
     let recording = Path::new(env!("CARGO_TARGET_TMPDIR")).join("when.nettrace");
-    let mut reader = lzma_rust2::XzReader::new(File::open(compressed).unwrap(), false);
-    std::io::copy(&mut reader, &mut File::create(&recording).unwrap()).unwrap();
+    testdata::write("traces/net10-all.nettrace.xz", &recording);
     let path = recording.to_str().unwrap().to_owned();
     let mut out = Vec::new();
     when::run(&[path.clone(), "exception System.InvalidOperationException".to_owned()], &mut out).unwrap();

@@ -1,18 +1,12 @@
 //! Conditions over recordings of real runtimes. Other tests compare their events with TraceEvent's reading.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
-
 use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
-use lzma_rust2::XzReader;
 use nettrace::RelativeTime;
 
 /// The matches in a recording of testdata.
 fn matches(name: &str, condition: &str) -> Vec<Match> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(name);
-    let input = XzReader::new(BufReader::new(File::open(path).unwrap()), true);
-    let mut events = nettrace::Reader::new(input).unwrap().in_time_order();
+    let input = testdata::bytes(&format!("traces/{name}"));
+    let mut events = nettrace::Reader::new(&*input).unwrap().in_time_order();
     let mut evaluator = Evaluator::new(Condition::parse(condition).unwrap());
     let mut matches = Vec::new();
     while let Some(event) = events.next().unwrap() {

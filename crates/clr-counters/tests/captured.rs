@@ -1,7 +1,6 @@
 //! dotnet-counters' files for two sessions of .NET 10, against this crate's results for the same streams.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,9 +14,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn recording(name: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(fs::File::open(file(name)).unwrap(), true).read_to_end(&mut bytes).unwrap();
-    bytes
+    testdata::bytes_at(&file(name))
 }
 
 /// The number of samples in a recording of testdata, without and with those that are held at its end.

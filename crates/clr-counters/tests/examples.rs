@@ -4,7 +4,7 @@
 #[expect(dead_code, reason = "its main")]
 mod values;
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 /// There are as many values as rows in dotnet-counters' file of the same session.
@@ -12,9 +12,7 @@ use std::path::Path;
 fn every_value_of_a_recording_is_printed() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/counters");
     let recording = Path::new(env!("CARGO_TARGET_TMPDIR")).join("values.nettrace");
-    let compressed = File::open(folder.join("net10-csv.nettrace.xz")).unwrap();
-    std::io::copy(&mut lzma_rust2::XzReader::new(compressed, false), &mut File::create(&recording).unwrap())
-        .unwrap();
+    testdata::write("counters/net10-csv.nettrace.xz", &recording);
     let path = recording.to_str().unwrap().to_owned();
     let mut out = Vec::new();
     values::run(&[path.clone(), "System.Runtime[dotnet.assembly.count]".to_owned()], &mut out).unwrap();

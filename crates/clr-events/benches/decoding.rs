@@ -4,8 +4,6 @@
 //! include.
 
 use std::hint::black_box;
-use std::io::Read as _;
-use std::path::Path;
 
 use clr_events::{ClrEvent, CodeFrames, CodeMap, Schema, StackTree};
 use criterion::{
@@ -14,11 +12,7 @@ use criterion::{
 use nettrace::{Event, SliceReader, Ticks, Value};
 
 fn recording(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(name);
-    let packed = std::fs::read(path).expect("testdata");
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).expect("a whole xz file");
-    bytes
+    testdata::bytes(&format!("traces/{name}"))
 }
 
 fn each(bytes: &[u8], mut each: impl FnMut(&Event<'_>)) {

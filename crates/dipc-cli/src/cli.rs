@@ -58,7 +58,7 @@ Exit codes:
   3  no such process or endpoint, or not reachable
   4  the runtime refused
   5  timed out
-  6  done, but the input was cut or damaged; what is whole was used
+  6  done, but the input was cut or damaged; its whole parts were used
   7  events were lost and --fail-on-loss was given";
 
 /// The amount of messages on standard error.

@@ -143,7 +143,8 @@ pub use profile::{
     SAMPLE_PROFILER, clr_keyword,
 };
 pub use providers::{
-    ArgumentsDiffer, DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers, parse_level,
+    ArgumentsDiffer, DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers,
+    parse_level,
 };
 pub use session::{Session, SessionReader, Stopper};
 pub use session_config::{Rundown, SessionConfig};

@@ -84,7 +84,10 @@ impl PortLink {
     }
 
     /// Waits for an unused connection of the runtime.
-    pub(crate) fn connect(self: &Arc<Self>, deadline: Deadline) -> Result<(Connection, PortLease), PortError> {
+    pub(crate) fn connect(
+        self: &Arc<Self>,
+        deadline: Deadline,
+    ) -> Result<(Connection, PortLease), PortError> {
         let started = Instant::now();
         let mut handoff = self.handoff();
         handoff.waiting += 1;

@@ -23,9 +23,7 @@ mod info;
 #[expect(dead_code, reason = "its main")]
 mod methods;
 
-use std::fs::{self, File};
-use std::io::Read as _;
-use std::path::Path;
+use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dipc_sim::{Runtime, Version};
@@ -48,10 +46,7 @@ fn simulation(version: Version) -> Simulation {
 }
 
 fn recording() -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces/net10-all.nettrace.xz");
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(File::open(path).unwrap(), false).read_to_end(&mut bytes).unwrap();
-    bytes
+    testdata::bytes("traces/net10-all.nettrace.xz")
 }
 
 fn strings<const N: usize>(arguments: [&str; N]) -> [String; N] {

@@ -99,11 +99,7 @@ fn held() -> (usize, usize) {
 }
 
 fn recording() -> Vec<u8> {
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces/net10-typed.nettrace.xz");
-    let mut bytes = Vec::new();
-    let mut reader = lzma_rust2::XzReader::new(fs::File::open(packed).unwrap(), false);
-    std::io::Read::read_to_end(&mut reader, &mut bytes).unwrap();
-    bytes
+    testdata::bytes("traces/net10-typed.nettrace.xz")
 }
 
 /// Calls every command at runtimes with a fault. Returns a row of the table, and the calls with another outcome

@@ -267,9 +267,6 @@ mod tests {
             message("error:0x180004005"),
             "the fault error needs a number, such as error:0x80004005, not \"0x180004005\""
         );
-        assert_eq!(
-            message("never-stop:3"),
-            "the fault never-stop has no argument, but \"3\" follows it"
-        );
+        assert_eq!(message("never-stop:3"), "the fault never-stop has no argument, but \"3\" follows it");
     }
 }

@@ -5,7 +5,6 @@ mod dump;
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::Read as _;
 use std::path::PathBuf;
 
 use gcdump::{
@@ -55,10 +54,7 @@ fn folder() -> PathBuf {
 }
 
 fn packed(name: &str) -> Vec<u8> {
-    let path = folder().join(name);
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(fs::File::open(path).unwrap(), true).read_to_end(&mut bytes).unwrap();
-    bytes
+    testdata::bytes_at(&folder().join(name))
 }
 
 fn graph() -> HeapGraph {

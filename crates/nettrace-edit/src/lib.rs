@@ -75,10 +75,10 @@ mod segment;
 mod snapshot;
 
 pub use choice::{Choice, Chooser, KeepAll};
+pub use clr_events::Glob;
 pub use copy::{Copied, Copier, copy, write_to};
 pub use error::Error;
 pub use filter::{Criteria, EventMatch, Filter, Miss, TrackedCriteria};
-pub use clr_events::Glob;
 pub use mapping_ids::MappingIds;
 pub use range::RecordedRange;
 pub use redact::{InvalidRedaction, Letters, Redacted, Redaction, RedactionClass, Redactor};

@@ -7,7 +7,6 @@ use std::str::FromStr;
 use clr_events::{Glob, event_fields, event_name};
 use nettrace::{Event, Fields, TypeCode, Value};
 
-
 /// A class of texts, identified by the names of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

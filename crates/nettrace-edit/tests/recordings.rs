@@ -1,12 +1,8 @@
 //! Parts, redacted copies, rings and rotations of real recordings.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use lzma_rust2::XzReader;
 use nettrace::{Decoder, RelativeTime, SliceReader};
 use nettrace_edit::{
     Capacity, Criteria, KeepAll, Letters, RecordedRange, Redaction, Redactor, Ring, Rotation, Segment, Slice,
@@ -14,10 +10,7 @@ use nettrace_edit::{
 };
 
 fn recording(name: &str) -> Vec<u8> {
-    let path = Path::new("../../testdata/traces").join(format!("{name}.xz"));
-    let mut bytes = Vec::new();
-    XzReader::new(File::open(path).unwrap(), false).read_to_end(&mut bytes).unwrap();
-    bytes
+    testdata::bytes(&format!("traces/{name}.xz"))
 }
 
 /// An event in words: everything of it but the numbers that a recording gives.

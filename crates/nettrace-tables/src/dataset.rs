@@ -126,7 +126,8 @@ impl Dataset {
             if file.strip_suffix(".json").is_some() {
                 let damaged = || Error::Store {
                     place: name.clone(),
-                    message: "this is not a promoted column; remove the file, and promote it again".to_owned(),
+                    message: "this is not a promoted column; remove the file, and promote it again"
+                        .to_owned(),
                 };
                 columns.push(self.promoted_column(&name)?.ok_or_else(damaged)?);
             }

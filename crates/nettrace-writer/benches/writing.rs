@@ -1,8 +1,5 @@
 //! Rewriting of recordings in memory, by the bytes that are read.
 
-use std::io::Read as _;
-use std::path::Path;
-
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use nettrace::SliceReader;
 use nettrace_writer::{Error, Version, transcode};
@@ -13,10 +10,7 @@ const RECORDINGS: [&str; 4] =
 
 fn rewrite(criterion: &mut Criterion) {
     for name in RECORDINGS {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/traces/{name}.xz"));
-        let packed = std::fs::read(path).expect("a recording of testdata");
-        let mut bytes = Vec::new();
-        lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).expect("a whole xz file");
+        let bytes = testdata::bytes(&format!("traces/{name}.xz"));
         let version = if name.starts_with("v6") { Version::V6 } else { Version::V4 };
         let mut group = criterion.benchmark_group("rewrite");
         group.throughput(Throughput::Bytes(bytes.len() as u64));

@@ -16,10 +16,7 @@ use nettrace::{Reader, Value};
 fn only_the_events_of_the_provider_are_kept_and_no_event_counts_as_lost() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let [from, to] = ["all.nettrace", "kept.nettrace"].map(|name| folder.join(name));
-    let compressed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces/net10-all.nettrace.xz");
-    let mut reader = lzma_rust2::XzReader::new(File::open(compressed).unwrap(), false);
-    std::io::copy(&mut reader, &mut File::create(&from).unwrap()).unwrap();
+    testdata::write("traces/net10-all.nettrace.xz", &from);
     let mut lines = Vec::new();
     let arguments = [from.to_str().unwrap(), to.to_str().unwrap(), "Microsoft-DotNETCore-SampleProfiler"];
     keep::run(&arguments.map(str::to_owned), &mut lines).unwrap();

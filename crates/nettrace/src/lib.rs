@@ -152,10 +152,10 @@ pub use loss::{Gap, Loss};
 pub use metadata::{Field, FieldType, Metadata, TypeCode};
 pub use metadata_map::MetadataMap;
 pub use order::TimeOrder;
-#[cfg(feature = "std")]
-pub use read_at::{ReadAt, ReadAtInput};
 #[cfg(all(feature = "std", any(unix, windows)))]
 pub use read_at::read_file_at;
+#[cfg(feature = "std")]
+pub use read_at::{ReadAt, ReadAtInput};
 #[cfg(feature = "std")]
 pub use reader::{ReadSource, Reader};
 pub use record::{PassedPoint, Record};

@@ -169,7 +169,9 @@ fn resume_at_port(pid: u32, address: &str, timeout: Duration) -> Result<(), Fail
             Err(error) if error.is_deadline() => {
                 return Err(Failure::new(
                     Exit::TimedOut,
-                    format_args!("resume: {address}: no process listened there, and the runtime did not connect"),
+                    format_args!(
+                        "resume: {address}: no process listened there, and the runtime did not connect"
+                    ),
                 )
                 .with_help("the address of a process in a container lies in the container: run dipc there"));
             }

@@ -257,16 +257,12 @@ fn text(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
 
     use super::*;
 
     #[test]
     fn lower_bounds_of_retained_bytes_are_marked() {
-        let packed = include_bytes!("../../../../testdata/gcdump/files/net10.gcdump.xz");
-        let mut unpacked = Vec::new();
-        lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut unpacked).unwrap();
-        let graph = gcdump::file::read(&unpacked).unwrap();
+        let graph = gcdump::file::read(&testdata::bytes("gcdump/files/net10.gcdump.xz")).unwrap();
         let mut page = HeapPage::new(&graph, "heap", NameForm::Full);
         let more = |page: &HeapPage<'_>| {
             let data: serde_json::Value = serde_json::from_str(&page.data(1).unwrap()).unwrap();

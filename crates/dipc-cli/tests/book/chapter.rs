@@ -1,7 +1,6 @@
 //! A chapter: its blocks, what is prepared for them, and the run of its commands.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -164,13 +163,7 @@ fn commands(lines: &[String], block: Range<usize>, varies: Varies) -> Vec<Shown>
 }
 
 fn unpack(source: &Path, destination: &Path) {
-    let file = File::open(source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
-    let mut unpacked = File::create(destination).unwrap();
-    if source.extension().is_some_and(|extension| extension == "xz") {
-        io::copy(&mut lzma_rust2::XzReader::new(file, true), &mut unpacked).unwrap();
-    } else {
-        io::copy(&mut { file }, &mut unpacked).unwrap();
-    }
+    fs::write(destination, testdata::bytes_at(source)).unwrap();
 }
 
 /// Gives the chapter what it needs; false, once that was said, where the machine lacks it.

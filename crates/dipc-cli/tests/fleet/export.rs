@@ -11,12 +11,8 @@ use crate::dipc;
 
 /// Unpacks a recording of testdata.
 fn recording(name: &str, to: &Path) -> String {
-    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
-    let packed = fs::read(testdata.join(format!("{name}.xz"))).unwrap();
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).unwrap();
     let path = to.join(name);
-    fs::write(&path, bytes).unwrap();
+    testdata::write(&format!("traces/{name}.xz"), &path);
     path.to_str().unwrap().to_owned()
 }
 

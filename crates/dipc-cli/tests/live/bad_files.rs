@@ -1,7 +1,6 @@
 //! Files that are no recordings, or not whole ones.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::Path;
 
 use crate::program::{run, run_with_input, stat};
@@ -15,10 +14,7 @@ const READING: [&[&str]; 4] = [
 ];
 
 pub(crate) fn recording(name: &str) -> Vec<u8> {
-    let packed = File::open(testdata().join("traces").join(name)).unwrap();
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(packed, false).read_to_end(&mut bytes).unwrap();
-    bytes
+    ::testdata::bytes(&format!("traces/{name}"))
 }
 
 fn fails(bytes: &[u8], code: i32, names: &[&str]) {

@@ -168,11 +168,7 @@ fn one_that_refuses_with_success() {
 /// A recorded stream after the reply, all at once, then the end as if the process had died.
 #[test]
 fn a_stream_that_comes_with_the_reply_and_ends_early() {
-    let packed = crate::runtime::testdata().join("traces/net10-typed.nettrace.xz");
-    let mut recording = Vec::new();
-    lzma_rust2::XzReader::new(std::fs::File::open(packed).unwrap(), false)
-        .read_to_end(&mut recording)
-        .unwrap();
+    let recording = testdata::bytes("traces/net10-typed.nettrace.xz");
     for (end, code) in [(recording.len(), 0), (recording.len() - 1, 6), (recording.len() / 2, 6), (200, 6)] {
         let stream = recording[..end].to_vec();
         let bytes = [session_reply(), stream.clone()].concat();

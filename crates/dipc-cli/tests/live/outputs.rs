@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 
 use crate::program::{Running, dipc, run, stat};
-use crate::runtime::{Runtime, testdata};
+use crate::runtime::Runtime;
 use crate::workload::Workload;
 
 /// `dipc trace` of a process, without a name for the file, in a folder.
@@ -100,11 +100,7 @@ fn what_is_overwritten_is_said() {
 fn devices_and_pipes_are_written_to_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("a.nettrace");
-    let packed = testdata().join("traces/net10-sample.nettrace.xz");
-    let mut bytes = Vec::new();
-    std::io::copy(&mut lzma_rust2::XzReader::new(fs::File::open(packed).unwrap(), false), &mut bytes)
-        .unwrap();
-    fs::write(&recording, bytes).unwrap();
+    ::testdata::write("traces/net10-sample.nettrace.xz", &recording);
     let recording = recording.to_str().unwrap();
     for format in ["jsonl", "speedscope"] {
         let null = run(["convert", recording, "-f", format, "-o", "/dev/null"]);

@@ -253,10 +253,7 @@ fn threads_in_a_deadlock_do_not_work() {
         let transfers = |text: &str| text.contains("Bank.Transfer");
         if runtime == Runtime::Net9_0 {
             let overview = run(["report", file.to_str().unwrap()]).with_code(0).text().to_lowercase();
-            assert!(
-                overview.contains("deadlock: thread transfer-"),
-                "{overview}"
-            );
+            assert!(overview.contains("deadlock: thread transfer-"), "{overview}");
         }
         let pid = program.pid().to_string();
         let live = run(["stack", "-p", &pid, "--format", "json"]).with_code(0).json();

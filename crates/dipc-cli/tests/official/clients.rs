@@ -1,7 +1,7 @@
 //! Microsoft's clients, and how they are run.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -139,9 +139,7 @@ pub(crate) fn shared() -> Option<PathBuf> {
 }
 
 pub(crate) fn unpacked(packed: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(packed, true).read_to_end(&mut bytes).unwrap();
-    bytes
+    testdata::unpack(packed)
 }
 
 /// Unpacks the folder `name` into `folder`, all or nothing, also where another run does the same.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use prost::Message as _;
 use serde_json::{Value, json};
@@ -15,9 +15,7 @@ use crate::dump::Dump;
 /// A folder with a heap of testdata, unpacked.
 fn heap() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/gcdump/files/net10.gcdump.xz");
-    let mut unpacked = lzma_rust2::XzReader::new(File::open(packed).unwrap(), true);
-    std::io::copy(&mut unpacked, &mut File::create(folder.path().join("app.gcdump")).unwrap()).unwrap();
+    testdata::write("gcdump/files/net10.gcdump.xz", &folder.path().join("app.gcdump"));
     folder
 }
 

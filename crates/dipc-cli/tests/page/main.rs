@@ -12,7 +12,6 @@ mod dump;
 mod heap;
 mod hostile;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -23,12 +22,9 @@ use tempfile::TempDir;
 
 /// A folder with a recording of testdata, unpacked.
 fn recording(path: &str) -> (TempDir, PathBuf) {
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(format!("{path}.xz"));
     let folder = tempfile::tempdir().expect("a folder");
     let recording = folder.path().join("app.nettrace");
-    let packed = File::open(&packed).unwrap_or_else(|error| panic!("{}: {error}", packed.display()));
-    let mut unpacked = lzma_rust2::XzReader::new(packed, true);
-    std::io::copy(&mut unpacked, &mut File::create(&recording).expect("a file")).expect("a whole xz file");
+    testdata::write(&format!("{path}.xz"), &recording);
     (folder, recording)
 }
 

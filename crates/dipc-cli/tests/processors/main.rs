@@ -1,7 +1,6 @@
 //! Commands that work on all processors: they print the same on one and on four.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
@@ -69,7 +68,6 @@ fn backwards() -> Vec<u8> {
 /// A folder with recordings: real ones, one of many threads, and that one cut and damaged.
 fn recordings() -> (TempDir, Vec<&'static str>) {
     let folder = tempfile::tempdir().expect("a folder");
-    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
     let real = [
         "net9-everything.nettrace",
         "net10-tick.nettrace",
@@ -77,9 +75,7 @@ fn recordings() -> (TempDir, Vec<&'static str>) {
         "net10-netperf.netperf",
     ];
     for name in real {
-        let packed = fs::File::open(traces.join(format!("{name}.xz"))).expect("a recording of testdata");
-        let mut file = fs::File::create(folder.path().join(name)).expect("a file");
-        std::io::copy(&mut lzma_rust2::XzReader::new(packed, true), &mut file).expect("a whole xz file");
+        testdata::write(&format!("traces/{name}.xz"), &folder.path().join(name));
     }
     let whole = of_many_threads();
     let mut damaged = whole.clone();

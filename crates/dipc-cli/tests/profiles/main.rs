@@ -24,13 +24,9 @@ fn recording(name: &str) -> (TempDir, PathBuf) {
 
 /// The same of another folder of testdata.
 fn recording_in(of: &str, name: &str) -> (TempDir, PathBuf) {
-    let packed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(of).join(format!("{name}.xz"));
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(name);
-    let packed = File::open(&packed).unwrap_or_else(|error| panic!("{}: {error}", packed.display()));
-    let mut unpacked = lzma_rust2::XzReader::new(packed, true);
-    std::io::copy(&mut unpacked, &mut File::create(&path).expect("a file")).expect("a whole xz file");
+    testdata::write(&format!("{of}/{name}.xz"), &path);
     (folder, path)
 }
 

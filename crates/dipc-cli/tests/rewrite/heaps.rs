@@ -1,7 +1,6 @@
 //! Heaps of merged recordings, which have the dumps of several processes.
 
 use std::fs;
-use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -9,12 +8,9 @@ use super::dipc;
 
 /// The recordings of two heap dumps, and one of both: `both.nettrace`.
 fn folder() -> TempDir {
-    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/gcdump/recordings");
     let folder = tempfile::tempdir().expect("a folder");
-    fs::copy(testdata.join("small.nettrace"), folder.path().join("small.nettrace")).expect("a copy");
-    let packed = fs::read(testdata.join("net10.nettrace.xz")).expect("a file");
-    let mut file = fs::File::create(folder.path().join("net10.nettrace")).expect("a file");
-    std::io::copy(&mut lzma_rust2::XzReader::new(&*packed, true), &mut file).expect("a whole xz file");
+    testdata::write("gcdump/recordings/small.nettrace", &folder.path().join("small.nettrace"));
+    testdata::write("gcdump/recordings/net10.nettrace.xz", &folder.path().join("net10.nettrace"));
     let merged = dipc(&folder, "merge small.nettrace net10.nettrace -o both.nettrace");
     assert!(merged.status.success(), "{merged:?}");
     folder

@@ -7,7 +7,6 @@ mod outputs;
 mod parts;
 
 use std::fs::File;
-use std::path::Path;
 use std::process::{Command, Output};
 
 use nettrace_synth::{
@@ -18,13 +17,8 @@ use tempfile::TempDir;
 
 /// A folder with a recording of testdata, unpacked: `in.nettrace`.
 fn folder_with(name: &str) -> TempDir {
-    let packed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(format!("{name}.xz"));
     let folder = tempfile::tempdir().expect("a folder");
-    let packed = File::open(&packed).unwrap_or_else(|error| panic!("{}: {error}", packed.display()));
-    let mut unpacked = lzma_rust2::XzReader::new(packed, true);
-    let mut file = File::create(folder.path().join("in.nettrace")).expect("a file");
-    std::io::copy(&mut unpacked, &mut file).expect("a whole xz file");
+    testdata::write(&format!("traces/{name}.xz"), &folder.path().join("in.nettrace"));
     folder
 }
 

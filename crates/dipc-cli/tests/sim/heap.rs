@@ -1,7 +1,7 @@
 //! Heap dumps of a replayed session: by the block mode of .NET 11, and by what earlier runtimes take instead.
 
-use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
@@ -12,11 +12,8 @@ use crate::{Sim, dipc, run};
 
 /// A recording of a heap, for simulated runtimes.
 fn heap_in(folder: &Path) -> String {
-    let packed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/gcdump/recordings/net10.nettrace.xz");
     let path = folder.join("heap.nettrace");
-    let mut packed = lzma_rust2::XzReader::new(File::open(packed).unwrap(), true);
-    io::copy(&mut packed, &mut File::create(&path).unwrap()).unwrap();
+    testdata::write("gcdump/recordings/net10.nettrace.xz", &path);
     path.into_os_string().into_string().unwrap()
 }
 

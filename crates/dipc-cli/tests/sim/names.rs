@@ -7,11 +7,7 @@ use super::{Sim, dipc};
 
 /// A recording of testdata, unpacked.
 fn recording(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(name);
-    let mut bytes = Vec::new();
-    let packed = fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    std::io::copy(&mut lzma_rust2::XzReader::new(packed, true), &mut bytes).unwrap();
-    bytes
+    testdata::bytes(&format!("traces/{name}"))
 }
 
 #[test]

@@ -1,9 +1,5 @@
 //! `dipc top` on recordings that are replayed: it counts what the reports of those recordings count.
 
-use std::fs::File;
-use std::io;
-use std::path::Path;
-
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,9 +11,7 @@ fn pauses_of_top_are_those_of_the_report() {
     for name in ["net10-gcverbose.nettrace", "net9-background.nettrace", "net3-everything.nettrace"] {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join(name);
-        let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces");
-        let packed = File::open(testdata.join(format!("{name}.xz"))).unwrap();
-        io::copy(&mut lzma_rust2::XzReader::new(packed, true), &mut File::create(&file).unwrap()).unwrap();
+        testdata::write(&format!("traces/{name}.xz"), &file);
         let file = file.to_str().unwrap();
         let (_, report, _) = run(&["report", file, "gc", "--format", "json"]);
         let report: Value = serde_json::from_str(&report).unwrap();

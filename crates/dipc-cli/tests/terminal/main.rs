@@ -4,9 +4,8 @@
 
 mod pty;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use nettrace_export::is_control;
@@ -27,10 +26,7 @@ fn dipc<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
 
 /// A recording whose program, with its module, its path and its command line, has a hostile name.
 fn recording() -> (TempDir, String) {
-    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata");
-    let packed = File::open(testdata.join("workload/lines/Lines.nettrace.xz")).unwrap();
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(packed, false).read_to_end(&mut bytes).unwrap();
+    let mut bytes = testdata::bytes("workload/lines/Lines.nettrace.xz");
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
     let (old, new) = (utf16("Lines"), utf16(HOSTILE));
     let mut count = 0;

@@ -53,11 +53,9 @@ fn on_terminal(columns: u16, arguments: &[&str]) -> Vec<String> {
 
 /// A recording of testdata, unpacked.
 fn recording(name: &str) -> (TempDir, PathBuf) {
-    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testdata/{name}.xz"));
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(packed.file_stem().unwrap());
-    let mut packed = lzma_rust2::XzReader::new(File::open(packed).unwrap(), true);
-    std::io::copy(&mut packed, &mut File::create(&path).unwrap()).unwrap();
+    let path = folder.path().join(Path::new(name).file_name().unwrap());
+    testdata::write(&format!("{name}.xz"), &path);
     (folder, path)
 }
 

@@ -8,17 +8,11 @@ use dipc_wire::{
 };
 use nettrace::SliceReader;
 use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A recording of the repository.
 fn recorded(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/traces").join(name);
-    let packed = std::fs::read(path).unwrap();
-    let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).unwrap();
-    bytes
+    testdata::bytes(&format!("traces/{name}"))
 }
 
 fn providers(names: &[&str]) -> Vec<ProviderConfig> {

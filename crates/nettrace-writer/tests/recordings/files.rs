@@ -1,6 +1,5 @@
 //! The recordings of `testdata/traces`, and of the larger collection where `DIPC_SHARED` names it.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 pub(crate) struct Recording {
@@ -33,11 +32,5 @@ fn open(path: &Path) -> Option<Recording> {
     if !name.ends_with(".nettrace") && !name.ends_with(".netperf") {
         return None;
     }
-    let mut bytes = std::fs::read(path).expect("a readable file");
-    if name != file_name {
-        let mut unpacked = Vec::new();
-        lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut unpacked).expect("a whole xz file");
-        bytes = unpacked;
-    }
-    Some(Recording { name: name.to_owned(), bytes })
+    Some(Recording { name: name.to_owned(), bytes: testdata::bytes_at(path) })
 }

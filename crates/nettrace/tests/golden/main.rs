@@ -31,12 +31,7 @@ fn recordings() -> Vec<Recording> {
         let Some(name) = packed.strip_suffix(".nettrace").or_else(|| packed.strip_suffix(".netperf")) else {
             continue;
         };
-        let mut bytes = std::fs::read(&path).expect("a readable file");
-        if packed != file_name {
-            let mut unpacked = Vec::new();
-            lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut unpacked).expect("a whole xz file");
-            bytes = unpacked;
-        }
+        let bytes = testdata::bytes_at(&path);
         found.push(Recording { name: name.to_owned(), path: directory.join(format!("{name}.txt")), bytes });
     }
     found.sort_by(|one, other| one.name.cmp(&other.name));

@@ -38,7 +38,11 @@ fn headers() -> Vec<Row> {
     vec![
         row("a block header of 0 bytes", header_size(0), events(&[9]).damage("header shorter")),
         row("a block header of 19 bytes", header_size(19), events(&[9]).damage("header shorter")),
-        row("a block header of 65535 bytes", header_size(u16::MAX), events(&[9]).damage("past the end of its block")),
+        row(
+            "a block header of 65535 bytes",
+            header_size(u16::MAX),
+            events(&[9]).damage("past the end of its block"),
+        ),
         row("unknown flags", built(|block| block.flags = u16::MAX), events(&[1, 9])),
         row(
             "oldest and newest exchanged",
@@ -131,7 +135,11 @@ fn uncompressed_rows() -> Vec<Row> {
             with_row(u32::MAX, 4),
             broken().damage("past the end of its block"),
         ),
-        row("an uncompressed event past its block", with_row(84, 4), broken().damage("past the end of its block")),
+        row(
+            "an uncompressed event past its block",
+            with_row(84, 4),
+            broken().damage("past the end of its block"),
+        ),
         row("an uncompressed payload past its event", with_row(80, 5), broken().damage("smaller than")),
         row("an uncompressed payload of 4 GB", with_row(80, u32::MAX), broken().damage("smaller than")),
         row("an uncompressed event with room to spare", with_row(80, 1), events(&[1, 2, 9])),

@@ -90,7 +90,11 @@ fn points() -> Vec<Row> {
     ahead.event_block(&block(&[1])).block("SPBlock", &point(1, &[(7, 11)])).event_block(&after_twelve);
     let ahead = ahead.finish();
     vec![
-        row("half a sequence point", with_point(&[1; 7]), events(&[1, 2]).damage("past the end of its block")),
+        row(
+            "half a sequence point",
+            with_point(&[1; 7]),
+            events(&[1, 2]).damage("past the end of its block"),
+        ),
         row(
             "a sequence point of 2^32 - 1 threads",
             with_point(&point(u32::MAX, &[(7, 1)])),

@@ -277,11 +277,7 @@ fn metadata() -> Vec<Row> {
         row("an array of empty objects, V6", with_type(&[19, 1, 0, 0]), bad_fields()),
         row("a fixed array of empty fixed arrays", with_type(&[22, 22, 6, 0, 0, 0xff, 0xff]), bad_fields()),
         row("a field with room to spare", with_type(&[6, 9, 9, 9]), events(&[2])),
-        row(
-            "an optional part past its row",
-            metadata_row(&sized(&[3, 0, 5, 0, 0, 0, 9, 0])),
-            bad_options(),
-        ),
+        row("an optional part past its row", metadata_row(&sized(&[3, 0, 5, 0, 0, 0, 9, 0])), bad_options()),
         row("an optional element of an unknown kind", options(&[77, 1, 2]), events(&[2])),
         row("an optional element of kind 2, which is no longer used", options(&[2, 1, 2]), events(&[2])),
         row("keywords of 3 bytes", options(&[3, 1, 2, 3]), bad_options()),
@@ -434,7 +430,11 @@ fn points() -> Vec<Row> {
     ahead.event_block(&block(&[1])).sequence_point(150, 0, &[(7, 5)]).event_block(&after_five);
     let ahead = ahead.finish();
     vec![
-        row("half a sequence point, V6", point(&[1; 11]), events(&[1, 2]).damage("past the end of its block")),
+        row(
+            "half a sequence point, V6",
+            point(&[1; 11]),
+            events(&[1, 2]).damage("past the end of its block"),
+        ),
         row(
             "a sequence point of 2^32 - 1 threads, V6",
             point(&head(0, u32::MAX, &[7, 1])),

@@ -1,7 +1,7 @@
 //! Recordings read on several threads: the same as on one, whole, cut, with other bytes, and from inputs that
 //! fail.
 
-use std::io::{Error as IoError, ErrorKind, Read, Result as IoResult};
+use std::io::{Error as IoError, ErrorKind, Result as IoResult};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -147,15 +147,7 @@ fn recordings() -> Vec<(String, Vec<u8>)> {
                     folders.push(path);
                 }
             } else if unpacked.ends_with(".nettrace") || unpacked.ends_with(".netperf") {
-                let mut bytes = std::fs::read(&path).expect("a readable file");
-                if unpacked != name {
-                    let mut whole = Vec::new();
-                    lzma_rust2::XzReader::new(&bytes[..], true)
-                        .read_to_end(&mut whole)
-                        .expect("a whole xz file");
-                    bytes = whole;
-                }
-                found.push((name, bytes));
+                found.push((name, testdata::bytes_at(&path)));
             }
         }
     }

@@ -207,6 +207,7 @@ fn ends_last<T: Span>(ranges: &[T], slots: &[Slot], count: usize) -> Option<u32>
     let Some(last_right) = count.checked_sub(left.len().saturating_add(1)) else {
         return ends_last(ranges, left, count);
     };
-    let below = [ends_last(ranges, left, left.len()), Some(middle.range), ends_last(ranges, right, last_right)];
+    let below =
+        [ends_last(ranges, left, left.len()), Some(middle.range), ends_last(ranges, right, last_right)];
     below.into_iter().flatten().max_by_key(|index| to(ranges, *index))
 }

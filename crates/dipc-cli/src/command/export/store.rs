@@ -89,7 +89,9 @@ impl Bucket {
             .iter()
             .find_map(|(scheme, kind)| Some((*kind, address.strip_prefix(scheme)?.trim_end_matches('/'))));
         let Some((kind, rest)) = found else {
-            return Err(wrong(&"this is not the address of a store").with_help("s3://, gs:// and az:// are known"));
+            return Err(
+                wrong(&"this is not the address of a store").with_help("s3://, gs:// and az:// are known")
+            );
         };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {

@@ -305,7 +305,6 @@ impl<'a> JsonReport<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
 
     use gcdump::Grouping;
 
@@ -313,10 +312,7 @@ mod tests {
 
     #[test]
     fn lower_bounds_of_retained_bytes_are_marked_in_csv() {
-        let packed = include_bytes!("../../../../../testdata/gcdump/files/net10.gcdump.xz");
-        let mut unpacked = Vec::new();
-        lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut unpacked).unwrap();
-        let graph = gcdump::file::read(&unpacked).unwrap();
+        let graph = gcdump::file::read(&testdata::bytes("gcdump/files/net10.gcdump.xz")).unwrap();
         let mut report = HeapReport::new(&graph, Grouping::Type, Some(&Dominators::new(&graph)));
         report.rows[1].retains_more = true;
         let text = csv(&report, GroupingArg::Type, 3);

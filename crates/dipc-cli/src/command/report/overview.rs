@@ -1,7 +1,7 @@
 //! `dipc report FILE`: an overview of a recording, on one screen.
 
-mod findings;
 mod data;
+mod findings;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::exit::Outcome;
 use crate::inspect::needs::{self, Needs};
 use crate::render::escape::escape_controls;
 use crate::render::{command_line, messages, output, shell, units, width};
-use findings::Finding;
 use data::{OverviewData, Summary};
+use findings::Finding;
 
 /// The overview; the JSON form is the struct.
 #[derive(Debug, Serialize)]

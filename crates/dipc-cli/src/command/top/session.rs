@@ -120,7 +120,12 @@ fn config(args: &TopArgs, has_sampler: bool) -> SessionConfig {
     let level = if args.alloc { VERBOSE } else { INFORMATIONAL };
     let seconds = args.refresh_interval.as_secs_f64();
     let mut providers = vec![
-        provider(RUNTIME_PROVIDER, keywords::GC | keywords::LOADER | keywords::METHODS | keywords::EXCEPTION, level, String::new()),
+        provider(
+            RUNTIME_PROVIDER,
+            keywords::GC | keywords::LOADER | keywords::METHODS | keywords::EXCEPTION,
+            level,
+            String::new(),
+        ),
         provider("System.Runtime", 0, INFORMATIONAL, format!("EventCounterIntervalSec={seconds}")),
     ];
     if has_sampler {

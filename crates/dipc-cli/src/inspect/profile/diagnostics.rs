@@ -13,13 +13,10 @@ use crate::render::messages;
 pub(in crate::inspect) fn no_samples(file: &Path, metric: Metric, are_filtered: bool, exit: Exit) -> Failure {
     let Needs { what, command } = needs(metric);
     if are_filtered {
-        Failure::new(
-            exit,
-            format_args!("{}: the filters leave nothing of its {what}", file.display()),
-        )
-        .with_help(format_args!(
-            "leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"
-        ))
+        Failure::new(exit, format_args!("{}: the filters leave nothing of its {what}", file.display()))
+            .with_help(format_args!(
+                "leave out --from, --to, --tid, --pid or --root; if there are none at all: {command}"
+            ))
     } else {
         Failure::new(exit, format_args!("{}: the recording has no {what}", file.display()))
             .with_help(format_args!("record them: {command}"))

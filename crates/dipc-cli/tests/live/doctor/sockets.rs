@@ -38,7 +38,11 @@ fn a_folder_that_does_not_exist() {
         };
         let examined = examine(workload.pid(), 3);
         examined.only_problems(&["socket"]);
-        examined.names("socket", "problem", &["the folder /nonexistent/folder does not exist", "make the folder"]);
+        examined.names(
+            "socket",
+            "problem",
+            &["the folder /nonexistent/folder does not exist", "make the folder"],
+        );
     }
 }
 

@@ -64,9 +64,6 @@ mod tests {
         let listen = message(Operation::Listen);
         assert!(listen.starts_with("listen: ") && listen.contains("No such file"), "{listen}");
         let connect = message(Operation::Connect);
-        assert!(
-            connect.starts_with("connect: ") && connect.ends_with("no such socket"),
-            "{connect}"
-        );
+        assert!(connect.starts_with("connect: ") && connect.ends_with("no such socket"), "{connect}");
     }
 }

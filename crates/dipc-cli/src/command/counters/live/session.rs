@@ -218,7 +218,8 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
             let series = sample.series;
             let process = if self.is_one_of_many { self.process.title() + " " } else { String::new() };
             let value = units::quantity(number, &series.unit_of(aspect));
-            self.delivery.met = Some(format!("{process}{} {}: {value}", series.provider, label(series, aspect)));
+            self.delivery.met =
+                Some(format!("{process}{} {}: {value}", series.provider, label(series, aspect)));
         }
     }
 }
@@ -250,7 +251,8 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
             self.counters.finish(|sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
             self.thinning.finish(self.counters.series(), |sample| samples.take(&sample));
         }
-        let (count, is_over) = (samples.count, samples.delivery.met.is_some() || samples.delivery.failure.is_some());
+        let (count, is_over) =
+            (samples.count, samples.delivery.met.is_some() || samples.delivery.failure.is_some());
         drop(samples);
         self.count += count;
         if is_over {
