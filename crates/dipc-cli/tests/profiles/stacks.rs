@@ -54,7 +54,7 @@ fn equal_stacks_are_shown_once_and_waits_for_locks_are_named() {
 }
 
 #[test]
-fn a_dead_lock_is_found_by_the_owners_of_locks() {
+fn a_deadlock_is_found_by_the_owners_of_locks() {
     let (folder, path) = recording_in("stacks", "net9-deadlock.nettrace");
     let file = path.to_str().unwrap();
     let chain = "thread 21782 waits for a lock of 21783, which waits for a lock of 21782";

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_lock_is_a_sentence() {
+    fn a_deadlock_is_a_sentence() {
         let mut deadlock = Deadlock { pid: None, tids: vec![1, 2, 3], names: Vec::new() };
         assert_eq!(
             deadlock.to_string(),
