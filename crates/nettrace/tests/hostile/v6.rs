@@ -77,7 +77,7 @@ fn beginnings() -> Vec<Row> {
             Trace::without_header(6, 0).unfinished(),
             Expect::Refused("ends inside its header"),
         ),
-        row("no trace block", no_trace_block.finish(), Expect::Refused("no Trace block")),
+        row("no trace block", no_trace_block.finish(), Expect::Refused("not a Trace block")),
         row(
             "a trace block that is cut",
             Trace::new(&TraceHeader::default()).finish()[..40].to_vec(),
