@@ -76,7 +76,8 @@ fn time_on_and_off_the_processors_is_that_of_the_events() {
     assert_eq!(wall.ready(), preempted);
     // Each thread's spans have its time.
     for (index, thread) in (0..).zip(&wall.threads) {
-        let spans: u64 = thread.track.iter().flat_map(|track| track.iter()).map(|span| span.weight).sum();
+        let spans: u64 =
+            thread.track.iter().flat_map(nettrace_export::Track::iter).map(|span| span.weight).sum();
         let totals = wall.stack_totals.iter().filter(|total| total.thread.0 == index);
         assert_eq!(spans, totals.map(|total| total.weight).sum::<u64>(), "{}", thread.frame);
     }

@@ -69,9 +69,14 @@ impl CodeOrigin {
         if symbol.managed().is_some() {
             return Self::Managed;
         }
-        match Self::of_file(symbol.file()) {
+        Self::of_native(symbol.file(), symbol.name())
+    }
+
+    /// Returns the origin of native code by its file and its symbol, mangled or not.
+    pub fn of_native(path: &str, symbol: &str) -> Self {
+        match Self::of_file(path) {
             // In libcoreclr, and in programs that were compiled ahead of time.
-            Self::Runtime | Self::Native if is_of_gc(symbol.name()) => Self::Gc,
+            Self::Runtime | Self::Native if is_of_gc(symbol) => Self::Gc,
             origin => origin,
         }
     }

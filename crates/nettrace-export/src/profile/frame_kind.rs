@@ -60,7 +60,7 @@ impl FrameInfo {
         let origin = match module {
             "?" if !is_named => CodeOrigin::Unknown,
             // Managed methods have parameters.
-            _ if is_file || is_named && !method.contains('(') => CodeOrigin::of_file(module),
+            _ if is_file || is_named && !method.contains('(') => CodeOrigin::of_native(module, method),
             _ => CodeOrigin::Managed,
         };
         Self { kind: FrameKind::Code(origin), is_named, module: module.len() }

@@ -99,6 +99,8 @@ mod tests {
 
     #[test]
     fn what_the_compiler_and_the_collector_call_is_theirs() {
+        use CodeOrigin::{Gc, Jit, Kernel, Managed, Native, Runtime};
+
         let mut builder = StackProfileBuilder::new(Measure::new("time", "samples", Unit::Nanoseconds));
         let main = "web!Program.Main()";
         let (runtime, libc, kernel) = ("libcoreclr.so!?", "libc.so.6!memset", "vmlinux!clear_page");
@@ -120,7 +122,6 @@ mod tests {
             duration: Duration::from_nanos(nanoseconds),
             ..GcPause::default()
         };
-        use CodeOrigin::{Gc, Jit, Kernel, Managed, Native, Runtime};
         let by_origin = processor_time(&profile, &[]);
         assert_eq!(by_origin, [(Managed, 31), (Jit, 20), (Kernel, 7), (Runtime, 5), (Native, 3), (Gc, 2)]);
         // Managed code that is sampled in a pause has not stopped yet.
