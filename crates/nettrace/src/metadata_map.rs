@@ -57,14 +57,12 @@ impl<T> MetadataMap<T> {
     where
         T: Copy,
     {
-        match self.get(index) {
-            Some(known) => *known,
-            None => {
-                let value = value();
-                self.insert(index, value);
-                value
-            }
+        if let Some(known) = self.get(index) {
+            return *known;
         }
+        let value = value();
+        self.insert(index, value);
+        value
     }
 
     /// Changes the value of a kind, which is the default if there is none.
@@ -73,14 +71,13 @@ impl<T> MetadataMap<T> {
     where
         T: Default,
     {
-        match self.get_mut(index) {
-            Some(value) => change(value),
-            None => {
-                let mut value = T::default();
-                change(&mut value);
-                self.insert(index, value);
-            }
+        if let Some(value) = self.get_mut(index) {
+            change(value);
+            return;
         }
+        let mut value = T::default();
+        change(&mut value);
+        self.insert(index, value);
     }
 
     /// Returns the kinds that have values, and their values, in the order of the recording's definitions.
