@@ -31,7 +31,7 @@ pub enum OffCpu {
     No,
     /// The times of leaving and coming back.
     Times,
-    /// The times, and the stack of each `every`th switch of a thread and processor. Needs permission to
+    /// The times, and the stack of each `every`th switch of a thread. Needs permission to
     /// sample the kernel.
     Stacks {
         /// Switches from one stack to the next, at least 1.
@@ -61,6 +61,11 @@ pub struct SamplerConfig {
     /// Bytes of the stack in samples of threads that leave a processor: most wait in a C library without
     /// frame pointers. 8,192 by default.
     pub off_cpu_stack_bytes: u32,
+    /// The most stacks of switches per second, of all threads together; 0 for no limit. 2,000 by default.
+    ///
+    /// Above it, of the threads with the most switches only every n-th switch has a stack, with the weight n
+    /// in [`Sample::period`](crate::Sample::period). The times of all switches are kept.
+    pub switch_stacks_per_second: u32,
     /// The most frames in a chain. 127 by default, the kernel's own limit unless `perf_event_max_stack` is
     /// higher.
     pub max_frames: u16,
@@ -82,6 +87,7 @@ impl SamplerConfig {
             kernel_stacks: true,
             stack_bytes: 512,
             off_cpu_stack_bytes: 8192,
+            switch_stacks_per_second: 2_000,
             max_frames: 127,
             children: false,
             buffer_pages: 128,

@@ -114,6 +114,13 @@ impl Image {
                 let section = object.section_by_name(name)?;
                 section.uncompressed_data().ok().map(std::borrow::Cow::into_owned)
             };
+            let header = range(".eh_frame_hdr").zip(data(".eh_frame_hdr"));
+            let frames = range(".eh_frame");
+            // Without the header, its table is made from the entries.
+            let header = header.filter(|(at, bytes)| {
+                frames.as_ref().is_some_and(|frames| is_search_table(bytes, at.start, frames))
+            });
+            let (header_range, header) = header.unzip();
             ExplicitModuleSectionInfo {
                 base_svma: 0,
                 text_svma: range(".text"),
@@ -122,10 +129,10 @@ impl Image {
                 stub_helper_svma: None,
                 got_svma: range(".got"),
                 unwind_info: None,
-                eh_frame_svma: range(".eh_frame"),
+                eh_frame_svma: frames,
                 eh_frame: data(".eh_frame"),
-                eh_frame_hdr_svma: range(".eh_frame_hdr"),
-                eh_frame_hdr: data(".eh_frame_hdr"),
+                eh_frame_hdr_svma: header_range,
+                eh_frame_hdr: header,
                 debug_frame: None,
                 text_segment_svma: None,
                 text_segment: None,
@@ -154,6 +161,23 @@ impl Image {
             table
         })
     }
+}
+
+/// Whether the header of unwind information at the address `at` is a search table as linkers write it, all of
+/// whose entries are in `frames`. The unwinder subtracts their addresses unchecked.
+fn is_search_table(header: &[u8], at: u64, frames: &Range<u64>) -> bool {
+    // Version 1; 4 bytes each: relative to the field, a number, relative to the header.
+    let Some((&[1, 0x1b, 0x03, 0x3b], fields)) = header.split_first_chunk() else { return false };
+    let (words, _) = fields.as_chunks();
+    let mut words = words.iter().map(|word| i32::from_ne_bytes(*word));
+    let (Some(start), Some(count)) = (words.next(), words.next()) else { return false };
+    let start = at.wrapping_add(4).wrapping_add_signed(start.into());
+    // Each entry has the address of a function, and that of its unwind information.
+    let mut entries = words.skip(1).step_by(2).map(|entry| at.wrapping_add_signed(entry.into()));
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    start == frames.start
+        && entries.len() >= count
+        && entries.by_ref().take(count).all(|entry| frames.contains(&entry))
 }
 
 /// Names of functions by address.
@@ -295,6 +319,21 @@ mod tests {
         assert_eq!(at(110), None);
         assert_eq!(at(299), Some((&b"b"[..], 300)));
         assert_eq!(at(310), None);
+    }
+
+    #[test]
+    fn a_search_table_with_an_entry_outside_the_unwind_information_is_not_used() {
+        // Found by fuzzing: the unwinder's subtraction overflowed.
+        let header = |entry: i32| -> Vec<u8> {
+            let words = [0x100 - 4, 1, -0x500, entry];
+            let words = words.iter().flat_map(|word: &i32| word.to_ne_bytes());
+            [1, 0x1b, 3, 0x3b].into_iter().chain(words).collect()
+        };
+        let frames = 0x1100..0x1200;
+        assert!(is_search_table(&header(0x180), 0x1000, &frames));
+        assert!(!is_search_table(&header(0xff), 0x1000, &frames));
+        assert!(!is_search_table(&header(0x200), 0x1000, &frames));
+        assert!(!is_search_table(&header(0x180)[..16], 0x1000, &frames));
     }
 
     #[inline(never)]

@@ -15,7 +15,7 @@ pub fn kernel_symbols() -> io::Result<SymbolTable> {
 }
 
 /// Reads `address kind name [module]` lines.
-fn parse(mut text: impl BufRead) -> io::Result<SymbolTable> {
+pub(crate) fn parse(mut text: impl BufRead) -> io::Result<SymbolTable> {
     let mut table = SymbolTable::default();
     let mut line = Vec::new();
     loop {

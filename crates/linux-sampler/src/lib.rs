@@ -51,9 +51,10 @@
 //! - `config`, `access`, `attributes`: the settings, and what the kernel permits.
 //! - `sys`: opening of events and the memory of their buffers, with all unsafe code of this crate.
 //! - `sampler`, `record`: buffers and their records in time order.
-//! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`: stacks.
+//! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`,
+//!   `runtime_code`: stacks.
 //! - `waiting`: threads that wait in the kernel, and their stacks.
-//! - `off_cpu`, `threads`: intervals off the processors, and times of threads.
+//! - `off_cpu`, `thinning`, `threads`: intervals off the processors, and times of threads.
 //! - `recording`: nettrace V6 (feature `nettrace`).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -73,8 +74,10 @@ mod off_cpu;
 mod record;
 #[cfg(feature = "nettrace")]
 mod recording;
+mod runtime_code;
 mod sampler;
 mod sys;
+mod thinning;
 mod threads;
 mod unwind;
 mod waiting;
@@ -86,9 +89,10 @@ pub use image::{Image, Symbol, SymbolTable};
 pub use kernel::kernel_symbols;
 pub use maps::{Mapping, ProcessMaps, Processes};
 pub use off_cpu::{OffCpuInterval, OffCpuTracker};
-pub use record::{MapRecord, Record, RecordKind, Sample, SampleEvent, ThreadKey};
+pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey};
 #[cfg(feature = "nettrace")]
 pub use recording::{RecordingCounts, RecordingWriter};
+pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
 pub use threads::{ThreadTime, innermost_id, thread_time, threads};
 pub use unwind::Unwinder;

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
+use crate::image::Image;
 use crate::record::{Record, RecordKind};
 
 /// The most mappings of a process that are kept; a program with more is broken or hostile.
 const MOST_MAPPINGS: usize = 65_536;
 
 /// Executable memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Mapping {
     /// Its first address.
     pub start: u64,
@@ -23,9 +24,31 @@ pub struct Mapping {
     /// The path as the process sees it, `[vdso]` or similar, or empty. Characters that are not UTF-8 are
     /// replaced.
     pub name: Arc<str>,
+    /// The image of the file, opened when it is first needed. Copies of the mapping share it.
+    image: Arc<OnceLock<Option<Image>>>,
 }
 
+impl PartialEq for Mapping {
+    fn eq(&self, other: &Self) -> bool {
+        (self.start, self.end, self.file_offset, &self.name)
+            == (other.start, other.end, other.file_offset, &other.name)
+    }
+}
+
+impl Eq for Mapping {}
+
 impl Mapping {
+    /// A mapping of a file, or of memory without one.
+    pub fn new(start: u64, end: u64, file_offset: u64, name: impl Into<Arc<str>>) -> Self {
+        Self { start, end, file_offset, name: name.into(), image: Arc::default() }
+    }
+
+    /// The mapped file, as the process `pid` sees it, which is opened once; `None` if it is not an image or
+    /// could not be opened.
+    pub fn image(&self, pid: i32) -> Option<&Image> {
+        self.image.get_or_init(|| Image::open(pid, self).ok()).as_ref()
+    }
+
     /// Whether it maps a file that can be opened by its name.
     pub fn is_file(&self) -> bool {
         self.name.starts_with('/') && !self.name.starts_with("/memfd:") && !self.name.ends_with(" (deleted)")
@@ -133,8 +156,8 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
         return None;
     }
     let (_, _) = (text()?, text()?);
-    let name = String::from_utf8_lossy(parts.next().unwrap_or_default().trim_ascii_start()).into();
-    Some(Mapping { start, end, file_offset, name })
+    let name = String::from_utf8_lossy(parts.next().unwrap_or_default().trim_ascii_start());
+    Some(Mapping::new(start, end, file_offset, name))
 }
 
 /// The mappings of all processes of a sampler, at the time of the last handled record.
@@ -159,8 +182,8 @@ impl Processes {
         let pid = record.thread.pid;
         match record.kind {
             RecordKind::Map(map) => {
-                let name = String::from_utf8_lossy(map.name).into();
-                let mapping = Mapping { start: map.start, end: map.end, file_offset: map.file_offset, name };
+                let name = String::from_utf8_lossy(map.name);
+                let mapping = Mapping::new(map.start, map.end, map.file_offset, name);
                 self.of(pid);
                 self.by_pid.entry(pid).or_default().insert(mapping);
             }
@@ -214,7 +237,7 @@ ffff-x r-xp broken
     #[test]
     fn a_new_mapping_replaces_the_part_that_it_covers() {
         let mut maps = ProcessMaps::parse(TEXT);
-        maps.insert(Mapping { start: 0x4000, end: 0x5000, file_offset: 0, name: "/lib/b.so".into() });
+        maps.insert(Mapping::new(0x4000, 0x5000, 0, "/lib/b.so"));
         let all: Vec<_> =
             maps.iter().take(3).map(|mapping| (mapping.start, mapping.end, mapping.file_offset)).collect();
         assert_eq!(all, [(0x3000, 0x4000, 0x2000), (0x4000, 0x5000, 0), (0x5000, 0x6000, 0x4000)]);

@@ -123,14 +123,17 @@ pub enum SampleEvent {
     Unknown,
 }
 
-/// The registers for the start of unwinding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Registers {
-    pub(crate) ip: u64,
-    pub(crate) sp: u64,
-    pub(crate) fp: u64,
+/// The registers that a frame is unwound from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Registers {
+    /// The instruction pointer.
+    pub ip: u64,
+    /// The stack pointer.
+    pub sp: u64,
+    /// The frame pointer: rbp on x86-64.
+    pub fp: u64,
     /// The link register of aarch64; zero elsewhere.
-    pub(crate) lr: u64,
+    pub lr: u64,
 }
 
 /// Memory that was mapped executable.
@@ -177,7 +180,10 @@ impl<'a> Sample<'a> {
 
 /// The events of a sampler by the identifier in their records.
 #[derive(Debug, Default)]
-pub(crate) struct EventIds(HashMap<u64, EventSource>);
+pub(crate) struct EventIds {
+    sources: HashMap<u64, EventSource>,
+    has_switches: bool,
+}
 
 /// The source event of a record.
 #[derive(Debug, Clone, Copy)]
@@ -190,11 +196,15 @@ pub(crate) struct EventSource {
 
 impl EventIds {
     pub(crate) fn insert(&mut self, id: u64, source: EventSource) {
-        self.0.insert(id, source);
+        self.has_switches |= source.event == SampleEvent::Switch;
+        self.sources.insert(id, source);
     }
 
     fn of(&self, id: u64) -> EventSource {
-        self.0.get(&id).copied().unwrap_or(EventSource { event: SampleEvent::Unknown, thread: None })
+        // If two samplers count the switches of a thread, the kernel puts the identifier of one sampler's event
+        // into the samples of both (seen on Linux 6.18). Clock events have their own identifiers always.
+        let event = if self.has_switches { SampleEvent::Switch } else { SampleEvent::Unknown };
+        self.sources.get(&id).copied().unwrap_or(EventSource { event, thread: None })
     }
 }
 

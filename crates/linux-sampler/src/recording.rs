@@ -9,9 +9,14 @@
 //! | `/ProcessMapping` | Id, StartAddress, EndAddress (inclusive), FileOffset, FileName, MetadataId |
 //! | `/ProcessSymbol` | Id, MappingId, StartAddress, EndAddress (inclusive), Name |
 //! | `Universal.Events/cpu` | Value: the milliseconds that the sample represents |
-//! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of coming back; Preempted: 1 if it could have run, and 0 if it waited for something |
+//! | `Universal.Events/cswitch` | Value: the nanoseconds that the thread was off the processors, at the time of coming back; Preempted: 1 if it could have run, and 0 if it waited for something; StackValue: the nanoseconds that the stack represents |
 //!
 //! Numbers are unsigned integers of variable length, texts are UTF-8 after their length in two bytes.
+//!
+//! `Preempted` and `StackValue` are fields of this crate, after the one that other writers have. `StackValue` is zero without a stack, and
+//! that of `Value` unless [stacks are thinned](SamplerConfig::switch_stacks_per_second). Then only every n-th
+//! switch of a busy thread has a stack, and `StackValue` is n times `Value`: the sum of `Value` is the time off
+//! the processors, and the sum of `StackValue` by stack is an unbiased estimate of its part of it.
 //!
 //! # Source
 //! microsoft/perfview, `src/TraceEvent/EventPipe/UniversalProviders.md`; the fields as real files have them,
@@ -27,11 +32,12 @@ use nettrace::{Ticks, TraceInfo};
 use nettrace_writer::{Error, EventKindId, EventWriter, ThreadIndex};
 
 use crate::config::SamplerConfig;
-use crate::image::{Image, SymbolTable};
+use crate::image::SymbolTable;
 use crate::kernel::kernel_symbols;
 use crate::maps::{Mapping, Processes};
 use crate::off_cpu::{OffCpuInterval, OffCpuTracker};
 use crate::record::{Record, RecordKind, Sample, SampleEvent, ThreadKey};
+use crate::runtime_code::RuntimeUnwinder;
 use crate::threads::{innermost_id, threads};
 use crate::unwind::Unwinder;
 use crate::waiting::ThreadWait;
@@ -75,7 +81,7 @@ pub struct RecordingWriter {
     kinds: Kinds,
     processes: Processes,
     unwinder: Unwinder,
-    off_cpu: OffCpuTracker<Vec<u64>>,
+    off_cpu: OffCpuTracker<SwitchStack>,
     threads: HashMap<i32, ThreadIndex>,
     known: HashMap<i32, KnownProcess>,
     next_mapping: u64,
@@ -92,6 +98,14 @@ pub struct RecordingWriter {
     last_ns: u64,
     stack: Vec<u64>,
     payload: Vec<u8>,
+}
+
+/// The stack of a switch.
+#[derive(Debug)]
+struct SwitchStack {
+    frames: Vec<u64>,
+    /// The number of switches that it represents.
+    switches: u64,
 }
 
 /// A process that is in the recording.
@@ -117,7 +131,6 @@ struct KnownProcess {
 struct KnownMapping {
     id: u64,
     mapping: Mapping,
-    image: Option<Image>,
     /// The names of its functions, once they are needed.
     symbols: Option<SymbolTable>,
 }
@@ -170,6 +183,11 @@ impl RecordingWriter {
             stack: Vec::new(),
             payload: Vec::new(),
         })
+    }
+
+    /// Uses an unwinder for code outside images: see [`Unwinder::set_runtime_unwinder`].
+    pub fn set_runtime_unwinder(&mut self, runtime: Box<dyn RuntimeUnwinder>) {
+        self.unwinder.set_runtime_unwinder(runtime);
     }
 
     /// Lists a process with its current mappings and threads, at the start time.
@@ -313,7 +331,8 @@ impl RecordingWriter {
         }
         let result = match sample.event {
             SampleEvent::Switch => {
-                self.off_cpu.stack(thread, [&kernel[..], &stack].concat());
+                let frames = [&kernel[..], &stack].concat();
+                self.off_cpu.stack(thread, SwitchStack { frames, switches: sample.period.max(1) });
                 Ok(())
             }
             SampleEvent::Cpu => {
@@ -335,7 +354,7 @@ impl RecordingWriter {
         result
     }
 
-    fn interval(&mut self, interval: &OffCpuInterval<Vec<u64>>, cpu: Option<u32>) -> Result<(), Error> {
+    fn interval(&mut self, interval: &OffCpuInterval<SwitchStack>, cpu: Option<u32>) -> Result<(), Error> {
         let off_ns = interval.to_ns.saturating_sub(interval.from_ns);
         self.counts.off_cpu_intervals = self.counts.off_cpu_intervals.saturating_add(1);
         self.counts.off_cpu_ns = self.counts.off_cpu_ns.saturating_add(off_ns);
@@ -344,7 +363,9 @@ impl RecordingWriter {
         self.payload.clear();
         number(&mut self.payload, off_ns);
         number(&mut self.payload, interval.preempted.into());
-        let stack = interval.stack.as_deref().unwrap_or_default();
+        let (stack, switches) =
+            interval.stack.as_ref().map_or((&[][..], 0), |stack| (&stack.frames[..], stack.switches));
+        number(&mut self.payload, off_ns.saturating_mul(switches));
         let processor = cpu.unwrap_or(0);
         self.writer.event(
             self.kinds.switch,
@@ -424,8 +445,7 @@ impl RecordingWriter {
     }
 
     fn mapping(&mut self, pid: i32, time: u64, mapping: Mapping) -> Result<(), Error> {
-        let image = Image::open(pid, &mapping).ok();
-        let metadata_id = match &image {
+        let metadata_id = match mapping.image(pid) {
             None => 0,
             Some(image) => {
                 let id = self.next_metadata;
@@ -446,7 +466,7 @@ impl RecordingWriter {
             metadata_id,
         )?;
         if let Some(known) = self.known.get_mut(&pid) {
-            known.mappings.insert(mapping.start, KnownMapping { id, mapping, image, symbols: None });
+            known.mappings.insert(mapping.start, KnownMapping { id, mapping, symbols: None });
         }
         Ok(())
     }
@@ -479,8 +499,8 @@ impl RecordingWriter {
         let mut rows = Vec::new();
         let all = std::mem::take(&mut known.frames);
         for known_mapping in known.mappings.values_mut() {
-            let KnownMapping { id, mapping, image, symbols } = known_mapping;
-            let Some(image) = image else { continue };
+            let KnownMapping { id, mapping, symbols } = known_mapping;
+            let Some(image) = mapping.image(pid) else { continue };
             let mut frames = all.range(mapping.start..mapping.end).peekable();
             if frames.peek().is_none() {
                 continue;
@@ -510,7 +530,7 @@ impl RecordingWriter {
         if let Some(known) = self.known.get_mut(&pid) {
             known.kernel_mapping = id;
         }
-        let mapping = Mapping { start: KERNEL_START, end: u64::MAX, file_offset: 0, name: "vmlinux".into() };
+        let mapping = Mapping::new(KERNEL_START, u64::MAX, 0, "vmlinux");
         self.mapping_event(pid, time, id, (KERNEL_START, u64::MAX), &mapping, 0)
     }
 

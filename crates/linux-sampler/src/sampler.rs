@@ -17,6 +17,7 @@ use crate::config::{OffCpu, SamplerConfig, Scope};
 use crate::error::Error;
 use crate::record::{self, EventIds, EventSource, Record, RecordKind, SampleEvent};
 use crate::sys::{self, Ring, Tasks};
+use crate::thinning::Thinning;
 use crate::threads::{processors, threads};
 
 /// The most times that the threads of a process are listed again while new ones appear.
@@ -71,9 +72,27 @@ struct Filter {
     /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as
     /// well.
     opened: HashSet<i32>,
+    thinning: Thinning,
 }
 
 impl Filter {
+    /// Returns the record if it is in the scope and not a duplicate. The stack of a switch can get another
+    /// weight, or be dropped.
+    fn apply<'a>(&mut self, mut record: Record<'a>, source: EventSource) -> Option<Record<'a>> {
+        if !self.takes(&record, source) {
+            return None;
+        }
+        let tid = record.thread.tid;
+        match &mut record.kind {
+            RecordKind::Sample(sample) if sample.event == SampleEvent::Switch => {
+                sample.period = self.thinning.stack(tid)?;
+            }
+            RecordKind::Ended { thread } => self.thinning.ended(thread.tid),
+            _ => {}
+        }
+        Some(record)
+    }
+
     /// Whether a record is in the scope, and is not a duplicate.
     fn takes(&mut self, record: &Record<'_>, source: EventSource) -> bool {
         if let Some(processes) = &mut self.processes {
@@ -116,7 +135,16 @@ impl Sampler {
         }
         let poll = mio::Poll::new().map_err(Error::io("epoll"))?;
         let mut opening = Opening::new(config)?;
-        let mut filter = Filter { processes: None, children: config.children, opened: HashSet::new() };
+        let mut filter = Filter {
+            processes: None,
+            children: config.children,
+            opened: HashSet::new(),
+            thinning: Thinning::new(
+                config.switch_stacks_per_second,
+                switches_per_stack(config),
+                sys::monotonic_ns(),
+            ),
+        };
         let mut pids: &[i32] = &[];
         match &config.scope {
             Scope::Processes(of) => {
@@ -198,6 +226,7 @@ impl Sampler {
         self.remove_ended();
         let horizon = self.last_read_ns;
         self.take();
+        self.filter.thinning.adjust(self.last_read_ns);
         Ok(self.records_until(horizon))
     }
 
@@ -212,25 +241,8 @@ impl Sampler {
     }
 
     /// Changes the number of switches between two stacks: see [`OffCpu::Stacks`].
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    pub fn set_switches_per_stack(&mut self, every: u32) -> Result<(), Error> {
-        let every = u64::from(every.max(1));
-        for (event, _) in self.events.iter().zip(0..).filter(|(_, index)| self.is_switch_event(*index)) {
-            match sys::set_period(event.as_fd(), every) {
-                Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
-                    return Err(Error::io("the period of an event")(error));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Events alternate if there are two for each thread and processor.
-    fn is_switch_event(&self, index: usize) -> bool {
-        self.access.off_cpu_stacks && !index.is_multiple_of(2)
+    pub fn set_switches_per_stack(&mut self, every: u32) {
+        self.filter.thinning.set_least(every);
     }
 
     /// Removes the processes that have ended since.
@@ -283,6 +295,10 @@ impl Sampler {
     }
 }
 
+fn switches_per_stack(config: &SamplerConfig) -> u32 {
+    if let OffCpu::Stacks { every } = config.off_cpu { every.max(1) } else { 1 }
+}
+
 fn process_descriptor(pid: i32) -> Option<OwnedFd> {
     rustix::process::pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
 }
@@ -304,7 +320,7 @@ impl<'a> Iterator for Records<'a> {
             let (_, place) = self.places.next()?;
             let bytes = self.bytes.get(place.clone())?;
             let Some((record, source)) = record::parse(bytes, self.ids) else { continue };
-            if self.filter.takes(&record, source) {
+            if let Some(record) = self.filter.apply(record, source) {
                 return Some(record);
             }
         }
@@ -421,10 +437,9 @@ impl<'c> Opening<'c> {
     }
 
     fn switch_event(&self) -> (EventSettings, SampleEvent) {
-        let every = if let OffCpu::Stacks { every } = self.config.off_cpu { every } else { 1 };
         let settings = EventSettings {
             counter: Counter::ContextSwitches,
-            rate: u64::from(every.max(1)),
+            rate: 1,
             stack_bytes: self.config.off_cpu_stack_bytes,
             side_band: false,
             switches: false,

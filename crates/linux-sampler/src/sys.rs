@@ -20,7 +20,6 @@ const IOC_DISABLE: libc::c_ulong = 0x2401;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
 /// Direction and size are part of a request's number; an identifier has 8 bytes.
 const IOC_ID: libc::c_ulong = 0x8008_2407;
-const IOC_PERIOD: libc::c_ulong = 0x4008_2404;
 
 /// The tasks whose events are counted.
 #[derive(Debug, Clone, Copy)]
@@ -69,14 +68,6 @@ pub(crate) fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
 pub(crate) fn set_output(event: BorrowedFd<'_>, buffer_of: BorrowedFd<'_>) -> io::Result<()> {
     let fd = libc::c_ulong::try_from(buffer_of.as_raw_fd()).unwrap_or(libc::c_ulong::MAX);
     control(event, IOC_SET_OUTPUT, fd)
-}
-
-/// Changes the number of occurrences between two samples.
-pub(crate) fn set_period(event: BorrowedFd<'_>, period: u64) -> io::Result<()> {
-    let period = &raw const period;
-    // SAFETY: the request reads the 8 bytes of a number that outlives the call.
-    let result = unsafe { libc::ioctl(event.as_raw_fd(), IOC_PERIOD as _, period) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Returns the identifier that the samples of an event carry.

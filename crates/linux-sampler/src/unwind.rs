@@ -1,30 +1,34 @@
-//! Stacks of programs: the kernel's chain by frame pointers, completed by unwind information if the leaf has
-//! no frame.
+//! Stacks of programs: the kernel's chain by frame pointers, completed by unwind information where code has no
+//! frame pointer.
 
 use std::collections::HashMap;
 
 use framehop::{CacheNative, FrameAddress, Module, UnwindRegsNative, Unwinder as _, UnwinderNative};
 
-use crate::image::Image;
 use crate::maps::{Mapping, ProcessMaps, Processes};
 use crate::record::{Registers, Sample};
+use crate::runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 
-/// The most frames that are unwound by unwind information before the chain continues.
-const MOST_STEPS: usize = 128;
+/// The most frames that are unwound within the copied bytes.
+const MOST_STEPS: usize = 256;
 
 /// The most mappings of a process whose unwind information is kept; code in others is assumed to keep frame
 /// pointers.
 const MOST_IMAGES: usize = 4096;
 
-/// Finds the frames of code without frame pointers by the unwind information of its image.
+/// Finds the frames of code without frame pointers by unwind information.
 ///
 /// The kernel follows frame pointers, and most code of .NET keeps them: the JIT's, the runtime's,
-/// NativeAOT's. C libraries do not. A leaf there hides its caller, and a wait there ends the chain after one
-/// frame. Such a leaf is unwound with the copied bytes of the stack, until it reaches code from which the
-/// chain can continue.
+/// NativeAOT's. C libraries do not: a leaf there hides its caller, and a wait there ends the chain after one
+/// frame. Small methods of a JIT compiler do not either, and hide the caller wherever they stand in a stack.
+///
+/// Frames are therefore unwound within the copied bytes of the stack: by the unwind information of the image
+/// until the kernel's chain is met, by a [`RuntimeUnwinder`] in code outside images, and by frame pointers
+/// elsewhere. The chain continues where the copy ends.
 #[derive(Debug, Default)]
 pub struct Unwinder {
     processes: HashMap<i32, Process>,
+    runtime: Option<Box<dyn RuntimeUnwinder>>,
 }
 
 pub(crate) struct Process {
@@ -46,9 +50,17 @@ impl Unwinder {
         Self::default()
     }
 
+    /// Uses an unwinder for code outside images.
+    pub fn set_runtime_unwinder(&mut self, runtime: Box<dyn RuntimeUnwinder>) {
+        self.runtime = Some(runtime);
+    }
+
     /// Removes a process: it has ended, or runs another program.
     pub fn forget(&mut self, pid: i32) {
         self.processes.remove(&pid);
+        if let Some(runtime) = &mut self.runtime {
+            runtime.forget(pid);
+        }
     }
 
     /// The unwind information of a process.
@@ -58,8 +70,8 @@ impl Unwinder {
 
     /// Puts the frames of a sample into `frames`, leaf first: all but the first are return addresses.
     ///
-    /// The addresses are the chain's if the leaf has a frame. Addresses outside executable memory at the
-    /// root's end are cut.
+    /// The addresses are the chain's where the code keeps frame pointers. Addresses outside executable memory
+    /// at the root's end are cut.
     pub fn user_stack(
         &mut self,
         pid: i32,
@@ -72,7 +84,8 @@ impl Unwinder {
         let chain: Vec<u64> = sample.user_frames().collect();
         match sample.registers {
             Some(registers) if !sample.stack.is_empty() => {
-                self.mend(pid, maps, registers, sample.stack, &chain, frames);
+                let copy = StackCopy { start: registers.sp, bytes: sample.stack };
+                self.unwind(pid, maps, registers, copy, &chain, frames);
             }
             _ => frames.extend_from_slice(&chain),
         }
@@ -82,58 +95,70 @@ impl Unwinder {
         }
     }
 
-    /// Unwinds leaves without frames, then takes the rest of the chain.
-    fn mend(
+    /// Unwinds within the copied bytes, then takes the rest of the chain.
+    fn unwind(
         &mut self,
         pid: i32,
         maps: &ProcessMaps,
-        registers: Registers,
-        stack: &[u8],
+        sampled: Registers,
+        copy: StackCopy<'_>,
         chain: &[u64],
         frames: &mut Vec<u64>,
     ) {
-        let process = self.process(pid);
-        let mut address = FrameAddress::from_instruction_pointer(registers.ip);
-        let mut state = native_registers(registers);
-        let mut read = |at: u64| word(stack, registers.sp, at).ok_or(());
+        let process = self.processes.entry(pid).or_insert_with(Process::new);
+        let pointers = copy.frame_pointers(sampled.fp, chain.len());
+        let mut registers = sampled;
+        let mut position = FramePosition::Innermost;
+        let mut by_frame_pointers = false;
         frames.push(registers.ip);
         for _ in 0..MOST_STEPS {
-            let Some(mapping) = maps.at(address.address_for_lookup()) else { break };
-            if !process.load(pid, mapping) {
-                // Code outside images: the JIT's. It keeps frame pointers.
-                break;
-            }
-            let Ok(Some(caller)) =
-                process.unwinder.unwind_frame(address, &mut state, &mut process.cache, &mut read)
-            else {
+            let Some(mapping) = maps.at(lookup_address(registers.ip, position)) else { break };
+            let caller = if process.load(pid, mapping) {
+                if by_frame_pointers {
+                    copy.caller(&registers)
+                } else {
+                    process.caller(&registers, position, copy)
+                }
+            } else {
+                // Code outside images, as the JIT's. Native code that it was called from keeps frame pointers.
+                by_frame_pointers = true;
+                let frame = SampledFrame { registers, position, stack_start: copy.start, stack: copy.bytes };
+                let caller = self.runtime.as_mut().and_then(|runtime| runtime.caller(pid, &frame));
+                caller.or_else(|| copy.caller(&registers))
+            };
+            // A leaf on aarch64 can have its return address in a register, and no frame.
+            let in_register = cfg!(target_arch = "aarch64") && position == FramePosition::Innermost;
+            let Some(caller) = caller.filter(|caller| {
+                (caller.sp > registers.sp || in_register && caller.sp == registers.sp)
+                    && maps.at(lookup_address(caller.ip, FramePosition::Caller)).is_some()
+            }) else {
                 break;
             };
-            let Some(next) = FrameAddress::from_return_address(caller) else { break };
-            if maps.at(next.address_for_lookup()).is_none() {
-                break;
-            }
-            if let Some(at) = chain.iter().position(|&frame| frame == caller) {
-                frames.extend(chain.get(at..).unwrap_or_default());
-                return;
-            }
-            frames.push(caller);
-            address = next;
-            let frame_pointer = frame_pointer(&state);
-            if frame_pointer == registers.fp {
-                // The chain begins with the frame of the leaf's caller. The return address of the unwound
-                // frame is its second entry.
-                let image_of_caller = maps.at(address.address_for_lookup());
-                if !image_of_caller.is_some_and(|mapping| process.load(pid, mapping)) {
-                    frames.extend(chain.get(1..).unwrap_or_default());
+            frames.push(caller.ip);
+            registers = caller;
+            position = FramePosition::Caller;
+            let in_chain = chain.iter().position(|&frame| frame == caller.ip);
+            if let Some(at) = in_chain.filter(|_| !by_frame_pointers) {
+                let is_native = maps
+                    .at(lookup_address(caller.ip, position))
+                    .is_some_and(|mapping| process.load(pid, mapping));
+                if is_native {
+                    // Native code keeps frame pointers from here on.
+                    frames.extend_from_slice(chain.get(at.saturating_add(1)..).unwrap_or_default());
                     return;
                 }
+                by_frame_pointers = true;
+            }
+            if by_frame_pointers && self.runtime.is_none() && pointers.contains(&registers.fp) {
+                // The chain has all that follows.
+                break;
             }
         }
-        // Unwinding neither met the chain nor reached the end: follow frame pointers from where it stopped,
-        // within the copied bytes.
-        if frames.len() > 1 {
-            walk_frame_pointers(maps, frame_pointer(&state), &mut read, frames);
-        }
+        // The frame with the pointer at `index` was called from the entry after it.
+        let rest = pointers.iter().position(|&pointer| pointer == registers.fp);
+        let rest = rest.or_else(|| chain.iter().position(|&frame| frame == registers.ip));
+        let rest = rest.and_then(|index| chain.get(index.saturating_add(1)..));
+        frames.extend_from_slice(rest.unwrap_or_default());
         if frames.len() < chain.len() {
             frames.clear();
             frames.extend_from_slice(chain);
@@ -141,25 +166,44 @@ impl Unwinder {
     }
 }
 
-/// Follows frame pointers through copied bytes.
-fn walk_frame_pointers(
-    maps: &ProcessMaps,
-    mut frame_pointer: u64,
-    read: &mut impl FnMut(u64) -> Result<u64, ()>,
-    frames: &mut Vec<u64>,
-) {
-    for _ in 0..MOST_STEPS {
-        let (Ok(next), Ok(caller)) = (read(frame_pointer), read(frame_pointer.wrapping_add(8))) else {
-            return;
+const fn lookup_address(ip: u64, position: FramePosition) -> u64 {
+    match position {
+        FramePosition::Innermost => ip,
+        // It can be past the end of a function that ends with a call.
+        FramePosition::Caller => ip.wrapping_sub(1),
+    }
+}
+
+/// The copied bytes of a stack.
+#[derive(Debug, Clone, Copy)]
+struct StackCopy<'a> {
+    /// The stack pointer, where they begin.
+    start: u64,
+    bytes: &'a [u8],
+}
+
+impl StackCopy<'_> {
+    fn word(self, address: u64) -> Option<u64> {
+        word(self.bytes, self.start, address)
+    }
+
+    /// The caller of a frame that has its frame pointer set up.
+    fn caller(self, registers: &Registers) -> Option<Registers> {
+        let pointer = registers.fp;
+        let caller = Registers {
+            fp: self.word(pointer)?,
+            ip: self.word(pointer.checked_add(8)?)?,
+            sp: pointer.checked_add(16)?,
+            lr: 0,
         };
-        if maps.at(caller.wrapping_sub(1)).is_none() {
-            return;
-        }
-        frames.push(caller);
-        if next <= frame_pointer {
-            return;
-        }
-        frame_pointer = next;
+        Some(caller)
+    }
+
+    /// The frame pointers that the kernel's chain of `most` frames followed, as far as they were copied.
+    fn frame_pointers(self, first: u64, most: usize) -> Vec<u64> {
+        std::iter::successors(Some(first), |&pointer| self.word(pointer).filter(|&next| next > pointer))
+            .take(most)
+            .collect()
     }
 }
 
@@ -178,6 +222,23 @@ impl Process {
         self.unwinder.unwind_frame(address, state, &mut self.cache, read).map_err(drop)
     }
 
+    /// The caller of a frame by the unwind information of its image.
+    fn caller(
+        &mut self,
+        registers: &Registers,
+        position: FramePosition,
+        copy: StackCopy<'_>,
+    ) -> Option<Registers> {
+        let address = match position {
+            FramePosition::Innermost => FrameAddress::from_instruction_pointer(registers.ip),
+            FramePosition::Caller => FrameAddress::from_return_address(registers.ip)?,
+        };
+        let mut state = native_registers(*registers);
+        let ip = self.step(address, &mut state, &mut |at| copy.word(at).ok_or(())).ok()??;
+        let (sp, fp, lr) = (stack_pointer(&state), frame_pointer(&state), link_register(&state));
+        Some(Registers { ip, sp, fp, lr })
+    }
+
     /// Loads the unwind information of a mapping. Returns whether there is any.
     pub(crate) fn load(&mut self, pid: i32, mapping: &Mapping) -> bool {
         if let Some(&known) = self.mappings.get(&mapping.start) {
@@ -194,7 +255,7 @@ impl Process {
 }
 
 fn module(pid: i32, mapping: &Mapping) -> Option<Module<Vec<u8>>> {
-    let image = Image::open(pid, mapping).ok()?;
+    let image = mapping.image(pid)?;
     let own = image.own_address(mapping, mapping.start)?;
     let sections = image.unwind_sections().ok()?;
     sections.eh_frame.as_ref()?;
@@ -219,6 +280,11 @@ pub(crate) fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
     registers.bp()
 }
 
+#[cfg(target_arch = "x86_64")]
+const fn link_register(_: &UnwindRegsNative) -> u64 {
+    0
+}
+
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn native_registers(registers: Registers) -> UnwindRegsNative {
     UnwindRegsNative::new(registers.lr, registers.sp, registers.fp)
@@ -227,6 +293,11 @@ pub(crate) fn native_registers(registers: Registers) -> UnwindRegsNative {
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn frame_pointer(registers: &UnwindRegsNative) -> u64 {
     registers.fp()
+}
+
+#[cfg(target_arch = "aarch64")]
+fn link_register(registers: &UnwindRegsNative) -> u64 {
+    registers.lr()
 }
 
 pub(crate) fn stack_pointer(registers: &UnwindRegsNative) -> u64 {

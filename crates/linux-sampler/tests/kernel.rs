@@ -5,12 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use linux_sampler::{
     Error, Image, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
-    Sampler, SamplerConfig, Trial, Unwinder, thread_time,
+    Sampler, SamplerConfig, Scope, Trial, Unwinder, thread_time,
 };
 
 const WAIT: Duration = Duration::from_millis(50);
@@ -208,14 +209,22 @@ fn a_full_buffer_loses_records_and_says_how_many() {
     }
     // The record of a loss is written once there is space again.
     let (mut lost, mut seen) = (0_u64, 0_u64);
-    let count = |record: &Record<'_>| match record.kind {
-        RecordKind::Lost { count } => lost += count,
-        RecordKind::Sample(_) => seen += 1,
-        _ => {}
+    #[cfg(feature = "nettrace")]
+    let mut recording = linux_sampler::RecordingWriter::new(0, 0, Some(busy.pid()), &config).unwrap();
+    let count = |record: &Record<'_>| {
+        match record.kind {
+            RecordKind::Lost { count } | RecordKind::LostSamples { count } => lost += count,
+            RecordKind::Sample(_) => seen += 1,
+            _ => {}
+        }
+        #[cfg(feature = "nettrace")]
+        recording.record(record).unwrap();
     };
     let until = busy.cpu_ns() + 50_000_000;
     read_until(&mut sampler, count, || busy.cpu_ns() > until);
     assert!(lost > seen && seen > 0, "{lost} lost, {seen} samples");
+    #[cfg(feature = "nettrace")]
+    assert_eq!((recording.counts().lost, recording.counts().cpu_samples), (lost, seen));
     // Together there is one sample for each period that the child ran.
     let ratio = (lost + seen) as f64 / ((busy.cpu_ns() - before) as f64 * 997e-9);
     assert!((0.9..=1.05).contains(&ratio), "{lost} lost, {seen} samples: {ratio}");
@@ -277,4 +286,194 @@ fn a_trial_permits_what_a_sampler_gets() {
         assert!(trial.kernel.is_ok() || rights.has_filter, "{trial:?} {rights:?}");
     }
     assert!(matches!(Trial::of_process(0x3fff_fff0), Err(Error::NoProcess { .. })));
+}
+
+/// Whether this is a process for the test `name` alone. If not, runs the test in one: it would disturb the
+/// others, or they would disturb it.
+fn is_alone(name: &str) -> bool {
+    const ALONE: &str = "LINUX_SAMPLER_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return true;
+    }
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let status = command.args([name, "--exact", "--nocapture"]).env(ALONE, "1").status();
+    assert!(status.unwrap().success());
+    false
+}
+
+/// Two threads that wake each other until they are told to end; each hand-over is a switch.
+struct HandOver {
+    threads: Vec<std::thread::JoinHandle<()>>,
+    tids: Vec<i32>,
+    end: Arc<AtomicBool>,
+}
+
+impl HandOver {
+    fn start() -> Self {
+        let end = Arc::new(AtomicBool::new(false));
+        let (first, second) = (mpsc::sync_channel(1), mpsc::sync_channel(1));
+        first.0.send(()).unwrap();
+        let (tids, started) = mpsc::channel();
+        let run = |wait: mpsc::Receiver<()>, wake: mpsc::SyncSender<()>| {
+            let (end, tids) = (Arc::clone(&end), tids.clone());
+            std::thread::spawn(move || {
+                tids.send(own_tid()).unwrap();
+                while !end.load(Ordering::Relaxed) && wait.recv().is_ok() && wake.send(()).is_ok() {}
+            })
+        };
+        let threads = vec![run(first.1, second.0), run(second.1, first.0)];
+        let tids = started.iter().take(2).collect();
+        Self { threads, tids, end }
+    }
+
+    fn end(self) {
+        self.end.store(true, Ordering::Relaxed);
+        self.threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
+
+/// Checks that few switches of a pair have a stack, and that these represent all.
+fn check_thinning(mut sampler: Sampler, pair: HandOver) {
+    if !sampler.access().off_cpu_stacks {
+        eprintln!("SKIPPED: the kernel permits no stacks of waits");
+        return pair.end();
+    }
+    let (mut switches, mut stacks, mut represented, mut lost) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let start = Instant::now();
+    let handle = |record: &Record<'_>| match record.kind {
+        RecordKind::Lost { count } => lost += count,
+        _ if !pair.tids.contains(&record.thread.tid) => {}
+        RecordKind::SwitchOut { .. } => switches += 1,
+        RecordKind::Sample(sample) => {
+            stacks += 1;
+            represented += sample.period;
+        }
+        _ => {}
+    };
+    read_until(&mut sampler, handle, || start.elapsed() > Duration::from_secs(4));
+    pair.end();
+    let ratio = represented as f64 / switches as f64;
+    eprintln!("{switches} switches, {stacks} stacks that represent {represented}, {lost} lost");
+    assert!(switches > 4_000, "{switches} switches");
+    // Before the first adjustment every switch has a stack.
+    assert!(stacks * 2 < switches, "{stacks} stacks of {switches} switches");
+    assert!(lost > 0 || (0.95..=1.05).contains(&ratio), "{represented} of {switches}: {ratio}");
+}
+
+fn thinned() -> SamplerConfig {
+    let mut config = SamplerConfig::of_process(own_pid());
+    config.frequency = 0;
+    config.off_cpu = OffCpu::Stacks { every: 1 };
+    config.off_cpu_stack_bytes = 1024;
+    config.switch_stacks_per_second = 200;
+    config
+}
+
+#[test]
+fn threads_with_many_switches_have_fewer_stacks() {
+    if !is_alone("threads_with_many_switches_have_fewer_stacks") {
+        return;
+    }
+    let pair = HandOver::start();
+    match open(&thinned()) {
+        Some(sampler) => check_thinning(sampler, pair),
+        None => pair.end(),
+    }
+}
+
+#[test]
+fn threads_that_began_later_have_fewer_stacks_as_well() {
+    if !is_alone("threads_that_began_later_have_fewer_stacks_as_well") {
+        return;
+    }
+    let Some(sampler) = open(&thinned()) else { return };
+    check_thinning(sampler, HandOver::start());
+}
+
+#[test]
+fn time_off_the_processors_is_what_schedstat_leaves() {
+    let busy = Busy::start();
+    let sleeper = Command::new("sh").args(["-c", "while :; do sleep 0.01; done"]).spawn().unwrap();
+    let sleeper = Busy(sleeper);
+    busy.pin();
+    for (process, name) in [(&busy, "computes"), (&sleeper, "sleeps")] {
+        let mut config = SamplerConfig::of_process(process.pid());
+        config.frequency = 0;
+        config.off_cpu = OffCpu::Times;
+        let Some(mut sampler) = open(&config) else { return };
+        let times = || thread_time(process.pid(), process.pid()).unwrap();
+        let (start, before) = (Sampler::now_ns(), times());
+        let mut tracker = OffCpuTracker::<()>::new();
+        let (mut blocked, mut runnable) = (0_u64, 0_u64);
+        let mut add = |interval: OffCpuInterval<()>| {
+            let length = interval.to_ns - interval.from_ns;
+            *(if interval.preempted { &mut runnable } else { &mut blocked }) += length;
+        };
+        let handle = |record: &Record<'_>| {
+            if record.thread.tid == process.pid() {
+                tracker.handle(record).into_iter().for_each(&mut add);
+            }
+        };
+        let clock = Instant::now();
+        read_until(&mut sampler, handle, || clock.elapsed() > Duration::from_secs(3));
+        let (end, after) = (Sampler::now_ns(), times());
+        tracker.finish(end).for_each(&mut add);
+        let (wall, ran) = (end - start, after.cpu_ns - before.cpu_ns);
+        let off = blocked + runnable;
+        eprintln!("{name}: {wall} ns, {ran} on CPU, {blocked} blocked, {runnable} preempted");
+        // The time on and off the processors is all time.
+        let ratio = (ran + off) as f64 / wall as f64;
+        assert!((0.95..=1.05).contains(&ratio), "{name}: {ran} + {off} of {wall}: {ratio}");
+        // The run queue's time is the preempted one, and that from waking up to running, which is in the
+        // blocked intervals.
+        let queued = after.queue_ns - before.queue_ns;
+        assert!(runnable as f64 <= queued as f64 * 1.05 + 5e6, "{name}: {runnable} of {queued}");
+    }
+}
+
+/// The share of the CPU time of a process with 1,000 short threads that is sampled.
+fn share_of_short_threads(scope: Scope) -> Option<f64> {
+    let mut sampler = open(&SamplerConfig::new(scope))?;
+    let (tid, process_time) = (own_tid(), rustix::time::ClockId::ProcessCPUTime);
+    let now = || {
+        let now = rustix::time::clock_gettime(process_time);
+        Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap())
+    };
+    let before = now();
+    let short = std::thread::spawn(|| {
+        for _ in 0..1_000 {
+            let work = || {
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_millis(1) {
+                    std::hint::black_box((0..1_000_u64).sum::<u64>());
+                }
+            };
+            std::thread::spawn(work).join().unwrap();
+        }
+    });
+    let (mut covered, mut threads) = (0_u64, BTreeSet::new());
+    let handle = |record: &Record<'_>| match record.kind {
+        RecordKind::Sample(sample) if record.thread.tid != tid => covered += sample.period,
+        RecordKind::Ended { thread } if thread.pid == own_pid() => {
+            threads.insert(thread.tid);
+        }
+        _ => {}
+    };
+    read_until(&mut sampler, handle, || short.is_finished());
+    let ran = now().saturating_sub(before);
+    assert!(threads.len() >= 1_000, "{} threads ended", threads.len());
+    Some(covered as f64 / ran.as_nanos() as f64)
+}
+
+#[test]
+fn short_threads_are_sampled_by_processor() {
+    if !is_alone("short_threads_are_sampled_by_processor") {
+        return;
+    }
+    let Some(by_thread) = share_of_short_threads(Scope::Processes(vec![own_pid()])) else { return };
+    let Some(by_processor) = share_of_short_threads(Scope::ProcessesByProcessor(vec![own_pid()])) else {
+        return;
+    };
+    eprintln!("of 1,000 threads of a millisecond: {by_thread:.3} by thread, {by_processor:.3} by processor");
+    assert!(by_processor > 0.85 && by_processor > by_thread, "{by_thread} {by_processor}");
 }

@@ -29,7 +29,7 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str, 
     Target { name, input, testdata, brief_runs }
 }
 
-const TARGETS: [Target; 30] = [
+const TARGETS: [Target; 31] = [
     target("client", InputFormat::Answer, "wire/replies", 30_000),
     target("clr_counters", InputFormat::Recording(&[]), "counters", 6_000),
     target("clr_dump", InputFormat::Patches, "cores", 1_000),
@@ -55,6 +55,7 @@ const TARGETS: [Target; 30] = [
     target("program", InputFormat::Program, "workload/nativeaot", 500_000),
     target("reports", InputFormat::Recording(&[]), "traces", 3_000),
     target("rewrite", InputFormat::Recording(&[]), "traces", 8_000),
+    target("sampler", InputFormat::Samples, "sampler", 4_000),
     target("simulator", InputFormat::Request, "wire/requests", 7_000),
     target("synthetic", InputFormat::Random, "wire", 1_500),
     target("tables", InputFormat::Recording(&[]), "traces", 1_500),

@@ -14,7 +14,7 @@ use crate::program::{Finished, Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime, say_not_run};
 use crate::workload::Workload;
 
-on_each_runtime!(samples_of_a_hot_method_reach_the_main_method);
+on_each_runtime!(samples_of_a_hot_method_reach_the_main_method, the_split_of_two_methods_is_the_programs_own);
 
 /// Whether this kernel permits all that the tests ask for.
 fn is_permitted(recorded: &str) -> bool {
@@ -70,6 +70,83 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     assert!(stat["duration_ns"].as_u64().unwrap() < 20_000_000_000, "{stat}");
     let stacks = run(["report", file, "stacks", "--by", "cpu"]).with_code(0).text();
     assert!(stacks.contains("libcoreclr.so!") && stacks.contains("Spin.Hot("), "{stacks}");
+}
+
+/// Samples the program `sampled` for some seconds while it carries out a command, after its methods were
+/// optimised. Returns the report by CPU time, and the program's answer.
+fn sampled(runtime: Runtime, command: &str, seconds: u32) -> Option<(Value, String)> {
+    let mut program = Workload::from_command(runtime, runtime.program("sampled/sampled.dll")?);
+    let verb = command.split(' ').next().unwrap();
+    program.run(&format!("{verb} 1500"));
+    let file = program.folder().join("cpu.nettrace");
+    let file = file.to_str().unwrap();
+    program.send(command);
+    let duration = format!("{seconds}s");
+    let pid = program.pid().to_string();
+    let recorded = run(["trace", "-p", &pid, "--cpu", "--duration", &duration, "-o", file]).with_code(0);
+    if !is_permitted(&recorded.stderr) {
+        return None;
+    }
+    let report = run(["report", file, "topN", "-n", "100", "--by", "cpu", "--format", "json"]);
+    Some((report.with_code(0).json(), program.done(command)))
+}
+
+fn percent(report: &Value, name: &str, which: &str) -> f64 {
+    row(report, name)[which].as_f64().unwrap()
+}
+
+/// Small methods of Tier 1 have no frame pointer, and hide their callers from those who follow these.
+#[test]
+fn callers_of_methods_without_a_frame_are_seen() {
+    let Some((report, _)) = sampled(Runtime::Net9_0, "small 6000", 4) else { return };
+    let own = |name| percent(&report, name, "exclusive_percent");
+    let with_callees = |name| percent(&report, name, "inclusive_percent");
+    assert!(own("Program.Leaf(") > 40.0, "{report}");
+    for (caller, callee) in [("Program.Middle(", "Program.Leaf("), ("Program.Outer(", "Program.Middle(")] {
+        let expected = own(caller) + with_callees(callee);
+        eprintln!("{caller}: {} of {expected}", with_callees(caller));
+        assert!(with_callees(caller) > expected * 0.99, "{caller}: {report}");
+    }
+    assert!(with_callees("Program.Loop(") > with_callees("Program.Outer(") * 0.99, "{report}");
+}
+
+fn the_split_of_two_methods_is_the_programs_own(runtime: Runtime) {
+    // NativeAOT has no such program.
+    if runtime == Runtime::NativeAot9 {
+        return;
+    }
+    let Some((report, answer)) = sampled(runtime, "split 13000", 10) else { return };
+    let [seven, three] =
+        ["Program.Seven(", "Program.Three("].map(|name| percent(&report, name, "exclusive_percent"));
+    let (share, expected): (f64, f64) = (100.0 * seven / (seven + three), answer.parse().unwrap());
+    let samples = report["samples"].as_f64().unwrap() * (seven + three) / 100.0;
+    eprintln!("{runtime:?}: {share:.2} % of {samples} samples, {expected} % by the program's clock");
+    // Two points, or three standard errors of few samples.
+    let error = 100.0 * (0.7_f64 * 0.3 / samples).sqrt();
+    assert!((share - expected).abs() < 2.0_f64.max(3.0 * error), "{share} {expected}: {report}");
+}
+
+#[test]
+fn a_copy_in_the_c_library_is_under_the_method_that_called_it() {
+    let Some((report, answer)) = sampled(Runtime::Net9_0, "copy 8000", 6) else { return };
+    let expected: f64 = answer.parse().unwrap();
+    let copied = percent(&report, "libc.so.6!", "exclusive_percent");
+    let run = percent(&report, "Program.Run(", "inclusive_percent");
+    eprintln!("{copied} % in the C library, {expected} % by the program's clock, {run} % below Run");
+    assert!((copied - expected).abs() < 4.0, "{copied} {expected}: {report}");
+    assert!(run > percent(&report, "Program.Seven(", "inclusive_percent") + copied * 0.9, "{report}");
+}
+
+#[test]
+fn page_faults_have_frames_of_the_kernel() {
+    let Some((report, _)) = sampled(Runtime::Net9_0, "pages 3000", 3) else { return };
+    let rows = report["rows"].as_array().unwrap();
+    let has = |name: &str| rows.iter().any(|row| row["frame"].as_str().unwrap().contains(name));
+    if !has("vmlinux!") {
+        say_not_run("the kernel hides its symbols");
+        return;
+    }
+    assert!(has("page_fault"), "{report}");
 }
 
 #[test]

@@ -86,7 +86,8 @@ impl Kinds {
         };
         let cpu = events(1, "cpu", &[("Value", NUMBER)])?;
         // Readers of other programs take the first field.
-        let switch = events(2, "cswitch", &[("Value", NUMBER), ("Preempted", NUMBER)])?;
+        let switch =
+            events(2, "cswitch", &[("Value", NUMBER), ("Preempted", NUMBER), ("StackValue", NUMBER)])?;
         Ok(Self { existing, created, ended, metadata, mapping, symbol, cpu, switch })
     }
 }

@@ -43,6 +43,8 @@ pub(super) enum InputFormat {
     Request,
     /// Offsets of a core dump, and the words that are written there.
     Patches,
+    /// The number of a format: records of the kernel, text of mappings, a program.
+    Samples,
     /// A PDB, or a program that contains one.
     Symbols,
     /// Random bytes.
@@ -76,6 +78,9 @@ impl InputFormat {
                 let is_symbols = bytes.starts_with(b"BSJB") || bytes.starts_with(b"MZ");
                 is_symbols.then(|| bytes.to_vec()).into_iter().collect()
             }
+            Self::Samples => {
+                bytes.starts_with(b"\x7fELF").then(|| [&[2], bytes].concat()).into_iter().collect()
+            }
             Self::Facts | Self::Patches | Self::Random | Self::Text => Vec::new(),
         }
     }
@@ -93,6 +98,10 @@ impl InputFormat {
                 .iter()
                 .flat_map(|word| (0..64).map(move |part| patch(part * 18_900, *word)))
                 .collect(),
+            Self::Samples => {
+                let texts = SAMPLED.iter().map(|text| [&[1], text.as_bytes()].concat());
+                texts.chain([[vec![0], kernel_records()].concat()]).collect()
+            }
             // Each version with each property, and the bytes that a recording is made from.
             Self::Random => {
                 (0..6).flat_map(|version| (0..8).map(move |property| random(version, property))).collect()
@@ -141,6 +150,33 @@ const FACTS: [&str; 6] = [
     "/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.0-rc.1.25451.107/libcoreclr.so",
     "dotnet-diagnostic-4711-98765432101-socket",
 ];
+
+/// Mappings of a process, and functions of the kernel.
+const SAMPLED: [&str; 2] = [
+    "3000-6000 r-xp 00002000 08:01 42      /lib/a.so\n7000-8000 r-xs 00000000 00:01 7 /memfd:doublemapper (deleted)\n9000-a000 rwxp 00000000 00:00 0\n",
+    "ffffffff81000000 T _text\nffffffff81000020 t other\t[module]\n",
+];
+
+/// A mapping, a sample in it, a switch, and a loss, as the kernel writes them for a sampler.
+fn kernel_records() -> Vec<u8> {
+    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+    let record = |kind: u64, misc: u64, body: Vec<u8>| {
+        let size = body.len() as u64 + 8;
+        [words(&[kind | misc << 32 | size << 48]), body].concat()
+    };
+    let thread = 7 | 7 << 32;
+    let trailer = words(&[thread, 1000, 0, 1]);
+    let path = *b"/lib/a.so\0\0\0\0\0\0\0";
+    let map = [words(&[thread, 0x3000, 0x3000, 0, 0, 0, 0, 5]), path.to_vec(), trailer.clone()].concat();
+    // Identifier, address, thread, time, processor, period, chain, registers, stack.
+    let chain = [3, u64::MAX - 511, 0x3010, 0x3020];
+    let registers = [2, 0x1010, 0x1000, 0x3010];
+    let stack = [32, 0, 0, 0x1018, 0x3020, 32];
+    let sample = words(&[&[2, 0x3010, thread, 1001, 0, 1][..], &chain, &registers, &stack].concat());
+    let switch = |misc| record(14, misc, trailer.clone());
+    let lost = [words(&[2, 5]), trailer.clone()].concat();
+    [record(10, 0, map), record(9, 2, sample), switch(0x2000), switch(0), record(2, 0, lost)].concat()
+}
 
 /// Texts for each parser of the target `text`.
 const TEXTS: &[&str] = &[

@@ -1,5 +1,8 @@
 //! The kernel's samples on Linux.
 
+#[cfg(target_arch = "x86_64")]
+mod managed_code;
+
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -137,6 +140,8 @@ fn begin_recording(pid: i32, config: &SamplerConfig) -> Result<RecordingWriter, 
     let mut recording =
         RecordingWriter::new(now_ms, start, Some(pid), config).map_err(|error| failed(&error))?;
     recording.existing_process(pid).map_err(|error| failed(&error))?;
+    #[cfg(target_arch = "x86_64")]
+    recording.set_runtime_unwinder(Box::new(managed_code::ManagedCode::new(pid)));
     Ok(recording)
 }
 

@@ -1,0 +1,190 @@
+//! Managed code for the unwinder of the kernel's samples: small methods of Tier 1 have no frame pointer, and only
+//! the runtime has their unwind information.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use clr_dump::{Memory, MemoryResult, Missing, ProcessMemory, Runtime};
+use linux_sampler::{FramePosition, Registers, RuntimeUnwinder, SampledFrame};
+
+/// The time after which what was read is read again: methods are compiled and freed meanwhile.
+const LIFETIME: Duration = Duration::from_secs(1);
+/// The most addresses whose functions are kept.
+const MOST_ADDRESSES: usize = 1 << 16;
+/// The most pages that are kept: 4 MiB.
+const MOST_PAGES: usize = 1 << 10;
+const PAGE: usize = 4096;
+/// The bytes above the stack pointer that are read from the sample only.
+const STACK_BYTES: u64 = 256 << 10;
+/// The times that a runtime is searched for. It may not be loaded yet.
+const MOST_SEARCHES: u32 = 10;
+/// The time between the first two searches; it doubles.
+const FIRST_DELAY: Duration = Duration::from_millis(50);
+
+/// Unwinds the managed code of a process by the runtime's own structures. Does nothing for runtimes whose
+/// structures are not known.
+#[derive(Debug)]
+pub(super) struct ManagedCode {
+    pid: i32,
+    search: Search,
+    found: Option<Process>,
+}
+
+/// The search for a runtime.
+#[derive(Debug)]
+struct Search {
+    done: u32,
+    next: Instant,
+}
+
+#[derive(Debug)]
+struct Process {
+    runtime: Runtime,
+    memory: CachedMemory,
+    /// The function at each address that was looked up.
+    functions: HashMap<u64, Option<clr_dump::FunctionEntry>>,
+    since: Instant,
+}
+
+impl ManagedCode {
+    /// The code of the process `pid`.
+    pub(super) fn new(pid: i32) -> Self {
+        Self { pid, search: Search::new(), found: None }
+    }
+
+    fn process(&mut self) -> Option<&mut Process> {
+        if self.found.is_none() && self.search.is_due() {
+            self.found = Process::find(self.pid);
+        }
+        self.found.as_mut()
+    }
+}
+
+impl Search {
+    fn new() -> Self {
+        Self { done: 0, next: Instant::now() }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        if self.done >= MOST_SEARCHES || now < self.next {
+            return false;
+        }
+        self.next = now + FIRST_DELAY * 2_u32.pow(self.done);
+        self.done += 1;
+        true
+    }
+}
+
+impl Process {
+    fn find(pid: i32) -> Option<Self> {
+        let memory = ProcessMemory::open(u32::try_from(pid).ok()?).ok()?;
+        let runtime = Runtime::find(&memory, &memory.files().ok()?).ok()?;
+        let memory = CachedMemory { memory, pages: RefCell::default() };
+        Some(Self { runtime, memory, functions: HashMap::new(), since: Instant::now() })
+    }
+
+    fn expire(&mut self) {
+        if self.since.elapsed() > LIFETIME || self.functions.len() >= MOST_ADDRESSES {
+            self.functions.clear();
+            self.memory.pages.get_mut().clear();
+            self.since = Instant::now();
+        }
+    }
+
+    fn caller(&mut self, frame: &SampledFrame<'_>) -> Option<Registers> {
+        self.expire();
+        let position = match frame.position {
+            FramePosition::Innermost => clr_dump::FramePosition::Innermost,
+            FramePosition::Caller => clr_dump::FramePosition::Caller,
+        };
+        let Registers { ip, sp, fp, .. } = frame.registers;
+        let address = position.lookup_address(ip);
+        let (runtime, memory) = (&self.runtime, &self.memory);
+        let function = *self.functions.entry(address).or_insert_with(|| {
+            let code = runtime.code().find(memory, address).ok().flatten();
+            code.map(|code| code.function)
+        });
+        let memory = SampleMemory { frame, memory };
+        let registers = clr_dump::Registers::new(ip, sp, fp);
+        let caller = clr_dump::unwind(&memory, function?, &registers, position).ok()?;
+        let fp = caller.get(clr_dump::Register::RBP)?;
+        Some(Registers { ip: caller.ip, sp: caller.sp, fp, lr: 0 })
+    }
+}
+
+impl RuntimeUnwinder for ManagedCode {
+    fn caller(&mut self, pid: i32, frame: &SampledFrame<'_>) -> Option<Registers> {
+        if pid != self.pid {
+            return None;
+        }
+        self.process()?.caller(frame)
+    }
+
+    fn forget(&mut self, pid: i32) {
+        if pid == self.pid {
+            (self.found, self.search) = (None, Search::new());
+        }
+    }
+}
+
+/// The memory of a process, by pages that are read once.
+#[derive(Debug)]
+struct CachedMemory {
+    memory: ProcessMemory,
+    /// Pages by number; `None` if one cannot be read.
+    pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE]>>>>,
+}
+
+impl CachedMemory {
+    /// Reads the part of `buffer` that is in the page of `address`. Returns its length.
+    fn read_part(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<usize> {
+        let missing = Missing { address };
+        let number = address / PAGE as u64;
+        let start = usize::try_from(address % PAGE as u64).map_err(|_| missing)?;
+        let length = buffer.len().min(PAGE - start);
+        let mut pages = self.pages.borrow_mut();
+        if pages.len() >= MOST_PAGES {
+            pages.clear();
+        }
+        let page = pages.entry(number).or_insert_with(|| {
+            let mut page = Box::new([0; PAGE]);
+            self.memory.read(number * PAGE as u64, page.as_mut_slice()).ok()?;
+            Some(page)
+        });
+        let bytes = page.as_ref().and_then(|page| page.get(start..start + length)).ok_or(missing)?;
+        buffer.get_mut(..length).ok_or(missing)?.copy_from_slice(bytes);
+        Ok(length)
+    }
+}
+
+impl Memory for CachedMemory {
+    fn read(&self, mut address: u64, mut buffer: &mut [u8]) -> MemoryResult<()> {
+        while !buffer.is_empty() {
+            let length = self.read_part(address, buffer)?;
+            buffer = buffer.get_mut(length..).unwrap_or_default();
+            address = address.checked_add(length as u64).ok_or(Missing { address })?;
+        }
+        Ok(())
+    }
+}
+
+/// The stack as the sample has it, and code as the process has it.
+struct SampleMemory<'a> {
+    frame: &'a SampledFrame<'a>,
+    memory: &'a CachedMemory,
+}
+
+impl Memory for SampleMemory<'_> {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        let start = self.frame.stack_start;
+        let Some(offset) = address.checked_sub(start).filter(|offset| *offset < STACK_BYTES) else {
+            return self.memory.read(address, buffer);
+        };
+        let from = usize::try_from(offset).map_err(|_| Missing { address })?;
+        let bytes = self.frame.stack.get(from..from + buffer.len()).ok_or(Missing { address })?;
+        buffer.copy_from_slice(bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! Code whose unwind information is known to its runtime only.
+
+use std::fmt::Debug;
+
+use crate::record::Registers;
+
+/// The place of a frame in its stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FramePosition {
+    /// The innermost frame: the thread is at the instruction, perhaps before the frame is set up.
+    Innermost,
+    /// A frame whose instruction pointer is a return address.
+    Caller,
+}
+
+/// A frame of a sample.
+#[derive(Debug, Clone, Copy)]
+pub struct SampledFrame<'a> {
+    /// The registers in this frame.
+    pub registers: Registers,
+    /// The place of the frame.
+    pub position: FramePosition,
+    /// The address of the first copied byte of the stack.
+    pub stack_start: u64,
+    /// The copied bytes of the stack. Its memory must not be read instead: the thread has run on.
+    pub stack: &'a [u8],
+}
+
+/// Unwinds code that no image describes: that of a JIT compiler, or of images in a format of a runtime's own.
+///
+/// [`Unwinder`](crate::Unwinder) asks it for each frame outside of images with unwind information. Without
+/// it, such code is expected to keep frame pointers.
+pub trait RuntimeUnwinder: Debug + Send {
+    /// Returns the registers in the caller of a frame; `None` if the code or the needed bytes of the stack are
+    /// not known. A result whose stack pointer does not rise, or whose instruction pointer is not in
+    /// executable memory, is ignored.
+    fn caller(&mut self, pid: i32, frame: &SampledFrame<'_>) -> Option<Registers>;
+
+    /// Removes a process: it has ended, or runs another program.
+    fn forget(&mut self, pid: i32);
+}
