@@ -60,6 +60,9 @@ pub struct Transcoder {
     reader_losses: Option<Vec<u64>>,
     /// The numbers of the last events of threads, of recordings before this one.
     last_numbers: BTreeMap<u64, u32>,
+    /// V4 from V6: the last number of each id, which several threads of the recording that is read can have,
+    /// such as those of a merged one.
+    numbers_by_id: BTreeMap<u64, u32>,
     newest: Ticks,
     /// Whether an event was written since the last sequence point.
     is_point_due: bool,
@@ -90,6 +93,7 @@ impl Transcoder {
             is_continued: false,
             reader_losses: None,
             last_numbers: BTreeMap::new(),
+            numbers_by_id: BTreeMap::new(),
             newest: Ticks(0),
             is_point_due: false,
         })
@@ -264,6 +268,7 @@ impl Transcoder {
                 self.last_numbers.insert(thread.id().0, state.last_written());
             }
         }
+        self.last_numbers.extend(self.numbers_by_id.iter());
         self.encoder.from_v6 = is_v6(info);
         self.process_id = info.process_id.filter(|_| !is_v6(info));
         self.kinds.clear();
@@ -322,7 +327,10 @@ impl Transcoder {
         if let Some(number) = number {
             self.skip_unread(capture_slot, event.capture_thread(), number.wrapping_sub(1));
         }
-        let sequence = self.thread_mut(capture_slot).write(number);
+        let state = self.thread_mut(capture_slot);
+        let before = state.last_written();
+        let sequence = state.write(number);
+        let sequence = self.number_of_id(event.capture_thread_id().0, before, sequence);
         let (thread, capture_thread) = if is_v4 {
             self.note_unsaid_threads(event);
             (event.thread_id().0, event.capture_thread_id().0)
@@ -369,7 +377,9 @@ impl Transcoder {
                 self.skip_unread(slot, Some(thread), thread.last_sequence());
             }
             let state = self.thread_mut(slot);
-            let last = if is_numbered { state.up_to(thread.last_sequence()) } else { state.last_written() };
+            let before = state.last_written();
+            let last = if is_numbered { state.up_to(thread.last_sequence()) } else { before };
+            let last = self.number_of_id(thread.id().0, before, last);
             if last > 0 {
                 numbers.push((self.thread_number(slot, thread)?, last));
             }
@@ -404,6 +414,7 @@ impl Transcoder {
         let is_known = |(_, thread): &(usize, &Thread)| thread.id().0 == 0 && !thread.has_ended();
         let known = threads.iter().enumerate().rfind(is_known);
         let last = known.and_then(|(slot, _)| self.threads.get(slot)).map_or(0, ThreadState::last_written);
+        let last = self.number_of_id(0, last, last);
         let thread = match (self.encoder.version, known) {
             (Version::V4, _) => 0,
             (Version::V6, Some((slot, thread))) => self.thread_index(slot, Some(thread))?,
@@ -459,7 +470,10 @@ impl Transcoder {
             }
             self.skip_unread(slot, Some(thread), sequence);
             let number = self.thread_number(slot, thread)?;
-            numbers.push((number, self.thread_mut(slot).up_to(sequence)));
+            let state = self.thread_mut(slot);
+            let before = state.last_written();
+            let last = state.up_to(sequence);
+            numbers.push((number, self.number_of_id(thread.id().0, before, last)));
         }
         self.write_point(time, numbers, point.all_threads())
     }
@@ -473,6 +487,14 @@ impl Transcoder {
         self.describe_all(threads)?;
         let ended = self.ended(threads)?;
         if self.encoder.version == Version::V4 {
+            if self.encoder.from_v6 {
+                // Of several threads with one id, the last number is that of the id.
+                let mut last = BTreeMap::new();
+                numbers.iter().for_each(|(id, number)| {
+                    last.insert(*id, *number);
+                });
+                numbers.retain_mut(|(id, number)| last.remove(id).map(|last| *number = last).is_some());
+            }
             // V4 does not record the end of a thread, so a last number that shows a loss is written here.
             numbers.extend(ended.iter().filter(|end| end.is_loss).map(|end| (end.number, end.sequence)));
         }
@@ -515,9 +537,13 @@ impl Transcoder {
             self.skip_unread(*slot, Some(thread), thread.last_sequence());
             let state = self.thread_mut(*slot);
             let before = state.last_written();
-            let sequence = state.up_to(thread.last_sequence());
-            let is_loss = sequence != before;
-            if is_loss || state.index != 0 {
+            let last = state.up_to(thread.last_sequence());
+            let is_described = state.index != 0;
+            let is_loss = last != before;
+            let sequence = self.number_of_id(thread.id().0, before, last);
+            // Numbers of a later thread with this id begin anew.
+            self.numbers_by_id.remove(&thread.id().0);
+            if is_loss || is_described {
                 match self.thread_number(*slot, thread) {
                     Ok(number) => ended.push(EndedThread { number, sequence, is_loss }),
                     Err(error) => outcome = Err(error),
@@ -527,6 +553,18 @@ impl Transcoder {
         });
         self.live = live;
         outcome.map(|()| ended)
+    }
+
+    /// Returns the number in the new recording for that of a thread, `last`, which followed `before`. In V4 it
+    /// is a number of the thread's id: threads with one id have one sequence of numbers.
+    #[inline]
+    fn number_of_id(&mut self, id: u64, before: u32, last: u32) -> u32 {
+        if self.encoder.version == Version::V6 || !self.encoder.from_v6 {
+            return last;
+        }
+        let number = self.numbers_by_id.entry(id).or_insert(before);
+        *number = number.wrapping_add(last.wrapping_sub(before));
+        *number
     }
 
     /// Leaves out the unread events up to a number of a thread. A gap remains for the events that the reader

@@ -13,6 +13,8 @@ pub(crate) struct Expected {
     pub(crate) to_v4: bool,
     /// The first one is damaged or cut: losses and field lists may differ.
     pub(crate) is_damaged: bool,
+    /// Several threads of the first one have the same id, for which V4 has one sequence of numbers.
+    pub(crate) shared_ids: bool,
     /// Labels besides those that an event of V4 has.
     pub(crate) other_labels: bool,
 }
@@ -62,6 +64,18 @@ pub(crate) fn assert_equal(name: &str, one: &[u8], other: &[u8], expected: Expec
                     point.threads().map(|(_, thread, number)| (thread.id(), number)).collect::<Vec<_>>()
                 };
                 let (a, mut b) = (threads(&a), threads(&b));
+                if expected.to_v4 && expected.shared_ids {
+                    let ids = |numbers: &[(nettrace::ThreadId, u32)]| {
+                        numbers.iter().map(|(id, _)| *id).collect::<std::collections::BTreeSet<_>>()
+                    };
+                    assert_eq!(ids(&a), ids(&b), "{name}: threads of the point after {count} events");
+                    assert_eq!(
+                        b.len(),
+                        ids(&b).len(),
+                        "{name}: a thread twice in the point after {count} events"
+                    );
+                    b.clone_from(&a);
+                }
                 if expected.to_v4 {
                     // They are followed by the last numbers of threads that have ended, which are blocks of
                     // their own in V6.
@@ -122,7 +136,7 @@ pub(crate) fn assert_same(name: &str, index: u64, a: &Event<'_>, b: &Event<'_>, 
         assert_eq!(a.process_id().unwrap_or(0), b.process_id().unwrap_or(0), "{}", place());
     }
     assert_eq!(a.capture_processor(), b.capture_processor(), "{}", place());
-    if !expected.from_netperf {
+    if !expected.from_netperf && !expected.shared_ids {
         assert_eq!(a.sequence(), b.sequence(), "{}", place());
     }
     if !expected.other_labels {

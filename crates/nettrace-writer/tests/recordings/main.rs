@@ -4,7 +4,7 @@ mod equal;
 mod files;
 
 use equal::{Expected, assert_equal, assert_same};
-use nettrace::{Reader, Record, SliceReader};
+use nettrace::{Reader, Record, SliceReader, Thread};
 use nettrace_writer::{Error, Merger, MergerOptions, Omissions, Transcoder, Version, merge, transcode};
 
 fn written(bytes: &[u8], version: Version) -> (Vec<u8>, Omissions) {
@@ -36,6 +36,18 @@ fn in_its_own_version_it_is_equal() {
     });
 }
 
+/// Whether several threads that have not ended have the same id, as in recordings that were merged.
+fn has_shared_ids(bytes: &[u8]) -> bool {
+    let mut events = SliceReader::new(bytes).expect("a recording");
+    events.for_each(|_| {}).expect("a recording");
+    let mut ids: Vec<_> =
+        events.threads().iter().filter(|thread| !thread.has_ended()).map(Thread::id).collect();
+    let all = ids.len();
+    ids.sort_unstable_by_key(|id| id.0);
+    ids.dedup();
+    ids.len() < all
+}
+
 #[test]
 fn in_the_other_version_it_has_the_same_events() {
     files::each(|recording| {
@@ -46,6 +58,7 @@ fn in_the_other_version_it_has_the_same_events() {
             from_netperf: from < 4,
             other_kinds: true,
             to_v4: from == 6,
+            shared_ids: from == 6 && has_shared_ids(&recording.bytes),
             other_labels: true,
             ..Expected::default()
         };
@@ -151,8 +164,10 @@ fn merged_with_itself_it_is_there_once_and_with_others_every_event_is_there() {
         assert_eq!((counts[0].1, counts[1].0), (0, 0));
         let mut read = SliceReader::new(bytes).expect("a recording");
         read.for_each(|_| {}).expect("a recording");
-        // Losses cannot be recognized as the same.
-        assert!(read.loss().total() > 0 || merged(&[bytes]).0 == out);
+        // Losses cannot be recognized as the same, and parts share the threads of one id and name.
+        let names: Vec<_> = read.threads().iter().map(|thread| (thread.id(), thread.name())).collect();
+        let are_told_apart = (1..names.len()).all(|end| !names[..end].contains(&names[end]));
+        assert!(read.loss().total() > 0 || !are_told_apart || merged(&[bytes]).0 == out);
     }
     all.retain(|bytes| info(bytes).pointer_size == 8);
     let slices: Vec<_> = all.iter().map(Vec::as_slice).collect();
@@ -232,7 +247,7 @@ fn parts_that_are_joined_are_the_whole() {
             return;
         }
         let parts = parts(&recording.bytes, 97);
-        let mut joined: Option<(Transcoder, Vec<nettrace::Thread>)> = None;
+        let mut joined: Option<(Transcoder, Vec<Thread>)> = None;
         for part in &parts {
             let mut events = SliceReader::new(part).expect("a recording");
             let info = events.info().expect("a header").clone();

@@ -55,7 +55,14 @@ fn check(bytes: &[u8], from: plan::Version, is_damaged: bool) {
     assert_equal("own version", bytes, &out, Expected { from_netperf, is_damaged, ..Expected::default() });
     assert!(is_damaged || written(&out, own).as_ref() == Some(&out), "written again it differs");
     let there = written(bytes, other).expect("a header");
-    let expected = Expected { from_netperf, other_kinds: true, to_v4: is_v6, is_damaged, other_labels: true };
+    let expected = Expected {
+        from_netperf,
+        other_kinds: true,
+        to_v4: is_v6,
+        is_damaged,
+        other_labels: true,
+        shared_ids: false,
+    };
     assert_equal("other version", bytes, &there, expected);
     let back = written(&there, own).expect("a header");
     let expected = Expected { from_netperf: false, ..expected };

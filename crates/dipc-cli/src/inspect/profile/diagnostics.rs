@@ -184,6 +184,6 @@ mod tests {
         assert!(matches!(share(2, 2553), Share::Few(_)));
         assert!(matches!(share(0, 1), Share::Few(_)));
         assert!(matches!(share(30, 2000), Share::Some));
-        assert!(matches!(share(0, 0), Share::Some));
+        assert!(matches!(share(0, 0), Share::NotSampled));
     }
 }
