@@ -1,6 +1,6 @@
 //! The check of a heap's graph: sums agree, and nothing that a graph is asked for takes more time or memory than its size allows.
 
-use gcdump::{Diff, Dominators, Grouping, HeapGraph, PathTree, Report, RetainedSets, dotnet_gcdump};
+use gcdump::{HeapDiff, Dominators, Grouping, HeapGraph, PathTree, HeapReport, RetainedSets, dotnet_gcdump};
 
 /// The most paths that are looked at: each has as many steps as the graph is deep.
 const MOST_PATHS: usize = 8;
@@ -13,13 +13,13 @@ pub fn check(graph: &HeapGraph) {
     let dominators = Dominators::new(graph);
     let mut reports = Vec::new();
     for grouping in [Grouping::Type, Grouping::Module, Grouping::Namespace] {
-        let report = Report::new(graph, grouping, Some(&dominators));
+        let report = HeapReport::new(graph, grouping, Some(&dominators));
         assert_eq!(report.rows.iter().map(|row| row.objects).sum::<u64>(), report.objects);
         let bytes = report.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.bytes));
         assert_eq!(bytes, report.bytes);
         reports.push(report);
     }
-    let diff = Diff::new(&reports[0], &reports[0]);
+    let diff = HeapDiff::new(&reports[0], &reports[0]);
     assert!(diff.rows.iter().all(|row| row.change.bytes() == 0 && row.change.objects() == 0));
     for object in graph.objects() {
         let retained = dominators.retained(object.id());

@@ -489,10 +489,7 @@ impl Transcoder {
         if self.encoder.version == Version::V4 {
             if self.encoder.from_v6 {
                 // Of several threads with one id, the last number is that of the id.
-                let mut last = BTreeMap::new();
-                numbers.iter().for_each(|(id, number)| {
-                    last.insert(*id, *number);
-                });
+                let mut last: BTreeMap<u64, u32> = numbers.iter().copied().collect();
                 numbers.retain_mut(|(id, number)| last.remove(id).map(|last| *number = last).is_some());
             }
             // V4 does not record the end of a thread, so a last number that shows a loss is written here.

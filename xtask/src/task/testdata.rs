@@ -8,7 +8,7 @@ use crate::task::checksum::sha256;
 use crate::task::workspace;
 
 /// The extensions of binary files, each of which must have a row.
-const BINARY_EXTENSIONS: [&str; 8] = ["xz", "dll", "pdb", "zip", "gz", "nettrace", "gcdump", "netperf"];
+const BINARY_EXTENSIONS: [&str; 9] = ["so", "xz", "dll", "pdb", "zip", "gz", "nettrace", "gcdump", "netperf"];
 
 /// Returns the rows of every table in PROVENANCE.md: path in the first column, checksum in the last.
 fn provenance(folder: &Path) -> BTreeMap<PathBuf, String> {

@@ -113,8 +113,12 @@ fn native_stacks_tell_running_threads_from_waiting_ones(runtime: Runtime) {
         );
     }
     // All of its other threads wait, each somewhere in the kernel.
-    let threads = waiting["threads"].as_array().unwrap();
-    assert!(threads.len() > 2 && threads.iter().all(|thread| thread["state"] == "waiting"), "{waiting}");
+    // One that the runtime wakes meanwhile may be seen running.
+    let all_wait = |shown: &Value| {
+        let threads = shown["threads"].as_array().unwrap();
+        threads.len() > 2 && threads.iter().all(|thread| thread["state"] == "waiting")
+    };
+    assert!(all_wait(&waiting) || (0..20).any(|_| all_wait(&show().with_code(0).json())), "{waiting}");
     let text = run(["stack", "-p", &pid, "--native"]).with_code(0).text();
     assert!(text.contains("waits in the kernel, in ") && text.contains(" waiting\n"), "{text}");
     workload.send("spin 600000");
