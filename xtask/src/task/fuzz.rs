@@ -55,7 +55,7 @@ const TARGETS: [Target; 31] = [
     target("program", InputFormat::Program, "workload/nativeaot", 500_000),
     target("reports", InputFormat::Recording(&[]), "traces", 3_000),
     target("rewrite", InputFormat::Recording(&[]), "traces", 8_000),
-    target("sampler", InputFormat::Samples, "sampler", 4_000),
+    target("sampler", InputFormat::Samples, "sampler", 1_500),
     target("simulator", InputFormat::Request, "wire/requests", 7_000),
     target("synthetic", InputFormat::Random, "wire", 1_500),
     target("tables", InputFormat::Recording(&[]), "traces", 1_500),
