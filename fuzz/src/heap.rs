@@ -1,6 +1,6 @@
 //! The check of a heap's graph: sums agree, and nothing that a graph is asked for takes more time or memory than its size allows.
 
-use gcdump::{HeapDiff, Dominators, Grouping, HeapGraph, PathTree, HeapReport, RetainedSets, dotnet_gcdump};
+use gcdump::{Dominators, Grouping, HeapDiff, HeapGraph, HeapReport, PathTree, RetainedSets, dotnet_gcdump};
 
 /// The most paths that are looked at: each has as many steps as the graph is deep.
 const MOST_PATHS: usize = 8;
