@@ -1,22 +1,12 @@
 //! A real core dump, compared with createdump's crash report, and damaged.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read as _;
-use std::path::Path;
 
 use clr_dump::{CoreFile, Error, Names, Runtime};
 
-fn testdata(name: &str) -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/cores").join(name)).unwrap()
-}
-
 /// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
 fn core() -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let packed = testdata("parked-mini.core.xz");
-    lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).unwrap();
-    bytes
+    testdata::bytes("cores/parked-mini.core.xz")
 }
 
 /// Reads everything. Returns the number of frames, of which `names` has the named ones, and of objects.
@@ -64,7 +54,7 @@ fn every_managed_frame_of_the_crash_report_is_found() {
         found.insert(thread.os_id, stack.frames.iter().map(|frame| (frame.ip, token(frame))).collect());
     }
     // Each row: thread, address, token and name of a frame, innermost first.
-    let expected = String::from_utf8(testdata("parked-mini.frames.txt")).unwrap();
+    let expected = String::from_utf8(testdata::bytes("cores/parked-mini.frames.txt")).unwrap();
     let mut rest: BTreeMap<u64, _> = found.iter().map(|(thread, frames)| (*thread, frames.iter())).collect();
     let mut count = 0;
     for row in expected.lines() {

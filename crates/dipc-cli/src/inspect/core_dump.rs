@@ -92,7 +92,7 @@ impl Source {
     }
 }
 
-/// What is known of the managed threads.
+/// The managed threads of a dump or process, with their stacks.
 pub(crate) struct Analysis<'s> {
     pub(crate) source: &'s Source,
     pub(crate) runtime: &'s Runtime,

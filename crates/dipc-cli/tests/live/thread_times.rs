@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::program::{Recorded, Recording, Running, dipc, run};
+use crate::program::{Finished, Recorded, Recording, Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::workload::{McpServer, Target, Workload, await_providers};
 
@@ -187,6 +187,14 @@ fn reports_call_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Run
     assert!(sleeping.contains(": blocked"), "{stacks}");
 }
 
+/// Intervals of half a second by `dipc top` and the runtime's sampler, as lines of JSON.
+fn top(pid: &str, intervals: usize) -> Finished {
+    let count = intervals.to_string();
+    let sampler = ["top", "-p", pid, "--sampler", "runtime"];
+    let output = ["--format", "jsonl", "--refresh-interval", "0.5", "--count", &count];
+    run(sampler.into_iter().chain(output)).with_code(0)
+}
+
 fn top_calls_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     if runtime == Runtime::NativeAot9 {
@@ -196,20 +204,7 @@ fn top_calls_no_thread_working_for_longer_than_the_kernel_ran_it(runtime: Runtim
     workload.send("spin 600000");
     let before = processor_times(workload.pid());
     let pid = workload.pid().to_string();
-    let arguments = [
-        "top",
-        "-p",
-        &pid,
-        "--sampler",
-        "runtime",
-        "--format",
-        "jsonl",
-        "--refresh-interval",
-        "0.5",
-        "--count",
-        "4",
-    ];
-    let shown = run(arguments).with_code(0);
+    let shown = top(&pid, 4);
     let ran = ran_since(workload.pid(), &before);
     let names = shown.text();
     assert!(names.contains(r#""name":"parked-lock""#) || runtime == Runtime::Net3_1, "{names}");
@@ -261,21 +256,8 @@ fn threads_in_a_deadlock_do_not_work() {
         let locked: Vec<_> = threads.iter().filter(|thread| transfers(&thread.to_string())).collect();
         assert_eq!(locked.len(), 2, "{live}");
         assert!(locked.iter().all(|thread| !thread.to_string().contains("working")), "{locked:?}");
-        let top = [
-            "top",
-            "-p",
-            &pid,
-            "--sampler",
-            "runtime",
-            "--format",
-            "jsonl",
-            "--refresh-interval",
-            "0.5",
-            "--count",
-            "2",
-        ];
         let ids: Vec<_> = locked.iter().map(|thread| thread["tid"].as_u64().unwrap()).collect();
-        for interval in run(top).with_code(0).json_lines() {
+        for interval in top(&pid, 2).json_lines() {
             let threads = interval["threads"].as_array().unwrap().iter();
             for thread in threads.filter(|thread| ids.contains(&thread["tid"].as_u64().unwrap())) {
                 assert!(thread["working_ns"].as_u64().unwrap() <= LAG, "{interval}");

@@ -59,7 +59,7 @@ fn text(
     text
 }
 
-/// What the dump lacks about monitors.
+/// Returns sentences about the monitors that are missing from the dump.
 fn incomplete(analysis: &Analysis<'_>, monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
     let mut text = String::new();
     if !analysis.runtime.knows_monitors() {

@@ -74,7 +74,7 @@ fn text(analysis: &Analysis<'_>, written: Option<String>, width: Option<usize>) 
     text
 }
 
-/// What it is: program, runtime, signal.
+/// Returns the program, the runtime and the signal, a line each.
 fn facts(analysis: &Analysis<'_>, written: Option<String>) -> String {
     let mut text = String::new();
     let mut fact = |name: &str, value: &str| {
