@@ -138,9 +138,22 @@ impl Encoder {
         thread: &Thread,
         process_id: Option<u64>,
     ) -> Result<(), Error> {
+        let pairs = thread.key_values().iter().map(|(key, value)| (&**key, &**value));
+        self.describe_thread(index, thread.name(), process_id, thread.id().0, pairs)
+    }
+
+    /// V6: describes the thread with that index, without a reader's description of it.
+    pub(crate) fn describe_thread<'p>(
+        &mut self,
+        index: u64,
+        name: Option<&str>,
+        process_id: Option<u64>,
+        thread_id: u64,
+        key_values: impl IntoIterator<Item = (&'p str, &'p str)>,
+    ) -> Result<(), Error> {
         let mut row = Vec::new();
         varuint(&mut row, index);
-        if let Some(name) = thread.name() {
+        if let Some(name) = name {
             row.push(1);
             string8(&mut row, name.as_bytes());
         }
@@ -149,8 +162,8 @@ impl Encoder {
             varuint(&mut row, id);
         }
         row.push(3);
-        varuint(&mut row, thread.id().0);
-        for (key, value) in thread.key_values() {
+        varuint(&mut row, thread_id);
+        for (key, value) in key_values {
             row.push(4);
             string8(&mut row, key.as_bytes());
             string8(&mut row, value.as_bytes());
@@ -159,7 +172,7 @@ impl Encoder {
     }
 
     /// V6: adds a row that describes a thread.
-    pub(crate) fn thread_row(&mut self, row: &[u8]) -> Result<(), Error> {
+    fn thread_row(&mut self, row: &[u8]) -> Result<(), Error> {
         let size = u16::try_from(row.len()).map_err(|_| Error::TooLarge {
             what: "description of a thread",
             size: row.len() as u64,

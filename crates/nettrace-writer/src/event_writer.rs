@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use nettrace::{Ticks, TraceInfo, TypeCode};
 
-use crate::bytes::{string8, varuint};
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
@@ -117,17 +116,7 @@ impl EventWriter {
     ) -> Result<ThreadIndex, Error> {
         self.sequences.push(0);
         let index = self.sequences.len() as u64;
-        let mut row = Vec::new();
-        varuint(&mut row, index);
-        if let Some(name) = name {
-            row.push(1);
-            string8(&mut row, name.as_bytes());
-        }
-        row.push(2);
-        varuint(&mut row, process_id);
-        row.push(3);
-        varuint(&mut row, thread_id);
-        self.encoder.thread_row(&row)?;
+        self.encoder.describe_thread(index, name, Some(process_id), thread_id, [])?;
         Ok(ThreadIndex(index))
     }
 

@@ -1,12 +1,11 @@
 //! From the records of a reader to the bytes of a new recording.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use hashbrown::HashMap;
-use nettrace::{Event, Format, MetadataMap, PassedPoint, Record, Thread, Ticks, TraceInfo, Uuid};
+use nettrace::{Event, Format, MetadataMap, PassedPoint, Record, Thread, ThreadId, Ticks, TraceInfo, Uuid};
 
-use crate::bytes::varuint;
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
@@ -327,10 +326,8 @@ impl Transcoder {
         if let Some(number) = number {
             self.skip_unread(capture_slot, event.capture_thread(), number.wrapping_sub(1));
         }
-        let state = self.thread_mut(capture_slot);
-        let before = state.last_written();
-        let sequence = state.write(number);
-        let sequence = self.number_of_id(event.capture_thread_id().0, before, sequence);
+        let (sequence, _) =
+            self.advance(capture_slot, event.capture_thread_id().0, |state| state.write(number));
         let (thread, capture_thread) = if is_v4 {
             self.note_unsaid_threads(event);
             (event.thread_id().0, event.capture_thread_id().0)
@@ -376,10 +373,9 @@ impl Transcoder {
             if is_numbered {
                 self.skip_unread(slot, Some(thread), thread.last_sequence());
             }
-            let state = self.thread_mut(slot);
-            let before = state.last_written();
-            let last = if is_numbered { state.up_to(thread.last_sequence()) } else { before };
-            let last = self.number_of_id(thread.id().0, before, last);
+            let (last, _) = self.advance(slot, thread.id().0, |state| {
+                if is_numbered { state.up_to(thread.last_sequence()) } else { state.last_written() }
+            });
             if last > 0 {
                 numbers.push((self.thread_number(slot, thread)?, last));
             }
@@ -420,7 +416,7 @@ impl Transcoder {
             (Version::V6, Some((slot, thread))) => self.thread_index(slot, Some(thread))?,
             (Version::V6, None) => {
                 self.last_thread_index = self.last_thread_index.saturating_add(1);
-                self.encoder.thread_row(&own_thread(self.last_thread_index, self.own_process_id))?;
+                self.encoder.describe_thread(self.last_thread_index, None, self.own_process_id, 0, [])?;
                 self.last_thread_index
             }
         };
@@ -470,10 +466,8 @@ impl Transcoder {
             }
             self.skip_unread(slot, Some(thread), sequence);
             let number = self.thread_number(slot, thread)?;
-            let state = self.thread_mut(slot);
-            let before = state.last_written();
-            let last = state.up_to(sequence);
-            numbers.push((number, self.number_of_id(thread.id().0, before, last)));
+            let (last, _) = self.advance(slot, thread.id().0, |state| state.up_to(sequence));
+            numbers.push((number, last));
         }
         self.write_point(time, numbers, point.all_threads())
     }
@@ -528,18 +522,14 @@ impl Transcoder {
             self.thread_mut(threads.len().saturating_sub(1));
         }
         let mut live = core::mem::take(&mut self.live);
+        let before = live.len();
         let mut outcome = Ok(());
         live.retain(|slot| {
             let Some(thread) = threads.get(*slot).filter(|thread| thread.has_ended()) else { return true };
             self.skip_unread(*slot, Some(thread), thread.last_sequence());
-            let state = self.thread_mut(*slot);
-            let before = state.last_written();
-            let last = state.up_to(thread.last_sequence());
-            let is_described = state.index != 0;
-            let is_loss = last != before;
-            let sequence = self.number_of_id(thread.id().0, before, last);
-            // Numbers of a later thread with this id begin anew.
-            self.numbers_by_id.remove(&thread.id().0);
+            let is_described = self.thread_mut(*slot).index != 0;
+            let last = thread.last_sequence();
+            let (sequence, is_loss) = self.advance(*slot, thread.id().0, |state| state.up_to(last));
             if is_loss || is_described {
                 match self.thread_number(*slot, thread) {
                     Ok(number) => ended.push(EndedThread { number, sequence, is_loss }),
@@ -548,12 +538,27 @@ impl Transcoder {
             }
             false
         });
+        if !self.numbers_by_id.is_empty() && live.len() < before {
+            // Numbers of a later thread with the id of one that has ended begin anew.
+            let ids: BTreeSet<_> =
+                live.iter().filter_map(|slot| threads.get(*slot)).map(Thread::id).collect();
+            self.numbers_by_id.retain(|id, _| ids.contains(&ThreadId(*id)));
+        }
         self.live = live;
         outcome.map(|()| ended)
     }
 
-    /// Returns the number in the new recording for that of a thread, `last`, which followed `before`. In V4 it
-    /// is a number of the thread's id: threads with one id have one sequence of numbers.
+    /// Steps the numbers of a thread. Returns the number in the new recording, and whether it is another than
+    /// before. In V4 it is a number of the thread's id: threads with one id have one sequence of numbers.
+    #[inline]
+    fn advance(&mut self, slot: usize, id: u64, step: impl FnOnce(&mut ThreadState) -> u32) -> (u32, bool) {
+        let state = self.thread_mut(slot);
+        let before = state.last_written();
+        let last = step(state);
+        (self.number_of_id(id, before, last), last != before)
+    }
+
+    /// Returns the number of a thread's id for that of the thread, `last`, which followed `before`.
     #[inline]
     fn number_of_id(&mut self, id: u64, before: u32, last: u32) -> u32 {
         if self.encoder.version == Version::V6 || !self.encoder.from_v6 {
@@ -772,19 +777,6 @@ impl Transcoder {
     fn labels(&mut self, list: &[u8]) -> Result<u32, Error> {
         if list.is_empty() { Ok(0) } else { self.encoder.labels.intern(list) }
     }
-}
-
-/// Returns the description of a thread without an id.
-fn own_thread(index: u64, process_id: Option<u64>) -> Vec<u8> {
-    let mut row = Vec::new();
-    varuint(&mut row, index);
-    if let Some(id) = process_id {
-        row.push(2);
-        varuint(&mut row, id);
-    }
-    row.push(3);
-    varuint(&mut row, 0);
-    row
 }
 
 /// The stacks of a recording without sequence points that are held before one is due.

@@ -16,6 +16,7 @@ mod plan;
 )]
 #[path = "../../../nettrace/tests/reading/mod.rs"]
 mod reading;
+mod shared_ids;
 mod skipping;
 #[path = "../../../nettrace/tests/synth/values.rs"]
 mod values;
