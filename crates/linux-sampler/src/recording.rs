@@ -498,6 +498,9 @@ impl RecordingWriter {
         let Some(known) = self.known.get_mut(&pid) else { return Ok(()) };
         let mut rows = Vec::new();
         let all = std::mem::take(&mut known.frames);
+        if all.is_empty() {
+            return Ok(());
+        }
         for known_mapping in known.mappings.values_mut() {
             let KnownMapping { id, mapping, symbols } = known_mapping;
             let Some(image) = mapping.image(pid) else { continue };

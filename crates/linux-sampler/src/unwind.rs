@@ -111,8 +111,9 @@ impl Unwinder {
         let mut position = FramePosition::Innermost;
         let mut by_frame_pointers = false;
         frames.push(registers.ip);
+        let mut here = maps.at(lookup_address(registers.ip, position));
         for _ in 0..MOST_STEPS {
-            let Some(mapping) = maps.at(lookup_address(registers.ip, position)) else { break };
+            let Some(mapping) = here else { break };
             let caller = if process.load(pid, mapping) {
                 if by_frame_pointers {
                     copy.caller(&registers)
@@ -128,21 +129,16 @@ impl Unwinder {
             };
             // A leaf on aarch64 can have its return address in a register, and no frame.
             let in_register = cfg!(target_arch = "aarch64") && position == FramePosition::Innermost;
-            let Some(caller) = caller.filter(|caller| {
-                (caller.sp > registers.sp || in_register && caller.sp == registers.sp)
-                    && maps.at(lookup_address(caller.ip, FramePosition::Caller)).is_some()
-            }) else {
-                break;
-            };
+            let caller =
+                caller.filter(|caller| caller.sp > registers.sp || in_register && caller.sp == registers.sp);
+            let Some(caller) = caller else { break };
+            here = maps.at(lookup_address(caller.ip, FramePosition::Caller));
+            let Some(mapping) = here else { break };
             frames.push(caller.ip);
             registers = caller;
             position = FramePosition::Caller;
-            let in_chain = chain.iter().position(|&frame| frame == caller.ip);
-            if let Some(at) = in_chain.filter(|_| !by_frame_pointers) {
-                let is_native = maps
-                    .at(lookup_address(caller.ip, position))
-                    .is_some_and(|mapping| process.load(pid, mapping));
-                if is_native {
+            if !by_frame_pointers && let Some(at) = chain.iter().position(|&frame| frame == caller.ip) {
+                if process.load(pid, mapping) {
                     // Native code keeps frame pointers from here on.
                     frames.extend_from_slice(chain.get(at.saturating_add(1)..).unwrap_or_default());
                     return;

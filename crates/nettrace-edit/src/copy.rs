@@ -35,7 +35,7 @@ struct Ranges {
     stated: Option<RecordedRange>,
     /// The range to which the copy is limited.
     requested: Option<RecordedRange>,
-    /// The time of the last event.
+    /// The time of the last event, for a requested range.
     last: Option<RelativeTime>,
 }
 
@@ -46,7 +46,9 @@ impl Ranges {
     fn add(&mut self, event: &Event<'_>) -> bool {
         let is_stated = || RecordedRange::of(event).is_some();
         if !self.kinds.get_or_insert_with(event.metadata_index(), is_stated) {
-            self.last = self.last.max(Some(event.relative_time()));
+            if self.requested.is_some() {
+                self.last = self.last.max(Some(event.relative_time()));
+            }
             return false;
         }
         self.stated = RecordedRange::of(event).or(self.stated);

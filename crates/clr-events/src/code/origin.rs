@@ -40,6 +40,11 @@ const RUNTIME_LIBRARIES: [&str; 9] = [
 ];
 
 impl CodeOrigin {
+    /// Whether it is native code of the runtime itself.
+    pub const fn is_native_runtime(self) -> bool {
+        matches!(self, Self::Gc | Self::Jit | Self::Runtime)
+    }
+
     /// Returns the origin of native code by the name or path of its file, such as `libcoreclr.so`.
     pub fn of_file(path: &str) -> Self {
         let name = file_name(path);

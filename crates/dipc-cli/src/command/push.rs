@@ -4,7 +4,6 @@
 mod parca;
 mod pyroscope;
 
-use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
-use dipc_client::{Deadline, SessionConfig, Target};
+use dipc_client::SessionConfig;
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace_export::{Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
 use tokio::runtime::Runtime;
@@ -33,6 +32,7 @@ use crate::process::candidates::application_name;
 use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice, into_processor_time};
 use crate::record::live_stream::LiveStream;
+use crate::record::names::for_each_method;
 use crate::record::recorder::{self, Limits};
 use crate::record::selection::sampler;
 use crate::record::session::start_unless_interrupted;
@@ -147,8 +147,6 @@ const OTLP_PATH: &str = "/v1development/profiles";
 
 /// The time between two reads of the kernel's samples.
 const TICK: Duration = Duration::from_millis(100);
-/// The time limit for the list of methods.
-const LIST: Duration = Duration::from_secs(30);
 /// The number of tries for a request that fails temporarily.
 const TRIES: u32 = 4;
 /// The wait before the first retry; each further wait is twice as long as the previous one.
@@ -356,37 +354,15 @@ fn sample_by_kernel(
     let is_unasked = samples.is_over();
     samples.finish(|event| builder.add(event));
     let mut exit = Exit::Done;
-    if is_managed && let Err(error) = add_methods(&found.target, &mut builder, interrupts) {
+    let is_over = || interrupts.count() > 1;
+    let mut list = || for_each_method(&found.target, is_over, |event| builder.code_mut().add(event));
+    if is_managed && let Err(error) = list() {
         messages::warning(format_args!("names of methods are missing: {error}"));
         exit = Exit::Incomplete;
     }
     let (mut profile, _) = profile::finish(builder, None)?;
     into_processor_time(&mut profile);
     Ok((profile, SessionEnd { exit, is_unasked }))
-}
-
-/// Adds the methods that the runtime lists.
-fn add_methods(
-    target: &Target,
-    builder: &mut ProfileBuilder,
-    interrupts: &Interrupts,
-) -> Result<(), dipc_client::Error> {
-    let mut decoder = nettrace::Decoder::new();
-    let mut add = |decoder: &mut nettrace::Decoder| {
-        // Damage in the list loses names, which are counted where they are missing.
-        while let Ok(Some(event)) = decoder.next() {
-            builder.code_mut().add(&event);
-        }
-    };
-    let is_over = || interrupts.count() > 1;
-    target.list_methods()?.read(Deadline::after(LIST), is_over, |piece| {
-        decoder.feed(piece);
-        add(&mut decoder);
-        ControlFlow::Continue(())
-    })?;
-    decoder.end_of_input();
-    add(&mut decoder);
-    Ok(())
 }
 
 /// Samples a process for the configured time.

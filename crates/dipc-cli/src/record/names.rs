@@ -38,6 +38,29 @@ const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for the sessions to end after the recording has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Passes the methods that the runtime lists to `add`, until `is_over` says so. Damage in the list loses names,
+/// which are counted where they are missing.
+pub(crate) fn for_each_method(
+    target: &Target,
+    is_over: impl Fn() -> bool,
+    mut add: impl FnMut(&nettrace::Event<'_>),
+) -> Result<(), Error> {
+    let mut decoder = nettrace::Decoder::new();
+    let mut drain = |decoder: &mut nettrace::Decoder| {
+        while let Ok(Some(event)) = decoder.next() {
+            add(&event);
+        }
+    };
+    target.list_methods()?.read(Deadline::after(LIST), is_over, |piece| {
+        decoder.feed(piece);
+        drain(&mut decoder);
+        ControlFlow::Continue(())
+    })?;
+    decoder.end_of_input();
+    drain(&mut decoder);
+    Ok(())
+}
+
 /// The outcome of the list.
 #[derive(Debug)]
 enum List {

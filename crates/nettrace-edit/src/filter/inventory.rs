@@ -88,8 +88,7 @@ impl Inventory {
             count(&mut self.processes, process);
         }
         let time = event.relative_time();
-        let (first, last) = self.span.unwrap_or((time, time));
-        self.span = Some((first.min(time), last.max(time)));
+        self.add_times(time, time);
     }
 
     /// Adds the events of another part of the recording.

@@ -76,17 +76,17 @@ impl Categories {
     /// Adds those of native code, of which the profile has some.
     fn native(profile: &Profile, output: &mut Out) -> Self {
         let other = CategoryPairHandle::from(CategoryHandle::OTHER);
-        let mut category = |name, color, origins: &[CodeOrigin]| {
+        let mut category = |name, color, is_of: fn(CodeOrigin) -> bool| {
             let mut kinds = profile.frames.ids().map(|frame| profile.frames.kind(frame));
-            let is_one = |kind| matches!(kind, FrameKind::Code(origin) if origins.contains(&origin));
+            let is_one = |kind| matches!(kind, FrameKind::Code(origin) if is_of(origin));
             if kinds.any(is_one) { output.add_category(name, color).into() } else { other }
         };
         Self {
             managed: other,
             unmanaged: other,
-            runtime: category("Runtime", CategoryColor::Purple, &RUNTIME),
-            native: category("Native", CategoryColor::LightBlue, &[CodeOrigin::Native]),
-            kernel: category("Kernel", CategoryColor::Green, &[CodeOrigin::Kernel]),
+            runtime: category("Runtime", CategoryColor::Purple, CodeOrigin::is_native_runtime),
+            native: category("Native", CategoryColor::LightBlue, |origin| origin == CodeOrigin::Native),
+            kernel: category("Kernel", CategoryColor::Green, |origin| origin == CodeOrigin::Kernel),
         }
     }
 
@@ -95,14 +95,11 @@ impl Categories {
             FrameKind::Pseudo => CategoryHandle::OTHER.into(),
             FrameKind::Code(CodeOrigin::Native) => self.native,
             FrameKind::Code(CodeOrigin::Kernel) => self.kernel,
-            FrameKind::Code(origin) if RUNTIME.contains(&origin) => self.runtime,
+            FrameKind::Code(origin) if origin.is_native_runtime() => self.runtime,
             FrameKind::Code(_) => self.managed,
         }
     }
 }
-
-/// The runtime's own native code.
-const RUNTIME: [CodeOrigin; 3] = [CodeOrigin::Runtime, CodeOrigin::Jit, CodeOrigin::Gc];
 
 /// The output of a thread's samples.
 struct ThreadWriter<'a> {

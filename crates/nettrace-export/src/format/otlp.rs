@@ -113,9 +113,8 @@ impl<K: Hash + Eq> Rows<K> {
 const fn frame_type(kind: FrameKind) -> &'static str {
     match kind {
         FrameKind::Code(CodeOrigin::Kernel) => "kernel",
-        FrameKind::Code(CodeOrigin::Native | CodeOrigin::Runtime | CodeOrigin::Jit | CodeOrigin::Gc) => {
-            "native"
-        }
+        FrameKind::Code(CodeOrigin::Native) => "native",
+        FrameKind::Code(origin) if origin.is_native_runtime() => "native",
         FrameKind::Code(_) | FrameKind::Pseudo => "dotnet",
     }
 }

@@ -158,7 +158,7 @@ fn hue(profile: &Profile, of: Name) -> u32 {
     match origin {
         FrameKind::Code(CodeOrigin::Kernel) => 100 + hash % 40,
         FrameKind::Code(CodeOrigin::Native) => 190 + hash % 40,
-        FrameKind::Code(CodeOrigin::Gc | CodeOrigin::Jit | CodeOrigin::Runtime) => 265 + hash % 40,
+        FrameKind::Code(origin) if origin.is_native_runtime() => 265 + hash % 40,
         FrameKind::Code(_) | FrameKind::Pseudo => hash % 60,
     }
 }

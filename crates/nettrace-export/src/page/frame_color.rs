@@ -51,7 +51,7 @@ impl FrameColor {
                     Self::Mine
                 }
             }
-            CodeOrigin::Gc | CodeOrigin::Jit | CodeOrigin::Runtime => Self::Runtime,
+            origin if origin.is_native_runtime() => Self::Runtime,
             CodeOrigin::Native => Self::Native,
             CodeOrigin::Kernel => Self::Kernel,
             _ => Self::Other,

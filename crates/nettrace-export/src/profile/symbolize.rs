@@ -244,10 +244,7 @@ fn wait_frame(code: Option<&Code<'_>>, waits_for_work: &[Pattern], matched: &mut
 
 /// Returns the meaning of native code, or of code without a name, for waits.
 const fn native_frame(origin: CodeOrigin) -> WaitFrame {
-    match origin {
-        CodeOrigin::Runtime | CodeOrigin::Gc | CodeOrigin::Jit => WaitFrame::runtime(),
-        _ => WaitFrame::opaque(),
-    }
+    if origin.is_native_runtime() { WaitFrame::runtime() } else { WaitFrame::opaque() }
 }
 
 /// The cached result for a stack of addresses.

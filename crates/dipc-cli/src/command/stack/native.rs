@@ -3,24 +3,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::ops::ControlFlow;
 use std::time::Duration;
 
-use dipc_client::{Deadline, KernelThread, ProcessView, Target};
+use dipc_client::{KernelThread, ProcessView, Target};
 use indexmap::IndexMap;
-use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder};
+use nettrace::Event;
+use nettrace_export::{Metric, Options, Profile, ProfileBuilder};
 use serde::Serialize;
 
 use crate::command::stack::{StackArgs, StackFormat};
 use crate::exit::{Exit, Outcome};
 use crate::record::kernel_samples::{Activity, ThreadSnapshot, snapshot};
+use crate::record::names::for_each_method;
 use crate::render::escape::escape_controls;
 use crate::render::{messages, output, width};
 
 /// The time for which running threads are sampled.
 const DURATION: Duration = Duration::from_millis(50);
-/// The time limit for the list of methods.
-const LIST: Duration = Duration::from_secs(30);
 
 /// A thread with its stack.
 #[derive(Debug, Serialize)]
@@ -60,7 +59,7 @@ struct Report<'t> {
 
 /// Shows the stacks of a process once. `target` is its runtime, if there is one to list the methods.
 pub(super) fn show(args: &StackArgs, pid: u32, target: Option<&Target>) -> Outcome {
-    let form = if args.format == StackFormat::Json { NameForm::CSharp } else { args.names.form() };
+    let form = args.name_form();
     let builder = || {
         let options = Options::new(Metric::Cpu).with_tracks(false).with_kinds(false).with_names(form);
         ProfileBuilder::new(options)
@@ -75,9 +74,20 @@ pub(super) fn show(args: &StackArgs, pid: u32, target: Option<&Target>) -> Outco
             waiting.add(event);
         }
     })?;
+    // At once: the list of methods takes its time, in which the states change.
+    let names: BTreeMap<u64, KernelThread> = ProcessView::of(pid)
+        .threads()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|thread| (thread.id, thread))
+        .collect();
     let mut exit = Exit::Done;
-    if let Some(target) = target
-        && let Err(error) = add_methods(target, [&mut running, &mut waiting])
+    let add = |event: &Event<'_>| {
+        running.code_mut().add(event);
+        waiting.code_mut().add(event);
+    };
+    if let Some(target) = target.filter(|target| !target.is_native_aot().unwrap_or(false))
+        && let Err(error) = for_each_method(target, || false, add)
     {
         messages::warning(format_args!("names of methods are missing: {error}"));
         exit = Exit::Incomplete;
@@ -85,12 +95,6 @@ pub(super) fn show(args: &StackArgs, pid: u32, target: Option<&Target>) -> Outco
     let finish = |builder: ProfileBuilder| crate::inspect::profile::finish(builder, None);
     let (running, _) = finish(running)?;
     let (waiting, _) = finish(waiting)?;
-    let names: BTreeMap<u64, KernelThread> = ProcessView::of(pid)
-        .threads()
-        .unwrap_or_default()
-        .into_iter()
-        .map(|thread| (thread.id, thread))
-        .collect();
     let threads: Vec<_> = taken
         .iter()
         .map(|thread| {
@@ -103,34 +107,6 @@ pub(super) fn show(args: &StackArgs, pid: u32, target: Option<&Target>) -> Outco
         _ => output::print(table(&threads, width::of_output()))?,
     }
     Ok(exit)
-}
-
-/// Adds the methods that the runtime lists.
-fn add_methods(target: &Target, mut builders: [&mut ProfileBuilder; 2]) -> Result<(), dipc_client::Error> {
-    if target.is_native_aot().unwrap_or(false) {
-        return Ok(());
-    }
-    let mut decoder = nettrace::Decoder::new();
-    let mut add = |decoder: &mut nettrace::Decoder| {
-        // Damage in the list loses names only.
-        while let Ok(Some(event)) = decoder.next() {
-            for builder in &mut builders {
-                builder.code_mut().add(&event);
-            }
-        }
-    };
-    target.list_methods()?.read(
-        Deadline::after(LIST),
-        || false,
-        |piece| {
-            decoder.feed(piece);
-            add(&mut decoder);
-            ControlFlow::Continue(())
-        },
-    )?;
-    decoder.end_of_input();
-    add(&mut decoder);
-    Ok(())
 }
 
 fn native_thread(taken: &ThreadSnapshot, profile: &Profile, kernel: Option<&KernelThread>) -> NativeThread {

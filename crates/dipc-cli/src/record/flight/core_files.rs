@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// The most entries of a folder that are looked at for a file whose name is known in part.
 const MOST_ENTRIES: usize = 100_000;
 
+/// An unknown part of a path: no path contains it.
+const UNKNOWN: char = '\0';
+
 /// The facts about a process that names of core dumps have.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ProcessFacts {
@@ -27,8 +30,8 @@ pub(super) struct ProcessFacts {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PathPattern {
     folder: PathBuf,
-    /// The texts of the last component, between which there is any text.
-    name: Vec<String>,
+    /// The last component, with [`UNKNOWN`] for the unknown parts.
+    name: String,
 }
 
 /// The files that the runtime writes when it crashes, according to its environment.
@@ -68,14 +71,14 @@ impl RuntimeFiles {
         let name = get("DbgMiniDumpName").filter(|name| !name.is_empty());
         let name = name.unwrap_or_else(|| "/tmp/coredump.%p".to_owned());
         let expanded = |suffix: &str| {
-            let pieces = expand(&format!("{name}{suffix}"), |specifier| match specifier {
+            let text = expand(&format!("{name}{suffix}"), |specifier| match specifier {
                 // createdump runs in the namespaces of the process.
                 'p' | 'd' => facts.namespace_pid.or(facts.pid).map(|pid| pid.to_string()),
                 'e' => facts.name.clone(),
                 'h' => facts.host.clone(),
                 _ => None,
             });
-            PathPattern::new(&pieces, facts.folder.as_deref())
+            PathPattern::new(&text, facts.folder.as_deref())
         };
         let only_report = is_set("EnableCrashReportOnly");
         let report = (only_report || is_set("EnableCrashReport")).then(|| expanded(".crashreport.json"));
@@ -96,7 +99,7 @@ impl KernelCore {
             return Self::LimitedToZero;
         }
         let number = |number: Option<u32>| number.map(|number| number.to_string());
-        let pieces = expand(pattern, |specifier| match specifier {
+        let text = expand(pattern, |specifier| match specifier {
             'p' => number(facts.namespace_pid.or(facts.pid)),
             'P' => number(facts.pid),
             'u' => number(facts.uid),
@@ -110,39 +113,32 @@ impl KernelCore {
             // The thread that crashes and its name, the signal and the time are known afterwards.
             _ => None,
         });
-        Self::File(PathPattern::new(&pieces, facts.folder.as_deref()))
+        Self::File(PathPattern::new(&text, facts.folder.as_deref()))
     }
 }
 
 impl PathPattern {
-    fn new(pieces: &[String], folder: Option<&Path>) -> Self {
-        // A folder whose name has unknown parts is shown as it is, and is not searched.
-        let last = pieces.iter().rposition(|piece| piece.contains('/'));
-        let (before, first) = match last.and_then(|index| Some((index, pieces.get(index)?.rsplit_once('/')?)))
-        {
-            Some((index, (parent, name))) => {
-                let mut parents: Vec<&str> = pieces.iter().take(index).map(String::as_str).collect();
-                parents.push(parent);
-                let rest = pieces.iter().skip(index + 1).cloned();
-                let before = parents.join("*");
-                let before = if before.is_empty() { "/".to_owned() } else { before };
-                (PathBuf::from(before), std::iter::once(name.to_owned()).chain(rest).collect())
-            }
-            None => (PathBuf::new(), pieces.to_vec()),
+    fn new(text: &str, folder: Option<&Path>) -> Self {
+        let (before, name) = match text.rsplit_once('/') {
+            Some(("", name)) => ("/", name),
+            Some(parts) => parts,
+            None => ("", text),
         };
-        let folder = folder.map_or_else(|| before.clone(), |folder| folder.join(&before));
-        Self { folder, name: first }
+        // A folder whose name has unknown parts is shown as it is, and is not searched.
+        let before = before.replace(UNKNOWN, "*");
+        let folder = folder.map_or_else(|| PathBuf::from(&before), |folder| folder.join(&before));
+        Self { folder, name: name.to_owned() }
     }
 
     /// Returns the path, with `*` for the unknown parts.
     pub(super) fn display(&self) -> PathBuf {
-        self.folder.join(self.name.join("*"))
+        self.folder.join(self.name.replace(UNKNOWN, "*"))
     }
 
     /// Finds the newest file of this pattern, as this program sees it.
     pub(super) fn find(&self) -> Option<PathBuf> {
-        if let [name] = &*self.name {
-            return Some(self.folder.join(name)).filter(|path| path.exists());
+        if !self.name.contains(UNKNOWN) {
+            return Some(self.folder.join(&self.name)).filter(|path| path.exists());
         }
         let entries = fs::read_dir(&self.folder).ok()?.take(MOST_ENTRIES).flatten();
         let matching = entries.filter(|entry| self.matches(&entry.file_name().to_string_lossy()));
@@ -151,39 +147,35 @@ impl PathPattern {
     }
 
     fn matches(&self, name: &str) -> bool {
-        let [first, middle @ .., last] = &*self.name else { return false };
-        let Some(mut rest) = name.strip_prefix(first.as_str()) else { return false };
+        let pieces: Vec<_> = self.name.split(UNKNOWN).collect();
+        let [first, middle @ .., last] = &*pieces else { return false };
+        let Some(mut rest) = name.strip_prefix(first) else { return false };
         for piece in middle {
-            match rest.split_once(piece.as_str()) {
+            match rest.split_once(piece) {
                 Some((_, after)) => rest = after,
                 None => return false,
             }
         }
-        rest.ends_with(last.as_str())
+        rest.ends_with(last)
     }
 }
 
-/// Splits a pattern at the specifiers (`%p` and the like) that have no known value, and inserts the values of
-/// the others.
-fn expand(pattern: &str, value: impl Fn(char) -> Option<String>) -> Vec<String> {
-    let mut pieces = vec![String::new()];
+/// Inserts the values of the specifiers (`%p` and the like) in a pattern, and [`UNKNOWN`] for those without one.
+fn expand(pattern: &str, value: impl Fn(char) -> Option<String>) -> String {
+    let mut text = String::new();
     let mut characters = pattern.chars();
     while let Some(character) = characters.next() {
-        let known = match character {
+        match character {
             '%' => match characters.next() {
-                Some('%') => Some("%".to_owned()),
-                Some(specifier) => value(specifier),
+                Some('%') => text.push('%'),
+                Some(specifier) => text.push_str(&value(specifier).unwrap_or_else(|| UNKNOWN.into())),
                 // core(5): a single % at the end is dropped.
-                None => Some(String::new()),
+                None => {}
             },
-            character => Some(character.to_string()),
-        };
-        match (known, pieces.last_mut()) {
-            (Some(known), Some(piece)) => piece.push_str(&known),
-            _ => pieces.push(String::new()),
+            character => text.push(character),
         }
     }
-    pieces
+    text
 }
 
 #[cfg(test)]

@@ -123,11 +123,17 @@ impl OpenSampler {
         Ok(self.sampler.running() > 0)
     }
 
-    /// Ends the sampling, and the recording.
-    fn finish(&mut self) -> Result<RecordingCounts, Failure> {
+    /// Ends the sampling.
+    fn stop(&mut self) -> Result<(), Failure> {
         for record in self.sampler.finish() {
             self.recording.record(&record).map_err(|error| failed(&error))?;
         }
+        Ok(())
+    }
+
+    /// Ends the sampling, and the recording.
+    fn finish(&mut self) -> Result<RecordingCounts, Failure> {
+        self.stop()?;
         self.recording.finish(Sampler::now_ns()).map_err(|error| failed(&error))
     }
 }
@@ -309,9 +315,7 @@ pub(crate) fn snapshot(
         Ok(mut opened) => {
             let end = Instant::now() + duration;
             while opened.read(end.saturating_duration_since(Instant::now()))? && Instant::now() < end {}
-            for record in opened.sampler.finish() {
-                opened.recording.record(&record).map_err(|error| failed(&error))?;
-            }
+            opened.stop()?;
             opened.recording
         }
         Err(failure) => {
