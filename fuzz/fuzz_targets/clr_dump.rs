@@ -41,8 +41,7 @@ fn read(bytes: Vec<u8>) {
     let Ok(runtime) = Runtime::find(&core, core.files()) else { return };
     let names = Names::new(&core, &runtime);
     for thread in runtime.threads(&core).unwrap_or_default() {
-        let own = core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id);
-        let stack = runtime.stack(&core, &thread, own.and_then(|own| own.registers.as_ref()));
+        let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
         // Frames rise to the stack's end.
         assert!(stack.frames.windows(2).all(|pair| pair[0].sp < pair[1].sp));
         for frame in &stack.frames {

@@ -42,8 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::find(&recorded, recorded.core.files())?;
     let names = Names::new(&recorded, &runtime);
     for thread in runtime.threads(&recorded)? {
-        let own = recorded.core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id);
-        let stack = runtime.stack(&recorded, &thread, own.and_then(|own| own.registers.as_ref()));
+        let stack = runtime.stack(&recorded, &thread, recorded.core.registers(thread.os_id));
         for frame in &stack.frames {
             names.method(&frame.code);
         }

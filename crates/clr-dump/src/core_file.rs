@@ -227,6 +227,11 @@ impl CoreFile {
         self.machine
     }
 
+    /// The registers of the thread with that id; `None` if the dump does not have them.
+    pub fn registers(&self, tid: u64) -> Option<&Registers> {
+        self.threads.iter().find(|thread| u64::from(thread.tid) == tid)?.registers.as_ref()
+    }
+
     /// The threads, in the order of the file: in the kernel's, the one that got the signal comes first.
     pub fn threads(&self) -> &[CoreThread] {
         &self.threads

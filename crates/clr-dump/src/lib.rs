@@ -12,8 +12,7 @@
 //! let core = CoreFile::open(std::fs::File::open("core")?)?;
 //! let runtime = Runtime::find(&core, core.files())?;
 //! for thread in runtime.threads(&core)? {
-//!     let own = core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id);
-//!     let stack = runtime.stack(&core, &thread, own.and_then(|own| own.registers.as_ref()));
+//!     let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
 //!     println!("thread {} has {} managed frames", thread.os_id, stack.frames.len());
 //! }
 //! # Ok(())

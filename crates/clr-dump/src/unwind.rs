@@ -230,12 +230,9 @@ const LONGEST_EPILOG: usize = 48;
 fn epilog(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
     // The end of a function can be the end of the memory.
     let mut code = [0; LONGEST_EPILOG];
-    let mut length = 0_usize;
-    for (index, byte) in (0_u64..).zip(&mut code) {
-        let Ok(value) = memory.u8(offset(registers.ip, index)) else { break };
-        *byte = value;
-        length = length.wrapping_add(1);
-    }
+    let mut lengths = (1..=LONGEST_EPILOG).rev();
+    let length = lengths
+        .find(|&length| code.get_mut(..length).is_some_and(|code| memory.read(registers.ip, code).is_ok()))?;
     let mut code = code.get(..length)?;
     let mut registers = *registers;
     let mut may_free = true;

@@ -16,8 +16,7 @@ fn read_all(bytes: Vec<u8>, names: &mut Vec<String>) -> Result<(usize, u64), Err
     let of_runtime = Names::new(&core, &runtime);
     let mut frames = 0;
     for thread in runtime.threads(&core).unwrap_or_default() {
-        let own = core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id);
-        let stack = runtime.stack(&core, &thread, own.and_then(|own| own.registers.as_ref()));
+        let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
         frames += stack.frames.len();
         for frame in &stack.frames {
             let name = of_runtime.method(&frame.code).and_then(|method| method.name);
@@ -47,8 +46,9 @@ fn every_managed_frame_of_the_crash_report_is_found() {
     let names = Names::new(&core, &runtime);
     let mut found: BTreeMap<u64, Vec<(u64, u32)>> = BTreeMap::new();
     for thread in runtime.threads(&core).unwrap() {
-        let own = core.threads().iter().find(|own| u64::from(own.tid) == thread.os_id).unwrap();
-        let stack = runtime.stack(&core, &thread, own.registers.as_ref());
+        let registers = core.registers(thread.os_id);
+        assert!(registers.is_some(), "{}", thread.os_id);
+        let stack = runtime.stack(&core, &thread, registers);
         assert_eq!(stack.gaps, []);
         let token = |frame: &clr_dump::Frame| names.method(&frame.code).unwrap().token.unwrap_or_default();
         found.insert(thread.os_id, stack.frames.iter().map(|frame| (frame.ip, token(frame))).collect());

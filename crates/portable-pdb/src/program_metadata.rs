@@ -15,7 +15,6 @@ const DEEPEST: usize = 16;
 
 const TYPE_REF: usize = 0x01;
 const METHOD: usize = 0x06;
-const TYPE_SPEC: usize = 0x1b;
 
 /// The metadata of a program: the bytes that begin with `BSJB`, which a running process has in its memory.
 ///
@@ -73,11 +72,11 @@ impl<'a> ProgramMetadata<'a> {
     /// # Errors
     /// There is no such row, or the metadata is damaged.
     pub fn type_name(&self, row: u32) -> Result<String> {
-        let mut name = self.type_definition(row)?.0;
+        let mut name = self.own_type_name(row)?;
         let mut nested = row;
         for _ in 0..DEEPEST {
             let Some(outer) = self.enclosing_type(nested)? else { break };
-            name = [self.type_definition(outer)?.0, name].join("+");
+            name = [self.own_type_name(outer)?, name].join("+");
             nested = outer;
         }
         Ok(name)
@@ -91,7 +90,7 @@ impl<'a> ProgramMetadata<'a> {
     pub fn referenced_type_name(&self, token: u32) -> Result<Option<String>> {
         let row = token & 0x00ff_ffff;
         match usize::try_from(token >> 24).unwrap_or_default() {
-            TYPE_DEF => self.type_definition(row).map(|(name, _)| Some(name)),
+            TYPE_DEF => self.own_type_name(row).map(Some),
             TYPE_REF => {
                 let mut at = self.row(TYPE_REF, row)?;
                 at.index(self.tables.is_wide(Column::Coded(RESOLUTION_SCOPE)), "scope of a type")?;
@@ -101,19 +100,10 @@ impl<'a> ProgramMetadata<'a> {
         }
     }
 
-    /// Returns the signature of a constructed type (ECMA-335 II.23.2.14).
-    ///
-    /// # Errors
-    /// There is no such row, or the metadata is damaged.
-    pub fn type_specification(&self, row: u32) -> Result<&'a [u8]> {
-        let mut at = self.row(TYPE_SPEC, row)?;
-        self.streams.blob(at.index(self.tables.is_wide(Column::Blob), "signature of a type")?)
-    }
-
     /// Returns a method.
     ///
     /// # Errors
-    /// As [`type_specification`](Self::type_specification).
+    /// As [`type_name`](Self::type_name).
     pub fn method(&self, row: u32) -> Result<MethodDefinition<'a>> {
         let mut at = self.row(METHOD, row)?;
         at.u32("address of a method")?;
@@ -127,16 +117,6 @@ impl<'a> ProgramMetadata<'a> {
         })
     }
 
-    /// Returns the name of a field.
-    ///
-    /// # Errors
-    /// As [`type_specification`](Self::type_specification).
-    pub fn field_name(&self, row: u32) -> Result<String> {
-        let mut at = self.row(FIELD, row)?;
-        at.u16("flags of a field")?;
-        self.text(self.tables.string(&mut at)?)
-    }
-
     /// Returns a row that exists: the rows of other tables follow.
     fn row(&self, table: usize, row: u32) -> Result<Cursor<'a>> {
         let at = self.tables.row(table, row)?;
@@ -146,15 +126,22 @@ impl<'a> ProgramMetadata<'a> {
         Ok(at)
     }
 
-    /// Returns the name of a defined type without its enclosing types, and the row of its first method.
-    fn type_definition(&self, row: u32) -> Result<(String, u32)> {
+    /// Returns the name of a defined type without its enclosing types.
+    fn own_type_name(&self, row: u32) -> Result<String> {
         let mut at = self.row(TYPE_DEF, row)?;
         at.u32("flags of a type")?;
-        let name = self.full_name(&mut at)?;
+        self.full_name(&mut at)
+    }
+
+    /// Returns the row of the first method of a type, or of a later one if it has none.
+    fn first_method(&self, row: u32) -> Result<u32> {
+        let mut at = self.row(TYPE_DEF, row)?;
+        at.u32("flags of a type")?;
+        self.tables.string(&mut at)?;
+        self.tables.string(&mut at)?;
         at.index(self.tables.is_wide(Column::Coded(TYPE_DEF_OR_REF)), "base of a type")?;
         at.index(self.tables.is_wide(Column::Row(FIELD)), "fields of a type")?;
-        let first = at.index(self.tables.is_wide(Column::Row(METHOD)), "methods of a type")?;
-        Ok((name, first))
+        at.index(self.tables.is_wide(Column::Row(METHOD)), "methods of a type")
     }
 
     /// Reads a name and a namespace.
@@ -174,7 +161,7 @@ impl<'a> ProgramMetadata<'a> {
         let (mut low, mut high) = (1, self.type_count());
         while low < high {
             let middle = low.midpoint(high.saturating_add(1));
-            if self.type_definition(middle)?.1 <= method {
+            if self.first_method(middle)? <= method {
                 low = middle;
             } else {
                 high = middle.saturating_sub(1);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clr_dump::{
     CoreFile, Error, Exception, ExceptionState, Frame, Memory, Method, Monitor, MonitorWait, Monitors, Names,
-    Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
+    Runtime, Stack, Thread, WaitKind, deadlocks,
 };
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
@@ -24,10 +24,11 @@ impl Source {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()))
         };
-        let file = File::open(path).map_err(|error| failed(&error))?;
-        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        // Opening a pipe would wait for its writer.
+        if !path.metadata().map_err(|error| failed(&error))?.is_file() {
             return Err(failed(&"it is not a regular file"));
         }
+        let file = File::open(path).map_err(|error| failed(&error))?;
         let core = CoreFile::open(file).map_err(|error| failed(&error))?;
         Ok(Self::Core(Box::new(core)))
     }
@@ -162,7 +163,8 @@ impl<'s> Analysis<'s> {
 
     fn thread(&self, thread: Thread) -> ManagedThread {
         let memory = self.source.memory();
-        let stack = self.runtime.stack(memory, &thread, registers(self.source, &thread));
+        let registers = self.source.core().and_then(|core| core.registers(thread.os_id));
+        let stack = self.runtime.stack(memory, &thread, registers);
         let exceptions = self.runtime.thread_exceptions(memory, &thread).unwrap_or_default().into_iter();
         ManagedThread {
             frames: stack.frames.iter().map(|frame| self.frame(frame)).collect(),
@@ -232,13 +234,6 @@ impl<'s> Analysis<'s> {
         let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
         first.map(|thread| u64::from(thread.tid))
     }
-}
-
-/// The registers of a thread in a core dump.
-fn registers<'s>(source: &'s Source, thread: &Thread) -> Option<&'s Registers> {
-    let threads = source.core()?.threads();
-    let own = threads.iter().find(|own| u64::from(own.tid) == thread.os_id);
-    own.and_then(|own| own.registers.as_ref())
 }
 
 fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {

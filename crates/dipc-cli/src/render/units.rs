@@ -128,6 +128,21 @@ pub(crate) fn short_percent(share: f64) -> String {
     format!("{digits}%")
 }
 
+/// Returns the name of a signal by which programs end, by its number on Linux.
+pub(crate) const fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        15 => "SIGTERM",
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

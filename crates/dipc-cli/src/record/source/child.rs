@@ -10,7 +10,7 @@ use dipc_client::PortServer;
 
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
-use crate::render::messages;
+use crate::render::{messages, units};
 
 /// The time between checks for the end of the child.
 const TICK: Duration = Duration::from_millis(20);
@@ -226,18 +226,8 @@ fn code(status: ExitStatus) -> u8 {
 #[cfg(unix)]
 fn in_words(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
-    const NAMES: [(i32, &str); 8] = [
-        (4, "SIGILL"),
-        (5, "SIGTRAP"),
-        (6, "SIGABRT"),
-        (7, "SIGBUS"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (15, "SIGTERM"),
-    ];
     let Some(signal) = status.signal() else { return format!("exit code {}", code(status)) };
-    let name = NAMES.iter().find(|(number, _)| *number == signal).map(|(_, name)| format!(", {name}"));
+    let name = units::signal_name(signal).map(|name| format!(", {name}"));
     format!("ended by signal {signal}{}", name.unwrap_or_default())
 }
 

@@ -106,17 +106,7 @@ fn facts(analysis: &Analysis<'_>, written: Option<String>) -> String {
 }
 
 fn signal_text(signal: SignalInfo) -> String {
-    let name = match signal.number {
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        15 => "SIGTERM",
-        number => return number.to_string(),
-    };
+    let Some(name) = units::signal_name(signal.number) else { return signal.number.to_string() };
     // Only faults have an address.
     if matches!(signal.number, 4 | 7 | 8 | 11) && signal.code > 0 {
         return format!("{name} at {:#x}", signal.address);
