@@ -23,9 +23,9 @@ fn the_end_of_one_hides_no_loss_of_the_other() {
     };
     let block = |events: &[Event]| {
         let mut block = EventBlock::v6();
-        events.iter().for_each(|event| {
+        for event in events {
             block.event(event);
-        });
+        }
         block
     };
     trace.event_block(&block(&[event(1, 1_000, 1), event(1, 1_001, 2), event(1, 1_002, 3)]));
