@@ -1,0 +1,97 @@
+//! Filters of processes, as in dotnet-monitor's `DefaultProcess` and in its rules.
+
+/// The facts of a process that filters compare.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProcessFacts {
+    /// The process id.
+    pub pid: u32,
+    /// The name of the process: that of its entry assembly, or of its executable.
+    pub name: String,
+    /// The command line, if it is known.
+    pub command_line: Option<String>,
+    /// The name of the entry assembly, if the runtime reports it (.NET 6 and later).
+    pub entry_assembly: Option<String>,
+}
+
+/// The fact that a filter compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilterKey {
+    /// The process id.
+    ProcessId,
+    /// The name of the process.
+    ProcessName,
+    /// The command line.
+    CommandLine,
+    /// The name of the entry assembly.
+    ManagedEntryPointAssemblyName,
+}
+
+/// The way in which a value matches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MatchType {
+    /// The whole fact equals the value.
+    #[default]
+    Exact,
+    /// The fact contains the value.
+    Contains,
+}
+
+/// A condition on one fact of a process. Case is ignored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter {
+    /// The fact.
+    pub key: FilterKey,
+    /// The value that the fact is compared with.
+    pub value: String,
+    /// The way in which it matches. Process ids always match exactly.
+    pub match_type: MatchType,
+}
+
+impl Filter {
+    /// Returns whether the process matches. A fact that is not known never does.
+    pub fn matches(&self, process: &ProcessFacts) -> bool {
+        let fact = match self.key {
+            FilterKey::ProcessId => return self.value.trim().parse() == Ok(process.pid),
+            FilterKey::ProcessName => Some(&process.name),
+            FilterKey::CommandLine => process.command_line.as_ref(),
+            FilterKey::ManagedEntryPointAssemblyName => process.entry_assembly.as_ref(),
+        };
+        let Some(fact) = fact else { return false };
+        let (fact, value) = (fact.to_lowercase(), self.value.to_lowercase());
+        match self.match_type {
+            MatchType::Exact => fact == value,
+            MatchType::Contains => fact.contains(&value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_keys_ignore_case_and_unknown_facts_do_not_match() {
+        let process = ProcessFacts {
+            pid: 4711,
+            name: "Shop".into(),
+            command_line: Some("/app/Shop --port 80".into()),
+            entry_assembly: None,
+        };
+        use FilterKey::{CommandLine, ManagedEntryPointAssemblyName, ProcessId, ProcessName};
+        use MatchType::{Contains, Exact};
+        let rows = [
+            (ProcessId, "4711", Exact, true),
+            (ProcessId, "471", Contains, false),
+            (ProcessName, "shop", Exact, true),
+            (ProcessName, "sho", Exact, false),
+            (ProcessName, "SHO", Contains, true),
+            (CommandLine, "--PORT", Contains, true),
+            (CommandLine, "--port", Exact, false),
+            (ManagedEntryPointAssemblyName, "", Contains, false),
+        ];
+        for (key, value, match_type, expected) in rows {
+            let filter = Filter { key, value: value.into(), match_type };
+            assert_eq!(filter.matches(&process), expected, "{filter:?}");
+        }
+    }
+}
