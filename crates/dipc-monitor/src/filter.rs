@@ -67,6 +67,8 @@ impl Filter {
 
 #[cfg(test)]
 mod tests {
+    use super::FilterKey::{CommandLine, ManagedEntryPointAssemblyName, ProcessId, ProcessName};
+    use super::MatchType::{Contains, Exact};
     use super::*;
 
     #[test]
@@ -77,8 +79,6 @@ mod tests {
             command_line: Some("/app/Shop --port 80".into()),
             entry_assembly: None,
         };
-        use FilterKey::{CommandLine, ManagedEntryPointAssemblyName, ProcessId, ProcessName};
-        use MatchType::{Contains, Exact};
         let rows = [
             (ProcessId, "4711", Exact, true),
             (ProcessId, "471", Contains, false),
