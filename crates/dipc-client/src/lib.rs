@@ -89,6 +89,7 @@
 //!   `hazard`: commands that are blocked.
 //! - `providers`, `profile`, `session_config`: the contents of a session. `session` and its `reader` and
 //!   `stopper`; `user_events`.
+//! - `live_reader`: the events of a stream that the caller reads in pieces.
 //! - `method_list`, `live_names`: names of methods while a process runs.
 //! - `port`: a thread with a hub, which hands connections to the waiting callers.
 //! - `process_info`, `process_view`: a process as described by the runtime and by the kernel;
@@ -119,6 +120,8 @@ mod session;
 mod session_config;
 
 mod live_names;
+#[cfg(feature = "nettrace")]
+mod live_reader;
 mod method_list;
 #[cfg(unix)]
 mod user_events;
@@ -132,6 +135,9 @@ pub use command::{Dump, WrittenDump};
 pub use error::{Error, ErrorKind};
 pub use hazard::Hazard;
 pub use live_names::{ListPiece, LiveNames};
+#[cfg(feature = "nettrace")]
+#[cfg_attr(docsrs, doc(cfg(feature = "nettrace")))]
+pub use live_reader::LiveReader;
 pub use method_list::{MethodList, NAME_KEYWORDS};
 pub use optional_feature::OptionalFeature;
 pub use port::{PortEvent, PortRuntime, PortServer};

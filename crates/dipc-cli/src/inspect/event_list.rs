@@ -8,6 +8,7 @@ use std::path::Path;
 
 use clr_events::CodeMap;
 use clr_events::code::Symbolizer;
+use dipc_client::LiveReader;
 use nettrace::{Event, Events, Reader};
 use nettrace_edit::{Criteria, Filter};
 use nettrace_export::events::{LineContent, StackSymbols};
@@ -15,7 +16,6 @@ use nettrace_export::events::{LineContent, StackSymbols};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::warn_of_misses;
 use crate::inspect::lines::LineOptions;
-use crate::inspect::live_reader::LiveReader;
 use crate::inspect::names::{Names, add_code};
 use crate::inspect::recording::{Input, Recording};
 use crate::inspect::symbols::Symbols;

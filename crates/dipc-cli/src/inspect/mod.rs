@@ -12,7 +12,7 @@
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts. `merging`:
 //!   many recordings merged into one.
-//! - `live_reader`: a stream while it arrives. `core_dump`: core dumps and the memory of processes.
+//! - `core_dump`: core dumps and the memory of processes.
 
 pub(crate) mod core_dump;
 pub(crate) mod counters;
@@ -23,7 +23,6 @@ pub(crate) mod heap;
 pub(crate) mod heap_page;
 pub(crate) mod heap_profile;
 pub(crate) mod lines;
-pub(crate) mod live_reader;
 pub(crate) mod merging;
 pub(crate) mod names;
 pub(crate) mod needs;

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use dipc_client::{BufferMode, OptionalFeature, Rundown, SessionConfig, Startup};
+use dipc_client::{BufferMode, LiveReader, OptionalFeature, Rundown, SessionConfig, Startup};
 use dipc_wire::ProviderConfig;
 use gcdump::HeapGraphBuilder;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap::{Heap, warn_of_missing};
-use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::module_types::ModuleTypes;

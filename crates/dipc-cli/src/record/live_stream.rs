@@ -1,9 +1,9 @@
 //! The events of a session while they arrive, passed to a consumer.
 
+use dipc_client::LiveReader;
 use nettrace_export::ProfileBuilder;
 
 use crate::exit::Failure;
-use crate::inspect::live_reader::LiveReader;
 use crate::inspect::thread_stacks::LiveThreadStacks;
 use crate::record::recorder::Consumer;
 

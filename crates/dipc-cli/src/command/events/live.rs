@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dipc_client::{OptionalFeature, Rundown, SessionConfig};
+use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
 use nettrace_export::events::system_time;
 
 use crate::command::events::{EventsArgs, Order, live_selection};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::event_list::LiveList;
-use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder::{self, Limits, StreamEnd};

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use dipc_client::{ProcessView, Profile, SessionConfig};
+use dipc_client::{LiveReader, ProcessView, Profile, SessionConfig};
 
 use crate::command::stack::{StackArgs, print};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::live_reader::LiveReader;
 use crate::inspect::thread_stacks::{LiveThreadStacks, UNRELIABLE};
 use crate::interrupt::Interrupts;
 use crate::process::target::FoundTarget;

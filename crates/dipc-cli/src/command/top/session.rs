@@ -3,14 +3,15 @@
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
-use dipc_client::{LiveNames, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup};
+use dipc_client::{
+    LiveNames, LiveReader, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup,
+};
 use dipc_wire::level::{INFORMATIONAL, VERBOSE};
 use dipc_wire::{ProviderConfig, keywords};
 
 use crate::command::top::interval::{Interval, IntervalBuilder};
 use crate::command::top::{Process, Shared, TopArgs};
 use crate::exit::{Exit, Failure};
-use crate::inspect::live_reader::LiveReader;
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::names::live_names;

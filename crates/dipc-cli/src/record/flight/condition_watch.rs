@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
+use dipc_client::LiveReader;
 use nettrace::RelativeTime;
-
-use crate::inspect::live_reader::LiveReader;
 
 /// The longest time that an event is held back for older ones of other threads. Runtimes send their events
 /// every 100 ms.

@@ -12,6 +12,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
+use dipc_client::LiveReader;
 use linux_sampler::{
     Access, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope, ThreadActivity,
     ThreadKey, ThreadWait, thread_activity,
@@ -21,7 +22,6 @@ use nettrace_writer::MergerOptions;
 
 use super::{Activity, KernelRecording, NAME, SampleSettings, SampleSummary, ThreadSnapshot, unwritten};
 use crate::exit::{Exit, Failure};
-use crate::inspect::live_reader::LiveReader;
 use crate::inspect::merging::Merging;
 use crate::inspect::recording::Recording;
 use crate::inspect::rewrite::warn_of_omissions;

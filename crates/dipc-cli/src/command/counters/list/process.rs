@@ -7,6 +7,7 @@ use clr_counters::{
     EventCounter, EventCounterValue, Instrument, MeterEvent, MeterEventKind, MeterNotice, Selection,
     SessionSettings, SharedSettings,
 };
+use dipc_client::LiveReader;
 use nettrace::{Event, Utf16};
 use serde::Serialize;
 
@@ -14,7 +15,6 @@ use super::{ListArgs, ListedProvider};
 use crate::args::format::Format;
 use crate::command::counters::live::session::config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder::{self, Limits};

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use clr_counters::{
     Condition, Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning,
 };
-use dipc_client::{Rundown, SessionConfig};
+use dipc_client::{LiveReader, Rundown, SessionConfig};
 
 use super::{LiveArgs, Process, SampleConsumer};
 use crate::exit::{Exit, Failure};
 use crate::inspect::counters::{label, report_notices};
-use crate::inspect::live_reader::LiveReader;
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder::{self, Limits};

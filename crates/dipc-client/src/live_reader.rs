@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder, TraceInfo};
 
-/// The events of a stream while it arrives, in time order as far as possible without waiting. An error ends
-/// them, and is kept.
-pub(crate) struct LiveReader {
+/// The events of a stream while it arrives, in time order as far as possible without waiting. The caller reads
+/// the bytes, of a [`Session`](crate::Session) for example. An error ends the events, and is kept.
+#[derive(Debug)]
+pub struct LiveReader {
     events: TimeOrder<PushSource>,
     /// Whether events wait for older ones without a time limit.
     is_whole_order: bool,
@@ -16,18 +17,18 @@ pub(crate) struct LiveReader {
 impl LiveReader {
     /// Creates the reader of a stream from its first byte. An event is held back for older ones of other
     /// threads for `max_delay` at most.
-    pub(crate) fn new(max_delay: Duration) -> Self {
+    pub fn new(max_delay: Duration) -> Self {
         let events = Decoder::new().in_time_order().with_max_delay(max_delay);
         Self { events, is_whole_order: false, unreadable: None }
     }
 
     /// Creates the reader of a stream whose events may wait for older ones until the stream ends.
-    pub(crate) fn in_whole_order() -> Self {
+    pub fn in_whole_order() -> Self {
         Self { events: Decoder::new().in_time_order(), is_whole_order: true, unreadable: None }
     }
 
     /// Takes the next bytes of the stream. After an error they are dropped, because nothing would read them.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+    pub fn feed(&mut self, bytes: &[u8]) {
         if self.unreadable.is_some() {
             return;
         }
@@ -38,19 +39,19 @@ impl LiveReader {
 
     /// Releases all events that have arrived, because the stream is silent; not if they must be in complete
     /// order.
-    pub(crate) fn release(&mut self) {
+    pub fn release(&mut self) {
         if !self.is_whole_order {
             self.events.release();
         }
     }
 
     /// Ends the stream.
-    pub(crate) fn end_of_input(&mut self) {
+    pub fn end_of_input(&mut self) {
         self.events.end_of_input();
     }
 
     /// Returns the next event; `None` until more bytes arrive, and after an error.
-    pub(crate) fn next(&mut self) -> Option<Event<'_>> {
+    pub fn next(&mut self) -> Option<Event<'_>> {
         if self.unreadable.is_some() {
             return None;
         }
@@ -64,29 +65,29 @@ impl LiveReader {
     }
 
     /// Calls `each` with the events that are ready.
-    pub(crate) fn for_each(&mut self, mut each: impl FnMut(&Event<'_>)) {
+    pub fn for_each(&mut self, mut each: impl FnMut(&Event<'_>)) {
         while let Some(event) = self.next() {
             each(&event);
         }
     }
 
     /// The stream's header, once it has arrived, which is before the first event.
-    pub(crate) fn info(&self) -> Option<&TraceInfo> {
+    pub fn info(&self) -> Option<&TraceInfo> {
         self.events.info()
     }
 
     /// The reader of the stream.
-    pub(crate) const fn events(&self) -> &Events<PushSource> {
+    pub const fn events(&self) -> &Events<PushSource> {
         self.events.events()
     }
 
     /// The error that made the stream unreadable.
-    pub(crate) const fn unreadable(&self) -> Option<&Error> {
+    pub const fn unreadable(&self) -> Option<&Error> {
         self.unreadable.as_ref()
     }
 
     /// Whether the ended stream has the end that a runtime writes.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.unreadable.is_none() && self.events().truncated_at().is_none()
     }
 }
