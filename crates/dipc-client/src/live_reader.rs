@@ -51,6 +51,7 @@ impl LiveReader {
     }
 
     /// Returns the next event; `None` until more bytes arrive, and after an error.
+    #[allow(clippy::should_implement_trait, reason = "the event borrows from the reader")]
     pub fn next(&mut self) -> Option<Event<'_>> {
         if self.unreadable.is_some() {
             return None;

@@ -1,0 +1,471 @@
+//! The session of a process's counters, shared by all who want them.
+//!
+//! A process has at most one such session: EventCounters have one interval for all sessions, and a second
+//! session of Meters with other settings is refused. It asks for the union of what its consumers want, at the
+//! shortest of their intervals, and each consumer gets its own choice at its own interval. It starts with the
+//! first consumer and stops with the last.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clr_counters::{Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning};
+use dipc_client::{Deadline, Error, LiveReader, Rundown, Session, SessionConfig, Target};
+
+/// The size of the runtime's buffer: counters are few.
+const BUFFER_MB: u32 = 16;
+/// The bytes read at once.
+const CHUNK: usize = 16 << 10;
+/// The silence after which a batch of events counts as complete.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The longest read between checks for changes.
+const TICK: Duration = Duration::from_millis(250);
+/// The longest time that an event is held back for older ones of other threads.
+const MOST_DELAY: Duration = Duration::from_millis(200);
+/// The time for the rest of a stopped session.
+const DRAIN: Duration = Duration::from_secs(5);
+/// The wait before a failed session is started again, which doubles up to [`LONGEST_RETRY`].
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// The longest wait before a failed session is started again.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+/// The most series that are kept for a consumer.
+const MOST_SERIES: usize = 10_000;
+/// The stack of a session's thread.
+const STACK: usize = 512 << 10;
+
+/// The counters that a consumer wants.
+#[derive(Debug, Clone)]
+pub struct CounterRequest {
+    /// The counters.
+    pub selection: Selection,
+    /// The interval between values.
+    pub interval: Duration,
+    /// The most histograms of Meters; 20 by default, as in dotnet-monitor.
+    pub max_histograms: u32,
+    /// The most time series of Meters; 1000 by default.
+    pub max_time_series: u32,
+    /// Whether histograms have exponential buckets where the runtime has them. Consumers of quantiles cannot
+    /// share a session with those of buckets: while both are there, quantiles are requested.
+    pub exponential_histograms: bool,
+}
+
+impl CounterRequest {
+    /// Creates a request with the defaults.
+    pub const fn new(selection: Selection, interval: Duration) -> Self {
+        Self { selection, interval, max_histograms: 20, max_time_series: 1000, exponential_histograms: false }
+    }
+}
+
+/// A consumer of the samples of a process. Its methods are called from the session's thread and must not
+/// block.
+pub trait CounterConsumer: Send {
+    /// Called before the first sample of a session, and again when another session takes its place: numbers of
+    /// series belong to one session.
+    fn begin(&mut self) {}
+
+    /// Takes a sample.
+    fn sample(&mut self, sample: &Sample<'_>);
+
+    /// Called when the session could not be started, or has failed. It is tried again.
+    fn failed(&mut self, error: &Error) {
+        let _ = error;
+    }
+}
+
+/// The session of a process's counters. Clones are of one session.
+#[derive(Clone)]
+pub struct SharedCounters {
+    shared: Arc<Shared>,
+}
+
+/// A consumer's place in a session. The consumer leaves when this is dropped.
+#[must_use = "the consumer leaves when this is dropped"]
+pub struct CounterSubscription {
+    shared: Weak<Shared>,
+    id: u64,
+}
+
+struct Shared {
+    target: Target,
+    has_ended: Arc<AtomicBool>,
+    state: Mutex<State>,
+    changed: Condvar,
+    sessions: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    subscribers: Vec<Subscriber>,
+    next_id: u64,
+    /// Whether the thread runs.
+    is_running: bool,
+}
+
+struct Subscriber {
+    id: u64,
+    request: CounterRequest,
+    consumer: Box<dyn CounterConsumer>,
+    /// Its decoder, once a session has begun for it.
+    readings: Option<Readings>,
+}
+
+/// The decoder of a consumer in a session.
+struct Readings {
+    counters: Counters,
+    thinning: Thinning,
+}
+
+impl SharedCounters {
+    pub(crate) fn new(target: Target, has_ended: Arc<AtomicBool>) -> Self {
+        let shared = Shared {
+            target,
+            has_ended,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            sessions: AtomicU64::new(0),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Adds a consumer, and starts the session if it is the first.
+    pub fn subscribe(
+        &self,
+        request: CounterRequest,
+        consumer: Box<dyn CounterConsumer>,
+    ) -> CounterSubscription {
+        let mut state = self.shared.state();
+        let id = state.next_id;
+        state.next_id = id.wrapping_add(1);
+        state.subscribers.push(Subscriber { id, request, consumer, readings: None });
+        if !state.is_running && !self.shared.has_ended.load(Ordering::Acquire) {
+            let shared = Arc::clone(&self.shared);
+            let thread = thread::Builder::new().name("counters".to_owned()).stack_size(STACK);
+            // Without a thread the consumer gets nothing until the next one subscribes.
+            state.is_running = thread.spawn(move || shared.run()).is_ok();
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+        CounterSubscription { shared: Arc::downgrade(&self.shared), id }
+    }
+
+    /// The number of consumers.
+    pub fn consumer_count(&self) -> usize {
+        self.shared.state().subscribers.len()
+    }
+
+    /// The number of sessions that were started so far.
+    pub fn session_count(&self) -> u64 {
+        self.shared.sessions.load(Ordering::Relaxed)
+    }
+
+    /// Whether a session runs, starts or stops.
+    pub fn is_running(&self) -> bool {
+        self.shared.state().is_running
+    }
+
+    /// Ends the wait for another attempt.
+    pub(crate) fn wake(&self) {
+        self.shared.changed.notify_all();
+    }
+}
+
+impl fmt::Debug for SharedCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedCounters").field("consumers", &self.consumer_count()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for CounterSubscription {
+    fn drop(&mut self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let mut state = shared.state();
+        let place = state.subscribers.iter().position(|subscriber| subscriber.id == self.id);
+        let removed = place.map(|place| state.subscribers.swap_remove(place));
+        drop(state);
+        shared.changed.notify_all();
+        // The consumer's own drop must not run while the session is locked.
+        drop(removed);
+    }
+}
+
+impl fmt::Debug for CounterSubscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CounterSubscription").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// The union of the consumers' requests.
+#[derive(Debug, Clone, PartialEq)]
+struct Plan {
+    selections: Vec<Selection>,
+    interval: Duration,
+    max_histograms: u32,
+    max_time_series: u32,
+    exponential_histograms: bool,
+}
+
+impl Plan {
+    fn of(subscribers: &[Subscriber]) -> Option<Self> {
+        let requests = || subscribers.iter().map(|subscriber| &subscriber.request);
+        let mut selections = Vec::<Selection>::new();
+        for request in requests() {
+            if !selections.contains(&request.selection) {
+                selections.push(request.selection.clone());
+            }
+        }
+        Some(Self {
+            selections,
+            interval: requests().map(|request| request.interval).min()?,
+            max_histograms: requests().map(|request| request.max_histograms).max()?,
+            max_time_series: requests().map(|request| request.max_time_series).max()?,
+            exponential_histograms: requests().all(|request| request.exponential_histograms),
+        })
+    }
+
+    /// Whether a session of this plan has what the other asks for, at its interval or a shorter one.
+    fn covers(&self, other: &Self) -> bool {
+        other.selections.iter().all(|selection| self.selections.contains(selection))
+            && self.interval <= other.interval
+            && self.max_histograms >= other.max_histograms
+            && self.max_time_series >= other.max_time_series
+            && (!self.exponential_histograms || other.exponential_histograms)
+    }
+
+    /// Whether its session is kept for the other plan: it has what that asks for, and is not much too fine.
+    fn suits(&self, other: &Self) -> bool {
+        self.covers(other) && other.interval < self.interval * 2
+    }
+
+    fn config(&self, adopted: Option<&SharedSettings>) -> Option<(SessionConfig, String)> {
+        let mut settings = SessionSettings::default()
+            .with_interval(self.interval)
+            .with_max_histograms(self.max_histograms)
+            .with_max_time_series(self.max_time_series)
+            .with_exponential_histograms(self.exponential_histograms);
+        if let Some(adopted) = adopted {
+            settings = settings.adopt(adopted);
+        }
+        let selection = self.selections.iter().cloned().reduce(Selection::and)?;
+        let config = SessionConfig::new(selection.requests(&settings));
+        Some((config.with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off), settings.client))
+    }
+}
+
+/// The reason why a session has ended.
+enum SessionEnd {
+    /// The consumers want something else, or nothing.
+    Changed,
+    /// The Meters' shared session has these settings.
+    OtherSettings(SharedSettings),
+    /// The stream has ended.
+    Stream,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs sessions until no consumer is left or the process has ended.
+    fn run(&self) {
+        let mut adopted = None;
+        let mut retry = FIRST_RETRY;
+        while let Some(plan) = self.plan() {
+            let start = Instant::now();
+            let result = self.run_session(&plan, adopted.as_ref());
+            if start.elapsed() > LONGEST_RETRY {
+                retry = FIRST_RETRY;
+            }
+            match result {
+                Ok(SessionEnd::Changed) => {
+                    adopted = None;
+                    retry = FIRST_RETRY;
+                }
+                Ok(SessionEnd::OtherSettings(settings)) if adopted.is_none() => adopted = Some(settings),
+                Ok(SessionEnd::OtherSettings(_) | SessionEnd::Stream) => {
+                    adopted = None;
+                    self.wait(retry);
+                    retry = (retry * 2).min(LONGEST_RETRY);
+                }
+                Err(error) => {
+                    adopted = None;
+                    for subscriber in &mut self.state().subscribers {
+                        subscriber.consumer.failed(&error);
+                    }
+                    self.wait(retry);
+                    retry = (retry * 2).min(LONGEST_RETRY);
+                }
+            }
+        }
+    }
+
+    /// Returns the requests of the consumers; `None` at the end, after which the thread does not run.
+    fn plan(&self) -> Option<Plan> {
+        let mut state = self.state();
+        let plan = Plan::of(&state.subscribers).filter(|_| !self.has_ended.load(Ordering::Acquire));
+        state.is_running = plan.is_some();
+        plan
+    }
+
+    /// Waits before another attempt, as long as there are consumers.
+    fn wait(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = self.state();
+        while !state.subscribers.is_empty() && !self.has_ended.load(Ordering::Acquire) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Whether the session has to be replaced or stopped. `known` are the consumers at the last call.
+    fn is_outdated(&self, plan: &Plan, known: &mut Vec<u64>) -> bool {
+        let state = self.state();
+        if self.has_ended.load(Ordering::Acquire) {
+            return true;
+        }
+        let ids = || state.subscribers.iter().map(|subscriber| subscriber.id);
+        if known.iter().copied().eq(ids()) {
+            return state.subscribers.is_empty();
+        }
+        *known = ids().collect();
+        Plan::of(&state.subscribers).is_none_or(|wanted| !plan.suits(&wanted))
+    }
+
+    fn run_session(&self, plan: &Plan, adopted: Option<&SharedSettings>) -> Result<SessionEnd, Error> {
+        let Some((config, client)) = plan.config(adopted) else { return Ok(SessionEnd::Changed) };
+        let mut session = self.target.start_session(&config)?;
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+        for subscriber in &mut self.state().subscribers {
+            subscriber.readings = None;
+        }
+        let mut reader = LiveReader::new(MOST_DELAY);
+        let result = self.read(&mut session, &mut reader, plan, &client);
+        if matches!(result, Ok(SessionEnd::Changed | SessionEnd::OtherSettings(_))) {
+            self.drain(&mut session, &mut reader);
+        }
+        result
+    }
+
+    fn read(
+        &self,
+        session: &mut Session,
+        reader: &mut LiveReader,
+        plan: &Plan,
+        client: &str,
+    ) -> Result<SessionEnd, Error> {
+        let mut buffer = vec![0; CHUNK];
+        let mut wait = TICK;
+        let mut known = Vec::new();
+        loop {
+            match session.read(&mut buffer, Deadline::after(wait)) {
+                Ok(0) => return Ok(SessionEnd::Stream),
+                Ok(count) => {
+                    reader.feed(buffer.get(..count).unwrap_or_default());
+                    wait = PAUSE;
+                }
+                Err(error) if error.is_deadline() => {
+                    reader.release();
+                    wait = TICK;
+                }
+                Err(error) => return Err(error),
+            }
+            if let Some(settings) = self.deliver(reader, client, false) {
+                return Ok(SessionEnd::OtherSettings(settings));
+            }
+            if reader.unreadable().is_some() {
+                return Ok(SessionEnd::Stream);
+            }
+            if self.is_outdated(plan, &mut known) {
+                return Ok(SessionEnd::Changed);
+            }
+        }
+    }
+
+    /// Stops the session and delivers the rest of its values.
+    fn drain(&self, session: &mut Session, reader: &mut LiveReader) {
+        let deadline = Deadline::after(DRAIN);
+        let mut buffer = vec![0; CHUNK];
+        if session.request_stop().is_err() {
+            return;
+        }
+        while let Ok(count @ 1..) = session.read(&mut buffer, deadline) {
+            reader.feed(buffer.get(..count).unwrap_or_default());
+            self.deliver(reader, "", false);
+        }
+        reader.end_of_input();
+        self.deliver(reader, "", true);
+    }
+
+    /// Passes the events that are ready to the consumers. Returns the settings of the Meters' shared session,
+    /// if they differ from those of this client.
+    fn deliver(&self, reader: &mut LiveReader, client: &str, is_end: bool) -> Option<SharedSettings> {
+        let mut state = self.state();
+        for subscriber in &mut state.subscribers {
+            if subscriber.readings.is_none() {
+                let Subscriber { request, readings, consumer, .. } = subscriber;
+                let counters = Counters::new(request.selection.clone()).with_max_series(MOST_SERIES);
+                *readings = Some(Readings { counters, thinning: Thinning::new(request.interval) });
+                consumer.begin();
+            }
+        }
+        while let Some(event) = reader.next() {
+            for Subscriber { readings, consumer, .. } in &mut state.subscribers {
+                let Some(Readings { counters, thinning }) = readings else { continue };
+                counters.add(&event, |sample| thinning.add(&sample, |sample| consumer.sample(&sample)));
+            }
+        }
+        let mut expected = None;
+        for Subscriber { readings, consumer, .. } in &mut state.subscribers {
+            let Some(Readings { counters, thinning }) = readings else { continue };
+            if is_end {
+                counters.finish(|sample| thinning.add(&sample, |sample| consumer.sample(&sample)));
+                thinning.finish(counters.series(), |sample| consumer.sample(&sample));
+            }
+            expected = expected.or_else(|| {
+                counters.notices().iter().find_map(|notice| match notice {
+                    Notice::OtherSettings { client: refused, expected } if refused == client => {
+                        Some(*expected)
+                    }
+                    _ => None,
+                })
+            });
+        }
+        expected
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Nobody;
+
+    impl CounterConsumer for Nobody {
+        fn sample(&mut self, _: &Sample<'_>) {}
+    }
+
+    fn subscriber(list: &str, seconds: u64, exponential_histograms: bool) -> Subscriber {
+        let request = CounterRequest::new(Selection::parse(list).unwrap(), Duration::from_secs(seconds));
+        let request = CounterRequest { exponential_histograms, ..request };
+        Subscriber { id: 0, request, consumer: Box::new(Nobody), readings: None }
+    }
+
+    #[test]
+    fn a_session_is_kept_while_it_has_what_is_wanted() {
+        let plan = |subscribers: &[Subscriber]| Plan::of(subscribers).unwrap();
+        let one = plan(&[subscriber("System.Runtime", 5, true)]);
+        assert!(one.covers(&plan(&[subscriber("System.Runtime", 10, true)])));
+        assert!(!one.covers(&plan(&[subscriber("System.Runtime", 1, true)])), "a shorter interval");
+        assert!(!one.covers(&plan(&[subscriber("System.Runtime", 5, false)])), "quantiles");
+        let both = plan(&[subscriber("System.Runtime", 5, true), subscriber("MyApp", 1, true)]);
+        assert!(!one.covers(&both) && both.covers(&one));
+        assert_eq!((both.interval, both.selections.len()), (Duration::from_secs(1), 2));
+        assert!(Plan::of(&[]).is_none());
+        assert!(!both.suits(&one), "values come five times too often");
+    }
+}

@@ -1,0 +1,485 @@
+//! The table of processes.
+
+mod arrivals;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use dipc_client::{Address, Endpoint, PortRuntime, Target, Timeouts, Uuid, discover};
+
+use crate::filter::Filter;
+use crate::process::{Identity, Watched};
+
+use arrivals::Port;
+
+/// The time between two searches for processes.
+const LOOK: Duration = Duration::from_secs(2);
+/// The time limit of the first question to a process: hung ones are asked again later.
+const FIRST_ANSWER: Duration = Duration::from_secs(3);
+/// The time limits of later commands.
+const REQUEST: Duration = Duration::from_secs(10);
+/// The wait before a process that did not answer is asked again, which doubles up to [`LONGEST_RETRY`].
+const FIRST_RETRY: Duration = Duration::from_secs(2);
+/// The longest wait before it is asked again.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+/// The most processes that are asked at once.
+const MOST_ASKED: usize = 16;
+/// The most processes in the table, and the most that wait to be asked.
+const MOST_PROCESSES: usize = 4096;
+/// The stack of a thread that asks a process.
+const STACK: usize = 512 << 10;
+/// The time for the threads of sessions to stop at the monitor's end.
+const LAST_SESSIONS: Duration = Duration::from_secs(6);
+
+/// The settings of a [`Monitor`].
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct MonitorConfig {
+    /// The port that runtimes connect to, besides those that are found.
+    pub port: Option<Address>,
+    /// Filters that all must match for a process to be watched; all processes without any.
+    pub filters: Vec<Filter>,
+    /// Whether only runtimes at the port are watched, as in dotnet-monitor's `Listen` mode.
+    pub only_port: bool,
+}
+
+/// An observer of the table. Its methods are called from threads of the monitor.
+pub trait ProcessObserver: Send + Sync {
+    /// Called when a process was identified. One that waits at its start is resumed afterwards: what has to
+    /// see its beginning is started here, in a bounded time.
+    fn started(&self, process: &Arc<Watched>);
+
+    /// Called when a process has ended; twice if it ended while it was added.
+    fn ended(&self, process: &Arc<Watched>);
+}
+
+/// A process that was found but is not in the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Its pid, if it is known.
+    pub pid: Option<u32>,
+    /// The number of times that it was asked.
+    pub attempts: u32,
+    /// The last error.
+    pub error: Option<String>,
+}
+
+/// The .NET processes of the machine, watched until this is dropped.
+pub struct Monitor {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    port: Option<Port>,
+}
+
+pub(crate) struct Shared {
+    config: MonitorConfig,
+    observers: Vec<Arc<dyn ProcessObserver>>,
+    state: Mutex<State>,
+    changed: Condvar,
+    is_over: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    next_number: u32,
+    /// The processes in the table, by number.
+    processes: BTreeMap<u32, Arc<Watched>>,
+    /// The numbers of the processes, by what they were found by.
+    numbers: BTreeMap<Key, u32>,
+    /// The processes that have not answered so far.
+    candidates: BTreeMap<Key, Candidate>,
+    /// Those that answered and do not match the filters.
+    excluded: BTreeSet<Key>,
+    /// The number of candidates that are being asked.
+    asked: usize,
+    /// The number of processes that were left out because there were too many.
+    left_out: u64,
+    /// Whether to search at once.
+    look_now: bool,
+}
+
+/// The identity of a runtime before it has answered.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A socket: the pid, the start time and the path.
+    Endpoint(u32, u64, PathBuf),
+    /// A runtime at the port, by its cookie.
+    Port(Uuid),
+}
+
+struct Candidate {
+    target: Target,
+    pid: Option<u32>,
+    name: Option<String>,
+    /// Whether it may wait at its start for this monitor.
+    may_wait: bool,
+    attempts: u32,
+    due: Instant,
+    is_asked: bool,
+    error: Option<String>,
+}
+
+impl Monitor {
+    /// Starts to watch.
+    ///
+    /// # Errors
+    /// If the port cannot be listened at, or a thread not be started.
+    pub fn start(
+        config: MonitorConfig,
+        observers: Vec<Arc<dyn ProcessObserver>>,
+    ) -> Result<Self, MonitorError> {
+        let address = config.port.clone();
+        let shared = Arc::new(Shared {
+            config,
+            observers,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            is_over: AtomicBool::new(false),
+        });
+        let port = address.map(|address| Port::open(address, &shared)).transpose()?;
+        let watching = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("processes".to_owned()).spawn(move || watching.watch())?;
+        Ok(Self { shared, thread: Some(thread), port })
+    }
+
+    /// Returns the processes of the table, by number.
+    pub fn processes(&self) -> Vec<Arc<Watched>> {
+        self.shared.state().processes.values().cloned().collect()
+    }
+
+    /// Returns the processes that were found and have not answered, or not so far.
+    pub fn unanswered(&self) -> Vec<Unanswered> {
+        let state = self.shared.state();
+        let candidates = state.candidates.values();
+        candidates
+            .map(|candidate| Unanswered {
+                pid: candidate.pid,
+                attempts: candidate.attempts,
+                error: candidate.error.clone(),
+            })
+            .collect()
+    }
+
+    /// The number of processes that were left out because there were too many.
+    pub fn left_out(&self) -> u64 {
+        self.shared.state().left_out
+    }
+
+    /// The address of the port, if there is one.
+    pub fn port_address(&self) -> Option<&Address> {
+        self.port.as_ref().map(Port::address)
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic of that thread was printed where it happened.
+            let _ = thread.join();
+        }
+        let processes: Vec<_> = self.shared.state().processes.values().cloned().collect();
+        for process in &processes {
+            process.end();
+        }
+        // Sessions are stopped rather than cut: the runtimes keep nothing of them.
+        let until = Instant::now() + LAST_SESSIONS;
+        while processes.iter().any(|process| process.counters.is_running()) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// An error of starting a monitor.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MonitorError {
+    /// The diagnostic port cannot be opened.
+    #[error(transparent)]
+    Port(#[from] dipc_client::Error),
+    /// A thread cannot be started.
+    #[error("start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Searches for processes, and has new ones asked, until the end.
+    fn watch(self: &Arc<Self>) {
+        let mut next_look = Instant::now();
+        while !self.is_over() {
+            let now = Instant::now();
+            if now >= next_look {
+                next_look = now + LOOK;
+                if !self.config.only_port {
+                    self.update(discover().endpoints);
+                }
+            }
+            self.ask_due();
+            let mut state = self.state();
+            if std::mem::take(&mut state.look_now) {
+                next_look = Instant::now();
+                continue;
+            }
+            let due = state.candidates.values().filter(|candidate| !candidate.is_asked).map(|it| it.due);
+            let due = due.min().filter(|_| state.asked < MOST_ASKED);
+            let until = due.map_or(next_look, |due| due.min(next_look));
+            let wait = until.saturating_duration_since(Instant::now());
+            if !wait.is_zero() && !self.is_over() {
+                drop(self.changed.wait_timeout(state, wait));
+            }
+        }
+    }
+
+    /// Compares the table with the endpoints that exist now.
+    fn update(&self, endpoints: Vec<Endpoint>) {
+        let mut ended = Vec::new();
+        {
+            let mut state = self.state();
+            let found: BTreeSet<Key> = endpoints.iter().map(Key::of).collect();
+            let is_gone = |key: &Key| matches!(key, Key::Endpoint(..)) && !found.contains(key);
+            let gone: Vec<Key> = state.numbers.keys().filter(|key| is_gone(key)).cloned().collect();
+            ended.extend(gone.iter().filter_map(|key| state.remove(key)));
+            state.candidates.retain(|key, _| !is_gone(key));
+            state.excluded.retain(|key| !is_gone(key));
+            let at_port: BTreeSet<u32> = state.pids_at_port();
+            for endpoint in endpoints {
+                let key = Key::of(&endpoint);
+                // A runtime that connects to the port listens at its own socket as well.
+                if at_port.contains(&endpoint.pid) || endpoint.pid == std::process::id() {
+                    continue;
+                }
+                let candidate = Candidate {
+                    target: Target::from_endpoint(&endpoint),
+                    pid: Some(endpoint.pid),
+                    name: Some(endpoint.name),
+                    may_wait: false,
+                    attempts: 0,
+                    due: Instant::now(),
+                    is_asked: false,
+                    error: None,
+                };
+                state.add(key, candidate);
+            }
+        }
+        self.tell_ended(&ended);
+    }
+
+    /// Adds a runtime that has connected to the port.
+    fn connected(&self, runtime: &PortRuntime) {
+        let pid = runtime.pid();
+        let candidate = Candidate {
+            target: runtime.target(),
+            pid,
+            name: pid.and_then(|pid| dipc_client::dipc_transport::process_name(pid).ok()),
+            may_wait: true,
+            attempts: 0,
+            due: Instant::now(),
+            is_asked: false,
+            error: None,
+        };
+        let mut ended = Vec::new();
+        {
+            let mut state = self.state();
+            // It was found by its own socket before it connected.
+            let same = state.numbers.keys().chain(state.candidates.keys());
+            let same = same.filter(|key| matches!(key, Key::Endpoint(other, ..) if Some(*other) == pid));
+            for key in same.cloned().collect::<Vec<_>>() {
+                ended.extend(state.remove(&key));
+                state.candidates.remove(&key);
+            }
+            state.add(Key::Port(runtime.cookie()), candidate);
+        }
+        self.tell_ended(&ended);
+        self.changed.notify_all();
+    }
+
+    /// Removes a runtime whose process has ended.
+    fn exited(&self, runtime: &PortRuntime) {
+        let key = Key::Port(runtime.cookie());
+        let ended = {
+            let mut state = self.state();
+            state.candidates.remove(&key);
+            state.excluded.remove(&key);
+            state.remove(&key)
+        };
+        self.tell_ended(ended.as_slice());
+    }
+
+    fn tell_ended(&self, ended: &[Arc<Watched>]) {
+        for process in ended {
+            process.end();
+            for observer in &self.observers {
+                observer.ended(process);
+            }
+        }
+    }
+
+    /// Has candidates asked whose time has come, each in a thread of its own: one that hangs holds up no other.
+    fn ask_due(self: &Arc<Self>) {
+        let now = Instant::now();
+        let mut state = self.state();
+        let mut due: Vec<_> =
+            state.candidates.iter().filter(|(_, it)| !it.is_asked && it.due <= now).collect();
+        // New ones first: those that hang would otherwise take all the threads again and again.
+        due.sort_by_key(|(_, candidate)| (candidate.attempts, candidate.due));
+        let room = MOST_ASKED.saturating_sub(state.asked);
+        let keys: Vec<Key> = due.into_iter().take(room).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            let Some(candidate) = state.candidates.get_mut(&key) else { continue };
+            let question = Question {
+                target: candidate.target.clone().with_timeouts(Timeouts::each(FIRST_ANSWER)),
+                pid: candidate.pid,
+                name: candidate.name.clone(),
+                may_wait: candidate.may_wait,
+            };
+            candidate.is_asked = true;
+            let shared = Arc::clone(self);
+            let thread = thread::Builder::new().name("identify".to_owned()).stack_size(STACK);
+            let asked_key = key.clone();
+            match thread.spawn(move || shared.ask(&asked_key, question)) {
+                Ok(_) => state.asked += 1,
+                Err(error) => {
+                    if let Some(candidate) = state.candidates.get_mut(&key) {
+                        candidate.is_asked = false;
+                        candidate.postpone(error.to_string());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks a process, and adds it to the table.
+    fn ask(&self, key: &Key, question: Question) {
+        let Question { target, pid, name, may_wait } = question;
+        let answer = Identity::ask(&target, pid, name.as_deref());
+        let target = target.with_timeouts(Timeouts::default().with_request(REQUEST));
+        let added = {
+            let mut state = self.state();
+            state.asked = state.asked.saturating_sub(1);
+            match answer {
+                Ok(identity) => state.identified(key, target.clone(), identity, &self.config.filters),
+                Err(error) => {
+                    if let Some(candidate) = state.candidates.get_mut(key) {
+                        candidate.is_asked = false;
+                        candidate.postpone(error.to_string());
+                    }
+                    None
+                }
+            }
+        };
+        if let Some(process) = &added {
+            for observer in &self.observers {
+                observer.started(process);
+            }
+            // It may have ended before they knew it.
+            if process.has_ended() {
+                self.tell_ended(std::slice::from_ref(process));
+            }
+        }
+        // Whatever happened before: a program must not wait for a monitor that cannot use it.
+        if may_wait {
+            resume(&target);
+        }
+        self.changed.notify_all();
+    }
+}
+
+/// Resumes a runtime that may wait at its start. A running one ignores it.
+fn resume(target: &Target) {
+    for _ in 0..3 {
+        match target.resume() {
+            Err(error) if error.is_deadline() => {}
+            // It runs, has ended, or does not know the command and never waits.
+            _ => return,
+        }
+    }
+}
+
+/// A question to a candidate.
+struct Question {
+    target: Target,
+    pid: Option<u32>,
+    name: Option<String>,
+    may_wait: bool,
+}
+
+impl Key {
+    fn of(endpoint: &Endpoint) -> Self {
+        Self::Endpoint(endpoint.pid, endpoint.key, endpoint.path.clone())
+    }
+}
+
+impl Candidate {
+    /// Sets the time of the next attempt.
+    fn postpone(&mut self, error: String) {
+        let wait = FIRST_RETRY.saturating_mul(1 << self.attempts.min(8)).min(LONGEST_RETRY);
+        self.attempts = self.attempts.saturating_add(1);
+        self.due = Instant::now() + wait;
+        self.error = Some(error);
+    }
+}
+
+impl State {
+    /// Adds a candidate, unless it is known.
+    fn add(&mut self, key: Key, candidate: Candidate) {
+        if self.numbers.contains_key(&key)
+            || self.excluded.contains(&key)
+            || self.candidates.contains_key(&key)
+        {
+            return;
+        }
+        if self.processes.len() + self.candidates.len() + self.excluded.len() >= MOST_PROCESSES {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        }
+        self.candidates.insert(key, candidate);
+    }
+
+    /// Moves a candidate that has answered to the table, if it matches the filters.
+    fn identified(
+        &mut self,
+        key: &Key,
+        target: Target,
+        identity: Identity,
+        filters: &[Filter],
+    ) -> Option<Arc<Watched>> {
+        // It may have ended meanwhile.
+        self.candidates.remove(key)?;
+        if !filters.iter().all(|filter| filter.matches(identity.facts())) {
+            self.excluded.insert(key.clone());
+            return None;
+        }
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        let process = Arc::new(Watched::new(number, target, identity));
+        self.processes.insert(number, Arc::clone(&process));
+        self.numbers.insert(key.clone(), number);
+        Some(process)
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Arc<Watched>> {
+        let number = self.numbers.remove(key)?;
+        self.processes.remove(&number)
+    }
+
+    /// The pids of the runtimes at the port.
+    fn pids_at_port(&self) -> BTreeSet<u32> {
+        let watched = self.numbers.iter().filter(|(key, _)| matches!(key, Key::Port(_)));
+        let watched = watched.filter_map(|(_, number)| Some(self.processes.get(number)?.facts.pid));
+        let candidates = self.candidates.iter().filter(|(key, _)| matches!(key, Key::Port(_)));
+        watched.chain(candidates.filter_map(|(_, candidate)| candidate.pid)).collect()
+    }
+}

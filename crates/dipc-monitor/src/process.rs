@@ -1,0 +1,185 @@
+//! A process that is watched.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dipc_client::dipc_transport;
+use dipc_client::{Error, ErrorKind, ProcessInfo, Target, Uuid};
+
+use crate::counters::SharedCounters;
+use crate::filter::ProcessFacts;
+
+/// The longest command line that is kept, in bytes: the process chooses it.
+const MOST_COMMAND_LINE: usize = 64 << 10;
+
+/// A process that is watched, from its first answer to its end.
+pub struct Watched {
+    /// Its number in this monitor, which no other process gets.
+    pub number: u32,
+    /// The facts that filters compare.
+    pub facts: ProcessFacts,
+    /// The cookie of this run of the runtime; nil for .NET Core 3.1.
+    pub uid: Uuid,
+    /// The operating system as the runtime names it.
+    pub operating_system: String,
+    /// The processor architecture as the runtime names it.
+    pub architecture: String,
+    /// The product version of the runtime (.NET 6 and later).
+    pub runtime_version: Option<String>,
+    /// The shared session of its counters.
+    pub counters: SharedCounters,
+    target: Target,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Watched {
+    pub(crate) fn new(number: u32, target: Target, identity: Identity) -> Self {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let Identity { facts, uid, operating_system, architecture, runtime_version } = identity;
+        let counters = SharedCounters::new(target.clone(), Arc::clone(&has_ended));
+        Self {
+            number,
+            facts,
+            uid,
+            operating_system,
+            architecture,
+            runtime_version,
+            counters,
+            target,
+            has_ended,
+        }
+    }
+
+    /// The runtime, for commands.
+    pub const fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The name for people: that of the entry assembly if the process runs `dotnet`, else its own.
+    pub fn title(&self) -> &str {
+        let assembly = self.facts.entry_assembly.as_deref().filter(|name| !name.is_empty());
+        assembly.filter(|_| self.facts.name == "dotnet").unwrap_or(&self.facts.name)
+    }
+
+    /// Whether the process has ended, or the monitor no longer watches it.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+        self.counters.wake();
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watched")
+            .field("number", &self.number)
+            .field("facts", &self.facts)
+            .field("uid", &self.uid)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known about a process once it has answered.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    facts: ProcessFacts,
+    uid: Uuid,
+    operating_system: String,
+    architecture: String,
+    runtime_version: Option<String>,
+}
+
+impl Identity {
+    pub(crate) const fn facts(&self) -> &ProcessFacts {
+        &self.facts
+    }
+
+    /// Asks the runtime. `pid` and `name` are those that the system shows. .NET Core 3.1, which cannot answer,
+    /// is described by the system alone.
+    pub(crate) fn ask(target: &Target, pid: Option<u32>, name: Option<&str>) -> Result<Self, Error> {
+        match target.info() {
+            Ok(info) => Ok(Self::of(info, pid, name)),
+            Err(error) if error.kind() == ErrorKind::Unsupported && pid.is_some() => {
+                Ok(Self::of_system(pid.unwrap_or_default(), name.unwrap_or_default()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn of(info: ProcessInfo, pid: Option<u32>, name: Option<&str>) -> Self {
+        let pid = pid.or_else(|| u32::try_from(info.process_id).ok()).unwrap_or_default();
+        let command_line = cut(info.command_line);
+        let name = name.map_or_else(|| program_name(&command_line).to_owned(), ToOwned::to_owned);
+        Self {
+            facts: ProcessFacts {
+                pid,
+                name,
+                command_line: Some(command_line),
+                entry_assembly: info.managed_entrypoint_assembly.map(cut),
+            },
+            uid: info.runtime_cookie,
+            operating_system: info.os,
+            architecture: info.arch,
+            runtime_version: info.clr_version,
+        }
+    }
+
+    fn of_system(pid: u32, name: &str) -> Self {
+        let words = dipc_transport::command_line(pid).unwrap_or_default();
+        let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        Self {
+            facts: ProcessFacts {
+                pid,
+                name: name.to_owned(),
+                command_line: Some(cut(words.join(" "))),
+                entry_assembly: None,
+            },
+            uid: Uuid::nil(),
+            operating_system: system_name(std::env::consts::OS).to_owned(),
+            architecture: architecture_name(std::env::consts::ARCH).to_owned(),
+            runtime_version: None,
+        }
+    }
+}
+
+/// Cuts a text whose length the process chooses.
+fn cut(mut text: String) -> String {
+    if text.len() > MOST_COMMAND_LINE {
+        let end = (0..=MOST_COMMAND_LINE).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.shrink_to_fit();
+    }
+    text
+}
+
+/// Returns the file name of the program at the start of a command line.
+fn program_name(command_line: &str) -> &str {
+    let program = command_line.split(' ').next().unwrap_or_default();
+    Path::new(program).file_name().and_then(|name| name.to_str()).unwrap_or(program)
+}
+
+/// The name of a system as runtimes report it.
+fn system_name(system: &str) -> &str {
+    match system {
+        "linux" => "Linux",
+        "macos" => "macOS",
+        "windows" => "Windows",
+        _ => "Unknown",
+    }
+}
+
+/// The name of an architecture as runtimes report it.
+fn architecture_name(architecture: &str) -> &str {
+    match architecture {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        "arm" => "arm32",
+        "x86" => "x86",
+        _ => "Unknown",
+    }
+}
