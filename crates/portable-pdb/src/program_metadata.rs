@@ -1,5 +1,7 @@
 //! Names of types, methods and fields by their tokens, from a program's metadata.
 
+use std::ops::Range;
+
 use crate::cursor::Cursor;
 use crate::error::Result;
 use crate::image;
@@ -36,6 +38,25 @@ pub struct MethodDefinition<'a> {
     pub type_row: u32,
     /// Its signature (ECMA-335 II.23.2.1).
     pub signature: &'a [u8],
+}
+
+/// A field that a program defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FieldDefinition<'a> {
+    /// Its name; that of a property as the compiler writes it (`<Name>k__BackingField`).
+    pub name: String,
+    /// Its flags (ECMA-335 II.23.1.5).
+    pub flags: u16,
+    /// Its signature (ECMA-335 II.23.2.4).
+    pub signature: &'a [u8],
+}
+
+impl FieldDefinition<'_> {
+    /// Whether it is a constant, which has no storage.
+    pub const fn is_constant(&self) -> bool {
+        self.flags & 0x40 != 0
+    }
 }
 
 impl<'a> ProgramMetadata<'a> {
@@ -117,6 +138,29 @@ impl<'a> ProgramMetadata<'a> {
         })
     }
 
+    /// Returns the rows of the fields of a type.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn fields_of_type(&self, row: u32) -> Result<Range<u32>> {
+        let all = self.tables.count(FIELD).saturating_add(1);
+        let first = self.first_field(row)?;
+        let end = if row < self.type_count() { self.first_field(row.saturating_add(1))? } else { all };
+        Ok(first..end.min(all))
+    }
+
+    /// Returns a field.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn field(&self, row: u32) -> Result<FieldDefinition<'a>> {
+        let mut at = self.row(FIELD, row)?;
+        let flags = at.u16("flags of a field")?;
+        let name = self.text(self.tables.string(&mut at)?)?;
+        let signature = at.index(self.tables.is_wide(Column::Blob), "signature of a field")?;
+        Ok(FieldDefinition { name, flags, signature: self.streams.blob(signature)? })
+    }
+
     /// Returns a row that exists: the rows of other tables follow.
     fn row(&self, table: usize, row: u32) -> Result<Cursor<'a>> {
         let at = self.tables.row(table, row)?;
@@ -133,15 +177,26 @@ impl<'a> ProgramMetadata<'a> {
         self.full_name(&mut at)
     }
 
+    /// Returns the row of the first field of a type, or of a later one if it has none.
+    fn first_field(&self, row: u32) -> Result<u32> {
+        Ok(self.first_members(row)?.0)
+    }
+
     /// Returns the row of the first method of a type, or of a later one if it has none.
     fn first_method(&self, row: u32) -> Result<u32> {
+        Ok(self.first_members(row)?.1)
+    }
+
+    /// Returns the rows of the first field and the first method of a type.
+    fn first_members(&self, row: u32) -> Result<(u32, u32)> {
         let mut at = self.row(TYPE_DEF, row)?;
         at.u32("flags of a type")?;
         self.tables.string(&mut at)?;
         self.tables.string(&mut at)?;
         at.index(self.tables.is_wide(Column::Coded(TYPE_DEF_OR_REF)), "base of a type")?;
-        at.index(self.tables.is_wide(Column::Row(FIELD)), "fields of a type")?;
-        at.index(self.tables.is_wide(Column::Row(METHOD)), "methods of a type")
+        let field = at.index(self.tables.is_wide(Column::Row(FIELD)), "fields of a type")?;
+        let method = at.index(self.tables.is_wide(Column::Row(METHOD)), "methods of a type")?;
+        Ok((field, method))
     }
 
     /// Reads a name and a namespace.

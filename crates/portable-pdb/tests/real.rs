@@ -235,3 +235,29 @@ fn types_and_methods_are_named_by_their_rows() {
         assert!(metadata.method(row).is_err() && metadata.type_name(row).is_err(), "{row}");
     }
 }
+
+#[test]
+fn fields_belong_to_the_type_whose_rows_they_are() {
+    let program = testdata("../heap/heap.dll");
+    let metadata = ProgramMetadata::of_program(&program).unwrap();
+    let fields_of = |name: &str| {
+        let row = (1..=metadata.type_count()).find(|row| metadata.type_name(*row).unwrap() == name).unwrap();
+        let rows = metadata.fields_of_type(row).unwrap();
+        rows.map(|row| metadata.field(row).unwrap()).collect::<Vec<_>>()
+    };
+    // As `heap.cs` declares them.
+    let row = fields_of("Shop.Row");
+    let names: Vec<_> = row.iter().map(|field| (&*field.name, field.signature)).collect();
+    assert_eq!(names, [("Id", &[6, 8][..]), ("Title", &[6, 14]), ("Data", &[6, 0x1d, 5])]);
+    assert_eq!(fields_of("Shop.Local").len(), 1);
+    // The constants of an enumeration have no storage; its value has.
+    let of_color: Vec<_> =
+        fields_of("Shop.Color").iter().map(|field| (field.name.clone(), field.is_constant())).collect();
+    let expected = [("value__", false), ("Red", true), ("Blue", true)];
+    assert_eq!(of_color, expected.map(|(name, is_constant)| (name.to_owned(), is_constant)));
+    let last = metadata.fields_of_type(metadata.type_count()).unwrap().end;
+    for row in [0, last, u32::MAX] {
+        assert!(metadata.field(row).is_err(), "{row}");
+    }
+    assert!(metadata.fields_of_type(metadata.type_count() + 1).is_err());
+}
