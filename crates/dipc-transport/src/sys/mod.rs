@@ -18,7 +18,8 @@
 //! - `Process`: `read(pid)` (`None` if it does not exist), `pid`, `namespace_pid`, `uid`, `name()`,
 //!   `command_line()` and `start_key()`, which is part of its socket's name.
 //! - `NamespaceView`: `new()`; `socket_location(pid)`, the directory of the socket of a process: `directory`,
-//!   `listing_path()`, and `environment_error`, the reason why `TMPDIR` had to be guessed, if it had to;
+//!   `listing_path()`, `is_shared`, whether all processes reach it by this path, and `environment_error`, the
+//!   reason why `TMPDIR` had to be guessed, if it had to;
 //!   `namespace_pid(pid)`, if it is known without reading the process's status.
 //! - `SocketFile`: `open(path)`, `owner()` and `is_socket()`.
 //!

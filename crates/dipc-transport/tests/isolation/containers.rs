@@ -72,6 +72,29 @@ fn a_process_with_another_root_is_found_below_it() {
     assert_answers(endpoint.connect(patient()).unwrap());
 }
 
+/// Discovery looks at the pid namespace of a process only while a socket in its folder lacks a process.
+#[test]
+fn a_process_with_another_pid_is_found_in_a_folder_where_others_have_sockets() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let plain = Conditions::default();
+    let inner = Conditions { in_pid_namespace: true, ..Conditions::default() };
+    let start = |conditions| Listener::start(folder.path(), conditions);
+    let (Some(first), Some(_second), Some(third)) = (start(&plain), start(&inner), start(&plain)) else {
+        return;
+    };
+    let discovery = dipc_transport::discover();
+    let is_ours = |path: &std::path::Path| path.starts_with(folder.path());
+    let found: Vec<_> = discovery.endpoints.iter().filter(|endpoint| is_ours(&endpoint.path)).collect();
+    let [one, inside, other] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((one.pid, inside.namespace_pid, other.pid), (first.pid(), 1, third.pid()));
+    assert!(one.pid < inside.pid && inside.pid < other.pid, "{found:?}");
+    assert_answers(inside.connect(patient()).unwrap());
+    assert!(!discovery.skipped.iter().any(|skipped| is_ours(&skipped.path)), "{:?}", discovery.skipped);
+}
+
 /// Both processes have pid 1, and start times that often differ by a tick only.
 #[test]
 fn processes_with_the_same_pid_in_a_shared_folder_are_distinguished() {

@@ -36,6 +36,8 @@ pub(crate) struct Listener(Child);
 pub(crate) struct Conditions<'a> {
     /// Run in namespaces of its own, after this shell command.
     pub(crate) in_namespaces_after: Option<&'a str>,
+    /// Run in a pid namespace of its own, with the same files.
+    pub(crate) in_pid_namespace: bool,
     pub(crate) user: Option<u32>,
     pub(crate) root: Option<&'a Path>,
     /// The pid and start time of the process whose socket it imitates.
@@ -47,6 +49,11 @@ impl Listener {
     pub(crate) fn start(folder: impl AsRef<OsStr>, conditions: &Conditions<'_>) -> Option<Self> {
         let folder = folder.as_ref();
         let mut command = match conditions.in_namespaces_after {
+            None if conditions.in_pid_namespace => {
+                let mut command = Command::new("unshare");
+                command.args(["--pid", "--fork", "--kill-child", "python3"]);
+                command
+            }
             None => Command::new("python3"),
             Some(first) => {
                 let mut command = Command::new("unshare");

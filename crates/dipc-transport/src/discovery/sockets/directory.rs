@@ -5,13 +5,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::SocketName;
+use crate::sys::SocketLocation;
 
 /// The directories of the sockets of processes. Each is listed once, whichever path it is reached by.
 #[derive(Default)]
 pub(super) struct Directories {
-    by_identity: HashMap<(u64, u64), SocketDirectory>,
+    by_identity: HashMap<Identity, SocketDirectory>,
+    /// The directories that many processes reach by the same path.
+    by_path: HashMap<PathBuf, Identity>,
     nameless: SocketDirectory,
 }
+
+/// Device and inode.
+type Identity = (u64, u64);
 
 /// The names of the sockets in a directory.
 #[derive(Default)]
@@ -19,6 +25,8 @@ pub(super) struct SocketDirectory {
     path: PathBuf,
     listing: Listing,
     claimed: HashSet<SocketName>,
+    /// The number of listed names that no process has claimed.
+    unclaimed: usize,
 }
 
 #[derive(Default)]
@@ -32,13 +40,19 @@ enum Listing {
 }
 
 impl Directories {
-    /// Lists a directory. `reached` is the path to read it by, `path` the one to report.
-    pub(super) fn open(&mut self, reached: &Path, path: &Path) -> &mut SocketDirectory {
-        match fs::metadata(reached) {
-            Ok(metadata) => self
-                .by_identity
-                .entry((metadata.dev(), metadata.ino()))
-                .or_insert_with(|| SocketDirectory::list(reached, path)),
+    /// Lists a directory.
+    pub(super) fn open(&mut self, location: &SocketLocation) -> &mut SocketDirectory {
+        let known = location.is_shared.then(|| self.by_path.get(&location.directory).copied()).flatten();
+        let reached = location.listing_path();
+        let found = known.map_or_else(|| identity(&reached), Ok);
+        match found {
+            Ok(identity) => {
+                if location.is_shared && known.is_none() {
+                    self.by_path.insert(location.directory.clone(), identity);
+                }
+                let list = || SocketDirectory::list(&reached, &location.directory);
+                self.by_identity.entry(identity).or_insert_with(list)
+            }
             Err(error) => {
                 // Opening the socket itself returns the reason.
                 let absent = error.kind() == io::ErrorKind::NotFound;
@@ -75,7 +89,11 @@ impl SocketDirectory {
             Ok(names) => Listing::Names(names),
             Err(error) => Listing::Unreadable(Some(error)),
         };
-        Self { path: path.to_path_buf(), listing, claimed: HashSet::new() }
+        let unclaimed = match &listing {
+            Listing::Names(names) => names.values().map(Vec::len).sum(),
+            Listing::Absent | Listing::Unreadable(_) => 0,
+        };
+        Self { path: path.to_path_buf(), listing, claimed: HashSet::new(), unclaimed }
     }
 
     /// Returns whether the directory may have a socket of the process.
@@ -87,9 +105,18 @@ impl SocketDirectory {
         }
     }
 
+    /// Returns whether the directory has a socket that no process has claimed.
+    pub(super) fn has_unclaimed(&self) -> bool {
+        self.unclaimed > 0
+    }
+
     /// Records that a socket belongs to a process.
     pub(super) fn claim(&mut self, name: SocketName) {
-        self.claimed.insert(name);
+        let Listing::Names(names) = &self.listing else { return };
+        let is_listed = names.get(&name.pid).is_some_and(|keys| keys.contains(&name.key));
+        if self.claimed.insert(name) && is_listed {
+            self.unclaimed = self.unclaimed.saturating_sub(1);
+        }
     }
 
     fn unclaimed(&self) -> Vec<PathBuf> {
@@ -100,6 +127,10 @@ impl SocketDirectory {
         unclaimed.sort_unstable_by_key(|name| (name.pid, name.key));
         unclaimed.into_iter().map(|name| self.path.join(name.to_string())).collect()
     }
+}
+
+fn identity(directory: &Path) -> io::Result<Identity> {
+    fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 fn names(directory: &Path) -> io::Result<HashMap<u32, Vec<u64>>> {

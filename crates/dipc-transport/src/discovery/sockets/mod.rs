@@ -6,9 +6,10 @@ mod locate;
 use std::ffi::OsString;
 use std::io;
 
-use self::directory::Directories;
+use self::directory::{Directories, SocketDirectory};
+use self::locate::Rejection;
 use super::process_error;
-use crate::sys::{self, NamespaceView, Process};
+use crate::sys::{self, NamespaceView, Process, SocketLocation};
 use crate::{Address, Discovery, Endpoint, Error, Operation, SkipReason, SocketName};
 
 pub(super) fn discover() -> Discovery {
@@ -22,9 +23,32 @@ pub(super) fn discover() -> Discovery {
     };
     let viewpoint = NamespaceView::new();
     let mut directories = Directories::default();
+    // Its pid may be another one in its own namespace. That takes a look at most processes of the machine, but
+    // few directories have a socket whose process is not found without it.
+    let is_foreign = |pid, directory: &SocketDirectory| {
+        directory.has_unclaimed() && viewpoint.namespace_pid(pid).is_none()
+    };
+    let mut undecided = Vec::new();
     for pid in pids {
-        discovery.examine(&viewpoint, pid, &mut directories);
+        let Some(location) = viewpoint.socket_location(pid) else { continue };
+        let directory = directories.open(&location);
+        if location.environment_error.is_some() || directory.may_hold(pid) {
+            discovery.examine(pid, location, directory);
+        } else if location.is_shared {
+            undecided.push((pid, location));
+        } else if is_foreign(pid, directory) {
+            // Not later: its directory is an open descriptor.
+            discovery.examine(pid, location, directory);
+        }
     }
+    for (pid, location) in undecided {
+        let directory = directories.open(&location);
+        if is_foreign(pid, directory) {
+            discovery.examine(pid, location, directory);
+        }
+    }
+    discovery.endpoints.sort_by_key(|endpoint| endpoint.pid);
+    discovery.skipped.sort_by_key(|skipped| skipped.pid);
     for (path, error) in directories.take_unreadable() {
         discovery.skip(None, path, SkipReason::Unreadable(error));
     }
@@ -35,41 +59,28 @@ pub(super) fn discover() -> Discovery {
 }
 
 impl Discovery {
-    fn examine(&mut self, viewpoint: &NamespaceView, pid: u32, directories: &mut Directories) {
-        let Some(location) = viewpoint.socket_location(pid) else { return };
-        let directory = directories.open(&location.listing_path(), &location.directory);
-        // The status takes longer than all other reads together, and most processes have no socket.
-        let is_without = viewpoint.namespace_pid(pid).is_some_and(|it| !directory.may_hold(it));
-        if is_without && location.environment_error.is_none() {
-            return;
-        }
+    fn examine(&mut self, pid: u32, location: SocketLocation, directory: &mut SocketDirectory) {
         // A process whose status is unreadable is hidden on purpose, or has ended.
         let Ok(Some(process)) = Process::read(pid) else { return };
-        let missing = if directory.may_hold(process.namespace_pid) {
+        if directory.may_hold(process.namespace_pid) {
             match locate::locate(&process, &location.directory) {
                 Ok(Some(endpoint)) => {
                     directory.claim(SocketName { pid: endpoint.namespace_pid, key: endpoint.key });
                     self.endpoints.push(endpoint);
                     return;
                 }
-                Ok(None) => None,
-                Err(rejection) => Some(rejection),
-            }
-        } else {
-            None
-        };
-        match (missing, location.environment_error) {
-            (Some(rejection), _) => {
-                if let Some(name) = rejection.name {
-                    directory.claim(name);
+                Ok(None) => {}
+                Err(Rejection { name, path, reason }) => {
+                    if let Some(name) = name {
+                        directory.claim(name);
+                    }
+                    self.skip(Some(process.pid), path, reason);
+                    return;
                 }
-                self.skip(Some(process.pid), rejection.path, rejection.reason);
             }
-            (None, Some(error)) => {
-                let path = location.directory;
-                self.skip(Some(process.pid), path, SkipReason::EnvironmentUnreadable(error));
-            }
-            (None, None) => {}
+        }
+        if let Some(error) = location.environment_error {
+            self.skip(Some(process.pid), location.directory, SkipReason::EnvironmentUnreadable(error));
         }
     }
 }

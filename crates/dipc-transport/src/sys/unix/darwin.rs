@@ -156,7 +156,7 @@ impl NamespaceView {
     }
 
     pub(crate) fn socket_location(&self, _pid: u32) -> Option<SocketLocation> {
-        Some(SocketLocation { directory: self.directory.clone(), environment_error: None })
+        Some(SocketLocation { directory: self.directory.clone(), is_shared: true, environment_error: None })
     }
 
     pub(crate) fn namespace_pid(&self, pid: u32) -> Option<u32> {
@@ -166,6 +166,7 @@ impl NamespaceView {
 
 pub(crate) struct SocketLocation {
     pub(crate) directory: PathBuf,
+    pub(crate) is_shared: bool,
     pub(crate) environment_error: Option<io::Error>,
 }
 

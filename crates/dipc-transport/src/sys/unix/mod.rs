@@ -20,7 +20,7 @@ use linux as platform;
 
 pub(crate) use acceptor::{Acceptor, ListeningSocket};
 pub(crate) use connect::connect;
-pub(crate) use platform::{NamespaceView, Process, SocketFile, process_ids, process_state};
+pub(crate) use platform::{NamespaceView, Process, SocketFile, SocketLocation, process_ids, process_state};
 pub(crate) use platform::{open_regular, open_untrusted};
 pub(crate) use rights::ReceivedRights;
 pub(crate) use stream::{Socket, Stream};

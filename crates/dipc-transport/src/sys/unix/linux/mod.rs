@@ -15,7 +15,7 @@ mod walk;
 
 use crate::PeerCredentials;
 
-pub(crate) use namespace_view::NamespaceView;
+pub(crate) use namespace_view::{NamespaceView, SocketLocation};
 pub(crate) use process::{Process, process_ids};
 pub(crate) use socket_file::SocketFile;
 pub(crate) use state::process_state;

@@ -6,7 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags};
+use rustix::io::Errno;
 
 use super::process::{descriptor_path, has_ended, namespace_pids, proc_path, read};
 use super::socket_file::open_as_its_process;
@@ -16,7 +17,17 @@ pub(crate) struct NamespaceView {
     mount_namespace: Option<PathBuf>,
     /// The pid namespace, if `/proc` shows pids of the same one.
     pid_namespace: Option<PathBuf>,
-    root: Option<(u64, u64)>,
+    root: Option<Root>,
+}
+
+/// The root directory of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Root {
+    device: (u32, u32),
+    inode: u64,
+    /// The id of its mount, since Linux 5.8. A mount is in one mount namespace only, and no two that exist
+    /// have the same id.
+    mount: Option<u64>,
 }
 
 impl NamespaceView {
@@ -26,7 +37,7 @@ impl NamespaceView {
         Self {
             mount_namespace: fs::read_link("/proc/self/ns/mnt").ok(),
             pid_namespace: is_own_proc.then(|| fs::read_link("/proc/self/ns/pid").ok()).flatten(),
-            root: directory_identity("/"),
+            root: Root::read(Path::new("/")),
         }
     }
 
@@ -49,27 +60,53 @@ impl NamespaceView {
             tmpdir.filter(|tmpdir| !tmpdir.as_os_str().is_empty()).unwrap_or_else(|| "/tmp".into());
         if directory.is_relative() {
             let directory = proc_path(pid, "cwd").join(directory);
-            return Some(SocketLocation { directory, opened: None, environment_error });
+            return Some(SocketLocation { directory, opened: None, is_shared: false, environment_error });
         }
         if !self.is_elsewhere(pid) {
-            return Some(SocketLocation { directory, opened: None, environment_error });
+            return Some(SocketLocation { directory, opened: None, is_shared: true, environment_error });
         }
         let below_root = directory.strip_prefix("/").unwrap_or(&directory);
         let directory = proc_path(pid, "root").join(below_root);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = open_as_its_process(&directory, flags).ok();
-        Some(SocketLocation { directory, opened, environment_error })
+        Some(SocketLocation { directory, opened, is_shared: false, environment_error })
     }
 
     /// Returns whether the paths of a process refer to other files than those of this process: another mount
-    /// namespace, or a `chroot`.
+    /// namespace, or a `chroot`. Without permission they are assumed to be the same; the name of the socket has
+    /// to match anyway.
     fn is_elsewhere(&self, pid: u32) -> bool {
-        let namespace = fs::read_link(proc_path(pid, "ns/mnt")).ok();
-        let root = directory_identity(proc_path(pid, "root"));
-        // Without permission the namespace is assumed to be the same; the name of the socket has to match
-        // anyway.
-        namespace.is_some_and(|theirs| self.mount_namespace.as_ref().is_some_and(|ours| *ours != theirs))
-            || root.is_some_and(|theirs| self.root.is_some_and(|ours| ours != theirs))
+        let (Some(ours), Some(theirs)) = (self.root, Root::read(&proc_path(pid, "root"))) else {
+            return self.is_in_other_namespace(pid);
+        };
+        // The namespace needs no look if the mounts are known.
+        ours != theirs || ours.mount.is_none() && self.is_in_other_namespace(pid)
+    }
+
+    fn is_in_other_namespace(&self, pid: u32) -> bool {
+        let theirs = fs::read_link(proc_path(pid, "ns/mnt")).ok();
+        theirs.is_some_and(|theirs| self.mount_namespace.as_ref().is_some_and(|ours| *ours != theirs))
+    }
+}
+
+impl Root {
+    fn read(path: &Path) -> Option<Self> {
+        // The kernel knows these fields without asking a file server.
+        let (flags, fields) = (AtFlags::STATX_DONT_SYNC, StatxFlags::INO | StatxFlags::MNT_ID);
+        match rustix::fs::statx(CWD, path, flags, fields) {
+            Ok(found) => Some(Self {
+                device: (found.stx_dev_major, found.stx_dev_minor),
+                inode: found.stx_ino,
+                mount: (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id),
+            }),
+            // Before Linux 4.11, and in some sandboxes.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                let found = fs::metadata(path).ok()?;
+                let device = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+                Some(Self { device, inode: found.ino(), mount: None })
+            }
+            Err(_) => None,
+        }
     }
 }
 
@@ -78,6 +115,8 @@ pub(crate) struct SocketLocation {
     pub(crate) directory: PathBuf,
     /// The directory, if it is in another mount namespace or root.
     opened: Option<OwnedFd>,
+    /// Whether the path leads to the same directory for all processes that have it.
+    pub(crate) is_shared: bool,
     /// The reason why `TMPDIR` is not known.
     pub(crate) environment_error: Option<io::Error>,
 }
@@ -87,10 +126,6 @@ impl SocketLocation {
     pub(crate) fn listing_path(&self) -> PathBuf {
         self.opened.as_ref().map_or_else(|| self.directory.clone(), descriptor_path)
     }
-}
-
-fn directory_identity(path: impl AsRef<Path>) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 fn variable(environment: &[u8], name: &str) -> Option<PathBuf> {
