@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::args::deferred::Deferred;
 use crate::args::target::RequestArgs;
 use crate::command::completions::CompletionsArgs;
 use crate::command::control::{PerfMapCommand, ProfilerCommand, SetEnvArgs, StartupHookArgs};
@@ -61,6 +62,13 @@ Exit codes:
   6  done, but the input was cut or damaged; its whole parts were used
   7  events were lost and --fail-on-loss was given";
 
+/// Returns the definition of a subcommand, with its arguments.
+pub(crate) fn subcommand(command: &clap::Command, word: &str) -> Option<clap::Command> {
+    let mut found = command.find_subcommand(word)?.clone();
+    found.build();
+    Some(found)
+}
+
 /// The amount of messages on standard error.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct VerbosityArgs {
@@ -86,35 +94,35 @@ impl VerbosityArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List the .NET processes that can be reached
-    Ps(PsArgs),
+    Ps(Deferred<PsArgs>),
     /// Show what a runtime reports about itself
-    Info(InfoArgs),
+    Info(Deferred<InfoArgs>),
     /// Show the environment of a .NET process
-    Env(EnvArgs),
+    Env(Deferred<EnvArgs>),
     /// Find out why a .NET process cannot be seen or reached
-    Doctor(DoctorArgs),
+    Doctor(Deferred<DoctorArgs>),
     /// Record events of a .NET process
     #[command(visible_alias = "collect")]
-    Trace(TraceArgs),
+    Trace(Deferred<TraceArgs>),
     /// Listen on a diagnostic port, and show which runtimes connect and go
-    Ports(PortsArgs),
+    Ports(Deferred<PortsArgs>),
     /// Write a core dump of a .NET process
-    Dump(DumpArgs),
+    Dump(Deferred<DumpArgs>),
     /// Resume a .NET process that was started suspended
-    Resume(RequestArgs),
+    Resume(Deferred<RequestArgs>),
     /// Set or remove environment variables of a .NET process
-    SetEnv(SetEnvArgs),
+    SetEnv(Deferred<SetEnvArgs>),
     /// Load an assembly into a suspended .NET process before its program begins
     #[command(visible_alias = "hook")]
-    StartupHook(StartupHookArgs),
+    StartupHook(Deferred<StartupHookArgs>),
     /// Load a profiler into a .NET process
     #[command(subcommand, disable_help_subcommand = true)]
-    Profiler(ProfilerCommand),
+    Profiler(Deferred<ProfilerCommand>),
     /// Write the names of jitted code for perf
     #[command(subcommand, disable_help_subcommand = true)]
-    Perfmap(PerfMapCommand),
+    Perfmap(Deferred<PerfMapCommand>),
     /// Show the contents of a recording: providers, kinds of events, losses
-    Stat(StatArgs),
+    Stat(Deferred<StatArgs>),
     /// Print the events of a recording, or of a process as they happen
     ///
     /// Without FILE, the events of a process are shown as they happen, until Ctrl-C. Unless --providers,
@@ -129,15 +137,15 @@ pub(crate) enum Command {
     ///
     /// The runtime is not asked to list its methods (rundown): stacks are addresses, with --stacks.
     /// Recordings of dipc trace have the names.
-    Events(EventsArgs),
+    Events(Deferred<EventsArgs>),
     /// Show the stacks of all threads, of a process now or of a recording at its start
-    Stack(StackArgs),
+    Stack(Deferred<StackArgs>),
     /// Show what a process does, live: methods, threads, collections, exceptions, allocations
-    Top(TopArgs),
+    Top(Deferred<TopArgs>),
     /// Turn a recording into a profile that other programs open
-    Convert(ConvertArgs),
+    Convert(Deferred<ConvertArgs>),
     /// Show reports of a recording: hot methods, collections, allocations and more
-    Report(ReportArgs),
+    Report(Deferred<ReportArgs>),
     /// Write a part of a recording as a recording: a time range, some events, some threads
     ///
     /// Whatever is left out, the events that name the rest are kept: methods, modules, types, processes,
@@ -145,7 +153,7 @@ pub(crate) enum Command {
     /// report of the new recording with the same --from and --to is the same as for the old one.
     ///
     /// Losses in the part that is kept remain losses; events that are left out do not count as losses.
-    Edit(EditArgs),
+    Edit(Deferred<EditArgs>),
     /// Write several recordings, of one machine or of many, as one
     ///
     /// The new recording has version 6, its events are in time order, and processes stay distinct: --pid
@@ -156,12 +164,12 @@ pub(crate) enum Command {
     /// Recordings of one machine share a clock. Others are aligned by the start of each recording, a time of
     /// day to the millisecond, and by its own clock; they are no more exact than the clocks of the machines.
     /// The list shows which case applies.
-    Merge(MergeArgs),
+    Merge(Deferred<MergeArgs>),
     /// Write the intact parts of a cut or damaged recording as a recording that other programs read
     ///
     /// Every whole event is kept, and sequence points are restored. Damaged parts are listed. The exit code
     /// is 6 if there was damage, 0 if there was none.
-    Repair(RepairArgs),
+    Repair(Deferred<RepairArgs>),
     /// Write recordings as tables that DuckDB, DataFusion, Spark and others read: Parquet files
     ///
     /// The directory gets one file per table for all recordings of a date and a service:
@@ -175,42 +183,42 @@ pub(crate) enum Command {
     ///
     /// The writer is in dipc-fleet, an extended build of this program. dipc starts it from its own folder or
     /// one of PATH.
-    Export(ExportArgs),
+    Export(Deferred<ExportArgs>),
     /// Send profiles of a process, repeatedly, or of recordings to Pyroscope, Parca or OpenTelemetry
-    Push(PushArgs),
+    Push(Deferred<PushArgs>),
     /// Try conditions for snapshots on recordings
     #[command(subcommand, disable_help_subcommand = true)]
-    Rules(RulesCommand),
+    Rules(Deferred<RulesCommand>),
     /// Print the views of exported tables as SQL: top_methods, inclusive, requests, gc_pauses, allocations,
     /// exceptions, compare
-    Schema(SchemaArgs),
+    Schema(Deferred<SchemaArgs>),
     /// Run a query over exported tables with the installed DuckDB: dipc sql data 'SELECT * FROM top_methods
     /// ORDER BY self_ns DESC LIMIT 10'
     ///
     /// The tables are events, samples, losses, damages and recordings; dipc schema prints the views.
-    Sql(SqlArgs),
+    Sql(Deferred<SqlArgs>),
     /// Show the counters of a process: EventCounters and Meters
     #[command(subcommand, disable_help_subcommand = true)]
-    Counters(CountersCommand),
+    Counters(Deferred<CountersCommand>),
     /// Show the contents of a process's heap, what keeps them alive, and what grows: .gcdump files
     #[command(subcommand, disable_help_subcommand = true, name = "gcdump")]
-    GcDump(GcDumpCommand),
+    GcDump(Deferred<GcDumpCommand>),
     /// List the profiles that `trace --profile` accepts
-    ListProfiles(ListProfilesArgs),
+    ListProfiles(Deferred<ListProfilesArgs>),
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET
-    Demo(DemoArgs),
+    Demo(Deferred<DemoArgs>),
     /// Simulate .NET runtimes, well behaved or not, to test tools against
-    Sim(SimArgs),
+    Sim(Deferred<SimArgs>),
     /// Print the completion script of a shell: source <(dipc completions bash)
-    Completions(CompletionsArgs),
+    Completions(Deferred<CompletionsArgs>),
     /// Show the help of a command, or a chapter of the book
-    Help(HelpArgs),
+    Help(Deferred<HelpArgs>),
     /// Write the man pages of the program and its commands
     #[command(hide = true)]
-    Man(ManArgs),
+    Man(Deferred<ManArgs>),
     /// The runtime that `demo` records
     #[command(hide = true)]
-    DemoRuntime(DemoRuntimeArgs),
+    DemoRuntime(Deferred<DemoRuntimeArgs>),
 }
 
 #[cfg(test)]
@@ -225,7 +233,7 @@ mod tests {
     fn trace(arguments: &str) -> TraceArgs {
         let words = ["dipc", "trace"].into_iter().chain(arguments.split(' '));
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Trace(args) => args,
+            Command::Trace(args) => args.into_inner(),
             other => panic!("{other:?}"),
         }
     }
@@ -233,6 +241,23 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// To define all arguments takes longer than to list the processes of a machine.
+    #[test]
+    fn arguments_are_defined_when_their_command_is_used() {
+        let mut all = Cli::command();
+        let count =
+            |command: &clap::Command| command.get_arguments().count() + command.get_subcommands().count();
+        assert_eq!(all.get_subcommands().map(count).sum::<usize>(), 0);
+        all.build();
+        for command in Cli::command().get_subcommands() {
+            let used = subcommand(&Cli::command(), command.get_name()).unwrap();
+            // At least --help.
+            assert!(count(&used) > 0 && count(all.find_subcommand(command.get_name()).unwrap()) > 0);
+            assert_eq!(used.get_about(), command.get_about(), "{}", command.get_name());
+            assert_eq!(used.get_long_about(), command.get_long_about(), "{}", command.get_name());
+        }
     }
 
     #[test]

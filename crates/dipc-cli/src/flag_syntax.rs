@@ -1,11 +1,12 @@
 //! The forms of flags that the dotnet-* tools accept besides clap's: `--flag:value`, and values of switches,
 //! `--switch:true`.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 use clap::{Arg, ArgAction, Command, CommandFactory as _};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, subcommand};
 
 /// Returns the words of a command line with `--flag:value` as `--flag=value`, `--switch:true` as `--switch`
 /// and without `--switch:false`. Only flags of the command are changed, and nothing after `--`.
@@ -19,7 +20,7 @@ pub(crate) fn normalize(words: impl Iterator<Item = OsString>) -> Vec<OsString> 
 
 fn rewrite(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
     let mut rewritten = Vec::with_capacity(words.len());
-    let mut command = root;
+    let mut command = Cow::Borrowed(root);
     let mut words = words.into_iter();
     rewritten.extend(words.next());
     while let Some(word) = words.next() {
@@ -29,11 +30,13 @@ fn rewrite(words: Vec<OsString>, root: &Command) -> Vec<OsString> {
             break;
         }
         let found =
-            Flag::parse(&word).and_then(|flag| Some((flag.find_in(command).or(flag.find_in(root))?, flag)));
+            Flag::parse(&word).and_then(|flag| Some((flag.find_in(&command).or(flag.find_in(root))?, flag)));
         if let Some((arg, flag)) = found {
             rewritten.extend(flag.in_form_of(arg));
         } else {
-            command = word.to_str().and_then(|word| command.find_subcommand(word)).unwrap_or(command);
+            if let Some(found) = word.to_str().and_then(|word| subcommand(&command, word)) {
+                command = Cow::Owned(found);
+            }
             rewritten.push(word);
         }
     }

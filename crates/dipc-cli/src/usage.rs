@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 
-use crate::cli::Cli;
+use crate::cli::{Cli, subcommand};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::candidates;
 use crate::render::messages;
@@ -127,7 +127,7 @@ fn target(flag: &str) -> Option<&'static str> {
 fn command_path(words: &[OsString]) -> Vec<Command> {
     let mut path = vec![Cli::command()];
     for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
-        let found = path.last().and_then(|command| command.find_subcommand(word)).cloned();
+        let found = path.last().and_then(|command| subcommand(command, word));
         path.extend(found);
     }
     path

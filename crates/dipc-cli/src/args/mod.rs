@@ -1,6 +1,7 @@
 //! Groups of arguments that several commands share. Each converts to a value of the module that uses it.
 
 pub(crate) mod candidates;
+pub(crate) mod deferred;
 pub(crate) mod flight;
 pub(crate) mod format;
 pub(crate) mod lines;
