@@ -16,6 +16,12 @@ pub enum Error {
         /// The system's error.
         error: io::Error,
     },
+    /// The core dump cannot be written.
+    #[error("writing: {error}")]
+    Write {
+        /// The system's error.
+        error: io::Error,
+    },
     /// The file is not a core dump that can be read.
     #[error("not a core dump of 64-bit Linux: {0}")]
     NotACore(&'static str),

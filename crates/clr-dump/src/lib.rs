@@ -54,6 +54,7 @@
 //! # Modules
 //!
 //! - `memory`, `core_file`, `process`, `read_at`, `mapping`: bytes at an address.
+//! - `core_writer`, `process_copy`: core dumps of live processes.
 //! - `elf_image`, `layout`, `runtime`: the runtime in a process.
 //! - `code_map`, `ready_to_run`: managed code by address.
 //! - `module`, `names`, `signature`: modules, types and methods.
@@ -77,6 +78,7 @@
 
 mod code_map;
 mod core_file;
+mod core_writer;
 mod elf_image;
 mod error;
 mod exception;
@@ -89,6 +91,8 @@ mod module;
 mod names;
 #[cfg(target_os = "linux")]
 mod process;
+#[cfg(target_os = "linux")]
+mod process_copy;
 mod read_at;
 mod ready_to_run;
 mod registers;
@@ -100,16 +104,19 @@ mod unwind;
 
 pub use code_map::{Code, CodeMap, CodeOrigin};
 pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
+pub use core_writer::{ProcessNote, ThreadNote};
 pub use error::Error;
 pub use exception::{Exception, ExceptionFrame, ExceptionState};
 pub use heap::{Amount, HeapGap, HeapStatistics, TypeStatistics};
 pub use lock::{Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
-pub use mapping::{MappedFile, parse_maps};
+pub use mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use module::Module;
 pub use names::{Method, MethodName, Names};
 #[cfg(target_os = "linux")]
 pub use process::ProcessMemory;
+#[cfg(target_os = "linux")]
+pub use process_copy::{CopiedCore, CopyLimits, CoreContent, copy_process};
 pub use read_at::ReadAt;
 pub use registers::{Register, Registers};
 pub use runtime::Runtime;

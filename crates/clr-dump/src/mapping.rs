@@ -18,23 +18,82 @@ pub struct MappedFile {
     pub path: Arc<str>,
 }
 
+/// Mapped memory of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Mapping {
+    /// Its first address.
+    pub start: u64,
+    /// The address past its last byte.
+    pub end: u64,
+    /// Whether the process may read it.
+    pub is_readable: bool,
+    /// Whether the process may write it.
+    pub is_writable: bool,
+    /// Whether the process may execute it.
+    pub is_executable: bool,
+    /// Whether writes are seen by others that map the same.
+    pub is_shared: bool,
+    /// The offset of `start` in the file.
+    pub file_offset: u64,
+    /// The path as the process sees it, `[stack]` or similar, or empty. Characters that are not UTF-8 are
+    /// replaced.
+    pub name: Arc<str>,
+}
+
+impl Mapping {
+    /// The number of bytes.
+    pub const fn size(&self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Whether it maps a file.
+    pub fn is_file(&self) -> bool {
+        self.name.starts_with('/')
+    }
+}
+
+impl From<Mapping> for MappedFile {
+    fn from(mapping: Mapping) -> Self {
+        let Mapping { start, end, file_offset, name, .. } = mapping;
+        Self { start, end, file_offset, path: name }
+    }
+}
+
 /// Reads the mappings of files from the text of `/proc/PID/maps`.
 pub fn parse_maps(text: &[u8]) -> Vec<MappedFile> {
+    let mappings = text.split(|byte| *byte == b'\n').filter_map(parse_line);
+    mappings.filter(Mapping::is_file).map(MappedFile::from).take(MOST_MAPPINGS).collect()
+}
+
+/// Reads all mappings from the text of `/proc/PID/maps`.
+pub fn parse_mappings(text: &[u8]) -> Vec<Mapping> {
     text.split(|byte| *byte == b'\n').filter_map(parse_line).take(MOST_MAPPINGS).collect()
 }
 
 /// Reads `start-end perms offset dev inode path`.
-fn parse_line(line: &[u8]) -> Option<MappedFile> {
+fn parse_line(line: &[u8]) -> Option<Mapping> {
     let mut parts = line.splitn(6, |byte| *byte == b' ');
     let mut text = || std::str::from_utf8(parts.next()?).ok();
     let (start, end) = text()?.split_once('-')?;
-    text()?;
+    let has = {
+        let permissions = text()?;
+        move |permission: char| permissions.contains(permission)
+    };
     let file_offset = u64::from_str_radix(text()?, 16).ok()?;
     let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
     let (_, _) = (text()?, text()?);
-    let path = parts.next()?.trim_ascii_start();
-    let path = path.starts_with(b"/").then(|| String::from_utf8_lossy(path).into())?;
-    Some(MappedFile { start, end, file_offset, path })
+    let name = String::from_utf8_lossy(parts.next()?.trim_ascii_start()).into();
+    Some(Mapping {
+        start,
+        end,
+        is_readable: has('r'),
+        is_writable: has('w'),
+        is_executable: has('x'),
+        is_shared: has('s'),
+        file_offset,
+        name,
+    })
 }
 
 #[cfg(test)]
@@ -49,5 +108,25 @@ mod tests {
         let expected =
             MappedFile { start: 0x1000, end: 0x3000, file_offset: 0x2000, path: "/lib/a b.so".into() };
         assert_eq!(maps, [expected]);
+    }
+
+    #[test]
+    fn all_mappings_are_read_with_their_permissions() {
+        let maps = parse_mappings(
+            b"5000-6000 rw-p 00000000 00:00 0  [stack]\n3000-4000 r-xs 00001000 00:00 0 /lib/a (deleted)\n8000-9000 ---p 00000000 00:00 0 \n",
+        );
+        let row = |mapping: &Mapping| {
+            let bits = [mapping.is_readable, mapping.is_writable, mapping.is_executable, mapping.is_shared];
+            (mapping.start, mapping.size(), bits, mapping.file_offset, mapping.name.to_string())
+        };
+        let rows: Vec<_> = maps.iter().map(row).collect();
+        assert_eq!(
+            rows,
+            [
+                (0x5000, 0x1000, [true, true, false, false], 0, "[stack]".into()),
+                (0x3000, 0x1000, [true, false, true, true], 0x1000, "/lib/a (deleted)".into()),
+                (0x8000, 0x1000, [false; 4], 0, String::new()),
+            ]
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
 use crate::error::Error;
-use crate::mapping::{MappedFile, parse_maps};
+use crate::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 use crate::memory::{Memory, MemoryResult, Missing};
 
 /// The memory of a live process. The process runs on while it is read: structures can change between two
@@ -31,9 +31,26 @@ impl ProcessMemory {
     /// # Errors
     /// If the process has ended, or its mappings may not be read.
     pub fn files(&self) -> Result<Vec<MappedFile>, Error> {
-        let path = format!("/proc/{}/maps", self.pid);
-        let text = std::fs::read(&path).map_err(|error| Error::Io { what: path, error })?;
-        Ok(parse_maps(&text))
+        Ok(parse_maps(&self.proc_file("maps")?))
+    }
+
+    /// Reads all current mappings.
+    ///
+    /// # Errors
+    /// If the process has ended, or its mappings may not be read.
+    pub fn mappings(&self) -> Result<Vec<Mapping>, Error> {
+        Ok(parse_mappings(&self.proc_file("maps")?))
+    }
+
+    /// The process id.
+    pub const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Reads a file of the process in `/proc`.
+    pub(crate) fn proc_file(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let path = format!("/proc/{}/{name}", self.pid);
+        std::fs::read(&path).map_err(|error| Error::Io { what: path, error })
     }
 }
 

@@ -49,11 +49,12 @@
 //! # Modules
 //!
 //! - `config`, `access`, `attributes`: the settings, and what the kernel permits.
-//! - `sys`: opening of events and the memory of their buffers, with all unsafe code of this crate.
+//! - `sys`: opening of events, the memory of their buffers, stops, with all unsafe code of this crate.
 //! - `sampler`, `record`: buffers and their records in time order.
 //! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`,
 //!   `runtime_code`: stacks.
 //! - `waiting`: threads that wait in the kernel, and their stacks.
+//! - `stopped`: processes that are stopped for a moment, with their registers.
 //! - `off_cpu`, `thinning`, `threads`: intervals off the processors, and times of threads.
 //! - `recording`: nettrace V6 (feature `nettrace`).
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -76,6 +77,7 @@ mod record;
 mod recording;
 mod runtime_code;
 mod sampler;
+mod stopped;
 mod sys;
 mod thinning;
 mod threads;
@@ -94,6 +96,7 @@ pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, 
 pub use recording::{RecordingCounts, RecordingWriter};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
+pub use stopped::{StoppedProcess, StoppedThread};
 pub use threads::{ThreadTime, innermost_id, thread_time, threads};
 pub use unwind::Unwinder;
 pub use waiting::{ThreadActivity, ThreadWait, thread_activity};

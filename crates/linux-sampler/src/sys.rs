@@ -1,5 +1,5 @@
-//! The kernel's interface, and all unsafe code of this crate: opening events, their settings, and the memory
-//! of their buffers.
+//! The kernel's interface, and all unsafe code of this crate: opening events, their settings, the memory of
+//! their buffers, and the requests to stop threads.
 
 #![allow(unsafe_code)]
 
@@ -76,6 +76,65 @@ pub(crate) fn event_id(event: BorrowedFd<'_>) -> io::Result<u64> {
     // SAFETY: the request writes the 8 bytes of `id`, which outlives the call.
     let result = unsafe { libc::ioctl(event.as_raw_fd(), IOC_ID as _, &raw mut id) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(id) }
+}
+
+/// `NT_PRSTATUS`: the general registers.
+pub(crate) const GENERAL_REGISTERS: libc::c_long = 1;
+/// `NT_PRFPREG`: the floating-point registers.
+pub(crate) const FLOATING_REGISTERS: libc::c_long = 2;
+
+/// A request to the kernel about a thread. `address` and `data` are numbers.
+fn trace(request: libc::c_uint, tid: i32, address: libc::c_long, data: libc::c_long) -> io::Result<()> {
+    // SAFETY: the requests passed to this function take numbers, not pointers.
+    let result = unsafe { libc::ptrace(request as _, tid, address, data) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Makes this thread the tracer of another, which runs on. `options` are those of `PTRACE_SETOPTIONS`.
+pub(crate) fn seize(tid: i32, options: i32) -> io::Result<()> {
+    trace(libc::PTRACE_SEIZE, tid, 0, options.into())
+}
+
+/// Stops a traced thread.
+pub(crate) fn interrupt(tid: i32) -> io::Result<()> {
+    trace(libc::PTRACE_INTERRUPT, tid, 0, 0)
+}
+
+/// Ends the tracing of a stopped thread, which runs on with a signal, zero for none.
+pub(crate) fn detach(tid: i32, signal: i32) -> io::Result<()> {
+    trace(libc::PTRACE_DETACH, tid, 0, signal.into())
+}
+
+/// Returns a set of registers of a stopped thread, as the kernel lays them out.
+pub(crate) fn register_set(tid: i32, set: libc::c_long) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0_u8; 1024];
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    // SAFETY: the kernel writes at most `iov_len` bytes to `iov_base`, and their number to `iov_len`; both
+    // outlive the call.
+    let result = unsafe { libc::ptrace(libc::PTRACE_GETREGSET as _, tid, set, &raw mut part) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    bytes.truncate(part.iov_len);
+    Ok(bytes)
+}
+
+/// Returns the `siginfo_t` of the signal for which a thread has stopped.
+pub(crate) fn signal_info(tid: i32) -> io::Result<[u8; 128]> {
+    let mut info = [0_u64; 16];
+    const { assert!(size_of::<libc::siginfo_t>() == 128) };
+    // SAFETY: the kernel writes a `siginfo_t`, whose size `info` has, aligned as its pointers.
+    let result = unsafe {
+        libc::ptrace(libc::PTRACE_GETSIGINFO as _, tid, std::ptr::null_mut::<u8>(), info.as_mut_ptr())
+    };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut bytes = [0; 128];
+    for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(info) {
+        *to = word.to_ne_bytes();
+    }
+    Ok(bytes)
 }
 
 /// Returns the time of the samples' clock, in nanoseconds.

@@ -1,0 +1,307 @@
+//! Processes whose threads are stopped for a moment, with their registers.
+//!
+//! # Source
+//! ptrace(2).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use crate::error::Error;
+use crate::sys;
+use crate::threads::threads;
+
+/// The time between looks at threads that have not stopped yet.
+const TICK: Duration = Duration::from_micros(200);
+
+/// A stopped process. Its threads run on when this is dropped, and when this program ends in whatever way: the
+/// kernel ends a trace with its tracer. It belongs to the thread that stopped it.
+#[derive(Debug)]
+pub struct StoppedProcess {
+    threads: Vec<StoppedThread>,
+    since: Instant,
+    /// The kernel knows the thread that traces, not the process.
+    _tracer: PhantomData<Rc<()>>,
+}
+
+/// A stopped thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoppedThread {
+    /// Its id.
+    pub tid: i32,
+    /// The general registers: `user_regs_struct` of the processor.
+    pub registers: Vec<u8>,
+    /// The floating-point registers: `user_fpregs_struct` of the processor. Empty if they could not be read.
+    pub floating_registers: Vec<u8>,
+    /// The signal that it is about to receive; zero if none.
+    pub signal: i32,
+    /// The `siginfo_t` of that signal.
+    pub signal_info: Option<[u8; 128]>,
+}
+
+impl StoppedProcess {
+    /// Stops all threads of a process, and reads their registers.
+    ///
+    /// Signals that arrive meanwhile are delivered afterwards, and a process that was stopped before stays so.
+    ///
+    /// # Errors
+    /// If the process may not be traced, is traced already, has ended, or has not stopped within `limit`. Its
+    /// threads then run on.
+    pub fn stop(pid: i32, limit: Duration) -> Result<Self, Error> {
+        let since = Instant::now();
+        let mut tracing = Tracing { stopped: BTreeMap::new() };
+        // A thread that is not stopped yet may start another one.
+        loop {
+            let mut new = 0;
+            for tid in threads(pid)? {
+                if tracing.stopped.contains_key(&tid) {
+                    continue;
+                }
+                match sys::seize(tid, 0).and_then(|()| sys::interrupt(tid)) {
+                    Ok(()) => {
+                        tracing.stopped.insert(tid, None);
+                        new += 1;
+                    }
+                    // It has ended.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    // A thread that has ended, and whose process lives on, cannot be traced.
+                    Err(_) if is_dead(pid, tid) => {}
+                    Err(error) => return Err(Error::io(format!("ptrace of thread {tid}"))(error)),
+                }
+            }
+            if new == 0 {
+                break;
+            }
+            tracing.wait(since, limit)?;
+        }
+        let mut stopped = Vec::new();
+        for (&tid, state) in &tracing.stopped {
+            let Some(Stop { signal }) = *state else { continue };
+            let registers = sys::register_set(tid, sys::GENERAL_REGISTERS)
+                .map_err(Error::io(format!("registers of thread {tid}")))?;
+            stopped.push(StoppedThread {
+                tid,
+                registers,
+                floating_registers: sys::register_set(tid, sys::FLOATING_REGISTERS).unwrap_or_default(),
+                signal,
+                signal_info: (signal != 0).then(|| sys::signal_info(tid).ok()).flatten(),
+            });
+        }
+        // From now on this value ends the trace.
+        tracing.stopped.clear();
+        let process = Self { threads: stopped, since, _tracer: PhantomData };
+        if process.threads.is_empty() {
+            return Err(Error::NoProcess { pid });
+        }
+        Ok(process)
+    }
+
+    /// Its threads, by id.
+    pub fn threads(&self) -> &[StoppedThread] {
+        &self.threads
+    }
+
+    /// The time since its first thread was stopped.
+    pub fn elapsed(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Lets it run on, and returns the time for which it was stopped.
+    pub fn resume(self) -> Duration {
+        let since = self.since;
+        drop(self);
+        since.elapsed()
+    }
+}
+
+impl Drop for StoppedProcess {
+    fn drop(&mut self) {
+        for thread in &self.threads {
+            // It fails only for a thread that was killed meanwhile.
+            let _ = sys::detach(thread.tid, thread.signal);
+        }
+    }
+}
+
+/// Threads that are traced; their trace ends with this value.
+struct Tracing {
+    /// `None` until the thread has stopped.
+    stopped: BTreeMap<i32, Option<Stop>>,
+}
+
+/// The stop of a thread.
+#[derive(Debug, Clone, Copy)]
+struct Stop {
+    /// The signal that it will receive; zero if it stopped for another reason.
+    signal: i32,
+}
+
+impl Tracing {
+    /// Waits until all threads have stopped or ended.
+    fn wait(&mut self, since: Instant, limit: Duration) -> Result<(), Error> {
+        loop {
+            let waiting: Vec<i32> =
+                self.stopped.iter().filter(|(_, stop)| stop.is_none()).map(|(&tid, _)| tid).collect();
+            let mut is_any_left = false;
+            for tid in waiting {
+                match look(tid) {
+                    Ok(Some(stop)) => {
+                        self.stopped.insert(tid, Some(stop));
+                    }
+                    Ok(None) => is_any_left = true,
+                    // It has ended.
+                    Err(_) => {
+                        self.stopped.remove(&tid);
+                    }
+                }
+            }
+            if !is_any_left {
+                return Ok(());
+            }
+            if since.elapsed() >= limit {
+                let error = io::Error::from(io::ErrorKind::TimedOut);
+                return Err(Error::io("stopping the threads of the process")(error));
+            }
+            thread::sleep(TICK);
+        }
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        for (&tid, stop) in &self.stopped {
+            let stop = stop.or_else(|| look(tid).ok().flatten());
+            // The kernel ends the trace of a thread that has not stopped yet with the thread of its tracer.
+            let _ = sys::detach(tid, stop.map_or(0, |stop| stop.signal));
+        }
+    }
+}
+
+/// Returns the stop of a traced thread; `None` while it runs. Its report stays with the kernel, which then
+/// delivers the signal even if this program is killed.
+fn look(tid: i32) -> io::Result<Option<Stop>> {
+    let id = Pid::from_raw(tid).ok_or(io::ErrorKind::InvalidInput)?;
+    let options = WaitIdOptions::STOPPED
+        | WaitIdOptions::EXITED
+        | WaitIdOptions::NOHANG
+        | WaitIdOptions::NOWAIT
+        | WaitIdOptions::from_bits_retain(WALL);
+    let Some(status) = waitid(WaitId::Pid(id), options)? else { return Ok(None) };
+    let Some(signal) = status.trapping_signal().or(status.stopping_signal()) else {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    };
+    // Stops of the trace itself, and of a process that is stopped, have an event above the signal.
+    Ok(Some(Stop { signal: if signal > 0xff { 0 } else { signal } }))
+}
+
+/// `__WALL`: threads of other processes, too.
+const WALL: u32 = 0x4000_0000;
+
+/// Whether a thread has ended, by its state in `/proc`.
+fn is_dead(pid: i32, tid: i32) -> bool {
+    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")) else { return true };
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('Z' | 'X'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    /// A shell, which is killed when the test ends.
+    struct Shell(Child);
+
+    impl Shell {
+        fn start(script: &str) -> Self {
+            let mut command = Command::new("bash");
+            command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+            Self(command.spawn().unwrap())
+        }
+
+        fn pid(&self) -> i32 {
+            self.0.id().cast_signed()
+        }
+    }
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    fn state(pid: i32) -> char {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+    }
+
+    fn await_state(pid: i32, expected: char) {
+        let deadline = Instant::now() + LIMIT;
+        while state(pid) != expected {
+            assert!(Instant::now() < deadline, "{}", state(pid));
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    #[test]
+    fn a_signal_that_comes_during_the_stop_is_delivered() {
+        let mut child = Shell::start("trap 'echo caught' RTMIN; echo ready; read -r line; echo $line");
+        let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        let pid = child.pid();
+        await_state(pid, 'S');
+        let stopped = StoppedProcess::stop(pid, LIMIT).unwrap();
+        assert_eq!((state(pid), stopped.threads().len()), ('t', 1));
+        let thread = &stopped.threads()[0];
+        assert_eq!((thread.tid, thread.signal), (pid, 0));
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!((thread.registers.len(), thread.floating_registers.len()), (27 * 8, 512));
+        // Real-time signals have no names in libraries: the shell sends one.
+        let sent = Command::new("bash").args(["-c", &format!("kill -RTMIN {pid}")]).status().unwrap();
+        assert!(sent.success());
+        assert_eq!(state(pid), 't');
+        assert!(stopped.resume() < LIMIT);
+        assert_eq!(lines.next().unwrap().unwrap(), "caught");
+    }
+
+    #[test]
+    fn a_process_that_was_stopped_stays_so() {
+        let child = Shell::start("read -r line");
+        let pid = child.pid();
+        let signal = |name: &str| {
+            assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+        };
+        signal("-STOP");
+        await_state(pid, 'T');
+        let stopped = StoppedProcess::stop(pid, LIMIT).unwrap();
+        assert_eq!(state(pid), 't');
+        drop(stopped);
+        // It is on its way from the one stop to the other.
+        await_state(pid, 'T');
+        signal("-CONT");
+        drop(child);
+        assert!(matches!(StoppedProcess::stop(pid, LIMIT), Err(Error::NoProcess { .. })));
+    }
+
+    #[test]
+    fn two_tracers_exclude_each_other() {
+        let child = Shell::start("read -r line");
+        let pid = child.pid();
+        let stopped = StoppedProcess::stop(pid, LIMIT).unwrap();
+        let other = thread::spawn(move || StoppedProcess::stop(pid, LIMIT).map(drop));
+        assert!(matches!(other.join().unwrap(), Err(Error::Io { .. })));
+        assert_eq!(state(pid), 't');
+        drop(stopped);
+    }
+}
