@@ -94,7 +94,7 @@ pub fn copy_process(
     pieces.sort_by_key(|piece| (piece.order, piece.bytes, piece.address));
     let notes = notes(&process, threads);
     let places = u64::try_from(pieces.len()).unwrap_or(u64::MAX).saturating_add(SPARE_PLACES);
-    let mut copy = Copy {
+    let mut copy = CoreCopy {
         memory,
         file,
         limits,
@@ -122,7 +122,7 @@ const fn written(error: std::io::Error) -> Error {
     Error::Write { error }
 }
 
-struct Copy<'a> {
+struct CoreCopy<'a> {
     memory: &'a ProcessMemory,
     file: &'a File,
     limits: CopyLimits,
@@ -136,17 +136,14 @@ struct Copy<'a> {
     result: CopiedCore,
 }
 
-impl Copy<'_> {
+impl CoreCopy<'_> {
     fn add(&mut self, piece: &Piece) -> Result<(), Error> {
         if piece.is_untouched {
-            let offset = match self.gap {
-                Some(offset) => offset,
-                None => {
-                    let offset = *self.gap.insert(self.end);
-                    self.end = self.end.saturating_add(GAP_PART);
-                    offset
-                }
-            };
+            if self.gap.is_none() {
+                self.gap = Some(self.end);
+                self.end = self.end.saturating_add(GAP_PART);
+            }
+            let offset = self.gap.unwrap_or_default();
             self.push(piece.address, piece.bytes, offset, piece.flags);
             return Ok(());
         }
