@@ -1,41 +1,23 @@
-//! The objects of the garbage collector's heap.
+//! The objects of the garbage collector's heap, with their references.
 //!
 //! # Source
-//! dotnet/runtime `src/coreclr/gc/gcinterface.dac.h` (`GcDacVars`), `gc/gcinterface.dacvars.def`, `gc/gcpriv.h`
-//! (`generation`, `heap_segment`), `vm/object.h`.
+//! dotnet/runtime `src/coreclr/vm/object.h`, `vm/methodtable.h`.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
+use crate::heap_window::HeapWindow;
 use crate::lock::thin_lock;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::names::{HAS_COMPONENT_SIZE, Names};
-use crate::runtime::Runtime;
+use crate::pointers::Pointers;
+use crate::regions::HeapLayout;
 
-/// The most generations: 0 to 2, large objects, pinned objects.
-const MOST_GENERATIONS: u64 = 8;
-/// The most heaps of a server's collector.
-const MOST_HEAPS: u32 = 1024;
-/// The most regions.
-const MOST_REGIONS: usize = 1 << 20;
 /// The most types.
 const MOST_TYPES: usize = 1 << 20;
 /// The most gaps and held thin locks that are listed.
 const MOST_LISTED: usize = 4096;
 /// The least bytes of an object.
 const LEAST_OBJECT: u64 = 24;
-
-/// The kind of a server's heap.
-const SERVER: u32 = 2;
-
-/// Indexes of the pointers in `GcDacVars`.
-const GENERATION_TABLE: u64 = 3;
-const EPHEMERAL_SEGMENT: u64 = 7;
-const ALLOC_ALLOCATED: u64 = 12;
-const HEAP_COUNT: u64 = 19;
-const HEAPS: u64 = 20;
-const STRUCTURES_INVALID: u64 = 21;
-const HEAP_OFFSETS: u64 = 27;
-const GENERATION_OFFSETS: u64 = 28;
 
 /// The contents of a heap by type.
 #[derive(Debug, Clone, Default)]
@@ -96,111 +78,179 @@ pub struct HeapGap {
     pub bytes: u64,
 }
 
-/// A part of the heap with objects one after the other.
-struct Region {
-    start: u64,
-    end: u64,
+/// An object of the heap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeapObject {
+    /// Its address.
+    pub address: u64,
+    /// The address of its MethodTable.
+    pub type_handle: u64,
+    /// Bytes without padding.
+    pub size: u64,
+    /// The number of its elements; of an object that is neither array nor string, the first bytes of its fields.
+    pub(crate) length: u32,
+    /// The word before it.
+    header: u32,
 }
 
-/// The regions, and the unused parts in them where threads allocate.
-#[derive(Default)]
-struct Layout {
-    regions: Vec<Region>,
-    /// The end of each unused part, by its start.
-    holes: HashMap<u64, u64>,
-    is_moving: bool,
+impl HeapObject {
+    const fn aligned_size(&self) -> u64 {
+        let size = self.size.saturating_add(7) & !7;
+        if size < LEAST_OBJECT { LEAST_OBJECT } else { size }
+    }
+
+    /// Whether an address is in the object.
+    pub const fn contains(&self, address: u64) -> bool {
+        self.address <= address && address < self.address.saturating_add(self.aligned_size())
+    }
+}
+
+/// A receiver of the objects of a heap, which come in the order of their addresses.
+pub trait HeapVisitor {
+    /// Receives an object.
+    fn object(&mut self, object: &HeapObject);
+
+    /// Receives a reference of the last object: an address other than null. They come in the order of its fields.
+    fn reference(&mut self, _target: u64) {}
+
+    /// Whether references are to be read.
+    fn wants_references(&self) -> bool {
+        false
+    }
+}
+
+/// The result of a walk through a heap.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct HeapWalk {
+    /// Free memory between objects.
+    pub free: Amount,
+    /// The parts of the heap that could not be read.
+    pub gaps: Vec<HeapGap>,
+    /// Objects whose references could not be read, or are described by damaged data.
+    pub objects_without_references: u64,
+    /// The number of regions or segments.
+    pub regions: usize,
+    /// Whether a collection was moving objects: objects can be missing or counted twice.
+    pub is_moving: bool,
 }
 
 impl Names<'_> {
-    /// Counts the objects of the heap by type.
+    /// Passes every object of the heap to a visitor.
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
-    pub fn heap_statistics(&self) -> MemoryResult<HeapStatistics> {
+    pub fn walk_heap(&self, visitor: &mut dyn HeapVisitor) -> MemoryResult<HeapWalk> {
         let (memory, runtime) = (self.memory(), self.runtime());
-        let layout = Layout::read(memory, runtime)?;
+        let layout = HeapLayout::read(memory, runtime)?;
         let free = runtime.variable(memory, runtime.layout.slots.free_type)?;
-        let mut statistics = HeapStatistics {
-            regions: layout.regions.len(),
-            is_moving: layout.is_moving,
-            ..HeapStatistics::default()
-        };
-        let mut walk = Walk { memory, shapes: HashMap::new() };
-        let mut amounts: HashMap<u64, Amount> = HashMap::new();
+        let mut result =
+            HeapWalk { regions: layout.regions.len(), is_moving: layout.is_moving, ..HeapWalk::default() };
+        let mut walk = Walk::new(memory);
         for region in &layout.regions {
+            walk.window.set_end(region.end);
             let mut at = region.start;
             while at < region.end {
                 if let Some(end) = layout.holes.get(&at).filter(|end| **end >= at) {
-                    // The allocation limit leaves room for the smallest object.
                     at = end.saturating_add(LEAST_OBJECT);
                     continue;
                 }
                 let left = region.end.saturating_sub(at);
                 let Some(object) = walk.object(at).filter(|object| object.aligned_size() <= left) else {
-                    if statistics.gaps.len() < MOST_LISTED {
-                        statistics.gaps.push(HeapGap { address: at, bytes: left });
+                    if result.gaps.len() < MOST_LISTED {
+                        result.gaps.push(HeapGap { address: at, bytes: left });
                     }
                     break;
                 };
                 if object.type_handle == free {
-                    statistics.free.add(object.size);
+                    result.free.add(object.size);
                 } else {
-                    if amounts.len() < MOST_TYPES || amounts.contains_key(&object.type_handle) {
-                        amounts.entry(object.type_handle).or_default().add(object.size);
-                    }
-                    if let Some((holder, _)) = thin_lock(object.header)
-                        && statistics.thin_locks.len() < MOST_LISTED
-                    {
-                        statistics.thin_locks.push((at, holder));
+                    visitor.object(&object);
+                    if visitor.wants_references() && !walk.references(&object, visitor) {
+                        let count = &mut result.objects_without_references;
+                        *count = count.saturating_add(1);
                     }
                 }
                 at = at.saturating_add(object.aligned_size());
             }
         }
-        statistics.types = amounts
-            .into_iter()
-            .map(|(type_handle, amount)| TypeStatistics {
-                type_handle,
-                name: self.type_name(type_handle).map(|name| name.to_string()),
-                module: self.type_module(type_handle),
-                amount,
-            })
-            .collect();
-        statistics.types.sort_by(|a, b| {
+        Ok(result)
+    }
+
+    /// Counts the objects of the heap by type.
+    ///
+    /// # Errors
+    /// If the memory lacks the collector's description of its heap.
+    pub fn heap_statistics(&self) -> MemoryResult<HeapStatistics> {
+        let mut counter = Counter::default();
+        let walk = self.walk_heap(&mut counter)?;
+        let types = counter.amounts.into_iter().map(|(type_handle, amount)| TypeStatistics {
+            type_handle,
+            name: self.type_name(type_handle).map(|name| name.to_string()),
+            module: self.type_module(type_handle).map(|module| module.file_name().to_owned()),
+            amount,
+        });
+        let mut types: Vec<_> = types.collect();
+        types.sort_by(|a, b| {
             b.amount.bytes.cmp(&a.amount.bytes).then_with(|| a.type_handle.cmp(&b.type_handle))
         });
-        Ok(statistics)
+        Ok(HeapStatistics {
+            types,
+            free: walk.free,
+            gaps: walk.gaps,
+            thin_locks: counter.thin_locks,
+            regions: walk.regions,
+            is_moving: walk.is_moving,
+        })
     }
 
-    /// The file of the module of a type; none of arrays, whose module is that of their elements.
-    fn type_module(&self, type_handle: u64) -> Option<String> {
-        let module = self.module(self.memory().u64(offset(type_handle, 24)).ok()?);
-        Some(module.file_name().to_owned()).filter(|name| !name.is_empty())
-    }
-}
-
-/// An object.
-struct Object {
-    type_handle: u64,
-    size: u64,
-    /// The word before it.
-    header: u32,
-}
-
-impl Object {
-    const fn aligned_size(&self) -> u64 {
-        let size = self.size.saturating_add(7) & !7;
-        if size < LEAST_OBJECT { LEAST_OBJECT } else { size }
+    /// Returns the object at an address; `None` if there is none, or the memory lacks it.
+    ///
+    /// The address is checked by the type alone: dead objects and copies of them are found, too.
+    pub fn object_at(&self, address: u64) -> Option<HeapObject> {
+        if !address.is_multiple_of(8) {
+            return None;
+        }
+        let mut walk = Walk::new(self.memory());
+        walk.window.set_end(address.saturating_add(LEAST_OBJECT));
+        walk.object(address).filter(|object| self.is_type(object.type_handle))
     }
 }
 
-/// The reading of objects, with the sizes of their types.
+/// The counts of objects by type.
+#[derive(Default)]
+struct Counter {
+    amounts: HashMap<u64, Amount>,
+    thin_locks: Vec<(u64, u32)>,
+}
+
+impl HeapVisitor for Counter {
+    fn object(&mut self, object: &HeapObject) {
+        if self.amounts.len() < MOST_TYPES || self.amounts.contains_key(&object.type_handle) {
+            self.amounts.entry(object.type_handle).or_default().add(object.size);
+        }
+        if let Some((holder, _)) = thin_lock(object.header)
+            && self.thin_locks.len() < MOST_LISTED
+        {
+            self.thin_locks.push((object.address, holder));
+        }
+    }
+}
+
+/// The reading of objects, with facts about their types.
 struct Walk<'m> {
+    window: HeapWindow<'m>,
     memory: &'m dyn Memory,
     shapes: HashMap<u64, (u32, u32)>,
+    pointers: HashMap<u64, Option<Pointers>>,
 }
 
-impl Walk<'_> {
+impl<'m> Walk<'m> {
+    fn new(memory: &'m dyn Memory) -> Self {
+        Self { window: HeapWindow::new(memory), memory, shapes: HashMap::new(), pointers: HashMap::new() }
+    }
+
     /// The flags and the base size of a type.
     fn shape(&mut self, type_handle: u64) -> Option<(u32, u32)> {
         if let Some(shape) = self.shapes.get(&type_handle) {
@@ -214,8 +264,8 @@ impl Walk<'_> {
         Some(shape)
     }
 
-    fn object(&mut self, at: u64) -> Option<Object> {
-        let bytes: [u8; 20] = self.memory.array(at.wrapping_sub(4)).ok()?;
+    fn object(&mut self, at: u64) -> Option<HeapObject> {
+        let bytes: [u8; 20] = self.window.array(at.wrapping_sub(4))?;
         let (header, rest) = bytes.split_first_chunk()?;
         let (word, rest) = rest.split_first_chunk()?;
         let length = u32::from_le_bytes(*rest.first_chunk()?);
@@ -227,73 +277,32 @@ impl Walk<'_> {
             size = size.saturating_add(u64::from(flags & 0xffff).saturating_mul(length.into()));
         }
         // A smaller one is not of a type.
-        (base >= 16).then_some(Object { type_handle, size, header: u32::from_le_bytes(*header) })
-    }
-}
-
-impl Layout {
-    fn read(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
-        let slots = &runtime.layout.slots;
-        let variables = runtime.variable(memory, slots.gc_data)?;
-        let pointer = |index: u64| memory.u64(offset(variables, index.wrapping_mul(8).wrapping_add(24)));
-        let [generation_size, generations] = memory.words(offset(variables, 8))?;
-        let mut layout =
-            Self { is_moving: memory.u32(pointer(STRUCTURES_INVALID)?)? != 0, ..Self::default() };
-        let offsets = pointer(GENERATION_OFFSETS)?;
-        let [context, first] = [0, 4].map(|field| memory.u32(offset(offsets, field)));
-        let (context, first) = (u64::from(context?), u64::from(first?));
-        let mut heaps = Vec::new();
-        if memory.u32(runtime.slot(slots.heap_type))? == SERVER {
-            let (fields, table) = (pointer(HEAP_OFFSETS)?, memory.u64(pointer(HEAPS)?)?);
-            let field = |index: u64| memory.u32(offset(fields, index.wrapping_mul(4))).map(u64::from);
-            let (end, ephemeral, generations) = (field(0)?, field(1)?, field(18)?);
-            for index in 0..memory.u32(pointer(HEAP_COUNT)?)?.min(MOST_HEAPS) {
-                let heap = memory.u64(offset(table, u64::from(index).wrapping_mul(8)))?;
-                let [end, ephemeral] = [end, ephemeral].map(|at| memory.u64(offset(heap, at)));
-                heaps.push((end?, ephemeral?, offset(heap, generations)));
-            }
-        } else {
-            let end = memory.u64(pointer(ALLOC_ALLOCATED)?)?;
-            let ephemeral = memory.u64(pointer(EPHEMERAL_SEGMENT)?)?;
-            heaps.push((end, ephemeral, pointer(GENERATION_TABLE)?));
-        }
-        let mut seen = HashSet::new();
-        for (end, ephemeral, table) in heaps {
-            for index in 0..generations.min(MOST_GENERATIONS) {
-                let generation = offset(table, generation_size.wrapping_mul(index));
-                layout.add_hole(memory, offset(generation, context))?;
-                let mut segment = memory.u64(offset(generation, first))?;
-                while segment != 0 && seen.len() < MOST_REGIONS && seen.insert(segment) {
-                    let [allocated, _, _, _, start, _, next] = memory.words(segment)?;
-                    let end = if segment == ephemeral { end } else { allocated };
-                    layout.regions.push(Region { start, end });
-                    segment = next;
-                }
-            }
-        }
-        // Regions lie apart: others are not read twice.
-        layout.regions.sort_by_key(|region| region.start);
-        let mut last = 0;
-        layout.regions.retain(|region| {
-            let is_apart = region.start >= last;
-            last = last.max(region.end);
-            is_apart
-        });
-        for thread in runtime.threads(memory)? {
-            let locals = memory.u64(offset(thread.address, 32))?;
-            if locals != 0 {
-                layout.add_hole(memory, offset(locals, runtime.layout.allocation_context))?;
-            }
-        }
-        Ok(layout)
+        let header = u32::from_le_bytes(*header);
+        (base >= 16).then_some(HeapObject { address: at, type_handle, size, length, header })
     }
 
-    /// Adds the unused part of an allocation context.
-    fn add_hole(&mut self, memory: &dyn Memory, context: u64) -> MemoryResult<()> {
-        let [pointer, limit] = memory.words(context)?;
-        if pointer != 0 && limit >= pointer {
-            self.holes.insert(pointer, limit);
-        }
-        Ok(())
+    /// Passes the references of an object on. Returns whether they could be read.
+    fn references(&mut self, object: &HeapObject, visitor: &mut dyn HeapVisitor) -> bool {
+        let has_room = self.pointers.len() < MOST_TYPES;
+        let shapes = &self.shapes;
+        let memory = self.memory;
+        let read = || {
+            let flags = shapes.get(&object.type_handle).map_or(0, |(flags, _)| *flags);
+            Pointers::read(memory, object.type_handle, flags).ok()
+        };
+        let pointers = match self.pointers.get(&object.type_handle) {
+            Some(pointers) => pointers,
+            None if has_room => self.pointers.entry(object.type_handle).or_insert_with(read),
+            None => return false,
+        };
+        let Some(pointers) = pointers else { return false };
+        let window = &mut self.window;
+        pointers.each(object.address, object.size, |at| {
+            let target = u64::from_le_bytes(window.array(at)?);
+            if target != 0 {
+                visitor.reference(target);
+            }
+            Some(())
+        })
     }
 }

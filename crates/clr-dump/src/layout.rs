@@ -51,6 +51,7 @@ pub(crate) struct Layout {
     pub(crate) module: Module,
     /// The offset of the allocation context's pointer in RuntimeThreadLocals.
     pub(crate) allocation_context: u64,
+    pub(crate) handle_tables: HandleTables,
     /// Whether the fields of sync blocks were measured.
     pub(crate) knows_sync_blocks: bool,
     pub(crate) nibble_map: NibbleMap,
@@ -88,14 +89,29 @@ pub(crate) struct Thread {
     pub(crate) last_thrown: Option<u64>,
     /// The offset of the pointer to the exceptions that are being handled.
     pub(crate) exception_tracker: Option<u64>,
+    /// The offset of the pointer to ThreadLocalData, which has the thread's static fields.
+    pub(crate) static_fields: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Module {
     pub(crate) path: u64,
     pub(crate) base: u64,
+    /// The offset of the map from rows of defined types to their MethodTables.
+    pub(crate) defined_types: u64,
     /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
     pub(crate) ready_to_run: Option<ReadyToRun>,
+}
+
+/// The tables of handles, whose segments are packed structures.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct HandleTables {
+    /// The offset of the pointer to the first segment in HandleTable.
+    pub(crate) segments: u64,
+    /// The offset of the pointer to the next segment in a segment; the pointer to the table follows.
+    pub(crate) next: u64,
+    /// The type of the blocks that have the second values of handles.
+    pub(crate) data_block: u8,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,9 +163,16 @@ pub(crate) const NET_9: Layout = Layout {
         blocking_item: 1032,
         last_thrown: Some(336),
         exception_tracker: Some(352),
+        static_fields: 928,
     },
-    module: Module { path: 272, base: 288, ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }) },
+    module: Module {
+        path: 272,
+        base: 288,
+        defined_types: 624,
+        ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }),
+    },
     allocation_context: 0,
+    handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
     knows_sync_blocks: true,
     nibble_map: NibbleMap::Linear,
     frames: FrameKinds::WithHelpers { inlined_call: 137 },
@@ -167,9 +190,16 @@ pub(crate) const NET_10: Layout = Layout {
         sync_table: 77,
     },
     thread_store: ThreadStore { first: 88, count: 112 },
-    thread: Thread { object_handle: 304, blocking_item: 672, last_thrown: None, exception_tracker: None },
-    module: Module { path: 208, base: 224, ready_to_run: None },
+    thread: Thread {
+        object_handle: 304,
+        blocking_item: 672,
+        last_thrown: None,
+        exception_tracker: None,
+        static_fields: 568,
+    },
+    module: Module { path: 208, base: 224, defined_types: 416, ready_to_run: None },
     allocation_context: 8,
+    handle_tables: HandleTables { segments: 56, next: 1998, data_block: 12 },
     knows_sync_blocks: false,
     nibble_map: NibbleMap::WithPointers,
     frames: FrameKinds::Identified { inlined_call: 1 },

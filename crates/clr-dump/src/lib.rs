@@ -59,7 +59,9 @@
 //! - `code_map`, `ready_to_run`: managed code by address.
 //! - `module`, `names`, `signature`: modules, types and methods.
 //! - `registers`, `unwind`, `thread`, `stack`: threads and their frames.
-//! - `exception`, `lock`, `heap`: exceptions, monitors, objects by type.
+//! - `exception`, `lock`: exceptions, monitors.
+//! - `regions`, `heap_window`, `pointers`, `heap`: the objects of the heap, with their references.
+//! - `field`, `object`, `handle`, `root`: contents of objects; what keeps them alive.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -82,20 +84,27 @@ mod core_writer;
 mod elf_image;
 mod error;
 mod exception;
+mod field;
+mod handle;
 mod heap;
+mod heap_window;
 mod layout;
 mod lock;
 mod mapping;
 mod memory;
 mod module;
 mod names;
+mod object;
+mod pointers;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
 mod process_copy;
 mod read_at;
 mod ready_to_run;
+mod regions;
 mod registers;
+mod root;
 mod runtime;
 mod signature;
 mod stack;
@@ -107,12 +116,15 @@ pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use core_writer::{ProcessNote, ThreadNote};
 pub use error::Error;
 pub use exception::{Exception, ExceptionFrame, ExceptionState};
-pub use heap::{Amount, HeapGap, HeapStatistics, TypeStatistics};
+pub use field::{Field, StaticField, ValueKind};
+pub use handle::{Handle, HandleKind, Handles};
+pub use heap::{Amount, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};
 pub use lock::{Monitor, MonitorWait, Monitors, Owner, WaitKind, deadlocks};
 pub use mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use module::Module;
 pub use names::{Method, MethodName, Names};
+pub use object::{FieldValue, ObjectContent, Value};
 #[cfg(target_os = "linux")]
 pub use process::ProcessMemory;
 #[cfg(target_os = "linux")]

@@ -21,6 +21,8 @@ use crate::signature;
 const MOST_TYPES: usize = 256;
 /// The deepest nesting of types.
 const DEEPEST: u32 = 12;
+/// The most arrays in one another.
+const MOST_RANKS: usize = 16;
 /// The most arguments of a type.
 const MOST_ARGUMENTS: u16 = 64;
 /// The most bytes of metadata that are kept.
@@ -191,6 +193,51 @@ impl<'m> Names<'m> {
         name
     }
 
+    /// Returns the name of a type as the runtime writes it in its events: a nested type without its enclosing types,
+    /// though they are in type arguments. `None` if the memory lacks it.
+    pub fn event_type_name(&self, type_handle: u64) -> Option<String> {
+        let memory = self.memory;
+        let (mut of, mut ranks) = (type_handle, Vec::new());
+        let mut flags = memory.u32(of).ok()?;
+        while is_array(flags) && ranks.len() < MOST_RANKS {
+            ranks.push(self.rank(of, flags).ok()?);
+            of = memory.u64(offset(of, 48)).ok()?;
+            flags = memory.u32(of).ok()?;
+        }
+        let name = self.type_name(of)?;
+        let arguments = name.find('[').unwrap_or(name.len());
+        let (own, arguments) = name.split_at_checked(arguments)?;
+        let mut name = [own.rsplit('+').next().unwrap_or(own), arguments].concat();
+        for rank in ranks.iter().rev() {
+            name.push('[');
+            name.push_str(&",".repeat(usize::from(rank.saturating_sub(1))));
+            name.push(']');
+        }
+        Some(name)
+    }
+
+    /// Whether a type is that of arrays.
+    pub fn is_array(&self, type_handle: u64) -> bool {
+        self.memory.u32(type_handle).is_ok_and(is_array)
+    }
+
+    /// Returns the module of a type; `None` if the memory lacks the way to it.
+    pub fn type_module(&self, type_handle: u64) -> Option<Arc<Module>> {
+        let module = self.module(self.memory().u64(offset(type_handle, 24)).ok()?);
+        Some(module).filter(|module| !module.file_name().is_empty())
+    }
+
+    /// Whether the memory has a type at an address: its class knows it.
+    pub(crate) fn is_type(&self, type_handle: u64) -> bool {
+        let canonical = match self.memory.u64(offset(type_handle, 40)) {
+            Ok(canonical) if canonical & 1 != 0 => canonical & !1,
+            Ok(_) => type_handle,
+            Err(_) => return false,
+        };
+        let class = self.memory.u64(offset(canonical, 40));
+        class.and_then(|class| self.memory.u64(offset(class, 16))) == Ok(canonical)
+    }
+
     fn read_type(&self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         *left = left.checked_sub(1)?;
@@ -226,7 +273,7 @@ impl<'m> Names<'m> {
         Some([&*name, "[", &arguments?.join(","), "]"].concat())
     }
 
-    fn rank(&self, handle: u64, flags: u32) -> MemoryResult<u8> {
+    pub(crate) fn rank(&self, handle: u64, flags: u32) -> MemoryResult<u8> {
         const SINGLE_DIMENSION: u32 = 0x2_0000;
         if flags & SINGLE_DIMENSION != 0 {
             return Ok(1);
@@ -236,14 +283,14 @@ impl<'m> Names<'m> {
     }
 
     /// The EEClass of a type, which the canonical MethodTable has.
-    fn class(&self, handle: u64) -> MemoryResult<u64> {
+    pub(crate) fn class(&self, handle: u64) -> MemoryResult<u64> {
         match self.memory.u64(offset(handle, 40))? {
             canonical if canonical & 1 != 0 => self.memory.u64(offset(canonical & !1, 40)),
             class => Ok(class),
         }
     }
 
-    fn arguments(&self, handle: u64) -> MemoryResult<Vec<u64>> {
+    pub(crate) fn arguments(&self, handle: u64) -> MemoryResult<Vec<u64>> {
         let memory = self.memory;
         let dictionaries = memory.u64(offset(handle, 48))?;
         let count = memory.u16(dictionaries.wrapping_sub(4))?;

@@ -12,7 +12,7 @@ const LONGEST: usize = 4096;
 
 /// Writes a method's signature; `None` if it is damaged, or too long or deep.
 pub(crate) fn method(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<String> {
-    let mut printer = Printer { metadata, rest: signature, text: String::new() };
+    let mut printer = Printer { metadata, rest: Bytes(signature), text: String::new() };
     let convention = printer.byte()?;
     if convention & HAS_THIS != 0 {
         printer.push("instance ")?;
@@ -28,25 +28,68 @@ pub(crate) fn method(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option
     Some(printer.text)
 }
 
+/// Writes the type of a field; `None` if its signature is damaged, or too long or deep.
+pub(crate) fn field(metadata: &ProgramMetadata<'_>, signature: &[u8]) -> Option<String> {
+    let mut printer = Printer { metadata, rest: Bytes(signature), text: String::new() };
+    if printer.byte()? != FIELD {
+        return None;
+    }
+    printer.element(DEEPEST)?;
+    Some(printer.text)
+}
+
+/// The type of a field that is no primitive or reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueType {
+    /// A row of the types that the module defines.
+    Defined(u32),
+    /// A row of the types that it refers to.
+    Referenced(u32),
+    /// An argument of the declaring type.
+    Argument(u32),
+}
+
+/// Returns the type of a field that is a structure, an enumeration or an argument of the declaring type; `None` for
+/// others, and for instances of generic structures.
+pub(crate) fn value_type(signature: &[u8]) -> Option<ValueType> {
+    let mut bytes = Bytes(signature);
+    if bytes.byte()? != FIELD {
+        return None;
+    }
+    loop {
+        return match bytes.byte()? {
+            // Modifiers come first.
+            0x1f | 0x20 => {
+                bytes.number()?;
+                continue;
+            }
+            0x11 => {
+                let coded = bytes.number()?;
+                match coded & 3 {
+                    0 => Some(ValueType::Defined(coded >> 2)),
+                    1 => Some(ValueType::Referenced(coded >> 2)),
+                    _ => None,
+                }
+            }
+            0x13 => Some(ValueType::Argument(bytes.number()?)),
+            _ => None,
+        };
+    }
+}
+
+/// The first byte of the signature of a field.
+const FIELD: u8 = 6;
 /// Bits of the calling convention.
 const HAS_THIS: u8 = 0x20;
 const GENERIC: u8 = 0x10;
 
-struct Printer<'a> {
-    metadata: &'a ProgramMetadata<'a>,
-    rest: &'a [u8],
-    text: String,
-}
+/// The bytes of a signature.
+struct Bytes<'a>(&'a [u8]);
 
-impl Printer<'_> {
-    fn push(&mut self, text: &str) -> Option<()> {
-        self.text.push_str(text);
-        (self.text.len() <= LONGEST).then_some(())
-    }
-
+impl Bytes<'_> {
     fn byte(&mut self) -> Option<u8> {
-        let (byte, rest) = self.rest.split_first()?;
-        self.rest = rest;
+        let (byte, rest) = self.0.split_first()?;
+        self.0 = rest;
         Some(*byte)
     }
 
@@ -68,6 +111,27 @@ impl Printer<'_> {
             1 => number & 0x3fff,
             _ => number & 0x1fff_ffff,
         })
+    }
+}
+
+struct Printer<'a> {
+    metadata: &'a ProgramMetadata<'a>,
+    rest: Bytes<'a>,
+    text: String,
+}
+
+impl Printer<'_> {
+    fn push(&mut self, text: &str) -> Option<()> {
+        self.text.push_str(text);
+        (self.text.len() <= LONGEST).then_some(())
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.rest.byte()
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        self.rest.number()
     }
 
     /// Writes types with commas between.

@@ -1,5 +1,7 @@
 //! Builds the graph of a heap dump from its events.
 
+mod memory;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -22,6 +24,8 @@ use crate::object_index::{ObjectIndex, Repeated};
 use crate::root_groups::RootGroups;
 use crate::type_name::{RepeatBudget, name_of_event};
 use crate::type_table::{TypeDescription, TypeTable};
+
+pub use memory::{MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 
 /// The reason of an induced collection.
 const INDUCED: u32 = 1;
@@ -126,6 +130,8 @@ struct StaticVariable {
     type_id: u64,
     is_thread_local: bool,
     field: String,
+    /// The declaring type; `None` if the source does not state it.
+    owner: Option<String>,
 }
 
 impl HeapGraphBuilder {
@@ -263,6 +269,7 @@ impl HeapGraphBuilder {
             token: row.type_name_id,
             flags: row.flags,
             name: name_of_event(row.name),
+            whole_name: None,
             parameters: row.type_parameters.collect(),
         }));
     }
@@ -366,6 +373,7 @@ impl HeapGraphBuilder {
                 type_id: row.type_id,
                 is_thread_local: row.flags.contains(GcRootStaticVarFlags::THREAD_LOCAL),
                 field: name_of_event(row.field_name),
+                owner: None,
             });
         }
     }
@@ -558,7 +566,7 @@ impl HeapGraphBuilder {
             }
             let name = format!("[static var {of}.{}]", variable.field);
             let group = self.groups.child(holder, &name);
-            self.groups.declare(group, owner);
+            self.groups.declare(group, variable.owner.as_deref().or(owner));
             self.add_root(group, variable.target.0);
         }
     }

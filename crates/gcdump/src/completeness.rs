@@ -37,6 +37,17 @@ pub struct Completeness {
     pub com_wrappers: u64,
     /// Other processes whose dumps are in the recording but not in the graph; at most a thousand are counted.
     pub other_processes: u64,
+    /// Bytes of the heap that could not be read from memory.
+    pub missing_bytes: u64,
+    /// A collection was moving objects while memory was read or dumped: objects can be missing or counted twice.
+    pub is_moving: bool,
+    /// Objects that words of stacks point into. Not each of these words is a local variable that is in use: objects
+    /// can seem to be alive that are not.
+    pub conservative_roots: u64,
+    /// Threads whose local variables are unknown: they ran managed code, and their registers could not be read.
+    pub stacks_without_roots: u64,
+    /// Kinds of roots that could not be read from memory.
+    pub missing_roots: u64,
 }
 
 impl Completeness {
@@ -57,5 +68,8 @@ impl Completeness {
             && self.invalid_addresses == 0
             && self.over_limit == 0
             && self.invalid_events == 0
+            && self.missing_bytes == 0
+            && !self.is_moving
+            && self.missing_roots == 0
     }
 }

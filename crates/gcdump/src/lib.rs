@@ -8,6 +8,7 @@
 //! - [`request`](fn@request) returns the providers that a session has to enable.
 //! - [`HeapGraphBuilder`] builds a graph from events, in 4.3 bytes an object and 4 a reference;
 //!   [`Completeness`] lists what is missing.
+//! - [`MemoryGraphBuilder`] builds one from a heap that is read from memory.
 //! - [`mod@file`] reads and writes files. For the same events the file is dotnet-gcdump's, byte for byte.
 //! - [`Dominators`] has the retained bytes of each object: those that would be free without it.
 //!   [`RetainedSets`] has them for sets of objects.
@@ -86,7 +87,7 @@ mod type_name;
 mod type_table;
 mod type_tree;
 
-pub use builder::HeapGraphBuilder;
+pub use builder::{HeapGraphBuilder, MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 pub use completeness::Completeness;
 pub use definitions::DefinedType;
 pub use diff::{DiffRow, HeapChange, HeapDiff};

@@ -14,6 +14,11 @@ pub(crate) fn name_of_event(text: Utf16<'_>) -> String {
     text.chars().take(LONGEST_NAME).collect()
 }
 
+/// The first characters of a name that was read from memory.
+pub(crate) fn limited_name(text: &str) -> String {
+    text.chars().take(LONGEST_NAME).collect()
+}
+
 /// The number of bytes that names have repeated from other names.
 #[derive(Debug, Default)]
 pub(crate) struct RepeatBudget(usize);

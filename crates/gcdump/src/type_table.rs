@@ -19,6 +19,8 @@ pub(crate) struct TypeDescription {
     pub(crate) token: u32,
     pub(crate) flags: TypeFlags,
     pub(crate) name: String,
+    /// The name with its enclosing types; `None` if the source does not state it.
+    pub(crate) whole_name: Option<String>,
     pub(crate) parameters: Vec<u64>,
 }
 
@@ -183,6 +185,11 @@ fn whole_names(descriptions: &[TypeDescription], definitions: &Definitions) -> H
     let own: HashMap<u64, &str> = descriptions.iter().map(|of| (of.id, &*of.name)).collect();
     let mut whole: HashMap<u64, String> = HashMap::new();
     let mut budget = RepeatBudget::default();
+    for of in descriptions {
+        if let Some(name) = of.whole_name.as_ref().filter(|name| **name != of.name && budget.takes(name)) {
+            whole.insert(of.id, name.clone());
+        }
+    }
     for of in descriptions.iter().filter(|of| !of.flags.contains(TypeFlags::ARRAY)) {
         if let Some(name) = definitions.whole_name(of.module_id, of.token, &of.name)
             && budget.takes(&name)

@@ -1,0 +1,272 @@
+//! Fields of types: their names, places and types.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/class.h` (`EEClass`), `vm/field.h` (`FieldDesc`), `vm/ceeload.h` (`LookupMap`),
+//! `vm/methodtable.h` (`DynamicStaticsInfo`); ECMA-335 II.23.1.16 for kinds of values.
+
+use hashbrown::HashSet;
+use portable_pdb::ProgramMetadata;
+
+use crate::memory::{MemoryResult, offset};
+use crate::module::Module;
+use crate::names::Names;
+use crate::signature;
+
+/// The most fields of a type.
+const MOST_FIELDS: usize = 1 << 16;
+/// The most base types of a type.
+const MOST_BASES: usize = 256;
+/// The most parts of a map.
+const MOST_PARTS: usize = 1024;
+/// The most types whose static fields are read, and the most of these fields.
+const MOST_TYPES: usize = 1 << 20;
+const MOST_STATIC: usize = 1 << 20;
+
+/// Offsets in a MethodTable.
+const BASE_TYPE: u64 = 16;
+const AUXILIARY: u64 = 32;
+/// The offset of the map of referenced types in Module.
+const REFERENCED_TYPES: u64 = 8;
+/// The offset of the kind of a type's values in EEClass.
+const KIND: u64 = 48;
+/// The highest offset that a field can have: higher ones are of fields without a place.
+const HIGHEST_OFFSET: u32 = 0x07ff_fff0;
+
+/// A field of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Field {
+    /// Its name, as the compiler writes it.
+    pub name: String,
+    /// The type that declares it.
+    pub declaring_type: u64,
+    /// The kind of its values.
+    pub kind: ValueKind,
+    /// The type of its values, where it is a structure and the memory has the way to it.
+    pub value_type: Option<u64>,
+    /// The type of a structure or an enumeration in the notation of signatures, for where there is no `value_type`.
+    pub type_text: Option<String>,
+    /// The offset: from the first field of an object, or in the static fields of its kind.
+    pub(crate) offset: u32,
+    pub(crate) storage: Storage,
+}
+
+/// The place of the values of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Storage {
+    Object,
+    Static,
+    /// Static in a thread, or in the image.
+    Elsewhere,
+}
+
+/// The kind of a value, by the number of its element type (ECMA-335 II.23.1.16).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueKind(pub u8);
+
+impl ValueKind {
+    /// A structure.
+    pub const STRUCTURE: Self = Self(0x11);
+    /// A reference.
+    pub const REFERENCE: Self = Self(0x12);
+
+    /// The name of a primitive type in C#; `None` for other kinds.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self.0 {
+            0x02 => "bool",
+            0x03 => "char",
+            0x04 => "sbyte",
+            0x05 => "byte",
+            0x06 => "short",
+            0x07 => "ushort",
+            0x08 => "int",
+            0x09 => "uint",
+            0x0a => "long",
+            0x0b => "ulong",
+            0x0c => "float",
+            0x0d => "double",
+            0x18 => "nint",
+            0x19 => "nuint",
+            _ => return None,
+        })
+    }
+}
+
+/// A static field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StaticField {
+    /// The field.
+    pub field: Field,
+    /// The type that has it: an instance of a generic type has its own.
+    pub type_handle: u64,
+    /// The address of its value; of a structure, that of the reference to its box.
+    pub address: u64,
+}
+
+impl Names<'_> {
+    /// Returns the fields of the objects of a type, those of its base types first. Fields are missing where the
+    /// memory lacks their description.
+    pub fn fields(&self, type_handle: u64) -> Vec<Field> {
+        let mut types = Vec::new();
+        let mut of = type_handle;
+        while of != 0 && types.len() < MOST_BASES && !types.contains(&of) {
+            types.push(of);
+            of = self.memory().u64(offset(of, BASE_TYPE)).unwrap_or_default();
+        }
+        let mut fields = Vec::new();
+        for of in types.into_iter().rev() {
+            let own = self.own_fields(of).unwrap_or_default().into_iter();
+            fields.extend(own.filter(|field| field.storage == Storage::Object));
+        }
+        fields.truncate(MOST_FIELDS);
+        fields
+    }
+
+    /// Returns the fields that a type declares, static ones as well.
+    pub(crate) fn own_fields(&self, type_handle: u64) -> MemoryResult<Vec<Field>> {
+        let memory = self.memory();
+        let module = self.module(memory.u64(offset(type_handle, 24))?);
+        let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
+        let Some(metadata) = metadata else { return Ok(Vec::new()) };
+        let row = memory.u32(offset(type_handle, 8))? >> 8;
+        let rows = metadata.fields_of_type(row).unwrap_or_default();
+        let list = memory.u64(offset(self.class(type_handle)?, 24))?;
+        if list == 0 {
+            return Ok(Vec::new());
+        }
+        // The runtime has no description of constants, which have no place.
+        let has_place = |row: &u32| metadata.field(*row).is_ok_and(|field| !field.is_constant());
+        let count = rows.clone().take(MOST_FIELDS).filter(has_place).count();
+        let mut fields = Vec::new();
+        for index in (0_u64..).take(count) {
+            let at = offset(list, index.wrapping_mul(16));
+            let (first, second) = (memory.u32(offset(at, 8))?, memory.u32(offset(at, 12))?);
+            let row = first & 0x00ff_ffff;
+            let (place, kind) = (second & 0x07ff_ffff, u8::try_from(second >> 27).unwrap_or_default());
+            let Some(field) = metadata.field(row).ok().filter(|_| rows.contains(&row)) else { continue };
+            if place >= HIGHEST_OFFSET {
+                continue;
+            }
+            let kind = ValueKind(kind);
+            let value_type = self.value_type(&module, type_handle, field.signature);
+            fields.push(Field {
+                name: field.name,
+                declaring_type: type_handle,
+                kind,
+                value_type,
+                type_text: signature::field(&metadata, field.signature),
+                offset: place,
+                storage: match first >> 24 & 7 {
+                    0 => Storage::Object,
+                    1 => Storage::Static,
+                    _ => Storage::Elsewhere,
+                },
+            });
+        }
+        Ok(fields)
+    }
+
+    /// Returns the type of a field that is a structure or an enumeration; `None` of other fields, and where the
+    /// module has no way to it.
+    fn value_type(&self, module: &Module, type_handle: u64, signature: &[u8]) -> Option<u64> {
+        match signature::value_type(signature)? {
+            signature::ValueType::Defined(row) => self.defined_type(module.address, row),
+            signature::ValueType::Referenced(row) => {
+                self.mapped_type(offset(module.address, REFERENCED_TYPES), row)
+            }
+            signature::ValueType::Argument(number) => {
+                let arguments = self.arguments(type_handle).ok()?;
+                let argument = arguments.get(usize::try_from(number).ok()?).copied()?;
+                (argument & 2 == 0).then_some(argument)
+            }
+        }
+    }
+
+    /// Returns the MethodTable of a type that a module defines; `None` if it is not loaded.
+    fn defined_type(&self, module: u64, row: u32) -> Option<u64> {
+        self.mapped_type(offset(module, self.runtime().layout.module.defined_types), row)
+    }
+
+    /// Looks up a row in a map of a module, which has parts.
+    fn mapped_type(&self, mut map: u64, row: u32) -> Option<u64> {
+        let memory = self.memory();
+        let mut row = u64::from(row);
+        for _ in 0..MOST_PARTS {
+            let [next, table] = memory.words(map).ok()?;
+            let count = u64::from(memory.u32(offset(map, 16)).ok()?);
+            if row < count {
+                // The lowest bits are flags.
+                let of = memory.u64(offset(table, row.wrapping_mul(8))).ok()? & !7;
+                return Some(of).filter(|of| *of != 0);
+            }
+            row = row.saturating_sub(count);
+            map = Some(next).filter(|next| *next != 0)?;
+        }
+        None
+    }
+
+    /// Returns the kind of the values of a type.
+    pub(crate) fn value_kind(&self, type_handle: u64) -> MemoryResult<ValueKind> {
+        let flags = self.memory().u32(type_handle)?;
+        Ok(match flags & 0xc_0000 {
+            0x4_0000 if flags & 0x6_0000 == 0x6_0000 => {
+                ValueKind(self.memory().u8(offset(self.class(type_handle)?, KIND))?)
+            }
+            0x4_0000 => ValueKind::STRUCTURE,
+            _ => ValueKind::REFERENCE,
+        })
+    }
+
+    /// Returns the static fields of the loaded types that modules define, and of `others`: instances of generic
+    /// types. Those of threads are not among them.
+    pub fn static_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<StaticField> {
+        let mut types = Vec::new();
+        for module in self.known_modules() {
+            let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
+            let count = metadata.map_or(0, |metadata| metadata.type_count());
+            let left = MOST_TYPES.saturating_sub(types.len());
+            types.extend((1..=count).filter_map(|row| self.defined_type(module.address, row)).take(left));
+        }
+        let mut seen = HashSet::new();
+        let mut fields = Vec::new();
+        for of in types.into_iter().chain(others.into_iter().take(MOST_TYPES)) {
+            if seen.insert(of) {
+                self.add_static_fields(of, &mut fields);
+            }
+            if fields.len() >= MOST_STATIC {
+                break;
+            }
+        }
+        fields
+    }
+
+    fn add_static_fields(&self, type_handle: u64, fields: &mut Vec<StaticField>) {
+        let Ok(Some((references, others))) = self.statics_of(type_handle) else { return };
+        for field in self.own_fields(type_handle).unwrap_or_default() {
+            if field.storage != Storage::Static {
+                continue;
+            }
+            // A structure is in a box.
+            let is_reference = matches!(field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE);
+            let base = if is_reference { references } else { others };
+            if base != 0 {
+                let address = offset(base, field.offset.into());
+                fields.push(StaticField { field, type_handle, address });
+            }
+        }
+    }
+
+    /// The addresses of a type's static fields that are references, and of the others; zero if there are none.
+    fn statics_of(&self, type_handle: u64) -> MemoryResult<Option<(u64, u64)>> {
+        const HAS_STATICS: u32 = 2;
+        let memory = self.memory();
+        if memory.u32(offset(type_handle, 8))? & HAS_STATICS == 0 {
+            return Ok(None);
+        }
+        let auxiliary = memory.u64(offset(type_handle, AUXILIARY))?;
+        let [references, others, of] = memory.words(auxiliary.wrapping_sub(24))?;
+        // The lowest bit says that the type is not initialized.
+        Ok((of == type_handle).then_some((references & !1, others & !1)))
+    }
+}

@@ -1,0 +1,274 @@
+//! The contents of objects: fields with values, elements of arrays, texts.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/object.h` (`Object`, `ArrayBase`, `StringObject`).
+
+use std::sync::Arc;
+
+use crate::field::{Field, StaticField, ValueKind};
+use crate::heap::HeapObject;
+use crate::memory::{MemoryResult, offset};
+use crate::names::{HAS_COMPONENT_SIZE, Names, is_array};
+
+/// The deepest nesting of structures.
+const DEEPEST: u32 = 8;
+/// The most values of an object, those in structures counted.
+const MOST_VALUES: usize = 1 << 16;
+/// The most bytes of a structure whose fields are not known.
+const MOST_BYTES: usize = 64;
+/// The most characters that are read of a text that a value refers to.
+const PREVIEW: u32 = 256;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Value {
+    /// A truth value.
+    Bool(bool),
+    /// A unit of UTF-16.
+    Char(u16),
+    /// A signed number.
+    Signed(i64),
+    /// An unsigned number.
+    Unsigned(u64),
+    /// A number of single precision.
+    Single(f32),
+    /// A number of double precision.
+    Double(f64),
+    /// A pointer that is not to an object of its own.
+    Pointer(u64),
+    /// No object.
+    Null,
+    /// A reference.
+    Reference {
+        /// The address of the object.
+        address: u64,
+        /// The type; `None` if the memory lacks it.
+        type_name: Option<Arc<str>>,
+        /// The first 256 characters of a text, and whether there are more.
+        text: Option<(String, bool)>,
+    },
+    /// A structure with its fields.
+    Structure {
+        /// Its type; `None` if the memory lacks it.
+        type_name: Option<Arc<str>>,
+        /// Its fields.
+        fields: Vec<FieldValue>,
+    },
+    /// A structure whose fields are not known, or of which there are too many: its first bytes.
+    Bytes(Vec<u8>),
+    /// The memory lacks it.
+    Missing,
+}
+
+/// A field with its value.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FieldValue {
+    /// The field.
+    pub field: Field,
+    /// Its value.
+    pub value: Value,
+}
+
+/// The content of an object.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ObjectContent {
+    /// A text.
+    Text {
+        /// Its first characters.
+        text: String,
+        /// The number of all its UTF-16 units.
+        length: u32,
+    },
+    /// An array.
+    Array {
+        /// The lengths of its dimensions.
+        lengths: Vec<u32>,
+        /// Its first elements, the last dimension fastest.
+        elements: Vec<Value>,
+    },
+    /// Any other object.
+    Fields(Vec<FieldValue>),
+}
+
+impl Names<'_> {
+    /// Returns the content of an object: of a text at most `most` characters, of an array at most `most` elements.
+    ///
+    /// # Errors
+    /// If the memory lacks the object's type.
+    pub fn content(&self, object: &HeapObject, most: u32) -> MemoryResult<ObjectContent> {
+        let flags = self.memory().u32(object.type_handle)?;
+        if self.is_string(object.type_handle) {
+            let text = self.text(object.address, object.length.min(most))?;
+            return Ok(ObjectContent::Text { text, length: object.length });
+        }
+        let mut left = MOST_VALUES;
+        if is_array(flags) {
+            return self.array(object, flags, most, &mut left);
+        }
+        let fields = self.fields(object.type_handle);
+        Ok(ObjectContent::Fields(self.values(fields, offset(object.address, 8), DEEPEST, &mut left)))
+    }
+
+    /// Whether a type is that of texts.
+    pub fn is_string(&self, type_handle: u64) -> bool {
+        let flags = self.memory().u32(type_handle).unwrap_or_default();
+        // Units of two bytes, and no array.
+        flags & (HAS_COMPONENT_SIZE | 0xffff) == HAS_COMPONENT_SIZE | 2 && !is_array(flags)
+    }
+
+    /// Returns the first characters of a text.
+    pub fn string(&self, object: &HeapObject, most: u32) -> MemoryResult<String> {
+        self.text(object.address, object.length.min(most))
+    }
+
+    /// Returns the number of UTF-16 units of a text, or of the elements of an array.
+    pub fn length(&self, object: &HeapObject) -> u32 {
+        object.length
+    }
+
+    /// Returns the value of a static field.
+    pub fn static_value(&self, field: &StaticField) -> Value {
+        // A structure is in a box.
+        let kind = match field.field.kind {
+            ValueKind::STRUCTURE => ValueKind::REFERENCE,
+            kind => kind,
+        };
+        self.value(kind, None, field.address, 0, DEEPEST, &mut MOST_VALUES.clone())
+    }
+
+    fn text(&self, address: u64, length: u32) -> MemoryResult<String> {
+        let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
+        let bytes = self.memory().bytes(offset(address, 12), bytes)?;
+        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+        Ok(String::from_utf16_lossy(&units))
+    }
+
+    fn array(
+        &self,
+        object: &HeapObject,
+        flags: u32,
+        most: u32,
+        left: &mut usize,
+    ) -> MemoryResult<ObjectContent> {
+        let memory = self.memory();
+        let base = u64::from(memory.u32(offset(object.type_handle, 4))?);
+        let rank = self.rank(object.type_handle, flags)?;
+        let has_bounds = base > 24;
+        let lengths = if has_bounds {
+            let length = |index: u8| {
+                memory.u32(offset(object.address, u64::from(index).wrapping_mul(4).wrapping_add(16)))
+            };
+            (0..rank).map(length).collect::<MemoryResult<_>>()?
+        } else {
+            vec![object.length]
+        };
+        let element = memory.u64(offset(object.type_handle, 48))?;
+        let kind = if element & 2 == 0 { self.value_kind(element)? } else { ValueKind(0x0f) };
+        let size = u64::from(flags & 0xffff);
+        let data = offset(object.address, base.saturating_sub(8));
+        let mut elements = Vec::new();
+        for index in 0..object.length.min(most) {
+            if *left == 0 {
+                break;
+            }
+            let at = offset(data, u64::from(index).wrapping_mul(size));
+            elements.push(self.value(kind, Some(element), at, size, DEEPEST, left));
+        }
+        Ok(ObjectContent::Array { lengths, elements })
+    }
+
+    fn values(&self, fields: Vec<Field>, base: u64, depth: u32, left: &mut usize) -> Vec<FieldValue> {
+        let mut values = Vec::new();
+        for field in fields {
+            if *left == 0 {
+                break;
+            }
+            let at = offset(base, field.offset.into());
+            let value = self.value(field.kind, field.value_type, at, 16, depth, left);
+            values.push(FieldValue { field, value });
+        }
+        values
+    }
+
+    /// Reads a value. `size` is that of a structure whose fields are not known.
+    fn value(
+        &self,
+        kind: ValueKind,
+        value_type: Option<u64>,
+        at: u64,
+        size: u64,
+        depth: u32,
+        left: &mut usize,
+    ) -> Value {
+        *left = left.saturating_sub(1);
+        self.read_value(kind, value_type, at, size, depth, left).unwrap_or(Value::Missing)
+    }
+
+    fn read_value(
+        &self,
+        kind: ValueKind,
+        value_type: Option<u64>,
+        at: u64,
+        size: u64,
+        depth: u32,
+        left: &mut usize,
+    ) -> MemoryResult<Value> {
+        let memory = self.memory();
+        Ok(match kind.0 {
+            0x02 => Value::Bool(memory.u8(at)? != 0),
+            0x03 => Value::Char(memory.u16(at)?),
+            0x04 => Value::Signed(i8::from_le_bytes(memory.array(at)?).into()),
+            0x05 => Value::Unsigned(memory.u8(at)?.into()),
+            0x06 => Value::Signed(i16::from_le_bytes(memory.array(at)?).into()),
+            0x07 => Value::Unsigned(memory.u16(at)?.into()),
+            0x08 => Value::Signed(memory.i32(at)?.into()),
+            0x09 => Value::Unsigned(memory.u32(at)?.into()),
+            0x0a | 0x18 => Value::Signed(memory.i64(at)?),
+            0x0b | 0x19 => Value::Unsigned(memory.u64(at)?),
+            0x0c => Value::Single(f32::from_le_bytes(memory.array(at)?)),
+            0x0d => Value::Double(f64::from_le_bytes(memory.array(at)?)),
+            0x0f | 0x10 | 0x1b => Value::Pointer(memory.u64(at)?),
+            0x0e | 0x12 | 0x14 | 0x1c | 0x1d => self.reference(memory.u64(at)?),
+            _ => self.structure(value_type, at, size, depth, left)?,
+        })
+    }
+
+    fn reference(&self, address: u64) -> Value {
+        if address == 0 {
+            return Value::Null;
+        }
+        let type_handle = self.memory().u64(address).unwrap_or_default() & !7;
+        let is_text = self.is_string(type_handle) && self.is_type(type_handle);
+        let text = is_text.then(|| {
+            let length = self.memory().u32(offset(address, 8))?;
+            Ok((self.text(address, length.min(PREVIEW))?, length > PREVIEW))
+        });
+        Value::Reference {
+            address,
+            type_name: self.type_name(type_handle),
+            text: text.and_then(MemoryResult::ok),
+        }
+    }
+
+    fn structure(
+        &self,
+        value_type: Option<u64>,
+        at: u64,
+        size: u64,
+        depth: u32,
+        left: &mut usize,
+    ) -> MemoryResult<Value> {
+        if let (Some(of), Some(depth)) = (value_type, depth.checked_sub(1)) {
+            let fields = self.fields(of);
+            if !fields.is_empty() {
+                let fields = self.values(fields, at, depth, left);
+                return Ok(Value::Structure { type_name: self.type_name(of), fields });
+            }
+        }
+        let size = usize::try_from(size).unwrap_or_default().min(MOST_BYTES);
+        Ok(Value::Bytes(self.memory().bytes(at, size)?))
+    }
+}

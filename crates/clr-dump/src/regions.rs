@@ -1,0 +1,138 @@
+//! The regions or segments of the garbage collector's heap.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/gc/gcinterface.dac.h` (`GcDacVars`), `gc/gcinterface.dacvars.def`,
+//! `gc/dac_gcheap_fields.h`, `gc/gcpriv.h` (`generation`, `heap_segment`).
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::memory::{Memory, MemoryResult, offset};
+use crate::runtime::Runtime;
+
+/// The most generations: 0 to 2, large objects, pinned objects.
+const MOST_GENERATIONS: u64 = 8;
+/// The most heaps of a server's collector.
+const MOST_HEAPS: u32 = 1024;
+/// The most regions.
+const MOST_REGIONS: usize = 1 << 20;
+
+/// The kind of a server's heap.
+const SERVER: u32 = 2;
+
+/// Indexes of the pointers in `GcDacVars`.
+const GENERATION_TABLE: u64 = 3;
+const EPHEMERAL_SEGMENT: u64 = 7;
+const ALLOC_ALLOCATED: u64 = 12;
+const FINALIZE_QUEUE: u64 = 15;
+const HEAP_COUNT: u64 = 19;
+const HEAPS: u64 = 20;
+const STRUCTURES_INVALID: u64 = 21;
+const HANDLE_MAP: u64 = 26;
+const HEAP_OFFSETS: u64 = 27;
+const GENERATION_OFFSETS: u64 = 28;
+
+/// Indexes of the offsets of fields of `gc_heap`.
+const OF_ALLOC_ALLOCATED: u64 = 0;
+const OF_EPHEMERAL_SEGMENT: u64 = 1;
+const OF_FINALIZE_QUEUE: u64 = 2;
+const OF_GENERATION_TABLE: u64 = 18;
+
+/// A part of the heap with objects one after the other.
+pub(crate) struct Region {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// The regions, and the unused parts in them where threads allocate.
+#[derive(Default)]
+pub(crate) struct HeapLayout {
+    /// In the order of their addresses; no two overlap.
+    pub(crate) regions: Vec<Region>,
+    /// The end of each unused part, by its start.
+    pub(crate) holes: HashMap<u64, u64>,
+    pub(crate) is_moving: bool,
+    /// The queues of objects with finalizers, one for each heap.
+    pub(crate) finalize_queues: Vec<u64>,
+    /// The address of the map of handle tables.
+    pub(crate) handle_map: u64,
+}
+
+impl HeapLayout {
+    pub(crate) fn read(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
+        let slots = &runtime.layout.slots;
+        let variables = runtime.variable(memory, slots.gc_data)?;
+        let pointer = |index: u64| memory.u64(offset(variables, index.wrapping_mul(8).wrapping_add(24)));
+        let [generation_size, generations] = memory.words(offset(variables, 8))?;
+        let mut layout = Self {
+            is_moving: memory.u32(pointer(STRUCTURES_INVALID)?)? != 0,
+            handle_map: pointer(HANDLE_MAP)?,
+            ..Self::default()
+        };
+        let offsets = pointer(GENERATION_OFFSETS)?;
+        let [context, first] = [0, 4].map(|field| memory.u32(offset(offsets, field)));
+        let (context, first) = (u64::from(context?), u64::from(first?));
+        let mut heaps = Vec::new();
+        if memory.u32(runtime.slot(slots.heap_type))? == SERVER {
+            let (fields, table) = (pointer(HEAP_OFFSETS)?, memory.u64(pointer(HEAPS)?)?);
+            let field = |index: u64| memory.u32(offset(fields, index.wrapping_mul(4))).map(u64::from);
+            let (end, ephemeral) = (field(OF_ALLOC_ALLOCATED)?, field(OF_EPHEMERAL_SEGMENT)?);
+            let (queue, generations) = (field(OF_FINALIZE_QUEUE)?, field(OF_GENERATION_TABLE)?);
+            for index in 0..memory.u32(pointer(HEAP_COUNT)?)?.min(MOST_HEAPS) {
+                let heap = memory.u64(offset(table, u64::from(index).wrapping_mul(8)))?;
+                let [end, ephemeral] = [end, ephemeral].map(|at| memory.u64(offset(heap, at)));
+                heaps.push((end?, ephemeral?, offset(heap, generations)));
+                layout.finalize_queues.extend(memory.u64(offset(heap, queue)));
+            }
+        } else {
+            let end = memory.u64(pointer(ALLOC_ALLOCATED)?)?;
+            let ephemeral = memory.u64(pointer(EPHEMERAL_SEGMENT)?)?;
+            heaps.push((end, ephemeral, pointer(GENERATION_TABLE)?));
+            layout.finalize_queues.extend(memory.u64(pointer(FINALIZE_QUEUE)?));
+        }
+        let mut seen = HashSet::new();
+        for (end, ephemeral, table) in heaps {
+            for index in 0..generations.min(MOST_GENERATIONS) {
+                let generation = offset(table, generation_size.wrapping_mul(index));
+                layout.add_hole(memory, offset(generation, context))?;
+                let mut segment = memory.u64(offset(generation, first))?;
+                while segment != 0 && seen.len() < MOST_REGIONS && seen.insert(segment) {
+                    let [allocated, _, _, _, start, _, next] = memory.words(segment)?;
+                    let end = if segment == ephemeral { end } else { allocated };
+                    layout.regions.push(Region { start, end });
+                    segment = next;
+                }
+            }
+        }
+        // Regions lie apart: others are not read twice.
+        layout.regions.sort_by_key(|region| region.start);
+        let mut last = 0;
+        layout.regions.retain(|region| {
+            let is_apart = region.start >= last;
+            last = last.max(region.end);
+            is_apart
+        });
+        for thread in runtime.threads(memory)? {
+            let locals = memory.u64(offset(thread.address, 32))?;
+            if locals != 0 {
+                layout.add_hole(memory, offset(locals, runtime.layout.allocation_context))?;
+            }
+        }
+        Ok(layout)
+    }
+
+    /// Adds the unused part of an allocation context.
+    fn add_hole(&mut self, memory: &dyn Memory, context: u64) -> MemoryResult<()> {
+        let [pointer, limit] = memory.words(context)?;
+        if pointer != 0 && limit >= pointer {
+            self.holes.insert(pointer, limit);
+        }
+        Ok(())
+    }
+
+    /// Whether an address is in a region.
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        let after = self.regions.partition_point(|region| region.start <= address);
+        let region = after.checked_sub(1).and_then(|index| self.regions.get(index));
+        region.is_some_and(|region| address < region.end)
+    }
+}

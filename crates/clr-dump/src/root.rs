@@ -1,0 +1,106 @@
+//! Roots of objects: what keeps them alive.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/gc/gcpriv.h` (`CFinalize`), `vm/threadstatics.h` (`ThreadLocalData`).
+
+use std::ops::Range;
+
+use hashbrown::HashSet;
+
+use crate::memory::{MemoryResult, offset};
+use crate::names::Names;
+use crate::regions::HeapLayout;
+use crate::registers::{Register, Registers};
+use crate::stack::Stack;
+use crate::thread::Thread;
+
+/// The most objects that wait for their finalizers.
+const MOST_FINALIZABLE: u64 = 1 << 24;
+/// The most bytes of a stack that are searched.
+const MOST_STACK: u64 = 64 << 20;
+/// The bytes above the stack pointer of the outermost frame that can be of it.
+const OUTERMOST_FRAME: u64 = 4096;
+
+impl Names<'_> {
+    /// Returns the objects that wait for their finalizers to be run, which keeps them alive.
+    ///
+    /// # Errors
+    /// If the memory lacks the queue.
+    pub fn finalizable(&self) -> MemoryResult<Vec<u64>> {
+        let memory = self.memory();
+        let layout = HeapLayout::read(memory, self.runtime())?;
+        let mut objects = Vec::new();
+        for queue in &layout.finalize_queues {
+            // The ends of the parts of a queue: five generations, then two that wait.
+            let [_, _, _, _, start, _, end] = memory.words(*queue)?;
+            for index in 0..(end.saturating_sub(start) / 8).min(MOST_FINALIZABLE) {
+                match memory.u64(offset(start, index.wrapping_mul(8)))? {
+                    0 => {}
+                    object => objects.push(object),
+                }
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references; `None` if it
+    /// has none.
+    ///
+    /// # Errors
+    /// If the memory lacks the way to it.
+    pub fn thread_static_array(&self, thread: &Thread) -> MemoryResult<Option<u64>> {
+        let data = self.memory().u64(offset(thread.address, self.runtime().layout.thread.static_fields))?;
+        if data == 0 {
+            return Ok(None);
+        }
+        let [_, array, _, of] = self.memory().words(data)?;
+        Ok((of == thread.address && array != 0).then_some(array))
+    }
+
+    /// Returns the words of a thread's stack and registers that can be addresses of objects, without knowing which
+    /// of them are: a search for the objects that they point into is conservative.
+    ///
+    /// The stack is searched from the stack pointer, or from the innermost explicit frame if the registers are not
+    /// known, to the outermost managed frame.
+    ///
+    /// # Errors
+    /// If the memory lacks the stack.
+    pub fn stack_words(
+        &self,
+        thread: &Thread,
+        stack: &Stack,
+        registers: Option<&Registers>,
+    ) -> MemoryResult<Vec<u64>> {
+        let Some(range) = stack_range(thread, stack, registers) else { return Ok(Vec::new()) };
+        let memory = self.memory();
+        let layout = HeapLayout::read(memory, self.runtime())?;
+        let mut words = HashSet::new();
+        let mut add = |word: u64| {
+            if layout.contains(word) {
+                words.insert(word);
+            }
+        };
+        if let Some(registers) = registers {
+            (0..16).filter_map(|number| registers.get(Register::of_number(number))).for_each(&mut add);
+        }
+        let mut at = range.start & !7;
+        while at < range.end {
+            // The part above the outermost frame can be missing.
+            let Ok(word) = memory.u64(at) else { break };
+            add(word);
+            at = at.saturating_add(8);
+        }
+        let mut words: Vec<_> = words.into_iter().collect();
+        words.sort_unstable();
+        Ok(words)
+    }
+}
+
+/// The part of a stack that managed frames can have references in.
+fn stack_range(thread: &Thread, stack: &Stack, registers: Option<&Registers>) -> Option<Range<u64>> {
+    let frame = Some(thread.frame).filter(|frame| *frame != 0 && *frame != u64::MAX);
+    let start = registers.map(|registers| registers.sp).or(frame)?;
+    let last = stack.frames.last()?.sp;
+    let end = last.saturating_add(OUTERMOST_FRAME);
+    (start < end).then(|| start..end.min(start.saturating_add(MOST_STACK)))
+}
