@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clr_counters::{Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning};
+use dipc_client::nettrace::TraceInfo;
 use dipc_client::{Deadline, Error, LiveReader, Rundown, Session, SessionConfig, Target};
 
 /// The size of the runtime's buffer: counters are few.
@@ -61,9 +62,11 @@ impl CounterRequest {
 /// A consumer of the samples of a process. Its methods are called from the session's thread and must not
 /// block.
 pub trait CounterConsumer: Send {
-    /// Called before the first sample of a session, and again when another session takes its place: numbers of
-    /// series belong to one session.
-    fn begin(&mut self) {}
+    /// Called with the header of the stream before the first sample of a session, and again when another
+    /// session takes its place: numbers of series belong to one session.
+    fn begin(&mut self, info: &TraceInfo) {
+        let _ = info;
+    }
 
     /// Takes a sample.
     fn sample(&mut self, sample: &Sample<'_>);
@@ -404,13 +407,14 @@ impl Shared {
     /// Passes the events that are ready to the consumers. Returns the settings of the Meters' shared session,
     /// if they differ from those of this client.
     fn deliver(&self, reader: &mut LiveReader, client: &str, is_end: bool) -> Option<SharedSettings> {
+        let info = reader.info().cloned()?;
         let mut state = self.state();
         for subscriber in &mut state.subscribers {
             if subscriber.readings.is_none() {
                 let Subscriber { request, readings, consumer, .. } = subscriber;
                 let counters = Counters::new(request.selection.clone()).with_max_series(MOST_SERIES);
                 *readings = Some(Readings { counters, thinning: Thinning::new(request.interval) });
-                consumer.begin();
+                consumer.begin(&info);
             }
         }
         while let Some(event) = reader.next() {

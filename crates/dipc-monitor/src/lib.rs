@@ -5,18 +5,36 @@
 //! - `filter`: the processes that a request or a rule is about.
 //! - `process`, `monitor`: a process, and the table of all of them. `counters`: the shared session of a
 //!   process's counters.
+//! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records. `stop`:
+//!   requests to end. `operation`: the table of what is collected.
+//! - `metrics`: the counters of all processes for Prometheus. `access`: tokens. `server`: HTTP.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod access;
+mod artifact;
 mod counters;
 mod filter;
+mod metrics;
 mod monitor;
+mod operation;
 mod process;
+mod server;
+mod stop;
 
+pub use access::{Scope, TokenError, Tokens};
+pub use artifact::{
+    Artifact, ArtifactError, ArtifactKind, ArtifactSink, LiveMetricsRequest, LogFormat, LogLevel,
+    LogsRequest, TraceProfile, TraceRequest, http_provider,
+};
 pub use counters::{CounterConsumer, CounterRequest, CounterSubscription, SharedCounters};
 pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
+pub use metrics::{Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
+pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
 pub use process::Watched;
+pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};
+pub use stop::StopSignal;
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

@@ -1,0 +1,189 @@
+//! Tokens and what they permit.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+/// A part of what the server does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Processes, operations and rules.
+    Read,
+    /// The values of counters.
+    Metrics,
+    /// Traces, heaps, dumps, log records, environments.
+    Artifacts,
+    /// Everything.
+    Admin,
+}
+
+impl Scope {
+    /// Parses a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "read" => Self::Read,
+            "metrics" => Self::Metrics,
+            "artifacts" => Self::Artifacts,
+            "admin" => Self::Admin,
+            _ => return None,
+        })
+    }
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Metrics => "metrics",
+            Self::Artifacts => "artifacts",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Tokens with their scopes. Only hashes are kept.
+///
+/// A file has a token a line: its scopes, separated by commas, and the token, or `sha256:` and the token's hash
+/// in hexadecimal digits. Lines that begin with `#` are comments.
+///
+/// ```
+/// use dipc_monitor::{Scope, Tokens};
+///
+/// let tokens = Tokens::parse("# the scraper\nmetrics 0123456789abcdef\n")?;
+/// assert_eq!(tokens.permits("0123456789abcdef", Scope::Metrics), Some(true));
+/// assert_eq!(tokens.permits("0123456789abcdef", Scope::Artifacts), Some(false));
+/// assert_eq!(tokens.permits("another", Scope::Metrics), None);
+/// # Ok::<(), dipc_monitor::TokenError>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Tokens(Vec<Token>);
+
+#[derive(Clone)]
+struct Token {
+    hash: [u8; 32],
+    scopes: Vec<Scope>,
+}
+
+/// An error in a file of tokens.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct TokenError {
+    /// The number of the line, from 1.
+    pub line: usize,
+    /// The fault.
+    pub what: String,
+}
+
+/// The shortest token, in bytes: shorter ones can be guessed.
+const SHORTEST: usize = 16;
+
+impl Tokens {
+    /// Parses a file.
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        let mut tokens = Vec::new();
+        for (line, text) in (1..).zip(text.lines()) {
+            let text = text.trim();
+            if text.is_empty() || text.starts_with('#') {
+                continue;
+            }
+            let error = |what: String| TokenError { line, what };
+            let (names, token) = text
+                .split_once(char::is_whitespace)
+                .ok_or_else(|| error("a line has the scopes and the token: 'read,metrics TOKEN'".into()))?;
+            let scope = |name: &str| {
+                let known = "use read, metrics, artifacts or admin";
+                Scope::parse(name).ok_or_else(|| error(format!("'{name}' is not a scope; {known}")))
+            };
+            let scopes = names.split(',').map(scope).collect::<Result<Vec<_>, _>>()?;
+            let token = token.trim();
+            let hash = match token.strip_prefix("sha256:") {
+                Some(digits) => parse_hash(digits)
+                    .ok_or_else(|| error("sha256: is followed by 64 hexadecimal digits".into()))?,
+                None if token.len() < SHORTEST => {
+                    return Err(error(format!("the token is shorter than {SHORTEST} characters")));
+                }
+                None => Sha256::digest(token.as_bytes()).into(),
+            };
+            tokens.push(Token { hash, scopes });
+        }
+        Ok(Self(tokens))
+    }
+
+    /// Adds a token with every scope.
+    pub fn add_admin(&mut self, token: &str) {
+        self.0.push(Token { hash: Sha256::digest(token.as_bytes()).into(), scopes: vec![Scope::Admin] });
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns whether a token permits a scope; `None` if it is not known. The time does not depend on how
+    /// much of it is right: hashes are compared, whole, with those of all tokens.
+    pub fn permits(&self, token: &str, scope: Scope) -> Option<bool> {
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let mut found = None;
+        for known in &self.0 {
+            let difference = known.hash.iter().zip(&hash).fold(0, |difference, (a, b)| difference | (a ^ b));
+            if std::hint::black_box(difference) == 0 {
+                let permits = known.scopes.iter().any(|it| *it == scope || *it == Scope::Admin);
+                found = Some(found.unwrap_or(false) || permits);
+            }
+        }
+        found
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tokens({})", self.0.len())
+    }
+}
+
+fn parse_hash(digits: &str) -> Option<[u8; 32]> {
+    let bytes = digits.as_bytes();
+    if bytes.len() != 64 || !digits.is_ascii() {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (byte, pair) in hash.iter_mut().zip(bytes.chunks_exact(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        if !pair.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_known_by_itself_or_by_its_hash() {
+        // printf %s 0123456789abcdef | sha256sum
+        let hash = "9f9f5111f7b27a781f1f1ddde5ebc2dd2b796bfc7365c9c28b548e564176929f";
+        let tokens =
+            Tokens::parse(&format!("read,metrics sha256:{hash}\n\n# all\nadmin  fedcba9876543210\n"));
+        let tokens = tokens.unwrap();
+        assert_eq!(tokens.permits("0123456789abcdef", Scope::Read), Some(true));
+        assert_eq!(tokens.permits("0123456789abcdef", Scope::Artifacts), Some(false));
+        assert_eq!(tokens.permits("fedcba9876543210", Scope::Artifacts), Some(true));
+        assert_eq!(tokens.permits("", Scope::Read), None);
+        assert_eq!(format!("{tokens:?}"), "Tokens(2)");
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        for (text, line, what) in [
+            ("read", 1, "the scopes and the token"),
+            ("# x\nwrite 0123456789abcdef", 2, "'write' is not a scope"),
+            ("read short", 1, "shorter than 16"),
+            ("read sha256:12", 1, "64 hexadecimal digits"),
+        ] {
+            let error = Tokens::parse(text).unwrap_err();
+            assert!(error.line == line && error.what.contains(what), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Artifacts: what is collected of a process, for one who asks or for a rule.
+
+mod dump;
+mod heap;
+mod live_metrics;
+mod logs;
+mod stream;
+mod trace;
+
+use std::io;
+use std::time::Duration;
+
+use dipc_client::{DumpType, ErrorKind};
+use jiff::Timestamp;
+
+use crate::process::Watched;
+use crate::stop::StopSignal;
+
+pub use live_metrics::LiveMetricsRequest;
+pub use logs::{LogFormat, LogLevel, LogsRequest};
+pub use trace::{TraceProfile, TraceRequest, http_provider};
+
+pub(crate) use trace::default_counters;
+
+/// An artifact to collect.
+#[derive(Debug, Clone)]
+pub enum Artifact {
+    /// The stream of a session, in the nettrace format.
+    Trace(TraceRequest),
+    /// The heap, in dotnet-gcdump's format.
+    GcDump,
+    /// A core dump.
+    Dump(DumpType),
+    /// The values of counters, as JSON sequences.
+    LiveMetrics(LiveMetricsRequest),
+    /// The log records of Microsoft.Extensions.Logging.
+    Logs(LogsRequest),
+}
+
+/// The kind of an artifact, for limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ArtifactKind {
+    /// [`Artifact::Trace`].
+    Trace,
+    /// [`Artifact::GcDump`].
+    GcDump,
+    /// [`Artifact::Dump`].
+    Dump,
+    /// [`Artifact::LiveMetrics`].
+    LiveMetrics,
+    /// [`Artifact::Logs`].
+    Logs,
+}
+
+/// The destination of an artifact.
+pub trait ArtifactSink {
+    /// Called once, before the first byte: the process has accepted the request. Errors before this are
+    /// answers; errors after it leave an incomplete artifact.
+    ///
+    /// # Errors
+    /// Those of the destination, which end the collection.
+    fn begin(&mut self) -> io::Result<()>;
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// Those of the destination, which end the collection.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+}
+
+/// An error of collecting an artifact.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArtifactError {
+    /// The process could not be asked, or refused.
+    #[error(transparent)]
+    Client(#[from] dipc_client::Error),
+    /// The destination failed.
+    #[error("write the artifact: {0}")]
+    Sink(#[source] io::Error),
+    /// The process does not have such an artifact.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The artifact could not be read.
+    #[error("{0}")]
+    Failed(String),
+    /// It was cancelled.
+    #[error("the collection was cancelled")]
+    Cancelled,
+}
+
+impl ArtifactError {
+    /// Whether the request can succeed later.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            Self::Client(error) => matches!(error.kind(), ErrorKind::TimedOut | ErrorKind::Disconnected),
+            Self::Sink(_) | Self::Failed(_) => true,
+            Self::Unsupported(_) | Self::Cancelled => false,
+        }
+    }
+}
+
+impl Artifact {
+    /// The kind.
+    pub const fn kind(&self) -> ArtifactKind {
+        match self {
+            Self::Trace(_) => ArtifactKind::Trace,
+            Self::GcDump => ArtifactKind::GcDump,
+            Self::Dump(_) => ArtifactKind::Dump,
+            Self::LiveMetrics(_) => ArtifactKind::LiveMetrics,
+            Self::Logs(_) => ArtifactKind::Logs,
+        }
+    }
+
+    /// The media type of its bytes.
+    pub const fn media_type(&self) -> &'static str {
+        match self {
+            Self::Trace(_) | Self::GcDump | Self::Dump(_) => "application/octet-stream",
+            Self::LiveMetrics(_) => "application/json-seq",
+            Self::Logs(request) => request.format.media_type(),
+        }
+    }
+
+    /// The file name, as dotnet-monitor names it.
+    pub fn file_name(&self, process: &Watched, now: Timestamp) -> String {
+        let time = now.strftime("%Y%m%d_%H%M%S_%3f");
+        let pid = process.facts.pid;
+        match self {
+            Self::Trace(_) => format!("{time}_{pid}.nettrace"),
+            Self::GcDump => format!("{time}_{pid}.gcdump"),
+            Self::Dump(_) => format!("dump_{time}.dmp"),
+            Self::LiveMetrics(_) => format!("{time}_{pid}.metrics.json"),
+            Self::Logs(_) => format!("{time}_{pid}.txt"),
+        }
+    }
+
+    /// Collects the artifact into `sink`, until it is complete or `stop` is given. Blocks.
+    ///
+    /// # Errors
+    /// [`ArtifactError`]; before [`ArtifactSink::begin`] nothing was written.
+    pub fn collect(
+        &self,
+        process: &Watched,
+        stop: &StopSignal,
+        sink: &mut dyn ArtifactSink,
+    ) -> Result<(), ArtifactError> {
+        match self {
+            Self::Trace(request) => trace::collect(request, process, stop, sink),
+            Self::GcDump => heap::collect(process, stop, sink),
+            Self::Dump(dump_type) => dump::collect(*dump_type, process, stop, sink),
+            Self::LiveMetrics(request) => live_metrics::collect(request, process, stop, sink),
+            Self::Logs(request) => logs::collect(request, process, stop, sink),
+        }
+    }
+}
+
+impl ArtifactKind {
+    /// The most artifacts of this kind that are collected at once.
+    pub const fn limit(self) -> usize {
+        match self {
+            Self::GcDump | Self::Dump => 1,
+            Self::Trace | Self::LiveMetrics | Self::Logs => 3,
+        }
+    }
+
+    /// The name in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::GcDump => "gcdump",
+            Self::Dump => "dump",
+            Self::LiveMetrics => "livemetrics",
+            Self::Logs => "logs",
+        }
+    }
+
+    /// Whether it can be ended early and is complete then.
+    pub const fn is_stoppable(self) -> bool {
+        matches!(self, Self::Trace | Self::LiveMetrics | Self::Logs)
+    }
+}
+
+/// Begins the artifact.
+fn begin(sink: &mut dyn ArtifactSink) -> Result<(), ArtifactError> {
+    sink.begin().map_err(ArtifactError::Sink)
+}
+
+/// Passes bytes on.
+fn write(sink: &mut dyn ArtifactSink, bytes: &[u8]) -> Result<(), ArtifactError> {
+    sink.write(bytes).map_err(ArtifactError::Sink)
+}
+
+/// Whether a collection that began at `start` has lasted its time; `None` is without a limit.
+fn is_over(start: std::time::Instant, duration: Option<Duration>) -> bool {
+    duration.is_some_and(|duration| start.elapsed() >= duration)
+}

@@ -1,0 +1,195 @@
+//! Log records of Microsoft.Extensions.Logging.
+
+mod record;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dipc_client::dipc_wire::{ProviderConfig, level};
+use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
+
+use super::stream::{self, Piece};
+use super::{ArtifactError, ArtifactSink, begin, write};
+use crate::process::Watched;
+use crate::stop::StopSignal;
+
+use record::LogReader;
+
+/// The provider of log records.
+const LOGGING: &str = "Microsoft-Extensions-Logging";
+/// The keywords of messages, formatted and with their arguments.
+const KEYWORDS: u64 = 4 | 8;
+/// The source whose activity ids join records and scopes, and its keyword for them.
+const TASKS: (&str, u64) = ("System.Threading.Tasks.TplEventSource", 0x80);
+/// The size of the runtime's buffer in MB.
+const BUFFER_MB: u32 = 64;
+/// The longest time that an event is held back for older ones of other threads.
+const MOST_DELAY: Duration = Duration::from_millis(200);
+
+/// The level of a log record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// The most detailed records.
+    Trace,
+    /// For debugging.
+    Debug,
+    /// The flow of the application.
+    Information,
+    /// Unexpected, without a failure.
+    Warning,
+    /// A failure of the current activity.
+    Error,
+    /// A failure of the application.
+    Critical,
+    /// No records.
+    None,
+}
+
+/// The form of log records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// A JSON object a line.
+    #[default]
+    NewlineDelimitedJson,
+    /// JSON sequences (RFC 7464).
+    JsonSequence,
+    /// Text for people.
+    PlainText,
+}
+
+/// The log records to collect.
+#[derive(Debug, Clone)]
+pub struct LogsRequest {
+    /// The level of categories that no filter names.
+    pub level: LogLevel,
+    /// Levels by category.
+    pub filters: BTreeMap<String, LogLevel>,
+    /// Whether the application's own filters apply.
+    pub use_app_filters: bool,
+    /// The form.
+    pub format: LogFormat,
+    /// The time after which it ends; `None` is without a limit.
+    pub duration: Option<Duration>,
+}
+
+impl LogLevel {
+    /// Every level.
+    pub const ALL: [Self; 7] =
+        [Self::Trace, Self::Debug, Self::Information, Self::Warning, Self::Error, Self::Critical, Self::None];
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "Trace",
+            Self::Debug => "Debug",
+            Self::Information => "Information",
+            Self::Warning => "Warning",
+            Self::Error => "Error",
+            Self::Critical => "Critical",
+            Self::None => "None",
+        }
+    }
+
+    /// Parses a name, in any case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    }
+
+    const fn event_level(self) -> u32 {
+        match self {
+            Self::Trace | Self::Debug => level::VERBOSE,
+            Self::Information => level::INFORMATIONAL,
+            Self::Warning => 3,
+            Self::Error => 2,
+            Self::Critical => 1,
+            Self::None => 0,
+        }
+    }
+}
+
+impl LogFormat {
+    /// The media type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::NewlineDelimitedJson => "application/x-ndjson",
+            Self::JsonSequence => "application/json-seq",
+            Self::PlainText => "text/plain; charset=utf-8",
+        }
+    }
+}
+
+impl LogsRequest {
+    /// Whether the name of a category can be part of the request to the runtime.
+    pub fn is_valid_category(name: &str) -> bool {
+        !name.is_empty() && !name.contains(['"', ';', ':']) && !name.chars().any(char::is_control)
+    }
+
+    fn provider(&self) -> ProviderConfig {
+        let mut specs: Vec<String> = Vec::new();
+        if self.use_app_filters {
+            specs.push("UseAppFilters".to_owned());
+        }
+        let filters = self.filters.iter().filter(|(category, _)| Self::is_valid_category(category));
+        specs.extend(filters.map(|(category, level)| format!("{category}:{}", level.name())));
+        let arguments =
+            if specs.is_empty() { String::new() } else { format!("FilterSpecs=\"{}\"", specs.join(";")) };
+        // The runtime drops events above this level whatever the filters say.
+        let levels = self.filters.values().copied().map(LogLevel::event_level);
+        let level = levels.chain([self.level.event_level()]).max().unwrap_or_default();
+        let level = if self.use_app_filters { level::VERBOSE } else { level };
+        ProviderConfig { keywords: KEYWORDS, level, name: LOGGING.to_owned(), arguments }
+    }
+}
+
+pub(super) fn collect(
+    request: &LogsRequest,
+    process: &Watched,
+    stop: &StopSignal,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    let tasks = ProviderConfig {
+        keywords: TASKS.1,
+        level: level::INFORMATIONAL,
+        name: TASKS.0.to_owned(),
+        arguments: String::new(),
+    };
+    let config = SessionConfig::new([request.provider(), tasks])
+        .with_buffer_mb(BUFFER_MB)
+        .with_rundown(Rundown::Off)
+        .with_optional(vec![OptionalFeature::NoRundown]);
+    let session = process.target().start_session(&config)?;
+    begin(sink)?;
+    let mut reader = LiveReader::new(MOST_DELAY);
+    let mut records = LogReader::new(request.format);
+    let mut text = Vec::new();
+    stream::read(session, request.duration, stop, |piece| {
+        match piece {
+            Piece::Bytes(bytes) => reader.feed(bytes),
+            Piece::Pause => reader.release(),
+        }
+        pass_on(&mut reader, &mut records, &mut text, sink)?;
+        Ok(false)
+    })?;
+    reader.end_of_input();
+    pass_on(&mut reader, &mut records, &mut text, sink)?;
+    records.finish(&mut text);
+    write(sink, &text)
+}
+
+/// Writes the records of the events that are ready.
+fn pass_on(
+    reader: &mut LiveReader,
+    records: &mut LogReader,
+    text: &mut Vec<u8>,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    if let Some(info) = reader.info() {
+        records.set_start(info);
+    }
+    reader.for_each(|event| records.add(event, text));
+    if !text.is_empty() {
+        write(sink, text)?;
+        text.clear();
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! The stream of a session as it comes.
+
+use std::time::Duration;
+
+use clr_counters::{Selection, SessionSettings};
+use dipc_client::dipc_wire::{ProviderConfig, level};
+use dipc_client::{OptionalFeature, Profile, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig};
+
+use super::stream::{self, Piece};
+use super::{ArtifactError, ArtifactSink, begin, write};
+use crate::process::Watched;
+use crate::stop::StopSignal;
+
+/// The keywords of the runtime that TraceEvent calls the default ones.
+const DEFAULT_KEYWORDS: u64 = 0x14_C14F_CCBD;
+/// The provider of log records.
+const LOGGING: &str = "Microsoft-Extensions-Logging";
+/// The interval of counters in a trace.
+const COUNTER_INTERVAL: Duration = Duration::from_secs(5);
+
+/// A session to record.
+#[derive(Debug, Clone)]
+pub struct TraceRequest {
+    /// The providers.
+    pub providers: Vec<ProviderConfig>,
+    /// Whether the runtime lists its methods at the end.
+    pub request_rundown: bool,
+    /// The size of the runtime's buffer in MB.
+    pub buffer_mb: u32,
+    /// The time after which the session is stopped; `None` is without a limit.
+    pub duration: Option<Duration>,
+}
+
+/// A named set of providers, as dotnet-monitor has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraceProfile {
+    /// Samples of stacks, and the runtime's own events.
+    Cpu,
+    /// Requests to ASP.NET Core and those that HttpClient sends.
+    Http,
+    /// Log records.
+    Logs,
+    /// Counters of .NET and ASP.NET Core, every five seconds.
+    Metrics,
+    /// Garbage collections.
+    GcCollect,
+}
+
+impl TraceProfile {
+    /// The profiles by default.
+    pub const DEFAULT: [Self; 4] = [Self::Cpu, Self::Http, Self::Metrics, Self::GcCollect];
+
+    /// Parses a name, in any case.
+    pub fn parse(name: &str) -> Option<Self> {
+        const ALL: [(&str, TraceProfile); 5] = [
+            ("Cpu", TraceProfile::Cpu),
+            ("Http", TraceProfile::Http),
+            ("Logs", TraceProfile::Logs),
+            ("Metrics", TraceProfile::Metrics),
+            ("GcCollect", TraceProfile::GcCollect),
+        ];
+        ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, profile)| *profile)
+    }
+
+    /// Returns the providers of profiles, each once: with all keywords and the highest level.
+    pub fn providers(profiles: &[Self]) -> Vec<ProviderConfig> {
+        let mut providers = Vec::<ProviderConfig>::new();
+        for provider in profiles.iter().flat_map(|profile| profile.own_providers()) {
+            match providers.iter_mut().find(|known| known.name == provider.name) {
+                Some(known) => {
+                    known.keywords |= provider.keywords;
+                    known.level = known.level.max(provider.level);
+                }
+                None => providers.push(provider),
+            }
+        }
+        providers
+    }
+
+    fn own_providers(self) -> Vec<ProviderConfig> {
+        match self {
+            Self::Cpu => vec![
+                provider(SAMPLE_PROFILER, 0, level::INFORMATIONAL),
+                provider(RUNTIME_PROVIDER, DEFAULT_KEYWORDS, level::INFORMATIONAL),
+            ],
+            Self::Http => vec![http_provider()],
+            Self::Logs => vec![ProviderConfig {
+                arguments: "FilterSpecs=UseAppFilters".to_owned(),
+                ..provider(LOGGING, 4 | 8, level::VERBOSE)
+            }],
+            Self::Metrics => {
+                let settings = SessionSettings::default().with_interval(COUNTER_INTERVAL);
+                let requests = default_counters().requests(&settings);
+                requests.into_iter().map(Into::into).collect()
+            }
+            Self::GcCollect => {
+                let providers = Profile::find("gc-collect").map_or(&[][..], |profile| profile.providers);
+                providers.iter().map(|provider| provider.to_config()).collect()
+            }
+        }
+    }
+}
+
+/// The provider of requests: those that ASP.NET Core serves as `Activity1`, and those that HttpClient sends as
+/// `Activity2`. The argument of the last session is in force for all sessions of a process, so that every session
+/// of a monitor has to send this one.
+pub fn http_provider() -> ProviderConfig {
+    const ACTIVITY: &str = "ActivityId=*Activity.Id;ActivitySpanId=*Activity.SpanId;ActivityTraceId=*Activity.TraceId;ActivityParentId=*Activity.ParentId;ActivityIdFormat=*Activity.IdFormat";
+    const SERVED: &str = "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn";
+    const SENT: &str = "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut";
+    let start = "ActivityStartTime=*Activity.StartTimeUtc.Ticks";
+    let stop = "ActivityDuration=*Activity.Duration.Ticks;ActivityId=*Activity.Id";
+    // The runtime parses it as lines.
+    let lines = [
+        format!(
+            "{SERVED}.Start@Activity1Start:-Request.Scheme;Request.Host;Request.PathBase;Request.Path;Request.QueryString;Request.Method;{start};{ACTIVITY}"
+        ),
+        format!("{SERVED}.Stop@Activity1Stop:-Response.StatusCode;{stop}"),
+        format!("{SENT}.Start@Activity2Start:-Request.RequestUri;Request.Method;{start};{ACTIVITY}"),
+        format!("{SENT}.Stop@Activity2Stop:-Response.StatusCode;{stop}"),
+    ];
+    ProviderConfig {
+        arguments: format!("FilterAndPayloadSpecs=\"{}\"", lines.join("\r\n")),
+        ..provider("Microsoft-Diagnostics-DiagnosticSource", 3, level::VERBOSE)
+    }
+}
+
+/// The EventCounters that dotnet-monitor collects by default.
+pub(crate) fn default_counters() -> Selection {
+    let list = r"EventCounters\System.Runtime,EventCounters\Microsoft.AspNetCore.Hosting,EventCounters\Grpc.AspNetCore.Server";
+    Selection::parse(list).unwrap_or_default()
+}
+
+fn provider(name: &str, keywords: u64, level: u32) -> ProviderConfig {
+    ProviderConfig { keywords, level, name: name.to_owned(), arguments: String::new() }
+}
+
+pub(super) fn collect(
+    request: &TraceRequest,
+    process: &Watched,
+    stop: &StopSignal,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    let rundown = if request.request_rundown { Rundown::Default } else { Rundown::Off };
+    let config = SessionConfig::new(request.providers.iter().cloned())
+        .with_buffer_mb(request.buffer_mb)
+        .with_rundown(rundown)
+        .with_optional(vec![OptionalFeature::NoRundown]);
+    let session = process.target().start_session(&config)?;
+    begin(sink)?;
+    stream::read(session, request.duration, stop, |piece| {
+        if let Piece::Bytes(bytes) = piece {
+            write(sink, bytes)?;
+        }
+        Ok(false)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_are_joined_by_provider() {
+        let providers = TraceProfile::providers(&TraceProfile::DEFAULT);
+        let names: Vec<_> = providers.iter().map(|provider| &*provider.name).collect();
+        assert_eq!(
+            names,
+            [
+                "Microsoft-DotNETCore-SampleProfiler",
+                "Microsoft-Windows-DotNETRuntime",
+                "Microsoft-Diagnostics-DiagnosticSource",
+                "System.Runtime",
+                "Microsoft.AspNetCore.Hosting",
+                "Grpc.AspNetCore.Server",
+                "Microsoft-Windows-DotNETRuntimePrivate",
+            ]
+        );
+        assert_eq!(providers[1].keywords, 0x14_C14F_CCBD | 1);
+        assert_eq!(providers[3].arguments, "EventCounterIntervalSec=5");
+        assert_eq!(TraceProfile::parse("gccollect"), Some(TraceProfile::GcCollect));
+        assert_eq!(TraceProfile::parse("Memory"), None);
+    }
+}

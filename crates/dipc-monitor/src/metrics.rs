@@ -1,0 +1,124 @@
+//! The counters of all processes for Prometheus.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use clr_counters::prometheus::{Exporter, Format, NameStyle};
+use clr_counters::{ProcessKey, Sample, Selection};
+use dipc_client::nettrace::TraceInfo;
+
+use crate::artifact::default_counters;
+use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
+use crate::monitor::ProcessObserver;
+use crate::process::Watched;
+
+/// The most series of all processes.
+const MOST_SERIES: usize = 100_000;
+
+/// The counters by default.
+const DEFAULT_COUNTERS: &str =
+    "System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft.AspNetCore.Server.Kestrel,System.Net.Http";
+
+/// The settings of [`Metrics`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct MetricsConfig {
+    /// The names of metrics.
+    pub style: NameStyle,
+    /// The counters.
+    pub selection: Selection,
+    /// The interval between values.
+    pub interval: Duration,
+}
+
+impl MetricsConfig {
+    /// The defaults: counters of .NET and ASP.NET Core every five seconds. With dotnet-monitor's names, they
+    /// are its EventCounters; otherwise Meters where a process has them, with histograms.
+    pub fn new(style: NameStyle) -> Self {
+        let selection = if style == NameStyle::DotnetMonitor {
+            default_counters()
+        } else {
+            Selection::parse(DEFAULT_COUNTERS).unwrap_or_default()
+        };
+        Self { style, selection, interval: Duration::from_secs(5) }
+    }
+}
+
+/// The last values of the counters of all processes. Add it to the observers of a
+/// [`Monitor`](crate::Monitor).
+pub struct Metrics {
+    config: MetricsConfig,
+    exporter: Arc<Mutex<Exporter>>,
+    start: Instant,
+    subscriptions: Mutex<BTreeMap<u32, CounterSubscription>>,
+}
+
+impl Metrics {
+    /// Creates the state without any process.
+    pub fn new(config: MetricsConfig) -> Self {
+        let exporter = Exporter::new(config.style, MOST_SERIES).with_own_metrics();
+        Self {
+            config,
+            exporter: Arc::new(Mutex::new(exporter)),
+            start: Instant::now(),
+            subscriptions: Mutex::default(),
+        }
+    }
+
+    /// Writes the metrics.
+    pub fn encode(&self, format: Format) -> Vec<u8> {
+        lock(&self.exporter).encode(format, self.start.elapsed())
+    }
+
+    fn subscriptions(&self) -> MutexGuard<'_, BTreeMap<u32, CounterSubscription>> {
+        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn lock(exporter: &Mutex<Exporter>) -> MutexGuard<'_, Exporter> {
+    exporter.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl ProcessObserver for Metrics {
+    fn started(&self, process: &Arc<Watched>) {
+        let consumer = MetricsConsumer {
+            key: ProcessKey(process.number),
+            name: process.title().to_owned(),
+            pid: process.facts.pid,
+            exporter: Arc::clone(&self.exporter),
+            start: self.start,
+        };
+        let request = CounterRequest {
+            exponential_histograms: self.config.style == NameStyle::OpenTelemetry,
+            ..CounterRequest::new(self.config.selection.clone(), self.config.interval)
+        };
+        let subscription = process.counters.subscribe(request, Box::new(consumer));
+        self.subscriptions().insert(process.number, subscription);
+    }
+
+    fn ended(&self, process: &Arc<Watched>) {
+        let subscription = self.subscriptions().remove(&process.number);
+        drop(subscription);
+        lock(&self.exporter).end_process(ProcessKey(process.number));
+    }
+}
+
+/// The consumer of a process's samples.
+struct MetricsConsumer {
+    key: ProcessKey,
+    name: String,
+    pid: u32,
+    exporter: Arc<Mutex<Exporter>>,
+    start: Instant,
+}
+
+impl CounterConsumer for MetricsConsumer {
+    fn begin(&mut self, _: &TraceInfo) {
+        lock(&self.exporter).begin_process(self.key, Some(&self.name), Some(self.pid));
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>) {
+        lock(&self.exporter).add(self.key, sample, self.start.elapsed());
+    }
+}

@@ -1,0 +1,250 @@
+//! The table of operations: artifacts that are collected, and those that were.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dipc_client::Uuid;
+use jiff::Timestamp;
+
+use crate::artifact::ArtifactKind;
+use crate::process::Watched;
+use crate::stop::StopSignal;
+
+/// The most operations that are remembered after their end.
+const MOST_ENDED: usize = 500;
+
+/// The state of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationState {
+    /// The process was not asked so far.
+    Starting,
+    /// The artifact is collected.
+    Running,
+    /// It was asked to end, so that the artifact is complete.
+    Stopping,
+    /// It was ended before it was complete.
+    Cancelled,
+    /// The artifact is complete.
+    Succeeded,
+    /// It failed.
+    Failed,
+}
+
+impl OperationState {
+    /// The name, as in dotnet-monitor.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Starting => "Starting",
+            Self::Running => "Running",
+            Self::Stopping => "Stopping",
+            Self::Cancelled => "Cancelled",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+        }
+    }
+
+    /// Whether it has ended.
+    pub const fn has_ended(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Succeeded | Self::Failed)
+    }
+}
+
+/// An operation at a moment.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// Its id.
+    pub id: Uuid,
+    /// The kind of its artifact.
+    pub kind: ArtifactKind,
+    /// The time of its beginning.
+    pub created: Timestamp,
+    /// Its state.
+    pub state: OperationState,
+    /// The pid of the process.
+    pub pid: u32,
+    /// The cookie of the process's runtime.
+    pub uid: Uuid,
+    /// The name of the process.
+    pub process_name: String,
+    /// The egress provider that gets the artifact; none if it is the answer to a request.
+    pub egress_provider: Option<String>,
+    /// The tags that the request gave.
+    pub tags: BTreeSet<String>,
+    /// The place of the complete artifact.
+    pub resource_location: Option<String>,
+    /// The reason of a failure.
+    pub error: Option<String>,
+    stop: StopSignal,
+    /// Whether something still works for it: a cancelled one may have to wait for its process.
+    is_active: bool,
+}
+
+impl Operation {
+    /// Whether it can be ended early with a complete artifact.
+    pub const fn is_stoppable(&self) -> bool {
+        self.kind.is_stoppable() && matches!(self.state, OperationState::Running)
+    }
+}
+
+/// Too many operations of a kind run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{} of {} at once is the limit: wait for one to end", kind.limit(), kind.name())]
+pub struct TooMany {
+    /// The kind.
+    pub kind: ArtifactKind,
+}
+
+/// The operations. Clones are of one table.
+#[derive(Debug, Clone, Default)]
+pub struct Operations {
+    table: Arc<Mutex<VecDeque<Operation>>>,
+}
+
+/// An operation that runs. It counts as failed when this is dropped before [`end`](Self::end).
+#[derive(Debug)]
+pub struct RunningOperation {
+    operations: Operations,
+    /// The id.
+    pub id: Uuid,
+    /// Its request to end.
+    pub stop: StopSignal,
+}
+
+impl Operations {
+    fn table(&self) -> MutexGuard<'_, VecDeque<Operation>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins an operation.
+    ///
+    /// # Errors
+    /// If as many of its kind run as may.
+    pub fn begin(
+        &self,
+        kind: ArtifactKind,
+        process: &Watched,
+        tags: BTreeSet<String>,
+        egress_provider: Option<String>,
+    ) -> Result<RunningOperation, TooMany> {
+        let mut table = self.table();
+        let running = table.iter().filter(|it| it.kind == kind && it.is_active).count();
+        if running >= kind.limit() {
+            return Err(TooMany { kind });
+        }
+        let ended = table.iter().filter(|it| !it.is_active).count();
+        if ended >= MOST_ENDED
+            && let Some(oldest) = table.iter().position(|it| !it.is_active)
+        {
+            table.remove(oldest);
+        }
+        let operation = Operation {
+            id: Uuid::new_v4(),
+            kind,
+            created: Timestamp::now(),
+            state: OperationState::Starting,
+            pid: process.facts.pid,
+            uid: process.uid,
+            process_name: process.facts.name.clone(),
+            egress_provider,
+            tags,
+            resource_location: None,
+            error: None,
+            stop: StopSignal::new(),
+            is_active: true,
+        };
+        let running =
+            RunningOperation { operations: self.clone(), id: operation.id, stop: operation.stop.clone() };
+        table.push_back(operation);
+        Ok(running)
+    }
+
+    /// Returns all operations, oldest first.
+    pub fn list(&self) -> Vec<Operation> {
+        self.table().iter().cloned().collect()
+    }
+
+    /// Returns an operation.
+    pub fn get(&self, id: Uuid) -> Option<Operation> {
+        self.table().iter().find(|operation| operation.id == id).cloned()
+    }
+
+    /// Asks an operation to end with a complete artifact. Returns it as it was; `None` if it is not known.
+    pub fn stop(&self, id: Uuid) -> Option<Operation> {
+        let mut table = self.table();
+        let operation = table.iter_mut().find(|operation| operation.id == id)?;
+        let before = operation.clone();
+        if operation.is_stoppable() {
+            operation.state = OperationState::Stopping;
+            operation.stop.stop();
+        }
+        Some(before)
+    }
+
+    /// Ends an operation at once. Returns it as it was; `None` if it is not known.
+    pub fn cancel(&self, id: Uuid) -> Option<Operation> {
+        let mut table = self.table();
+        let operation = table.iter_mut().find(|operation| operation.id == id)?;
+        let before = operation.clone();
+        if !operation.state.has_ended() {
+            operation.state = OperationState::Cancelled;
+            operation.stop.cancel();
+        }
+        Some(before)
+    }
+
+    /// Ends all operations at once.
+    pub fn cancel_all(&self) {
+        let running: Vec<Uuid> = self.table().iter().map(|operation| operation.id).collect();
+        for id in running {
+            self.cancel(id);
+        }
+    }
+
+    fn update(&self, id: Uuid, change: impl FnOnce(&mut Operation)) {
+        if let Some(operation) = self.table().iter_mut().find(|operation| operation.id == id) {
+            change(operation);
+        }
+    }
+}
+
+impl RunningOperation {
+    /// Records that the process has accepted the request.
+    pub fn begun(&self) {
+        self.operations.update(self.id, |operation| {
+            if operation.state == OperationState::Starting {
+                operation.state = OperationState::Running;
+            }
+        });
+    }
+
+    /// Records the end: the place of the artifact, or the reason of the failure.
+    pub fn end(self, result: Result<Option<String>, String>) {
+        self.operations.update(self.id, |operation| {
+            if operation.state.has_ended() {
+                return;
+            }
+            match result {
+                Ok(location) => {
+                    operation.state = OperationState::Succeeded;
+                    operation.resource_location = location;
+                }
+                Err(error) => {
+                    operation.state = OperationState::Failed;
+                    operation.error = Some(error);
+                }
+            }
+        });
+    }
+}
+
+impl Drop for RunningOperation {
+    fn drop(&mut self) {
+        self.operations.update(self.id, |operation| {
+            operation.is_active = false;
+            if !operation.state.has_ended() {
+                operation.state = OperationState::Failed;
+                operation.error = Some("it was abandoned".to_owned());
+            }
+        });
+    }
+}

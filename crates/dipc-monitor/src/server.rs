@@ -1,0 +1,323 @@
+//! The HTTP server, with dotnet-monitor's routes.
+
+mod address;
+mod body;
+mod collect;
+mod json;
+mod problem;
+mod query;
+mod requests;
+mod routes;
+mod stall;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+
+use crate::access::Tokens;
+use crate::filter::Filter;
+use crate::metrics::Metrics;
+use crate::monitor::Monitor;
+use crate::operation::Operations;
+
+pub use address::{ListenAddress, ParseAddressError};
+
+use routes::{Listener, Service};
+use stall::StallLimit;
+
+/// The most connections at once; further ones wait to be accepted.
+const MOST_CONNECTIONS: usize = 128;
+/// The time for a request's head, and of an idle connection.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+/// The longest time in which a client takes nothing.
+const STALL: Duration = Duration::from_secs(30);
+/// The largest head of a request, in bytes.
+const MOST_HEAD_BYTES: usize = 16 << 10;
+/// The largest number of headers.
+const MOST_HEADERS: usize = 64;
+/// The most threads for questions to processes.
+const MOST_QUESTIONS: usize = 32;
+/// The wait after a failed accept: there may be too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The settings of a [`Server`].
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ServerConfig {
+    /// The addresses of all routes.
+    pub addresses: Vec<ListenAddress>,
+    /// The addresses at which only `/metrics` answers.
+    pub metrics_addresses: Vec<ListenAddress>,
+    /// The tokens; without any, everyone who can connect may do everything.
+    pub tokens: Tokens,
+    /// Whether an address that other machines can reach may go without tokens.
+    pub is_open: bool,
+    /// Filters of the process that requests without one are about.
+    pub default_process: Vec<Filter>,
+    /// The version that `/info` states.
+    pub version: String,
+}
+
+/// An error of starting a server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// Other machines could connect, and there are no tokens.
+    #[error("{0}: other machines could connect, and there are no tokens")]
+    Open(ListenAddress),
+    /// An address cannot be listened at.
+    #[error("{address}: {error}")]
+    Bind {
+        /// The address.
+        address: ListenAddress,
+        /// The reason.
+        error: io::Error,
+    },
+    /// The server's thread or its runtime cannot be started.
+    #[error("start the server: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// A running server. It stops when this is dropped.
+pub struct Server {
+    addresses: Vec<ListenAddress>,
+    metrics_addresses: Vec<ListenAddress>,
+    operations: Operations,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts to serve.
+    ///
+    /// # Errors
+    /// If an address cannot be listened at, or is open without tokens.
+    pub fn start(
+        config: ServerConfig,
+        monitor: Arc<Monitor>,
+        metrics: Option<Arc<Metrics>>,
+        operations: Operations,
+    ) -> Result<Self, ServerError> {
+        let all = config.addresses.iter().chain(&config.metrics_addresses);
+        if config.tokens.is_empty()
+            && !config.is_open
+            && let Some(address) = all.clone().find(|address| !address.is_local())
+        {
+            return Err(ServerError::Open(address.clone()));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(MOST_QUESTIONS)
+            .build()?;
+        let listeners = {
+            let _context = runtime.enter();
+            let bind = |is_metrics: bool| {
+                move |address: &ListenAddress| {
+                    Bound::new(address, is_metrics)
+                        .map_err(|error| ServerError::Bind { address: address.clone(), error })
+                }
+            };
+            let all = config.addresses.iter().map(bind(false));
+            let all = all.chain(config.metrics_addresses.iter().map(bind(true)));
+            all.collect::<Result<Vec<_>, _>>()?
+        };
+        let addresses_of = |is_metrics| {
+            let bound = listeners.iter().filter(move |bound| bound.is_metrics == is_metrics);
+            bound.map(|bound| bound.address.clone()).collect()
+        };
+        let (addresses, metrics_addresses) = (addresses_of(false), addresses_of(true));
+        let service = Arc::new(Service {
+            monitor,
+            metrics,
+            operations: operations.clone(),
+            tokens: config.tokens,
+            default_process: config.default_process,
+            version: config.version,
+            runtime: runtime.handle().clone(),
+        });
+        let (stop, stopped) = watch::channel(false);
+        let thread = thread::Builder::new().name("http".to_owned()).spawn(move || {
+            runtime.block_on(serve_all(listeners, service, stopped));
+            // Questions that still wait for a process end by their time limits.
+            runtime.shutdown_background();
+        })?;
+        Ok(Self { addresses, metrics_addresses, operations, stop, thread: Some(thread) })
+    }
+
+    /// The addresses of all routes, with the ports that the system chose.
+    pub fn addresses(&self) -> &[ListenAddress] {
+        &self.addresses
+    }
+
+    /// The addresses of `/metrics` alone.
+    pub fn metrics_addresses(&self) -> &[ListenAddress] {
+        &self.metrics_addresses
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.operations.cancel_all();
+        let _ = self.stop.send(true);
+        if let Some(thread) = self.thread.take() {
+            // A panic of that thread was printed where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A socket that listens.
+struct Bound {
+    address: ListenAddress,
+    is_metrics: bool,
+    socket: Socket,
+}
+
+enum Socket {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(tokio::net::UnixListener, #[allow(dead_code, reason = "removes the file")] RemovedSocket),
+}
+
+/// The file of a socket, which is removed when this is dropped.
+#[cfg(unix)]
+struct RemovedSocket(std::path::PathBuf);
+
+#[cfg(unix)]
+impl Drop for RemovedSocket {
+    fn drop(&mut self) {
+        // Another server may have replaced it.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Bound {
+    fn new(address: &ListenAddress, is_metrics: bool) -> io::Result<Self> {
+        match address {
+            ListenAddress::Tcp(address) => {
+                let listener = std::net::TcpListener::bind(address)?;
+                listener.set_nonblocking(true)?;
+                let address = ListenAddress::Tcp(listener.local_addr()?);
+                Ok(Self { address, is_metrics, socket: Socket::Tcp(TcpListener::from_std(listener)?) })
+            }
+            #[cfg(unix)]
+            ListenAddress::Unix(path) => {
+                let socket = Socket::Unix(bind_unix(path)?, RemovedSocket(path.clone()));
+                Ok(Self { address: address.clone(), is_metrics, socket })
+            }
+            #[cfg(not(unix))]
+            ListenAddress::Unix(_) => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix sockets"))
+            }
+        }
+    }
+}
+
+/// Binds a socket that only this user can connect to. One that a server left behind is replaced.
+#[cfg(unix)]
+fn bind_unix(path: &std::path::Path) -> io::Result<tokio::net::UnixListener> {
+    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    // Bound under another name, so that nobody connects before the permissions are set.
+    let mut hidden = path.as_os_str().to_owned();
+    hidden.push(format!(".{}", std::process::id()));
+    let hidden = std::path::PathBuf::from(hidden);
+    let listener = std::os::unix::net::UnixListener::bind(&hidden)?;
+    let placed = std::fs::set_permissions(&hidden, std::fs::Permissions::from_mode(0o600))
+        .and_then(|()| std::fs::hard_link(&hidden, path));
+    let removed = std::fs::remove_file(&hidden);
+    placed.and(removed)?;
+    listener.set_nonblocking(true)?;
+    tokio::net::UnixListener::from_std(listener)
+}
+
+/// Accepts connections at all sockets until the server is stopped.
+async fn serve_all(listeners: Vec<Bound>, service: Arc<Service>, mut stopped: watch::Receiver<bool>) {
+    let free = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let mut tasks = tokio::task::JoinSet::new();
+    for bound in listeners {
+        tasks.spawn(accept(bound, Arc::clone(&service), Arc::clone(&free)));
+    }
+    // An error means that the server was dropped.
+    let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+    tasks.abort_all();
+}
+
+async fn accept(bound: Bound, service: Arc<Service>, free: Arc<Semaphore>) {
+    let is_loopback = matches!(&bound.address, ListenAddress::Tcp(address) if address.ip().is_loopback());
+    let listener = Listener { is_metrics: bound.is_metrics, is_loopback };
+    let mut connections = tokio::task::JoinSet::new();
+    loop {
+        // The semaphore is never closed.
+        let Ok(permit) = Arc::clone(&free).acquire_owned().await else { return };
+        while connections.try_join_next().is_some() {}
+        let service = Arc::clone(&service);
+        match &bound.socket {
+            Socket::Tcp(socket) => match socket.accept().await {
+                Ok((stream, _)) => {
+                    connections.spawn(async move {
+                        serve(stream, service, listener).await;
+                        drop(permit);
+                    });
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+            #[cfg(unix)]
+            Socket::Unix(socket, _) => match socket.accept().await {
+                Ok((stream, _)) => {
+                    connections.spawn(async move {
+                        serve(stream, service, listener).await;
+                        drop(permit);
+                    });
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+        }
+    }
+}
+
+/// Answers the requests of a connection. An error of the connection affects no other.
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    service: Arc<Service>,
+    listener: Listener,
+) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let service = Arc::clone(&service);
+        async move { Ok::<_, Infallible>(service.answer(request, listener).await) }
+    });
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME)
+        .max_buf_size(MOST_HEAD_BYTES)
+        .max_headers(MOST_HEADERS)
+        .serve_connection(TokioIo::new(StallLimit::new(stream, STALL)), answer)
+        .await;
+}
+
+/// Returns whether a `Host` header names localhost or an address. A web page can have its own name resolve to
+/// this machine, and could then read the answers.
+pub fn is_local_host(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
+        _ => host,
+    };
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    address.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
+}

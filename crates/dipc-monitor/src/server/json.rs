@@ -1,0 +1,139 @@
+//! Answers in JSON, with the members of dotnet-monitor's.
+
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+
+use super::body::AnswerBody;
+use crate::operation::Operation;
+use crate::process::Watched;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProcessIdentifier<'p> {
+    pid: u32,
+    uid: String,
+    name: &'p str,
+    is_default: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProcessDetails<'p> {
+    pid: u32,
+    uid: String,
+    name: &'p str,
+    command_line: Option<&'p str>,
+    operating_system: &'p str,
+    process_architecture: &'p str,
+    managed_entry_point_assembly_name: Option<&'p str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Info<'i> {
+    pub(super) version: &'i str,
+    pub(super) runtime_version: &'static str,
+    pub(super) diagnostic_port_mode: &'static str,
+    pub(super) diagnostic_port_name: Option<String>,
+    pub(super) capabilities: Vec<Capability>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Capability {
+    pub(super) name: &'static str,
+    pub(super) enabled: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OperationSummary<'o> {
+    operation_id: String,
+    created_date_time: String,
+    status: &'static str,
+    process: OperationProcess<'o>,
+    egress_provider_name: Option<&'o str>,
+    is_stoppable: bool,
+    tags: Vec<&'o str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OperationStatus<'o> {
+    resource_location: Option<&'o str>,
+    error: Option<OperationError<'o>>,
+    #[serde(flatten)]
+    summary: OperationSummary<'o>,
+}
+
+#[derive(Serialize)]
+struct OperationProcess<'o> {
+    pid: u32,
+    uid: String,
+    name: &'o str,
+}
+
+#[derive(Serialize)]
+struct OperationError<'o> {
+    code: &'static str,
+    message: &'o str,
+}
+
+impl<'p> ProcessIdentifier<'p> {
+    pub(super) fn of(process: &'p Watched, is_default: bool) -> Self {
+        Self { pid: process.facts.pid, uid: process.uid.to_string(), name: &process.facts.name, is_default }
+    }
+}
+
+impl<'p> ProcessDetails<'p> {
+    pub(super) fn of(process: &'p Watched) -> Self {
+        Self {
+            pid: process.facts.pid,
+            uid: process.uid.to_string(),
+            name: &process.facts.name,
+            command_line: process.facts.command_line.as_deref(),
+            operating_system: &process.operating_system,
+            process_architecture: &process.architecture,
+            managed_entry_point_assembly_name: process.facts.entry_assembly.as_deref(),
+        }
+    }
+}
+
+impl<'o> OperationSummary<'o> {
+    pub(super) fn of(operation: &'o Operation) -> Self {
+        Self {
+            operation_id: operation.id.to_string(),
+            created_date_time: operation.created.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(),
+            status: operation.state.name(),
+            process: OperationProcess {
+                pid: operation.pid,
+                uid: operation.uid.to_string(),
+                name: &operation.process_name,
+            },
+            egress_provider_name: operation.egress_provider.as_deref(),
+            is_stoppable: operation.is_stoppable(),
+            tags: operation.tags.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+impl<'o> OperationStatus<'o> {
+    pub(super) fn of(operation: &'o Operation) -> Self {
+        let error = operation.error.as_deref();
+        Self {
+            resource_location: operation.resource_location.as_deref(),
+            error: error.map(|message| OperationError { code: "Failed", message }),
+            summary: OperationSummary::of(operation),
+        }
+    }
+}
+
+/// Returns an answer in JSON.
+pub(super) fn response(status: StatusCode, value: &impl Serialize) -> Response<AnswerBody> {
+    // The structures above have no maps with other keys than strings.
+    let json = serde_json::to_vec(value).unwrap_or_default();
+    let mut response = Response::new(AnswerBody::whole(json));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
+    response
+}

@@ -1,0 +1,104 @@
+//! The query of a request.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use dipc_client::Uuid;
+
+use super::problem::Problem;
+
+/// The parameters of a request, of which the first with a name counts. Names match in any case.
+pub(super) struct Query(Vec<(String, String)>);
+
+/// The process that a request names.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct ProcessSelector {
+    pub(super) pid: Option<u32>,
+    pub(super) uid: Option<Uuid>,
+    pub(super) name: Option<String>,
+}
+
+impl Query {
+    pub(super) fn parse(query: Option<&str>) -> Self {
+        Self(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// A parameter that is parsed; an empty one counts as missing.
+    fn parsed<T>(
+        &self,
+        name: &str,
+        what: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Problem> {
+        let Some(text) = self.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+        match parse(text) {
+            Some(value) => Ok(Some(value)),
+            None => Err(Problem::invalid(name, format!("'{text}' is not {what}"))),
+        }
+    }
+
+    pub(super) fn process(&self) -> Result<ProcessSelector, Problem> {
+        let pid = self.parsed("pid", "a process id", |text| text.parse::<i32>().ok())?;
+        Ok(ProcessSelector {
+            // A negative number is valid and matches no process.
+            pid: pid.map(|pid| u32::try_from(pid).unwrap_or(u32::MAX)),
+            uid: self.parsed("uid", "a UUID", |text| Uuid::try_parse(text).ok())?,
+            name: self.get("name").filter(|name| !name.is_empty()).map(ToOwned::to_owned),
+        })
+    }
+
+    /// `durationSeconds`: 30 by default; -1, which is `None`, is without a limit.
+    pub(super) fn duration(&self) -> Result<Option<Duration>, Problem> {
+        let seconds = self.parsed("durationSeconds", "a number from -1 to 2147483647", |text| {
+            text.parse::<i32>().ok().filter(|seconds| *seconds >= -1)
+        })?;
+        Ok(u64::try_from(seconds.unwrap_or(30)).ok().map(Duration::from_secs))
+    }
+
+    /// `tags`, separated by commas.
+    pub(super) fn tags(&self) -> BTreeSet<String> {
+        let tags = self.get("tags").unwrap_or_default().split(',').map(str::trim);
+        tags.filter(|tag| !tag.is_empty()).map(ToOwned::to_owned).collect()
+    }
+
+    /// A flag, `false` by default.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Problem> {
+        let parse = |text: &str| text.to_ascii_lowercase().parse().ok();
+        Ok(self.parsed(name, "true or false", parse)?.unwrap_or_default())
+    }
+
+    /// A value with a name from a list.
+    pub(super) fn choice<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Problem> {
+        self.parsed(name, "one of its values", parse)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_have_the_limits_of_the_contract() {
+        let duration = |query| Query::parse(Some(query)).duration();
+        assert_eq!(duration("").unwrap(), Some(Duration::from_secs(30)));
+        assert_eq!(duration("durationseconds=-1").unwrap(), None);
+        assert_eq!(duration("durationSeconds=2147483647").unwrap(), Some(Duration::from_secs(2_147_483_647)));
+        for query in ["durationSeconds=-2", "durationSeconds=2147483648", "durationSeconds=1.5"] {
+            assert!(duration(query).is_err(), "{query}");
+        }
+        let process = Query::parse(Some("pid=7&name=a%20b&pid=8")).process().unwrap();
+        assert_eq!(process, ProcessSelector { pid: Some(7), uid: None, name: Some("a b".into()) });
+        assert!(Query::parse(Some("pid=x")).process().is_err());
+        assert!(Query::parse(Some("uid=x")).process().is_err());
+        assert_eq!(Query::parse(Some("tags=b,,a,%20b")).tags().len(), 2);
+        assert!(Query::parse(Some("stop=maybe")).flag("stop").is_err());
+    }
+}

@@ -1,0 +1,493 @@
+//! The routes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clr_counters::prometheus::Format;
+use dipc_client::{DumpType, Uuid};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use tokio::runtime::Handle;
+
+use super::body::AnswerBody;
+use super::json::{
+    self, Capability, Info, OperationStatus, OperationSummary, ProcessDetails, ProcessIdentifier,
+};
+use super::problem::Problem;
+use super::query::{ProcessSelector, Query};
+use super::{collect, is_local_host, requests};
+use crate::access::{Scope, Tokens};
+use crate::artifact::{Artifact, LogFormat, LogLevel, LogsRequest, TraceProfile, TraceRequest};
+use crate::filter::Filter;
+use crate::metrics::Metrics;
+use crate::monitor::Monitor;
+use crate::operation::{Operation, Operations};
+use crate::process::Watched;
+
+/// The largest body of a request, in bytes.
+const MOST_BODY: usize = 1 << 20;
+/// The time for the body of a request.
+const BODY_TIME: Duration = Duration::from_secs(10);
+/// The size of the runtime's buffer for `GET /trace` in MB.
+const BUFFER_MB: u32 = 256;
+
+/// What the server answers from.
+pub(super) struct Service {
+    pub(super) monitor: Arc<Monitor>,
+    pub(super) metrics: Option<Arc<Metrics>>,
+    pub(super) operations: Operations,
+    pub(super) tokens: Tokens,
+    pub(super) default_process: Vec<Filter>,
+    pub(super) version: String,
+    pub(super) runtime: Handle,
+}
+
+/// The socket that a request came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listener {
+    /// Whether only `/metrics` answers there.
+    pub(super) is_metrics: bool,
+    /// Whether it is a TCP port that only this machine reaches.
+    pub(super) is_loopback: bool,
+}
+
+/// A route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route<'p> {
+    Processes,
+    Process,
+    Environment,
+    Dump,
+    GcDump,
+    Trace,
+    Logs,
+    LiveMetrics,
+    Metrics,
+    Info,
+    Stacks,
+    Exceptions,
+    Parameters,
+    Operations,
+    Operation(&'p str),
+    Rules,
+    Rule(&'p str),
+}
+
+impl<'p> Route<'p> {
+    fn parse(path: &'p str) -> Option<Self> {
+        let path = path.strip_prefix('/')?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        if let Some((first, rest)) = path.split_once('/') {
+            return match first {
+                _ if rest.is_empty() || rest.contains('/') => None,
+                "operations" => Some(Self::Operation(rest)),
+                "collectionrules" => Some(Self::Rule(rest)),
+                _ => None,
+            };
+        }
+        Some(match path {
+            "processes" => Self::Processes,
+            "process" => Self::Process,
+            "env" => Self::Environment,
+            "dump" => Self::Dump,
+            "gcdump" => Self::GcDump,
+            "trace" => Self::Trace,
+            "logs" => Self::Logs,
+            "livemetrics" => Self::LiveMetrics,
+            "metrics" => Self::Metrics,
+            "info" => Self::Info,
+            "stacks" => Self::Stacks,
+            "exceptions" => Self::Exceptions,
+            "parameters" => Self::Parameters,
+            "operations" => Self::Operations,
+            "collectionrules" => Self::Rules,
+            _ => return None,
+        })
+    }
+
+    /// The methods, as the header `Allow` lists them.
+    const fn methods(self) -> &'static str {
+        match self {
+            Self::Trace | Self::Logs | Self::LiveMetrics | Self::Exceptions => "GET, POST",
+            Self::Parameters => "POST",
+            Self::Operation(_) => "GET, DELETE",
+            _ => "GET",
+        }
+    }
+
+    /// The scope that a token needs.
+    fn scope(self, method: &Method) -> Scope {
+        match self {
+            Self::Metrics | Self::LiveMetrics => Scope::Metrics,
+            Self::Operation(_) if method == Method::DELETE => Scope::Artifacts,
+            Self::Processes
+            | Self::Process
+            | Self::Info
+            | Self::Operations
+            | Self::Operation(_)
+            | Self::Rules
+            | Self::Rule(_) => Scope::Read,
+            // The environment often has passwords.
+            _ => Scope::Artifacts,
+        }
+    }
+}
+
+impl Service {
+    pub(super) async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        listener: Listener,
+    ) -> Response<AnswerBody> {
+        match self.route(request, listener).await {
+            Ok(response) => response,
+            Err(problem) => problem.response(),
+        }
+    }
+
+    async fn route(
+        &self,
+        request: Request<Incoming>,
+        listener: Listener,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        let host = header(&request, &HOST).map(ToOwned::to_owned);
+        if listener.is_loopback && host.as_deref().is_some_and(|host| !is_local_host(host)) {
+            let detail = "the Host is neither localhost nor an address";
+            return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, "Misdirected Request", detail));
+        }
+        let path = request.uri().path().to_owned();
+        let route = Route::parse(&path).filter(|route| !listener.is_metrics || *route == Route::Metrics);
+        let Some(route) = route else {
+            let detail =
+                if listener.is_metrics { "only /metrics answers here" } else { "there is no such route" };
+            return Err(Problem::new(StatusCode::NOT_FOUND, "Not Found", detail));
+        };
+        if !route.methods().split(", ").any(|method| method == request.method().as_str()) {
+            return Err(Problem::method_not_allowed(route.methods()));
+        }
+        self.authorize(&request, route.scope(request.method()))?;
+        let query = Query::parse(request.uri().query());
+        // A client at a Unix socket has no name for it.
+        let base = host.map(|host| format!("http://{host}")).unwrap_or_default();
+        match route {
+            Route::Processes => Ok(self.processes()),
+            Route::Info => Ok(self.info()),
+            Route::Metrics => self.metrics(&request),
+            Route::Process => {
+                let process = self.process(&query)?;
+                Ok(json::response(StatusCode::OK, &ProcessDetails::of(&process)))
+            }
+            Route::Environment => self.environment(self.process(&query)?).await,
+            Route::Operations => self.list_operations(&query),
+            Route::Operation(id) => self.operation(id, &query, request.method()),
+            Route::Rules => {
+                query.process()?;
+                Ok(json::response(StatusCode::OK, &BTreeMap::<&str, &str>::new()))
+            }
+            Route::Rule(name) => Err(Problem::bad_request(format!("there is no rule '{name}'"))),
+            Route::Stacks => Err(Problem::not_implemented(
+                "/stacks has no answer so far: 'dipc stack -p PID' shows the stacks of a process; GET /trace?profile=Cpu records samples",
+            )),
+            Route::Exceptions => Err(Problem::not_implemented(
+                "/exceptions has no answer so far: POST /trace with {\"providers\":[{\"name\":\"Microsoft-Windows-DotNETRuntime\",\"keywords\":\"0x8000\",\"eventLevel\":\"Error\"}]} records exceptions with stacks, and 'dipc report exceptions' lists them",
+            )),
+            Route::Parameters => Err(Problem::not_implemented(
+                "/parameters needs code inside the process, which dipc does not load: log the parameters, or use a debugger",
+            )),
+            Route::Dump | Route::GcDump | Route::Trace | Route::Logs | Route::LiveMetrics => {
+                let process = self.process(&query)?;
+                if let Some(provider) = query.get("egressProvider").filter(|name| !name.is_empty()) {
+                    let what = format!("there is no egress provider '{provider}'");
+                    return Err(Problem::invalid("egressProvider", what));
+                }
+                let artifact = artifact(route, request, &query).await?;
+                collect::answer(self, process, artifact, query.tags(), &base).await
+            }
+        }
+    }
+
+    /// Checks the token of a request.
+    fn authorize(&self, request: &Request<Incoming>, scope: Scope) -> Result<(), Problem> {
+        if self.tokens.is_empty() {
+            return Ok(());
+        }
+        let value = header(request, &AUTHORIZATION).unwrap_or_default();
+        let token = match value.split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("Bearer") => token.trim(),
+            _ => return Err(Problem::unauthorized()),
+        };
+        match self.tokens.permits(token, scope) {
+            Some(true) => Ok(()),
+            Some(false) => {
+                let detail = format!("the token does not have the scope '{}'", scope.name());
+                Err(Problem::new(StatusCode::FORBIDDEN, "Forbidden", detail))
+            }
+            None => Err(Problem::unauthorized()),
+        }
+    }
+
+    /// The process that a request is about.
+    fn process(&self, query: &Query) -> Result<Arc<Watched>, Problem> {
+        let selector = query.process()?;
+        let mut processes = self.monitor.processes();
+        if selector == ProcessSelector::default() {
+            processes.retain(|process| self.default_process.iter().all(|it| it.matches(&process.facts)));
+        } else {
+            processes.retain(|process| selector.matches(process.facts.pid, process.uid, &process.facts.name));
+        }
+        let count = processes.len();
+        match processes.pop() {
+            Some(process) if count == 1 => Ok(process),
+            Some(_) => Err(Problem::bad_request(format!(
+                "{count} processes match: name one by pid, uid or name; /processes lists them"
+            ))),
+            None => Err(Problem::bad_request("no process matches: /processes lists those that are watched")),
+        }
+    }
+
+    fn processes(&self) -> Response<AnswerBody> {
+        let processes = self.monitor.processes();
+        let is_default = |process: &Arc<Watched>| {
+            !self.default_process.is_empty()
+                && self.default_process.iter().all(|filter| filter.matches(&process.facts))
+        };
+        let default_count = processes.iter().filter(|process| is_default(process)).count();
+        let is_only = processes.len() == 1 && self.default_process.is_empty();
+        let list: Vec<_> = processes
+            .iter()
+            .map(|process| {
+                ProcessIdentifier::of(process, is_only || default_count == 1 && is_default(process))
+            })
+            .collect();
+        json::response(StatusCode::OK, &list)
+    }
+
+    fn info(&self) -> Response<AnswerBody> {
+        let port = self.monitor.port_address();
+        let capability = |(name, enabled)| Capability { name, enabled };
+        let capabilities = [
+            ("exceptions", false),
+            ("parameters", false),
+            ("call_stacks", false),
+            ("metrics", self.metrics.is_some()),
+            ("http_egress", true),
+        ];
+        let info = Info {
+            version: &self.version,
+            runtime_version: "none",
+            diagnostic_port_mode: if port.is_some() { "Listen" } else { "Connect" },
+            diagnostic_port_name: port.map(ToString::to_string),
+            capabilities: capabilities.into_iter().map(capability).collect(),
+        };
+        json::response(StatusCode::OK, &info)
+    }
+
+    fn metrics(&self, request: &Request<Incoming>) -> Result<Response<AnswerBody>, Problem> {
+        let Some(metrics) = &self.metrics else {
+            return Err(Problem::bad_request("metrics are switched off: start without --metrics false"));
+        };
+        let format = Format::negotiate(header(request, &ACCEPT));
+        let mut response = Response::new(AnswerBody::whole(metrics.encode(format)));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+        Ok(response)
+    }
+
+    async fn environment(&self, process: Arc<Watched>) -> Result<Response<AnswerBody>, Problem> {
+        let answer = tokio::task::spawn_blocking(move || process.target().environment()).await;
+        let variables = match answer {
+            Ok(Ok(variables)) => variables,
+            Ok(Err(error)) => return Err(Problem::bad_request(error.to_string())),
+            Err(error) => return Err(Problem::bad_request(error.to_string())),
+        };
+        let pairs: BTreeMap<&str, &str> =
+            variables.iter().filter_map(|variable| variable.split_once('=')).collect();
+        Ok(json::response(StatusCode::OK, &pairs))
+    }
+
+    fn list_operations(&self, query: &Query) -> Result<Response<AnswerBody>, Problem> {
+        let (selector, tags) = (query.process()?, query.tags());
+        let mut operations = self.operations.list();
+        operations
+            .retain(|it| selector.matches(it.pid, it.uid, &it.process_name) && tags.is_subset(&it.tags));
+        let list: Vec<_> = operations.iter().map(OperationSummary::of).collect();
+        Ok(json::response(StatusCode::OK, &list))
+    }
+
+    fn operation(&self, id: &str, query: &Query, method: &Method) -> Result<Response<AnswerBody>, Problem> {
+        let unknown = || Problem::bad_request(format!("there is no operation '{id}'"));
+        let parsed = Uuid::try_parse(id).map_err(|_| Problem::invalid("operationId", "it is not a UUID"))?;
+        if method == Method::GET {
+            let operation = self.operations.get(parsed).ok_or_else(unknown)?;
+            let status =
+                if operation.resource_location.is_some() { StatusCode::CREATED } else { StatusCode::OK };
+            return Ok(json::response(status, &OperationStatus::of(&operation)));
+        }
+        let (result, status) = if query.flag("stop")? {
+            (self.operations.stop(parsed), StatusCode::ACCEPTED)
+        } else {
+            (self.operations.cancel(parsed), StatusCode::OK)
+        };
+        let before: Operation = result.ok_or_else(unknown)?;
+        if status == StatusCode::ACCEPTED && !before.is_stoppable() {
+            return Err(Problem::bad_request(format!(
+                "the operation is {}, and cannot be stopped: delete it without stop=true",
+                before.state.name()
+            )));
+        }
+        let mut response = Response::new(AnswerBody::whole(""));
+        *response.status_mut() = status;
+        Ok(response)
+    }
+}
+
+impl ProcessSelector {
+    fn matches(&self, pid: u32, uid: Uuid, name: &str) -> bool {
+        self.pid.is_none_or(|wanted| wanted == pid)
+            && self.uid.is_none_or(|wanted| wanted == uid)
+            && self.name.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name))
+    }
+}
+
+fn header<'r>(request: &'r Request<Incoming>, name: &HeaderName) -> Option<&'r str> {
+    request.headers().get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The artifact that a request asks for.
+async fn artifact(route: Route<'_>, request: Request<Incoming>, query: &Query) -> Result<Artifact, Problem> {
+    let is_post = request.method() == Method::POST;
+    Ok(match route {
+        Route::Dump => {
+            let dump_type = query.choice("type", parse_dump_type)?;
+            Artifact::Dump(dump_type.unwrap_or(DumpType::WITH_HEAP))
+        }
+        Route::GcDump => Artifact::GcDump,
+        Route::LiveMetrics => {
+            let duration = query.duration()?;
+            Artifact::LiveMetrics(if is_post {
+                requests::live_metrics(&body(request).await?, duration)?
+            } else {
+                requests::default_live_metrics(duration)
+            })
+        }
+        Route::Logs => {
+            let duration = query.duration()?;
+            let format = log_format(header(&request, &ACCEPT))?;
+            Artifact::Logs(if is_post {
+                requests::logs(&body(request).await?, format, duration)?
+            } else {
+                let level = query.choice("level", LogLevel::parse)?;
+                LogsRequest {
+                    level: level.unwrap_or(LogLevel::Trace),
+                    filters: BTreeMap::new(),
+                    use_app_filters: level.is_none(),
+                    format,
+                    duration,
+                }
+            })
+        }
+        _ => {
+            let duration = query.duration()?;
+            Artifact::Trace(if is_post {
+                requests::trace(&body(request).await?, duration)?
+            } else {
+                let profiles = query.choice("profile", parse_profiles)?;
+                let providers =
+                    TraceProfile::providers(profiles.as_deref().unwrap_or(&TraceProfile::DEFAULT));
+                TraceRequest { providers, request_rundown: true, buffer_mb: BUFFER_MB, duration }
+            })
+        }
+    })
+}
+
+fn parse_dump_type(text: &str) -> Option<DumpType> {
+    let types = [
+        ("Full", DumpType::FULL),
+        ("Mini", DumpType::NORMAL),
+        ("WithHeap", DumpType::WITH_HEAP),
+        ("Triage", DumpType::TRIAGE),
+    ];
+    types.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, dump_type)| dump_type)
+}
+
+fn parse_profiles(text: &str) -> Option<Vec<TraceProfile>> {
+    text.split(',').map(|name| TraceProfile::parse(name.trim())).collect()
+}
+
+/// The form of log records that a client accepts.
+fn log_format(accept: Option<&str>) -> Result<LogFormat, Problem> {
+    let Some(accept) = accept else { return Ok(LogFormat::default()) };
+    let types: Vec<&str> =
+        accept.split(',').filter_map(|range| Some(range.split(';').next()?.trim())).collect();
+    let formats = [
+        ("application/x-ndjson", LogFormat::NewlineDelimitedJson),
+        ("application/json-seq", LogFormat::JsonSequence),
+        ("text/plain", LogFormat::PlainText),
+        ("application/*", LogFormat::NewlineDelimitedJson),
+        ("*/*", LogFormat::NewlineDelimitedJson),
+        ("text/*", LogFormat::PlainText),
+    ];
+    let found = formats.into_iter().find(|(name, _)| types.iter().any(|it| it.eq_ignore_ascii_case(name)));
+    found.map(|(_, format)| format).ok_or_else(|| {
+        let detail = "use application/x-ndjson, application/json-seq or text/plain";
+        Problem::new(StatusCode::NOT_ACCEPTABLE, "Not Acceptable", detail)
+    })
+}
+
+/// Reads the body of a request, which must be JSON.
+async fn body(request: Request<Incoming>) -> Result<Vec<u8>, Problem> {
+    let media_type = header(&request, &CONTENT_TYPE).unwrap_or_default();
+    let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let is_json = matches!(&*media_type, "application/json" | "text/json")
+        || media_type.starts_with("application/") && media_type.ends_with("+json");
+    if !is_json {
+        let detail = "the body has to be application/json";
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type", detail));
+    }
+    let collected = Limited::new(request.into_body(), MOST_BODY).collect();
+    match tokio::time::timeout(BODY_TIME, collected).await {
+        Ok(Ok(body)) => Ok(body.to_bytes().to_vec()),
+        Ok(Err(_)) => {
+            let detail = format!("the body is cut, or longer than {MOST_BODY} bytes");
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "Content Too Large", detail))
+        }
+        Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "Request Timeout", "the body did not come")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_have_methods_and_scopes() {
+        let rows = [
+            ("/processes", "GET", Scope::Read),
+            ("/trace/", "GET, POST", Scope::Artifacts),
+            ("/env", "GET", Scope::Artifacts),
+            ("/metrics", "GET", Scope::Metrics),
+            ("/operations/7", "GET, DELETE", Scope::Read),
+            ("/parameters", "POST", Scope::Artifacts),
+        ];
+        for (path, methods, scope) in rows {
+            let route = Route::parse(path).unwrap();
+            assert_eq!((route.methods(), route.scope(&Method::GET)), (methods, scope), "{path}");
+        }
+        for path in ["/", "", "/operations//", "/operations/7/8", "/Processes", "/x"] {
+            assert_eq!(Route::parse(path), None, "{path}");
+        }
+        assert_eq!(Route::Operation("7").scope(&Method::DELETE), Scope::Artifacts);
+    }
+
+    #[test]
+    fn log_records_have_the_form_that_is_accepted() {
+        let format = |accept| log_format(accept).ok();
+        assert_eq!(format(None), Some(LogFormat::NewlineDelimitedJson));
+        assert_eq!(format(Some("text/html, text/plain;q=0.5")), Some(LogFormat::PlainText));
+        assert_eq!(format(Some("application/json-seq")), Some(LogFormat::JsonSequence));
+        assert_eq!(format(Some("image/png, */*")), Some(LogFormat::NewlineDelimitedJson));
+        assert_eq!(format(Some("image/png")), None);
+    }
+}
