@@ -4,6 +4,8 @@ pub(crate) mod candidates;
 pub(crate) mod deferred;
 pub(crate) mod flight;
 pub(crate) mod format;
+pub(crate) mod heap_paths;
+pub(crate) mod heap_report;
 pub(crate) mod lines;
 pub(crate) mod names;
 pub(crate) mod profile;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use gcdump::{Grouping, HeapGraph, file};
+use gcdump::{HeapGraph, file};
 
 use crate::args::source::{SOURCES, SourceArgs};
 use crate::duration;
@@ -131,47 +131,6 @@ impl HeapArgs {
     }
 }
 
-/// The property by which objects are grouped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum GroupingArg {
-    /// Their type
-    #[default]
-    Type,
-    /// The module of their type
-    Module,
-    /// The namespace of their type
-    Namespace,
-}
-
-impl GroupingArg {
-    /// Returns the grouping that the argument stands for.
-    pub(super) const fn grouping(self) -> Grouping {
-        match self {
-            Self::Type => Grouping::Type,
-            Self::Module => Grouping::Module,
-            Self::Namespace => Grouping::Namespace,
-        }
-    }
-
-    /// The heading of a table.
-    pub(super) const fn heading(self) -> &'static str {
-        match self {
-            Self::Type => "TYPE",
-            Self::Module => "MODULE",
-            Self::Namespace => "NAMESPACE",
-        }
-    }
-
-    /// The name in JSON.
-    pub(super) const fn key(self) -> &'static str {
-        match self {
-            Self::Type => "type",
-            Self::Module => "module",
-            Self::Namespace => "namespace",
-        }
-    }
-}
-
 /// The output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum HeapFormat {
@@ -182,16 +141,6 @@ pub(super) enum HeapFormat {
     Json,
     /// For spreadsheets: one line per row
     Csv,
-}
-
-/// Returns the name of a group of objects, or a placeholder if it has none.
-pub(super) fn or_none(name: &str) -> &str {
-    if name.is_empty() { "(none)" } else { name }
-}
-
-/// A text as a cell of CSV.
-pub(super) fn csv_cell(text: &str) -> String {
-    format!("\"{}\"", crate::render::escape::escape_controls(text).replace('"', "\"\""))
 }
 
 /// The path with the extension of heaps, as dotnet-gcdump has it.

@@ -8,10 +8,10 @@ use gcdump::{DiffRow, Dominators, HeapChange, HeapDiff, HeapReport};
 use nettrace_export::NameForm;
 use serde::Serialize;
 
+use crate::args::heap_report::{GroupingArg, ROWS, csv_cell, or_none, warn_of_inexact};
 use crate::args::names::NameArgs;
-use crate::command::gcdump::args::{GroupingArg, HeapFormat, csv_cell, or_none};
+use crate::command::gcdump::args::HeapFormat;
 use crate::command::gcdump::growth::signed;
-use crate::command::gcdump::report::{ROWS, warn_of_inexact};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap::Heap;
 use crate::render::table::{Align, Columns};

@@ -7,8 +7,9 @@ use std::time::Duration;
 use gcdump::{HeapReport, ReportRow};
 use serde::Serialize;
 
-use crate::command::gcdump::args::{DumpArgs, DumpedProcess, csv_cell};
-use crate::command::gcdump::report::{ROWS, ReportArgs, ReportFormat, name};
+use crate::args::heap_report::{ROWS, ReportFormat, csv_cell, name};
+use crate::command::gcdump::args::{DumpArgs, DumpedProcess};
+use crate::command::gcdump::report::ReportArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::table::{Align, Columns};
 use crate::render::{messages, output, units};
@@ -28,7 +29,7 @@ pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count:
         let outcome = if number == 0 { Ok(()) } else { process.wait(interval) };
         match outcome.and_then(|()| process.dump()) {
             Ok(heap) => {
-                let compute = || args.report(&heap.graph);
+                let compute = || args.report.report(&heap.graph);
                 // From the third dump on, an interrupt shows the growth so far.
                 let report = match reports.len() {
                     0 | 1 => process.interrupts.while_computing(compute),
@@ -111,14 +112,15 @@ fn only_grows(bytes: &[u64]) -> bool {
 
 fn show(args: &ReportArgs, reports: &[HeapReport]) -> Result<(), Failure> {
     let growing = growing(reports);
-    let rows = args.head.unwrap_or(if args.format == ReportFormat::Table { ROWS } else { usize::MAX });
+    let rows = args.report.head.unwrap_or(if args.format == ReportFormat::Table { ROWS } else { usize::MAX });
     match args.format {
         ReportFormat::Json => {
             let rows = growing.iter().take(rows).map(JsonGrowth::new).collect();
-            output::print_json(&JsonWatch { by: args.by.key(), dumps: reports.len(), rows })
+            output::print_json(&JsonWatch { by: args.report.by.key(), dumps: reports.len(), rows })
         }
         ReportFormat::Csv => {
-            let mut text = format!("{},csharp,module,dump,objects,bytes,retained_bytes\n", args.by.key());
+            let mut text =
+                format!("{},csharp,module,dump,objects,bytes,retained_bytes\n", args.report.by.key());
             for history in growing.iter().take(rows) {
                 for (number, bytes) in history.bytes.iter().enumerate() {
                     let row = history.row;
@@ -150,7 +152,7 @@ fn table(args: &ReportArgs, growing: &[History<'_>], rows: usize) -> String {
         ("OBJECTS", Right),
         ("RETAINED", Right),
         ("BYTES IN EACH DUMP", Left),
-        (args.by.heading(), Left),
+        (args.report.by.heading(), Left),
     ]);
     for history in growing.iter().take(rows) {
         let bytes: Vec<_> = history.bytes.iter().map(|bytes| units::bytes(*bytes)).collect();
@@ -163,7 +165,7 @@ fn table(args: &ReportArgs, growing: &[History<'_>], rows: usize) -> String {
             ),
             history.retained_grown().map_or_else(|| "-".to_owned(), |grown| signed(grown, units::bytes)),
             bytes.join(", "),
-            name(history.row, args.names.form()).to_owned(),
+            name(history.row, args.report.names.form()).to_owned(),
         ]);
     }
     let mut text = columns.fitted(&["BYTES IN EACH DUMP", "RETAINED"]);

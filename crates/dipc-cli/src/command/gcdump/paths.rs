@@ -1,191 +1,25 @@
 //! `dipc gcdump paths`: the references that keep the objects of a type alive.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
-
 use clap::{ArgGroup, Args};
-use gcdump::{Dominators, HeapGraph, HeapPath, HeapPaths, HeapType, PathStep, PathTree, RetainedSets};
-use nettrace_export::{NameForm, Pattern};
-use serde::Serialize;
 
 use crate::args::format::Format;
-use crate::args::names::NameArgs;
+use crate::args::heap_paths::HeapPathsArgs;
 use crate::args::source::SOURCES;
 use crate::command::gcdump::args::HeapArgs;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::heap_page::step_name;
-use crate::render::escape::escape_controls;
-use crate::render::{messages, output, units};
-
-/// The default number of paths shown.
-const PATHS: usize = 5;
-/// The number of steps that text output shows at each end of a path.
-const STEPS: usize = 20;
-/// The largest number of paths that the user can ask for.
-const MOST_PATHS: usize = 10_000;
-/// The most bytes of names: a few bytes of a recording can produce many steps.
-const MOST_NAMES: usize = 32 << 20;
+use crate::exit::Outcome;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("heap").required(true).args(SOURCES).arg("file"))]
 pub(crate) struct PathsArgs {
     #[command(flatten)]
     heap: HeapArgs,
-    /// The type, by its name in either form, or else all types whose names contain this text; '*' stands for
-    /// any text
-    #[arg(long = "type", value_name = "TYPE")]
-    of: String,
-    /// Number of paths to show, those to the most bytes first
-    #[arg(long, value_name = "N", default_value_t = PATHS)]
-    head: usize,
     #[command(flatten)]
-    names: NameArgs,
+    paths: HeapPathsArgs,
     /// Format of the paths
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 pub(crate) fn run(args: &PathsArgs) -> Outcome {
-    args.heap.with_heap(|graph| args.show(graph))
-}
-
-impl PathsArgs {
-    fn show(&self, graph: &HeapGraph) -> Result<(), Failure> {
-        let chosen = chosen(graph, &self.of);
-        let is_chosen = |of: gcdump::TypeId| chosen.contains(&of.index());
-        let tree = PathTree::new(graph);
-        let mut paths = tree.paths_to(graph, self.head.min(MOST_PATHS), is_chosen);
-        if paths.count == 0 && paths.unreachable == 0 {
-            return Err(Failure::new(
-                Exit::Failed,
-                format_args!("--type {}: the heap has no object of such a type", self.of),
-            )
-            .with_help("dipc gcdump report lists the types"));
-        }
-        keep_affordable(graph, &mut paths);
-        let dominators = Dominators::new(graph);
-        tree.add_retained(&RetainedSets::new(graph, &dominators), &mut paths.paths);
-        if paths.paths.len() < paths.count.min(self.head) {
-            messages::warning(format_args!(
-                "--head {}: these are {} paths, because their names are long or they are many",
-                self.head,
-                paths.paths.len()
-            ));
-        }
-        match self.format {
-            Format::Table => output::print(self.text(graph, &paths)),
-            Format::Json => output::print_json(&JsonPaths::new(graph, &paths)),
-        }
-    }
-
-    fn text(&self, graph: &HeapGraph, paths: &HeapPaths) -> String {
-        let mut text = String::new();
-        for (number, path) in paths.paths.iter().enumerate() {
-            if number > 0 {
-                text.push('\n');
-            }
-            let _ = writeln!(
-                text,
-                "{} object{} of {}, retaining {}; one at 0x{:x}",
-                units::count(path.objects),
-                if path.objects == 1 { "" } else { "s" },
-                units::bytes(path.bytes),
-                units::bytes(path.retained_bytes.unwrap_or_default()),
-                graph.address(path.example).unwrap_or_default()
-            );
-            let (first, left, last) = path.ends(STEPS);
-            let names = |text: &mut String, steps: &[PathStep]| {
-                for step in steps {
-                    let name = step_name(graph, *step, self.names.form());
-                    let _ = writeln!(text, "    {}", escape_controls(&name));
-                }
-            };
-            // The root of all roots carries no information.
-            names(&mut text, first.get(1..).unwrap_or_default());
-            if left > 0 {
-                let _ = writeln!(text, "    … {} more", units::count(left as u64));
-            }
-            names(&mut text, last);
-        }
-        let left = paths.count.saturating_sub(paths.paths.len());
-        if left > 0 {
-            let _ = writeln!(text, "({left} more paths)");
-        }
-        if paths.unreachable > 0 {
-            let _ = writeln!(text, "({} objects that no root reaches)", units::count(paths.unreachable));
-        }
-        text
-    }
-}
-
-/// Keeps the first path, and the following ones while their names fit into the limit together.
-fn keep_affordable(graph: &HeapGraph, paths: &mut HeapPaths) {
-    let length = |step: &PathStep| {
-        [NameForm::Full, NameForm::CSharp]
-            .map(|form| step_name(graph, *step, form).len())
-            .iter()
-            .sum::<usize>()
-    };
-    let mut sum = 0_usize;
-    let affordable = paths.paths.iter().take_while(|path| {
-        sum += path.steps.iter().map(length).sum::<usize>();
-        sum <= MOST_NAMES
-    });
-    let affordable = affordable.count().max(1);
-    paths.paths.truncate(affordable);
-}
-
-/// The indexes of the types that the user means.
-fn chosen(graph: &HeapGraph, text: &str) -> BTreeSet<usize> {
-    let with = |is_meant: &dyn Fn(&HeapType) -> bool| -> BTreeSet<usize> {
-        graph.types().iter().enumerate().filter(|(_, of)| is_meant(of)).map(|(number, _)| number).collect()
-    };
-    let exact = with(&|of| of.name() == text || of.csharp() == text);
-    if !exact.is_empty() {
-        return exact;
-    }
-    let pattern = Pattern::new(text);
-    with(&|of| pattern.matches(of.name()) || pattern.matches(of.csharp()))
-}
-
-/// Paths as JSON.
-#[derive(Serialize)]
-struct JsonPaths<'a> {
-    paths: Vec<JsonPath<'a>>,
-    path_count: usize,
-    unreachable_objects: u64,
-}
-
-#[derive(Serialize)]
-struct JsonPath<'a> {
-    objects: u64,
-    bytes: u64,
-    retained_bytes: Option<u64>,
-    example: String,
-    steps: Vec<Cow<'a, str>>,
-    csharp: Vec<Cow<'a, str>>,
-    /// The number of steps between the first and the last hundred.
-    steps_left_out: usize,
-}
-
-impl<'a> JsonPaths<'a> {
-    fn new(graph: &'a HeapGraph, paths: &HeapPaths) -> Self {
-        let names =
-            |path: &HeapPath, form| path.steps.iter().map(|step| step_name(graph, *step, form)).collect();
-        let path = |path: &HeapPath| JsonPath {
-            objects: path.objects,
-            bytes: path.bytes,
-            retained_bytes: path.retained_bytes,
-            example: format!("0x{:x}", graph.address(path.example).unwrap_or_default()),
-            steps: names(path, NameForm::Full),
-            csharp: names(path, NameForm::CSharp),
-            steps_left_out: path.steps_left_out,
-        };
-        Self {
-            paths: paths.paths.iter().map(path).collect(),
-            path_count: paths.count,
-            unreachable_objects: paths.unreachable,
-        }
-    }
+    args.heap.with_heap(|graph| args.paths.show(graph, args.format))
 }
