@@ -129,6 +129,12 @@ impl Names<'_> {
         object.length
     }
 
+    /// Returns the reference at an address, and the type of its object; `None` if it is null, or the memory lacks it.
+    pub fn reference_at(&self, address: u64) -> Option<(u64, u64)> {
+        let target = self.memory().u64(address).ok().filter(|target| *target != 0)?;
+        Some((target, self.memory().u64(target).ok()? & !7))
+    }
+
     /// Returns the value of a static field.
     pub fn static_value(&self, field: &StaticField) -> Value {
         // A structure is in a box.

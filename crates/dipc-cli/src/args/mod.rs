@@ -6,6 +6,7 @@ pub(crate) mod flight;
 pub(crate) mod format;
 pub(crate) mod heap_paths;
 pub(crate) mod heap_report;
+pub(crate) mod heap_view;
 pub(crate) mod lines;
 pub(crate) mod names;
 pub(crate) mod profile;

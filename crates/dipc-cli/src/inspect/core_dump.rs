@@ -1,6 +1,7 @@
 //! A core dump, or the memory of a process, with its managed threads and the names of their frames.
 
 use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use clr_dump::{
@@ -62,6 +63,15 @@ impl Source {
         }
     }
 
+    /// The process; `None` of a core dump.
+    pub(crate) const fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Core(_) => None,
+            #[cfg(target_os = "linux")]
+            Self::Process(memory) => Some(memory.pid()),
+        }
+    }
+
     /// Finds the runtime.
     pub(crate) fn runtime(&self) -> Result<Runtime, Failure> {
         let files = match self {
@@ -91,6 +101,16 @@ impl Source {
             _ => Exit::Done,
         }
     }
+}
+
+/// Whether a file is a core dump, by its first bytes. A pipe is not looked into.
+pub(crate) fn is_core(path: &Path) -> bool {
+    const TYPE: usize = 16;
+    const CORE: u8 = 4;
+    let mut beginning = [0; TYPE + 1];
+    let is_file = path.metadata().is_ok_and(|file| file.is_file());
+    let read = is_file && File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok();
+    read && beginning.starts_with(b"\x7fELF") && beginning[TYPE] == CORE
 }
 
 /// The managed threads of a dump or process, with their stacks.

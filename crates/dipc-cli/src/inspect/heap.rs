@@ -1,10 +1,13 @@
 //! Heaps from recordings and `.gcdump` files, and what is missing from them.
 
 use std::path::Path;
+use std::time::Duration;
 
 use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, file};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::core_dump::{Source, is_core};
+use crate::inspect::core_heap;
 use crate::inspect::recording::{Recording, is_gcdump};
 use crate::render::{messages, units};
 
@@ -15,9 +18,12 @@ pub(crate) struct Heap {
 }
 
 impl Heap {
-    /// Reads a `.gcdump` file, or the heap dump of a recording, for process `pid` if given; `-` is a
-    /// recording from standard input.
+    /// Reads a `.gcdump` file, the heap of a core dump, or the heap dump of a recording, for process `pid` if
+    /// given; `-` is a recording from standard input.
     pub(crate) fn open(path: &Path, pid: Option<u64>) -> Result<Self, Failure> {
+        if path.as_os_str() != "-" && is_core(path) {
+            return Self::of_memory(&Source::open(path)?, None);
+        }
         if path.as_os_str() == "-" || !is_gcdump(path) {
             return Self::from_recording(path, pid);
         }
@@ -34,6 +40,14 @@ impl Heap {
         let graph = file::read(&bytes).map_err(|error| failed(&error))?;
         let exit = warn_of_missing(graph.completeness());
         Ok(Self { graph, exit })
+    }
+
+    /// Reads the heap of a core dump or of a process's memory. The process is stopped meanwhile, for `stop` at most;
+    /// it runs on if that is `None`.
+    pub(crate) fn of_memory(source: &Source, stop: Option<Duration>) -> Result<Self, Failure> {
+        let graph = core_heap::read(source, stop)?;
+        let missing = warn_of_missing(graph.completeness());
+        Ok(Self { graph, exit: missing.join(source.exit()) })
     }
 
     fn from_recording(path: &Path, pid: Option<u64>) -> Result<Self, Failure> {
@@ -118,6 +132,25 @@ pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
             units::count(of.com_wrappers)
         ));
     }
+    if of.missing_bytes > 0 {
+        messages::warning(format_args!("{} of the heap cannot be read", units::bytes(of.missing_bytes)));
+    }
+    if of.is_moving {
+        messages::warning("a collection was moving objects: some can be missing or counted twice");
+    }
+    say(of.missing_roots, "kinds of roots cannot be read: objects can seem to be held by nothing");
+    if of.conservative_roots > 0 {
+        messages::note(format_args!(
+            "Local variables: {} objects that words on stacks point into; not each is in use",
+            units::count(of.conservative_roots)
+        ));
+    }
+    if of.stacks_without_roots > 0 {
+        messages::note(format_args!(
+            "Local variables of {} are unknown: their registers were not read",
+            units::counted(of.stacks_without_roots, "thread that runs managed code", "threads that run managed code")
+        ));
+    }
     if of.dangling_references > 0 {
         messages::detail(format_args!(
             "{} references are to objects that are not in the dump.",
@@ -137,6 +170,12 @@ pub(crate) fn missing_in_words(of: &Completeness) -> Vec<String> {
         notes.push(format!(
             "The runtime lost {} events: this is a part of the heap.",
             units::count(of.lost_events)
+        ));
+    }
+    if of.conservative_roots > 0 {
+        notes.push(format!(
+            "Local variables are {} objects that words on stacks point into; not each is in use.",
+            units::count(of.conservative_roots)
         ));
     }
     if !of.is_complete() && notes.is_empty() {

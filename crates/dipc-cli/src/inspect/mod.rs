@@ -15,6 +15,7 @@
 //! - `core_dump`: core dumps and the memory of processes.
 
 pub(crate) mod core_dump;
+pub(crate) mod core_heap;
 pub(crate) mod counters;
 pub(crate) mod event_list;
 pub(crate) mod export;

@@ -13,9 +13,12 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand, ValueHint};
 
 use crate::args::format::Format;
+use crate::args::heap_paths::HeapPathsArgs;
+use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::core_dump::{Analysis, Source};
+use crate::inspect::heap::Heap;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("analyzed").required(true).arg("core").args(TARGETS), disable_help_subcommand = true)]
@@ -26,8 +29,8 @@ pub(crate) struct AnalyzeArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Format of the output
-    #[arg(long, value_enum, default_value_t, global = true)]
-    format: Format,
+    #[arg(id = "memory_format", long = "format", value_name = "FORMAT", value_enum, default_value_t, global = true)]
+    format: MemoryFormat,
     #[command(subcommand)]
     view: Option<View>,
 }
@@ -44,9 +47,11 @@ enum View {
     /// Show the exceptions of threads, with their causes
     #[command(alias = "pe", alias = "printexception")]
     Exceptions,
-    /// Show the objects of the heap by type
+    /// Show the objects of the heap by type, module or namespace, with retained sizes
     #[command(alias = "dumpheap")]
     Heap(HeapArgs),
+    /// Show what keeps the objects of a type alive: the shortest paths from roots
+    Paths(HeapPathsArgs),
     /// Show held monitors, the threads that wait for them, and deadlocks
     #[command(alias = "syncblk")]
     Locks,
@@ -57,9 +62,8 @@ enum View {
 
 #[derive(Debug, Args)]
 struct HeapArgs {
-    /// Number of types to show [default: 30 in a table, else all]
-    #[arg(long, value_name = "N")]
-    head: Option<usize>,
+    #[command(flatten)]
+    view: HeapViewArgs,
     /// For compatibility with the commands of dotnet-dump: -stat
     #[arg(hide = true, allow_hyphen_values = true, value_parser = ["-stat"])]
     statistics: Option<String>,
@@ -67,16 +71,27 @@ struct HeapArgs {
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
     let source = args.source()?;
+    if let Some(View::Heap(heap)) = &args.view {
+        let read = Heap::of_memory(&source, heap.view.stop)?;
+        heap.view.show(&read.graph, &args.title(), args.format)?;
+        return Ok(read.exit);
+    }
+    let format = args.table_or_json()?;
+    if let Some(View::Paths(paths)) = &args.view {
+        let read = Heap::of_memory(&source, None)?;
+        paths.show(&read.graph, format)?;
+        return Ok(read.exit);
+    }
     let runtime = source.runtime()?;
     let analysis = Analysis::new(&source, &runtime)?;
     match &args.view {
-        None => overview::print(&analysis, args.written(), args.format)?,
-        Some(View::Threads) => threads::print(&analysis, args.format)?,
-        Some(View::Stacks) => stacks::print(&analysis, args.format)?,
-        Some(View::Exceptions) => exceptions::print(&analysis, args.format)?,
-        Some(View::Heap(heap)) => heap::print(&analysis, heap.head, args.format)?,
-        Some(View::Locks) => locks::print(&analysis, args.format)?,
-        Some(View::Modules) => modules::print(&analysis, args.format)?,
+        None => overview::print(&analysis, args.written(), format)?,
+        Some(View::Threads) => threads::print(&analysis, format)?,
+        Some(View::Stacks) => stacks::print(&analysis, format)?,
+        Some(View::Exceptions) => exceptions::print(&analysis, format)?,
+        Some(View::Locks) => locks::print(&analysis, format)?,
+        Some(View::Modules) => modules::print(&analysis, format)?,
+        Some(View::Heap(_) | View::Paths(_)) => {}
     }
     Ok(source.exit())
 }
@@ -87,6 +102,25 @@ impl AnalyzeArgs {
         let modified = self.core.as_ref()?.metadata().ok()?.modified().ok()?;
         let time = jiff::Timestamp::try_from(modified).ok()?.to_zoned(jiff::tz::TimeZone::system());
         Some(time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    }
+
+    /// The name of the file or the process.
+    fn title(&self) -> String {
+        match &self.core {
+            Some(core) => core.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            None => "memory of a process".to_owned(),
+        }
+    }
+
+    /// The format, for views that have no others.
+    fn table_or_json(&self) -> Result<Format, Failure> {
+        match self.format {
+            MemoryFormat::Table => Ok(Format::Table),
+            MemoryFormat::Json => Ok(Format::Json),
+            MemoryFormat::Csv | MemoryFormat::Html => {
+                Err(Failure::usage("dump analyze: --format csv and --format html are for the view 'heap'"))
+            }
+        }
     }
 
     fn source(&self) -> Result<Source, Failure> {

@@ -1,32 +1,13 @@
-//! `dipc dump analyze CORE heap`.
+//! The heap by type in the overview of a core dump.
 
 use std::fmt::Write as _;
 
 use clr_dump::HeapStatistics;
-use clr_events::csharp::type_name;
-use serde::Serialize;
 
-use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_dump::{Analysis, type_text};
 use crate::render::table::{Align, Columns};
-use crate::render::{output, units};
-
-/// The default number of rows of a table.
-const ROWS: usize = 30;
-
-pub(super) fn print(analysis: &Analysis<'_>, rows: Option<usize>, format: Format) -> Result<(), Failure> {
-    let heap = read(analysis)?;
-    match format {
-        Format::Json => output::print_json(&Report::new(analysis, &heap, rows.unwrap_or(usize::MAX))),
-        Format::Table => {
-            let mut text = summary(&heap);
-            text.push('\n');
-            text.push_str(&table(&heap, rows.unwrap_or(ROWS)));
-            output::print(text)
-        }
-    }
-}
+use crate::render::units;
 
 /// Reads the heap; a failure if the dump does not have it.
 pub(super) fn read(analysis: &Analysis<'_>) -> Result<HeapStatistics, Failure> {
@@ -87,48 +68,4 @@ pub(super) fn table(heap: &HeapStatistics, rows: usize) -> String {
         let _ = writeln!(text, "({left} more)");
     }
     text
-}
-
-#[derive(Debug, Serialize)]
-struct Report<'r> {
-    runtime: &'r str,
-    objects: u64,
-    bytes: u64,
-    free_bytes: u64,
-    /// Bytes that cannot be read.
-    missing_bytes: u64,
-    /// Whether a collection was moving objects.
-    moving: bool,
-    types: Vec<TypeReport<'r>>,
-}
-
-#[derive(Debug, Serialize)]
-struct TypeReport<'r> {
-    /// None if the dump lacks it.
-    name: Option<&'r str>,
-    csharp: Option<String>,
-    module: Option<&'r str>,
-    objects: u64,
-    bytes: u64,
-}
-
-impl<'r> Report<'r> {
-    fn new(analysis: &'r Analysis<'_>, heap: &'r HeapStatistics, rows: usize) -> Self {
-        let row = |of: &'r clr_dump::TypeStatistics| TypeReport {
-            name: of.name.as_deref(),
-            csharp: of.name.as_deref().and_then(type_name),
-            module: of.module.as_deref(),
-            objects: of.amount.objects,
-            bytes: of.amount.bytes,
-        };
-        Self {
-            runtime: analysis.runtime.version(),
-            objects: heap.types.iter().map(|of| of.amount.objects).fold(0, u64::saturating_add),
-            bytes: bytes(heap).saturating_sub(heap.free.bytes),
-            free_bytes: heap.free.bytes,
-            missing_bytes: missing_bytes(heap),
-            moving: heap.is_moving,
-            types: heap.types.iter().take(rows).map(row).collect(),
-        }
-    }
 }

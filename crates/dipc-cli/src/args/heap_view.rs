@@ -1,0 +1,67 @@
+//! The view of a heap in memory: its arguments and its forms.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use gcdump::HeapGraph;
+
+use crate::args::heap_report::{HeapReportArgs, ReportFormat};
+use crate::duration;
+use crate::exit::Failure;
+use crate::inspect::heap_page::HeapPage;
+use crate::render::destination::Destination;
+use crate::render::output_file::NameOrigin;
+
+/// The report of a heap, and the time for which a process is stopped for it.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HeapViewArgs {
+    #[command(flatten)]
+    report: HeapReportArgs,
+    /// Stop the process while its heap is read, for this time at most. Otherwise it runs on: objects can be
+    /// missing that it allocates or a collection moves meanwhile
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    pub(crate) stop: Option<Duration>,
+    /// Path of the page for --format html [default: standard output]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+}
+
+/// The format of a view of a core dump or a process's memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MemoryFormat {
+    /// For people
+    #[default]
+    Table,
+    /// For programs
+    Json,
+    /// For spreadsheets, of a heap: one line per group
+    Csv,
+    /// A page about a heap with treemap, dominator tree, types and paths from roots; opens in any browser, loads
+    /// nothing
+    Html,
+}
+
+impl HeapViewArgs {
+    /// Prints a heap. `title` is that of a page.
+    pub(crate) fn show(&self, graph: &HeapGraph, title: &str, format: MemoryFormat) -> Result<(), Failure> {
+        let report = match format {
+            MemoryFormat::Table => ReportFormat::Table,
+            MemoryFormat::Json => ReportFormat::Json,
+            MemoryFormat::Csv => ReportFormat::Csv,
+            MemoryFormat::Html => {
+                let page = HeapPage::new(graph, title, self.report.names.form());
+                let mut out = Destination::create(self.output.as_deref(), NameOrigin::User)?;
+                return match page.write(&mut out).and_then(|()| out.flush()) {
+                    Ok(()) => out.close(),
+                    Err(error) => Err(out.failed(&error)),
+                };
+            }
+        };
+        if self.output.is_some() {
+            return Err(Failure::usage("--output FILE is for --format html; other formats go to standard output"));
+        }
+        self.report.show(graph, report, false)
+    }
+}

@@ -1,0 +1,271 @@
+//! The heap of a core dump or of a process's memory as a graph, with its roots.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use clr_dump::{HandleKind, HeapObject, HeapVisitor, HeapWalk, Names, ValueKind};
+use gcdump::{HeapGraph, MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
+
+use crate::exit::{Exit, Failure};
+use crate::inspect::core_dump::{Analysis, Source};
+use crate::render::{messages, units};
+
+/// The number of times that the heap of a running process is read, if a collection changes it meanwhile.
+const ATTEMPTS: usize = 3;
+
+/// The number of objects between two looks at the clock.
+const LOOK: u64 = 4096;
+
+/// Reads the heap; a failure if the dump does not have it. A process is stopped meanwhile, for `stop` at most.
+pub(crate) fn read(source: &Source, stop: Option<Duration>) -> Result<HeapGraph, Failure> {
+    let runtime = source.runtime()?;
+    let mut attempts = if source.pid().is_some() && stop.is_none() { ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        let pause = stop.map(|limit| Pause::begin(source, limit)).transpose()?;
+        let graph = read_once(&Analysis::new(source, &runtime)?, pause)?;
+        if attempts == 0 || graph.completeness().is_complete() {
+            return Ok(graph);
+        }
+    }
+}
+
+fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph, Failure> {
+    let names = &analysis.names;
+    let pid = match analysis.source.core() {
+        Some(core) => core.process().map(|process| process.pid.into()),
+        None => analysis.source.pid().map(Into::into),
+    };
+    let mut missing = MemoryCompleteness::default();
+    let (words, without_stack) = stack_words(analysis);
+    missing.stacks_without_roots = without_stack;
+    let mut reader = Reader {
+        builder: MemoryGraphBuilder::new(8, pid),
+        types: HashSet::new(),
+        last_type: 0,
+        words: words.into_iter().peekable(),
+        on_stacks: Vec::new(),
+        bytes: 0,
+        objects: 0,
+        pause,
+    };
+    let walk = names.walk_heap(&mut reader).map_err(|missing| lacks(&missing.to_string()))?;
+    let Reader { mut builder, types, on_stacks, bytes, pause, .. } = reader;
+    check(bytes, &walk)?;
+    missing.missing_bytes = missing_bytes(&walk);
+    missing.is_moving = walk.is_moving;
+    missing.objects_without_references = walk.objects_without_references;
+    missing.conservative_roots = on_stacks.len() as u64;
+    missing.missing_roots = add_handles(names, &mut builder) + add_finalizable(names, &mut builder);
+    for thread in &analysis.threads {
+        match names.thread_static_array(&thread.thread) {
+            Ok(Some(array)) => builder.add_root(RootKind::ThreadStatic, array),
+            Ok(None) => {}
+            Err(_) => missing.missing_roots = 1 + missing.missing_roots,
+        }
+    }
+    add_statics(names, &types, &mut builder);
+    // The last: what else holds an object says more.
+    on_stacks.iter().for_each(|object| builder.add_root(RootKind::Stack, *object));
+    add_types(names, &types, &mut builder);
+    builder.set_completeness(missing);
+    if let Some(pause) = pause {
+        pause.end();
+    }
+    builder.finish().map_err(|error| Failure::new(Exit::Failed, format_args!("dump analyze: {error}")))
+}
+
+/// A failure for a heap that is not there.
+pub(crate) fn lacks(why: &str) -> Failure {
+    Failure::new(Exit::Incomplete, format_args!("dump analyze: the heap is not in the dump: {why}"))
+        .with_help("dipc dump -p PID --type heap writes a dump that has it")
+}
+
+/// Fails if less than half of the heap was read.
+pub(crate) fn check(bytes: u64, walk: &HeapWalk) -> Result<(), Failure> {
+    let missing = missing_bytes(walk);
+    if bytes.saturating_add(walk.free.bytes) < missing {
+        return Err(lacks(&format!("{} of it cannot be read", units::bytes(missing))));
+    }
+    Ok(())
+}
+
+fn missing_bytes(walk: &HeapWalk) -> u64 {
+    walk.gaps.iter().map(|gap| gap.bytes).fold(0, u64::saturating_add)
+}
+
+/// The objects of a heap on their way into a graph.
+struct Reader {
+    builder: MemoryGraphBuilder,
+    types: HashSet<u64>,
+    last_type: u64,
+    /// Words of stacks, in rising order, as the objects come.
+    words: std::iter::Peekable<std::vec::IntoIter<u64>>,
+    /// Objects that words of stacks point into.
+    on_stacks: Vec<u64>,
+    bytes: u64,
+    objects: u64,
+    pause: Option<Pause>,
+}
+
+impl HeapVisitor for Reader {
+    fn object(&mut self, object: &HeapObject) {
+        self.objects += 1;
+        if self.objects.is_multiple_of(LOOK)
+            && let Some(pause) = &mut self.pause
+        {
+            pause.look();
+        }
+        while self.words.next_if(|word| *word < object.address).is_some() {}
+        if self.words.next_if(|word| object.contains(*word)).is_some() {
+            self.on_stacks.push(object.address);
+        }
+        if self.last_type != object.type_handle {
+            self.last_type = object.type_handle;
+            self.types.insert(object.type_handle);
+        }
+        self.bytes = self.bytes.saturating_add(object.size);
+        self.builder.add_object(object.address, object.type_handle, object.size);
+    }
+
+    fn reference(&mut self, target: u64) {
+        self.builder.add_reference(target);
+    }
+
+    fn wants_references(&self) -> bool {
+        true
+    }
+}
+
+/// The words of all stacks that can be addresses of objects, in rising order, and the number of threads whose
+/// stacks could not be searched.
+fn stack_words(analysis: &Analysis<'_>) -> (Vec<u64>, u64) {
+    let mut words = Vec::new();
+    let mut without = 0;
+    for of in &analysis.threads {
+        let registers = analysis.source.core().and_then(|core| core.registers(of.thread.os_id));
+        match analysis.names.stack_words(&of.thread, &of.stack, registers) {
+            Ok(found) => words.extend(found),
+            Err(_) => without += 1,
+        }
+        // It runs managed code, in which only registers say where its frames are.
+        if registers.is_none() && of.thread.is_cooperative {
+            without += 1;
+        }
+    }
+    words.sort_unstable();
+    words.dedup();
+    (words, without)
+}
+
+/// Adds the objects of handles. Returns the number of kinds of roots that are missing.
+fn add_handles(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
+    let Ok(handles) = names.handles() else { return 1 };
+    for handle in &handles.handles {
+        let kind = match handle.kind {
+            HandleKind::DEPENDENT if handle.dependent != 0 => {
+                builder.add_root(RootKind::DependentHandle, handle.dependent);
+                continue;
+            }
+            HandleKind::PINNED | HandleKind::ASYNC_PINNED => RootKind::PinnedHandle,
+            HandleKind::REF_COUNTED => RootKind::RefCounted,
+            kind if kind.is_strong() => RootKind::StrongHandle,
+            _ => continue,
+        };
+        builder.add_root(kind, handle.object);
+    }
+    u64::from(handles.is_incomplete)
+}
+
+/// Adds the objects that wait for their finalizers. Returns the number of kinds of roots that are missing.
+fn add_finalizable(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
+    let Ok(objects) = names.finalizable() else { return 1 };
+    objects.into_iter().for_each(|object| builder.add_root(RootKind::Finalizer, object));
+    0
+}
+
+/// Adds the static fields that refer to objects.
+fn add_statics(names: &Names<'_>, types: &HashSet<u64>, builder: &mut MemoryGraphBuilder) {
+    let mut sorted: Vec<_> = types.iter().copied().collect();
+    sorted.sort_unstable();
+    for field in names.static_fields(sorted) {
+        if !matches!(field.field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE) {
+            continue;
+        }
+        let Some((target, of)) = names.reference_at(field.address) else { continue };
+        let owner = names.type_name(field.type_handle);
+        builder.add_static(owner.as_deref(), &field.field.name, of, target);
+    }
+}
+
+/// Describes the types of the objects, and their modules.
+fn add_types(names: &Names<'_>, types: &HashSet<u64>, builder: &mut MemoryGraphBuilder) {
+    let mut modules = BTreeMap::new();
+    for &id in types {
+        let (Some(name), Some(whole_name)) = (names.event_type_name(id), names.type_name(id)) else { continue };
+        let module_id = match names.type_module(id) {
+            Some(module) => {
+                let id = module.address;
+                modules.entry(id).or_insert(module);
+                id
+            }
+            None => 0,
+        };
+        let is_array = names.is_array(id);
+        builder.add_type(MemoryType { id, module_id, name: &name, whole_name: &whole_name, is_array });
+    }
+    for (id, module) in modules {
+        builder.add_module(id, &module.path);
+    }
+}
+
+/// A process that is stopped while its heap is read.
+struct Pause {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    stopped: Option<linux_sampler::StoppedProcess>,
+    limit: Duration,
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+impl Pause {
+    fn begin(source: &Source, limit: Duration) -> Result<Self, Failure> {
+        let Some(pid) = source.pid() else {
+            return Err(Failure::usage("--stop is for a process: a core dump does not run"));
+        };
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::new(Exit::Failed, format_args!("--stop: process {pid}: {error}"))
+        };
+        let number = i32::try_from(pid).map_err(|error| failed(&error))?;
+        let stopped = linux_sampler::StoppedProcess::stop(number, limit).map_err(|error| failed(&error))?;
+        Ok(Self { stopped: Some(stopped), limit })
+    }
+
+    /// Lets the process run on once its time is over.
+    fn look(&mut self) {
+        if let Some(stopped) = self.stopped.take_if(|stopped| stopped.elapsed() >= self.limit) {
+            let time = stopped.resume();
+            messages::warning(format_args!(
+                "--stop: after {} the process runs on, and what it changes meanwhile can be missing",
+                units::time(time)
+            ));
+        }
+    }
+
+    fn end(self) {
+        if let Some(stopped) = self.stopped {
+            let time = stopped.resume();
+            messages::note(format_args!("Stopped        : the process, for {}", units::time(time)));
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+impl Pause {
+    fn begin(_: &Source, _: Duration) -> Result<Self, Failure> {
+        Err(Failure::usage("--stop: only on Linux"))
+    }
+
+    fn look(&mut self) {}
+
+    fn end(self) {}
+}
