@@ -95,7 +95,7 @@ pub use bounded_map::BoundedMap;
 pub use causes::{Cause, CauseId, Causes};
 pub use pause::{Pause, Pauses};
 #[cfg(feature = "spans")]
-pub use span::{Span, SpanEnd, SpanId, SpanRole, TimeParts};
+pub use span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan, TimeParts};
 #[cfg(feature = "spans")]
 pub use span_event::SpanEvent;
 #[cfg(feature = "spans")]

@@ -81,6 +81,10 @@ impl LiveSpans {
         self.generation
     }
 
+    pub(crate) fn get(&self, id: SpanId) -> Option<&Live> {
+        self.spans.get(&id)
+    }
+
     pub(crate) fn contains(&self, id: SpanId) -> bool {
         self.spans.contains_key(&id)
     }
@@ -163,9 +167,9 @@ impl LiveSpans {
     }
 
     /// Adds a span; returns whether there was room for it.
-    pub(crate) fn start(&mut self, new: NewSpan) -> bool {
+    pub(crate) fn start(&mut self, new: NewSpan) -> Option<SpanId> {
         if self.is_full() {
-            return false;
+            return None;
         }
         let id = SpanId(self.next);
         self.next = self.next.saturating_add(1);
@@ -206,7 +210,7 @@ impl LiveSpans {
             work,
         };
         self.spans.insert(id, live);
-        true
+        Some(id)
     }
 
     /// The request of a new span, and whether the span is only another name for that request.

@@ -17,6 +17,22 @@ impl SpanId {
     }
 }
 
+/// A span that has just started.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct StartedSpan<'a> {
+    /// Its number.
+    pub id: SpanId,
+    /// Its role.
+    pub role: SpanRole,
+    /// The name in its start event, the [`start_name`](Span::start_name) of the span that ends.
+    pub name: &'a str,
+    /// The process; `None` if the recording does not state it.
+    pub process: Option<u64>,
+    /// Its beginning.
+    pub start: RelativeTime,
+}
+
 /// The role of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -13,7 +13,7 @@ use crate::event_kind::{self, EventKind, Format};
 use crate::fields::{self, SpanOutcome};
 use crate::live::{LiveSpans, NewSpan};
 use crate::queue::Queue;
-use crate::span::{Span, SpanEnd, SpanId, SpanRole};
+use crate::span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan};
 use crate::step::{Step, Steps, WorkId};
 use crate::suspension::Suspensions;
 use crate::tasks::Tasks;
@@ -79,6 +79,8 @@ pub struct Spans {
     queue: Queue,
     known: KnownParts,
     last: RelativeTime,
+    /// The span that the last event started.
+    started: Option<SpanId>,
     left_out: u64,
 }
 
@@ -110,6 +112,7 @@ impl Spans {
         };
         let now = event.relative_time().max(RelativeTime::START);
         self.last = self.last.max(now);
+        self.started = None;
         if kind.event != EventKind::Unrelated {
             self.take_in(*event, kind, now, &mut each);
         }
@@ -398,7 +401,8 @@ impl Spans {
                 self.end(id, at, SpanEnd::Implied, each);
             }
         }
-        if !self.live.start(new) {
+        self.started = self.live.start(new);
+        if self.started.is_none() {
             self.left_out = self.left_out.saturating_add(1);
         }
     }
@@ -482,6 +486,14 @@ impl Spans {
     /// lies within one.
     pub(crate) fn activity_of(&self, process: Option<u64>, thread: ThreadId) -> Option<Uuid> {
         self.threads.of((process, thread))?.worker.request
+    }
+
+    /// Returns the span that the last event started. A server's span within another one, which is the same
+    /// request, is left out.
+    pub fn started(&self) -> Option<StartedSpan<'_>> {
+        let id = self.started?;
+        let span = self.live.get(id).filter(|span| !span.is_absorbed)?;
+        Some(StartedSpan { id, role: span.role, name: &span.name, process: span.process, start: span.start })
     }
 
     /// Whether a span has not ended.

@@ -284,6 +284,16 @@ impl Selection {
         }
     }
 
+    /// The selection of one EventCounter.
+    pub fn of_event_counter(provider: &str, counter: &str) -> Self {
+        Self::of_counters(std::iter::once((Source::EventCounters, provider, counter)))
+    }
+
+    /// The selection of one instrument of a Meter.
+    pub fn of_instrument(meter: &str, instrument: &str) -> Self {
+        Self::of_counters(std::iter::once((Source::Meter, meter, instrument)))
+    }
+
     /// The selection of single counters, with one provider each.
     pub(crate) fn of_counters<'n>(counters: impl Iterator<Item = (Source, &'n str, &'n str)>) -> Self {
         let providers = counters.map(|(source, provider, counter)| ProviderSelection {

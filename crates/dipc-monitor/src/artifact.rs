@@ -20,7 +20,7 @@ pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
 pub use trace::{TraceProfile, TraceRequest, http_provider};
 
-pub(crate) use trace::default_counters;
+pub(crate) use trace::{default_counters, parse_event_level, parse_keywords};
 
 /// An artifact to collect.
 #[derive(Debug, Clone)]

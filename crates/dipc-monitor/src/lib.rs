@@ -8,17 +8,21 @@
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records. `stop`:
 //!   requests to end. `operation`: the table of what is collected.
 //! - `metrics`: the counters of all processes for Prometheus. `access`: tokens. `server`: HTTP.
+//! - `configuration`: dotnet-monitor's settings, and rules in TOML, checked and typed.
+//! - `rules`: triggers over events, limits and states; actions as data.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod access;
 mod artifact;
+pub mod configuration;
 mod counters;
 mod filter;
 mod metrics;
 mod monitor;
 mod operation;
 mod process;
+pub mod rules;
 mod server;
 mod stop;
 

@@ -131,6 +131,21 @@ pub(crate) fn default_counters() -> Selection {
     Selection::parse(list).unwrap_or_default()
 }
 
+/// Parses keywords: decimal digits, or hexadecimal ones after 0x.
+pub(crate) fn parse_keywords(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// Parses the name of a level.
+pub(crate) fn parse_event_level(text: &str) -> Option<u32> {
+    let names = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
+    (0..).zip(names).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(level, _)| level)
+}
+
 fn provider(name: &str, keywords: u64, level: u32) -> ProviderConfig {
     ProviderConfig { keywords, level, name: name.to_owned(), arguments: String::new() }
 }

@@ -122,12 +122,12 @@ pub(super) fn trace(body: &[u8], duration: Option<Duration>) -> Result<TraceRequ
         let name = provider.required_string("name")?;
         let keywords = match provider.string("keywords")? {
             None => u64::MAX,
-            Some(text) => parse_keywords(&text)
+            Some(text) => crate::artifact::parse_keywords(&text)
                 .ok_or_else(|| provider.invalid("keywords", "a number is expected, decimal or 0x…"))?,
         };
         let level = match provider.string("eventLevel")? {
             None => level::VERBOSE,
-            Some(text) => parse_event_level(&text)
+            Some(text) => crate::artifact::parse_event_level(&text)
                 .ok_or_else(|| provider.invalid("eventLevel", "it is not one of its values"))?,
         };
         let mut arguments = Vec::new();
@@ -231,20 +231,6 @@ pub(super) fn logs(
     let use_app_filters = members.bool("useAppFilters", true)?;
     members.end()?;
     Ok(LogsRequest { level, filters, use_app_filters, format, duration })
-}
-
-/// Parses keywords: decimal digits, or hexadecimal ones after 0x.
-fn parse_keywords(text: &str) -> Option<u64> {
-    let text = text.trim();
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
-}
-
-fn parse_event_level(text: &str) -> Option<u32> {
-    let names = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
-    (0..).zip(names).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(level, _)| level)
 }
 
 #[cfg(test)]

@@ -1,0 +1,240 @@
+//! The typed configuration of a checked tree.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::filter::{Filter, FilterKey, MatchType};
+
+use super::finding::{Findings, Severity};
+use super::model::{
+    Configuration, ConnectionMode, CounterGroup, DiagnosticPort, DirectoryEgress, EgressProvider,
+    GlobalCounter, Metrics, MonitorApiKey, Storage,
+};
+use super::rule::RuleBuilder;
+use super::tree::Node;
+use super::view::View;
+
+/// Builds the configuration. Faults between keys are added to the findings.
+pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
+    let root = View(Some(root));
+    let mut configuration = Configuration {
+        diagnostic_port: diagnostic_port(root.get("DiagnosticPort")),
+        storage: Storage {
+            default_shared_path: root.get("Storage").owned("DefaultSharedPath").map(PathBuf::from),
+            dump_temp_folder: root.get("Storage").owned("DumpTempFolder").map(PathBuf::from),
+        },
+        default_process: default_process(root.get("DefaultProcess"), findings),
+        global_counter: global_counter(root.get("GlobalCounter")),
+        metrics: metrics(root.get("Metrics")),
+        api_key: api_key(root.get("Authentication").get("MonitorApiKey")),
+        ..Configuration::default()
+    };
+    egress(root.get("Egress"), &mut configuration, findings);
+    let mode = configuration.diagnostic_port.mode;
+    if mode == ConnectionMode::Listen
+        && configuration.diagnostic_port.endpoint.is_none()
+        && configuration.storage.default_shared_path.is_none()
+    {
+        findings.error(
+            root.get("DiagnosticPort").location(),
+            "DiagnosticPort",
+            "listen mode needs an address".to_owned(),
+            Some("set EndpointName, or Storage:DefaultSharedPath".to_owned()),
+        );
+    }
+    let builder = RuleBuilder::new(root, &configuration.egress, configuration.global_counter.interval);
+    let (mut rules, mut unusable) = (Vec::new(), Vec::new());
+    for (name, rule) in root.get("CollectionRules").entries() {
+        match builder.build(name, rule, findings) {
+            Some(rule) => rules.push(rule),
+            None => unusable.push(name.to_owned()),
+        }
+    }
+    configuration.rules = rules;
+    configuration.unusable_rules = unusable;
+    configuration
+}
+
+fn diagnostic_port(port: View<'_>) -> DiagnosticPort {
+    if let Some(endpoint) = port.own_text() {
+        return DiagnosticPort {
+            mode: ConnectionMode::Listen,
+            endpoint: Some(endpoint.to_owned()),
+            delete_on_startup: false,
+        };
+    }
+    let mode = match port.one_of("ConnectionMode", &["Connect", "Listen"]) {
+        Some("Listen") => ConnectionMode::Listen,
+        _ => ConnectionMode::Connect,
+    };
+    DiagnosticPort {
+        mode,
+        endpoint: port.owned("EndpointName"),
+        delete_on_startup: port.boolean("DeleteEndpointOnStartup").unwrap_or(false),
+    }
+}
+
+fn default_process(section: View<'_>, findings: &mut Findings) -> Vec<Filter> {
+    let mut filters = Vec::new();
+    for (number, item) in section.items("Filters").into_iter().enumerate() {
+        let path = format!("DefaultProcess:Filters:{number}");
+        filters.extend(filter(item, &path, findings));
+    }
+    filters
+}
+
+/// Builds a filter from `{Key, Value, MatchType}` or from `{ProcessName}` and the like.
+pub(crate) fn filter(item: View<'_>, path: &str, findings: &mut Findings) -> Option<Filter> {
+    const KEYS: [(&str, FilterKey); 4] = [
+        ("ProcessId", FilterKey::ProcessId),
+        ("ProcessName", FilterKey::ProcessName),
+        ("CommandLine", FilterKey::CommandLine),
+        ("ManagedEntryPointAssemblyName", FilterKey::ManagedEntryPointAssemblyName),
+    ];
+    let match_type = match item.one_of("MatchType", &["Exact", "Contains"]) {
+        Some("Contains") => MatchType::Contains,
+        _ => MatchType::Exact,
+    };
+    if let Some((key, value)) = KEYS.iter().find_map(|(name, key)| Some((*key, item.owned(name)?))) {
+        return Some(Filter { key, value, match_type });
+    }
+    let names = KEYS.map(|(name, _)| name);
+    let key = item.one_of("Key", &names);
+    let key = KEYS.iter().find(|(name, _)| Some(*name) == key).map(|(_, key)| *key);
+    let (Some(key), Some(value)) = (key, item.owned("Value")) else {
+        // A wrong key is reported by its shape.
+        if item.text("Key").is_none() || item.text("Value").is_none() {
+            findings.error(
+                item.location(),
+                path,
+                "the filter has no key with a value".to_owned(),
+                Some("write {\"Key\": \"ProcessName\", \"Value\": \"MyApp\"}".to_owned()),
+            );
+        }
+        return None;
+    };
+    if key == FilterKey::ProcessId && value.trim().parse::<u32>().is_err() {
+        let message = format!("{value:?} is not a process id");
+        findings.error(item.get("Value").location(), &format!("{path}:Value"), message, None);
+        return None;
+    }
+    Some(Filter { key, value, match_type })
+}
+
+fn seconds(value: Option<f64>) -> Option<Duration> {
+    Duration::try_from_secs_f64(value?).ok()
+}
+
+fn global_counter(section: View<'_>) -> GlobalCounter {
+    let usual = GlobalCounter::default();
+    let providers = section.get("Providers").entries().filter_map(|(name, provider)| {
+        Some((name.to_lowercase(), seconds(provider.number("IntervalSeconds"))?))
+    });
+    GlobalCounter {
+        interval: seconds(section.number("IntervalSeconds")).unwrap_or(usual.interval),
+        max_histograms: section.integer("MaxHistograms").unwrap_or(usual.max_histograms),
+        max_time_series: section.integer("MaxTimeSeries").unwrap_or(usual.max_time_series),
+        providers: providers.collect(),
+    }
+}
+
+fn metrics(section: View<'_>) -> Metrics {
+    let usual = Metrics::default();
+    let groups = |list: &str, name: &str, counters: &str| {
+        section
+            .items(list)
+            .into_iter()
+            .filter_map(|item| Some(CounterGroup { name: item.owned(name)?, counters: item.texts(counters) }))
+            .collect()
+    };
+    let endpoints = section.text("Endpoints").unwrap_or_default();
+    let endpoints = endpoints.split(';').map(str::trim).filter(|address| !address.is_empty());
+    Metrics {
+        enabled: section.boolean("Enabled").unwrap_or(usual.enabled),
+        endpoints: endpoints.map(str::to_owned).collect(),
+        include_default_providers: section
+            .boolean("IncludeDefaultProviders")
+            .unwrap_or(usual.include_default_providers),
+        providers: groups("Providers", "ProviderName", "CounterNames"),
+        meters: groups("Meters", "MeterName", "InstrumentNames"),
+    }
+}
+
+fn api_key(section: View<'_>) -> Option<MonitorApiKey> {
+    Some(MonitorApiKey {
+        subject: section.owned("Subject")?,
+        public_key: section.owned("PublicKey")?,
+        issuer: section.owned("Issuer"),
+    })
+}
+
+fn egress(section: View<'_>, configuration: &mut Configuration, findings: &mut Findings) {
+    let mut add = |name: &str, provider, view: View<'_>, path: String| {
+        if configuration.egress.insert(name.to_owned(), provider).is_some() {
+            let message = "another provider has the same name".to_owned();
+            findings.add(Severity::Error, view.location(), &path, message, None);
+        }
+    };
+    for (name, view) in section.get("FileSystem").entries() {
+        let Some(directory) = view.owned("DirectoryPath") else { continue };
+        let provider = EgressProvider::FileSystem(DirectoryEgress {
+            directory: directory.into(),
+            intermediate: view.owned("IntermediateDirectoryPath").map(PathBuf::from),
+        });
+        add(name, provider, view, format!("Egress:FileSystem:{name}"));
+    }
+    for kind in ["AzureBlobStorage", "S3Storage"] {
+        for (name, view) in section.get(kind).entries() {
+            add(name, EgressProvider::Unsupported(kind), view, format!("Egress:{kind}:{name}"));
+        }
+    }
+    check_azure(section, findings);
+    check_s3(section, findings);
+}
+
+/// Secrets that `…Name` keys take from `Egress:Properties`.
+fn check_azure(section: View<'_>, findings: &mut Findings) {
+    const NAMES: [&str; 3] =
+        ["AccountKeyName", "SharedAccessSignatureName", "QueueSharedAccessSignatureName"];
+    for (name, view) in section.get("AzureBlobStorage").entries() {
+        for key in NAMES {
+            let Some(property) = view.text(key) else { continue };
+            if !section.get("Properties").get(property).is_set() {
+                findings.error(
+                    view.get(key).location(),
+                    &format!("Egress:AzureBlobStorage:{name}:{key}"),
+                    format!("Egress:Properties has no {property:?}"),
+                    Some(format!("add \"Properties\": {{{property:?}: \"…\"}} to Egress")),
+                );
+            }
+        }
+        if view.is_set() && view.text("QueueName").is_some() != view.text("QueueAccountUri").is_some() {
+            findings.error(
+                view.location(),
+                &format!("Egress:AzureBlobStorage:{name}"),
+                "QueueName and QueueAccountUri belong together".to_owned(),
+                Some("set both, or neither".to_owned()),
+            );
+        }
+    }
+}
+
+fn check_s3(section: View<'_>, findings: &mut Findings) {
+    const LEAST: Duration = Duration::from_secs(60);
+    const MOST: Duration = Duration::from_secs(86_400);
+    for (name, view) in section.get("S3Storage").entries() {
+        let path = format!("Egress:S3Storage:{name}");
+        if view.text("AccessKeyId").is_some() != view.text("SecretAccessKey").is_some() {
+            let message = "AccessKeyId and SecretAccessKey belong together".to_owned();
+            findings.error(view.location(), &path, message, Some("set both, or neither".to_owned()));
+        }
+        if view.duration("PreSignedUrlExpiry").is_some_and(|expiry| expiry < LEAST || expiry > MOST) {
+            findings.error(
+                view.get("PreSignedUrlExpiry").location(),
+                &format!("{path}:PreSignedUrlExpiry"),
+                "out of range".to_owned(),
+                Some("choose a duration from 00:01:00 to 1.00:00:00".to_owned()),
+            );
+        }
+    }
+}

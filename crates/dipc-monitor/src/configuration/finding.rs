@@ -1,0 +1,114 @@
+//! Faults of a configuration, with their places.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The place of a key: a source, and for files a line and a column.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Location {
+    /// The number of the source, in the order of their precedence.
+    pub(crate) source: u32,
+    /// The line, from 1; 0 if the source has no lines.
+    pub line: u32,
+    /// The column in characters, from 1; 0 if the source has no lines.
+    pub column: u32,
+}
+
+/// The weight of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// The key has no effect here, and needs none.
+    Ignored,
+    /// The key means something that this program does not do.
+    Unsupported,
+    /// The key or its value is wrong: the part that it belongs to is not used.
+    Error,
+}
+
+impl Severity {
+    /// The name in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::Unsupported => "unsupported",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A fault of a configuration, or a part of it that has no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// Its weight.
+    pub severity: Severity,
+    /// The name of the file or the environment variable.
+    pub source: Arc<str>,
+    /// The place in it.
+    pub location: Location,
+    /// The path of the key, joined by colons; empty for a file that cannot be read.
+    pub key: String,
+    /// The fault. It has texts of the source, which are untrusted.
+    pub message: String,
+    /// The way out, if one is known.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.source)?;
+        if self.location.line > 0 {
+            write!(f, ":{}:{}", self.location.line, self.location.column)?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// The findings of one reading, and the names of the sources.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) sources: Vec<Arc<str>>,
+    pub(crate) list: Vec<Finding>,
+    pub(crate) left_out: u64,
+    /// Whether a part of a configuration is read, which refers to parts that are elsewhere.
+    pub(crate) is_part: bool,
+}
+
+/// The most findings that are kept; further ones are counted.
+const MOST: usize = 1000;
+
+impl Findings {
+    /// Adds a source, and returns its number.
+    pub(crate) fn add_source(&mut self, name: &str) -> u32 {
+        self.sources.push(name.into());
+        u32::try_from(self.sources.len().saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    pub(crate) fn source(&self, location: Location) -> Arc<str> {
+        let known = usize::try_from(location.source).ok().and_then(|number| self.sources.get(number));
+        known.cloned().unwrap_or_else(|| "".into())
+    }
+
+    pub(crate) fn add(
+        &mut self,
+        severity: Severity,
+        location: Location,
+        key: &str,
+        message: String,
+        help: Option<String>,
+    ) {
+        if self.list.len() >= MOST {
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        }
+        let source = self.source(location);
+        self.list.push(Finding { severity, source, location, key: key.to_owned(), message, help });
+    }
+
+    pub(crate) fn error(&mut self, location: Location, key: &str, message: String, help: Option<String>) {
+        self.add(Severity::Error, location, key, message, help);
+    }
+}

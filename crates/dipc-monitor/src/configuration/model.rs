@@ -1,0 +1,176 @@
+//! The configuration with types.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::filter::Filter;
+use crate::rules::Rule;
+
+use super::finding::Finding;
+
+/// The configuration of a monitor.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Configuration {
+    /// The rules without errors, by their order.
+    pub rules: Vec<Rule>,
+    /// The names of the rules with errors, which are not used.
+    pub unusable_rules: Vec<String>,
+    /// The destinations of artifacts.
+    pub egress: BTreeMap<String, EgressProvider>,
+    /// The diagnostic port.
+    pub diagnostic_port: DiagnosticPort,
+    /// Directories.
+    pub storage: Storage,
+    /// The process that a request without one is about: all filters match.
+    pub default_process: Vec<Filter>,
+    /// Intervals and limits of counters.
+    pub global_counter: GlobalCounter,
+    /// Exported metrics.
+    pub metrics: Metrics,
+    /// The key whose tokens are accepted.
+    pub api_key: Option<MonitorApiKey>,
+}
+
+/// The result of reading a configuration.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct CheckedConfiguration {
+    /// The parts without errors.
+    pub configuration: Configuration,
+    /// Faults, and parts without effect, in the order of the sources and lines.
+    pub findings: Vec<Finding>,
+    /// The number of findings beyond the first thousand.
+    pub left_out: u64,
+    /// The section that the file is a part of, if it is not a whole configuration:
+    /// `CollectionRules`, say.
+    pub fragment_of: Option<String>,
+}
+
+/// The way to runtimes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ConnectionMode {
+    /// The monitor connects to runtimes.
+    #[default]
+    Connect,
+    /// Runtimes connect to the monitor.
+    Listen,
+}
+
+/// `DiagnosticPort`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiagnosticPort {
+    /// The way to runtimes.
+    pub mode: ConnectionMode,
+    /// The address of the port. In listen mode without one it is `dotnet-monitor.sock` in the shared directory.
+    pub endpoint: Option<String>,
+    /// Whether a socket that is left from an earlier run is removed.
+    pub delete_on_startup: bool,
+}
+
+/// `Storage`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Storage {
+    /// The directory that monitor and processes share.
+    pub default_shared_path: Option<PathBuf>,
+    /// The directory in which runtimes write dumps before they are sent.
+    pub dump_temp_folder: Option<PathBuf>,
+}
+
+/// `GlobalCounter`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GlobalCounter {
+    /// The interval between values.
+    pub interval: Duration,
+    /// The most histograms of Meters.
+    pub max_histograms: u32,
+    /// The most time series of Meters.
+    pub max_time_series: u32,
+    /// Intervals of single providers, by their names in lower case.
+    pub providers: BTreeMap<String, Duration>,
+}
+
+impl Default for GlobalCounter {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(5),
+            max_histograms: 20,
+            max_time_series: 1000,
+            providers: BTreeMap::new(),
+        }
+    }
+}
+
+impl GlobalCounter {
+    /// Returns the interval of a provider's counters.
+    pub fn interval_of(&self, provider: &str) -> Duration {
+        self.providers.get(&provider.to_lowercase()).copied().unwrap_or(self.interval)
+    }
+}
+
+/// `Metrics`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Metrics {
+    /// Whether `/metrics` is served.
+    pub enabled: bool,
+    /// Addresses that serve `/metrics` alone.
+    pub endpoints: Vec<String>,
+    /// Whether the usual counters of the runtime and of ASP.NET are exported.
+    pub include_default_providers: bool,
+    /// EventCounters, of all counters of a provider if none is named.
+    pub providers: Vec<CounterGroup>,
+    /// Meters, with all instruments if none is named.
+    pub meters: Vec<CounterGroup>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            endpoints: Vec::new(),
+            include_default_providers: true,
+            providers: Vec::new(),
+            meters: Vec::new(),
+        }
+    }
+}
+
+/// Counters of a provider, or instruments of a Meter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CounterGroup {
+    /// The name of the provider or Meter.
+    pub name: String,
+    /// The names of the counters or instruments; empty for all.
+    pub counters: Vec<String>,
+}
+
+/// `Authentication:MonitorApiKey`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MonitorApiKey {
+    /// The subject that tokens have to have.
+    pub subject: String,
+    /// The public key, a JSON Web Key in base64url.
+    pub public_key: String,
+    /// The issuer that tokens have to have.
+    pub issuer: Option<String>,
+}
+
+/// A destination of artifacts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EgressProvider {
+    /// A directory.
+    FileSystem(DirectoryEgress),
+    /// Another kind of store, which this program does not write to.
+    Unsupported(&'static str),
+}
+
+/// `Egress:FileSystem:NAME`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DirectoryEgress {
+    /// The directory of the artifacts.
+    pub directory: PathBuf,
+    /// The directory in which they are written before they are complete; by default, the same.
+    pub intermediate: Option<PathBuf>,
+}

@@ -1,0 +1,607 @@
+//! Rules of a tree.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clr_counters::Selection;
+use dipc_client::dipc_wire::level;
+use dipc_client::{DumpType, ProviderConfig, Uuid};
+
+use crate::artifact::{
+    Artifact, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, TraceProfile, TraceRequest,
+    default_counters, parse_event_level, parse_keywords,
+};
+use crate::filter::Filter;
+use crate::rules::placeholder;
+use crate::rules::{
+    Action, ActionKind, CounterSource, CounterTrigger, Destination, Limits, PathFilter, PathPattern, Rule,
+    StoppingEvent, Trigger,
+};
+
+use super::build;
+use super::finding::{Findings, Severity};
+use super::model::EgressProvider;
+use super::shape::nearest;
+use super::value::{format_time_span, parse_status_codes};
+use super::view::View;
+
+/// The window of triggers without one.
+const WINDOW: Duration = Duration::from_secs(60);
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_secs(86_400);
+/// The least duration of a slow request, if none is given.
+const REQUEST_DURATION: Duration = Duration::from_secs(5);
+/// The time of artifacts that take time, if none is given.
+const ARTIFACT_DURATION: Duration = Duration::from_secs(30);
+
+/// Builds rules.
+pub(crate) struct RuleBuilder<'c> {
+    root: View<'c>,
+    defaults: View<'c>,
+    egress: &'c BTreeMap<String, EgressProvider>,
+    /// The interval of counters.
+    interval: Duration,
+}
+
+/// A section with its path, for messages.
+#[derive(Clone)]
+struct Section<'c> {
+    view: View<'c>,
+    path: String,
+}
+
+impl<'c> Section<'c> {
+    fn get(&self, name: &str) -> Self {
+        Self { view: self.view.get(name), path: format!("{}:{name}", self.path) }
+    }
+
+    fn items(&self, name: &str) -> Vec<Self> {
+        let items = self.view.items(name).into_iter().enumerate();
+        items.map(|(at, view)| Self { view, path: format!("{}:{name}:{at}", self.path) }).collect()
+    }
+
+    fn error(&self, findings: &mut Findings, message: impl Into<String>, help: Option<String>) {
+        findings.error(self.view.location(), &self.path, message.into(), help);
+    }
+
+    /// Returns the duration of a key, or the default, and reports one out of range.
+    fn duration(
+        &self,
+        name: &str,
+        default: Duration,
+        range: (Duration, Duration),
+        findings: &mut Findings,
+    ) -> Duration {
+        let Some(duration) = self.view.duration(name) else { return default };
+        if duration < range.0 || duration > range.1 {
+            let (least, most) = (format_time_span(range.0), format_time_span(range.1));
+            let help = Some(format!("choose a duration from {least} to {most}"));
+            self.get(name).error(findings, format!("{} is out of range", format_time_span(duration)), help);
+        }
+        duration
+    }
+}
+
+impl<'c> RuleBuilder<'c> {
+    pub(crate) fn new(
+        root: View<'c>,
+        egress: &'c BTreeMap<String, EgressProvider>,
+        interval: Duration,
+    ) -> Self {
+        Self { root, defaults: root.get("CollectionRuleDefaults"), egress, interval }
+    }
+
+    /// Builds a rule; `None` if it has an error.
+    pub(crate) fn build(&self, name: &str, view: View<'c>, findings: &mut Findings) -> Option<Rule> {
+        let rule = Section { view, path: format!("CollectionRules:{name}") };
+        let prefix = format!("{}:", rule.path);
+        let before = errors_of(findings, &rule.path, &prefix);
+        let known = findings.list.len();
+        let filters = self.filters(&rule, findings);
+        let trigger = self.trigger(&rule, findings);
+        let actions = self.actions(&rule, trigger.as_ref(), findings);
+        let limits = self.limits(&rule, findings);
+        let is_wrong = before
+            || findings.list.iter().skip(known).any(|finding| finding.severity == Severity::Error)
+            || findings.left_out > 0;
+        let rule = Rule { name: name.to_owned(), filters, trigger: trigger?, actions, limits };
+        (!is_wrong).then_some(rule)
+    }
+
+    /// Follows the name of a template, or returns the section itself.
+    fn resolve(&self, section: Section<'c>, kind: &str, findings: &mut Findings) -> Option<Section<'c>> {
+        let Some(name) = section.view.own_text() else { return Some(section) };
+        let templates = self.root.get("Templates").get(kind);
+        let view = templates.get(name);
+        if view.is_set() {
+            let path = format!("Templates:{kind}:{name}");
+            // Its own faults make the rule unusable.
+            if errors_of(findings, &path, &format!("{path}:")) {
+                section.error(findings, format!("the template {name:?} has errors"), None);
+                return None;
+            }
+            return Some(Section { view, path });
+        }
+        let help = nearest(name, templates.entries().map(|(name, _)| name))
+            .map(|name| format!("did you mean {name}?"))
+            .or_else(|| Some(format!("add it to Templates:{kind}, or write an object")));
+        section.error(findings, format!("no template is called {name:?}"), help);
+        None
+    }
+
+    fn filters(&self, rule: &Section<'c>, findings: &mut Findings) -> Vec<Filter> {
+        rule.items("Filters")
+            .into_iter()
+            .filter_map(|item| {
+                let item = self.resolve(item, "CollectionRuleFilters", findings)?;
+                build::filter(item.view, &item.path, findings)
+            })
+            .collect()
+    }
+
+    fn limits(&self, rule: &Section<'c>, findings: &mut Findings) -> Limits {
+        let usual = Limits::default();
+        let defaults = self.defaults.get("Limits");
+        let section = rule.get("Limits");
+        let Some(section) = self.resolve(section, "CollectionRuleLimits", findings) else { return usual };
+        let duration = |name: &str, findings: &mut Findings| {
+            let section = if section.view.text(name).is_some() {
+                section.clone()
+            } else {
+                Section { view: defaults, path: "CollectionRuleDefaults:Limits".to_owned() }
+            };
+            section.view.text(name)?;
+            let found = section.duration(name, Duration::ZERO, (SECOND, Duration::MAX), findings);
+            (!found.is_zero()).then_some(found)
+        };
+        Limits {
+            action_count: section
+                .view
+                .integer("ActionCount")
+                .or_else(|| defaults.integer("ActionCount"))
+                .unwrap_or(usual.action_count),
+            action_count_window: duration("ActionCountSlidingWindowDuration", findings),
+            rule_duration: duration("RuleDuration", findings),
+        }
+    }
+
+    fn trigger(&self, rule: &Section<'c>, findings: &mut Findings) -> Option<Trigger> {
+        let section = self.resolve(rule.get("Trigger"), "CollectionRuleTriggers", findings)?;
+        let kind = section.view.text("Type")?.to_lowercase();
+        let settings = section.get("Settings");
+        let window = |findings: &mut Findings| {
+            let default = self.defaults.get("Triggers").duration("SlidingWindowDuration").unwrap_or(WINDOW);
+            settings.duration("SlidingWindowDuration", default, (SECOND, DAY), findings)
+        };
+        let paths = || {
+            let patterns =
+                |name| settings.view.texts(name).iter().map(|text| PathPattern::new(text)).collect();
+            PathFilter { include: patterns("IncludePaths"), exclude: patterns("ExcludePaths") }
+        };
+        let count = |name: &str, findings: &mut Findings| {
+            let count = settings
+                .view
+                .integer(name)
+                .or_else(|| self.defaults.get("Triggers").integer(name))
+                .filter(|count: &u32| *count > 0);
+            if count.is_none() && settings.view.text(name).is_none() {
+                let help = Some(format!("add {name:?}, or set CollectionRuleDefaults:Triggers:{name}"));
+                let place = if settings.view.0.is_some() { &settings } else { &section };
+                place.error(findings, format!("{name} is missing"), help);
+            }
+            count
+        };
+        Some(match kind.as_str() {
+            "startup" => Trigger::Startup,
+            "aspnetrequestcount" => Trigger::RequestCount {
+                count: count("RequestCount", findings)?,
+                window: window(findings),
+                paths: paths(),
+            },
+            "aspnetrequestduration" => Trigger::RequestDuration {
+                count: count("RequestCount", findings)?,
+                duration: settings.duration(
+                    "RequestDuration",
+                    REQUEST_DURATION,
+                    (Duration::ZERO, Duration::from_secs(3600)),
+                    findings,
+                ),
+                window: window(findings),
+                paths: paths(),
+            },
+            "aspnetresponsestatus" => Trigger::ResponseStatus {
+                codes: status_codes(&settings, findings),
+                count: count("ResponseCount", findings)?,
+                window: window(findings),
+                paths: paths(),
+            },
+            "eventcounter" | "eventmeter" => {
+                let is_meter = kind == "eventmeter";
+                let names =
+                    if is_meter { ("MeterName", "InstrumentName") } else { ("ProviderName", "CounterName") };
+                let percentile = percentile(&settings, findings);
+                let (greater_than, less_than) = bounds(&settings, None, findings);
+                Trigger::Counter(CounterTrigger {
+                    source: if is_meter { CounterSource::Meter } else { CounterSource::EventCounters },
+                    provider: settings.view.owned(names.0)?,
+                    counter: settings.view.owned(names.1)?,
+                    greater_than,
+                    less_than,
+                    percentile,
+                    window: window(findings),
+                })
+            }
+            "cpuusage" | "gcheapsize" | "threadpoolqueuelength" => {
+                let (counter, usual) = match kind.as_str() {
+                    "cpuusage" => ("cpu-usage", 50.0),
+                    "gcheapsize" => ("gc-heap-size", 10.0),
+                    _ => ("threadpool-queue-length", 200.0),
+                };
+                let (greater_than, less_than) = bounds(&settings, Some(usual), findings);
+                Trigger::Counter(CounterTrigger {
+                    source: CounterSource::EventCounters,
+                    provider: "System.Runtime".to_owned(),
+                    counter: counter.to_owned(),
+                    greater_than,
+                    less_than,
+                    percentile: None,
+                    window: window(findings),
+                })
+            }
+            // Reported by its shape.
+            _ => return None,
+        })
+    }
+
+    fn actions(&self, rule: &Section<'c>, trigger: Option<&Trigger>, findings: &mut Findings) -> Vec<Action> {
+        let mut actions: Vec<Action> = Vec::new();
+        for item in rule.items("Actions") {
+            let Some(item) = self.resolve(item, "CollectionRuleActions", findings) else { continue };
+            let name = item.view.owned("Name");
+            if let Some(name) = &name
+                && actions.iter().any(|action| action.name.as_ref() == Some(name))
+            {
+                let message = format!("another action of the rule is called {name:?}");
+                item.get("Name").error(findings, message, None);
+            }
+            let Some(mut kind) = self.action_kind(&item, findings) else { continue };
+            if matches!(kind, ActionKind::LoadProfiler { .. })
+                && trigger.is_some_and(|trigger| *trigger != Trigger::Startup)
+            {
+                let message = "a profiler is loaded at the start of a process only";
+                item.error(findings, message, Some("use the trigger Startup".to_owned()));
+            }
+            check_placeholders(&mut kind, &item, &actions, findings);
+            let wait_for_completion = item.view.boolean("WaitForCompletion").unwrap_or(false);
+            actions.push(Action { name, kind, wait_for_completion });
+        }
+        actions
+    }
+
+    fn destination(
+        &self,
+        settings: &Section<'c>,
+        action: &Section<'c>,
+        findings: &mut Findings,
+    ) -> Destination {
+        let default = self.defaults.get("Actions");
+        let name = settings.view.owned("ArtifactName");
+        let (egress, place) = match (settings.view.owned("Egress"), default.owned("Egress")) {
+            (Some(egress), _) => (egress, settings.get("Egress")),
+            (None, Some(egress)) => {
+                let path = "CollectionRuleDefaults:Actions:Egress".to_owned();
+                (egress, Section { view: default.get("Egress"), path })
+            }
+            (None, None) => {
+                let place = if settings.view.0.is_some() { settings } else { action };
+                let help =
+                    "add \"Egress\": the name of a provider, or set CollectionRuleDefaults:Actions:Egress";
+                place.error(findings, "Egress is missing", Some(help.to_owned()));
+                return Destination { egress: String::new(), name };
+            }
+        };
+        match self.egress.get(&egress) {
+            Some(EgressProvider::FileSystem(_)) => {}
+            Some(EgressProvider::Unsupported(kind)) => findings.add(
+                Severity::Unsupported,
+                place.view.location(),
+                &place.path,
+                format!("{egress:?} is of {kind}: the artifact is not written"),
+                Some("use a provider of Egress:FileSystem".to_owned()),
+            ),
+            // The providers of the whole configuration are not known.
+            None if findings.is_part => {}
+            None => {
+                let help = nearest(&egress, self.egress.keys().map(String::as_str)).map_or_else(
+                    || format!("add Egress:FileSystem:{egress} with a DirectoryPath"),
+                    |name| format!("did you mean {name}?"),
+                );
+                place.error(findings, format!("no egress provider is called {egress:?}"), Some(help));
+            }
+        }
+        Destination { egress, name }
+    }
+
+    fn action_kind(&self, action: &Section<'c>, findings: &mut Findings) -> Option<ActionKind> {
+        let kind = action.view.text("Type")?.to_lowercase();
+        let section = action.get("Settings");
+        let settings = section.view;
+        let duration = |findings: &mut Findings| {
+            Some(section.duration("Duration", ARTIFACT_DURATION, (SECOND, DAY), findings))
+        };
+        let mut stopping_event = None;
+        let artifact = match kind.as_str() {
+            "collectdump" => Artifact::Dump(match settings.one_of("Type", &["Full", "Mini", "Triage"]) {
+                Some("Full") => DumpType::FULL,
+                Some("Mini") => DumpType::NORMAL,
+                Some("Triage") => DumpType::TRIAGE,
+                _ => DumpType::WITH_HEAP,
+            }),
+            "collectgcdump" => Artifact::GcDump,
+            "collecttrace" => {
+                let duration = duration(findings);
+                let (trace, event) = trace(&section, action, duration, findings);
+                stopping_event = event;
+                Artifact::Trace(trace)
+            }
+            "collectlivemetrics" => Artifact::LiveMetrics(LiveMetricsRequest {
+                selection: selection(&section, action, findings)?,
+                interval: self.interval,
+                duration: duration(findings),
+            }),
+            "collectlogs" => Artifact::Logs(logs(&section, duration(findings), findings)),
+            "execute" => {
+                return Some(ActionKind::Execute {
+                    path: settings.owned("Path")?,
+                    arguments: settings.owned("Arguments"),
+                    ignore_exit_code: settings.boolean("IgnoreExitCode").unwrap_or(false),
+                });
+            }
+            "loadprofiler" => {
+                let clsid = settings.text("Clsid")?.trim().trim_matches(['{', '}']);
+                return Some(ActionKind::LoadProfiler {
+                    path: settings.owned("Path")?,
+                    clsid: Uuid::try_parse(clsid).ok()?,
+                });
+            }
+            "setenvironmentvariable" => {
+                return Some(ActionKind::SetEnvironmentVariable {
+                    name: settings.owned("Name")?,
+                    value: settings.owned("Value"),
+                });
+            }
+            "getenvironmentvariable" => {
+                return Some(ActionKind::GetEnvironmentVariable { name: settings.owned("Name")? });
+            }
+            "collectstacks" => return Some(self.unavailable("CollectStacks", &section, action, findings)),
+            "collectexceptions" => {
+                return Some(self.unavailable("CollectExceptions", &section, action, findings));
+            }
+            // Reported by its shape.
+            _ => return None,
+        };
+        let destination = self.destination(&section, action, findings);
+        Some(ActionKind::Collect { artifact, destination, stopping_event })
+    }
+
+    fn unavailable(
+        &self,
+        type_name: &'static str,
+        section: &Section<'c>,
+        action: &Section<'c>,
+        findings: &mut Findings,
+    ) -> ActionKind {
+        findings.add(
+            Severity::Unsupported,
+            action.view.location(),
+            &action.path,
+            format!("{type_name} is not supported: the action fails"),
+            Some("use CollectTrace with the profile Cpu".to_owned()),
+        );
+        ActionKind::Unavailable { type_name, destination: self.destination(section, action, findings) }
+    }
+}
+
+/// Whether there are errors below a path.
+fn errors_of(findings: &Findings, path: &str, prefix: &str) -> bool {
+    let is_of = |key: &str| {
+        key.eq_ignore_ascii_case(path)
+            || key.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    };
+    findings.list.iter().any(|finding| finding.severity == Severity::Error && is_of(&finding.key))
+}
+
+/// The bounds of a counter. `usual` is the default of the upper one.
+fn bounds(settings: &Section<'_>, usual: Option<f64>, findings: &mut Findings) -> (Option<f64>, Option<f64>) {
+    let less = settings.view.number("LessThan");
+    let greater = settings.view.number("GreaterThan").or_else(|| usual.filter(|_| less.is_none()));
+    match (greater, less) {
+        (None, None) => {
+            let help = Some("add \"GreaterThan\", \"LessThan\", or both".to_owned());
+            settings.error(findings, "the counter has no bound", help);
+        }
+        (Some(greater), Some(less)) if greater >= less => {
+            let message = format!("no value is greater than {greater} and less than {less}");
+            settings.error(findings, message, Some("exchange GreaterThan and LessThan".to_owned()));
+        }
+        _ => {}
+    }
+    (greater, less)
+}
+
+fn percentile(settings: &Section<'_>, findings: &mut Findings) -> Option<u16> {
+    let percentile = settings.view.integer("HistogramPercentile")?;
+    if ![50, 95, 99].contains(&percentile) {
+        let message = format!("runtimes report no percentile {percentile}");
+        settings.get("HistogramPercentile").error(findings, message, Some("choose 50, 95 or 99".to_owned()));
+    }
+    Some(percentile)
+}
+
+fn status_codes(settings: &Section<'_>, findings: &mut Findings) -> Vec<(u16, u16)> {
+    let mut codes = Vec::new();
+    for item in settings.items("StatusCodes") {
+        let text = item.view.own_text().unwrap_or_default();
+        match parse_status_codes(text) {
+            Some(range) => codes.push(range),
+            None => {
+                let help = Some("write \"500\", or \"400-499\"".to_owned());
+                item.error(findings, format!("{text:?} is not a range of status codes"), help);
+            }
+        }
+    }
+    codes
+}
+
+fn logs(section: &Section<'_>, duration: Option<Duration>, findings: &mut Findings) -> LogsRequest {
+    let settings = section.view;
+    let level = settings.text("DefaultLevel").and_then(LogLevel::parse).unwrap_or(LogLevel::Warning);
+    let mut filters = BTreeMap::new();
+    for (category, of_category) in settings.get("FilterSpecs").entries() {
+        if !LogsRequest::is_valid_category(category) {
+            let message = format!("{category:?} has quotes, colons or semicolons, which no category has");
+            section.get("FilterSpecs").error(findings, message, None);
+        }
+        let of_category = of_category.own_text().and_then(LogLevel::parse).unwrap_or(level);
+        filters.insert(category.to_owned(), of_category);
+    }
+    LogsRequest {
+        level,
+        filters,
+        use_app_filters: settings.boolean("UseAppFilters").unwrap_or(true),
+        format: match settings.one_of("Format", &["NewlineDelimitedJson", "JsonSequence"]) {
+            Some("NewlineDelimitedJson") => LogFormat::NewlineDelimitedJson,
+            Some(_) => LogFormat::JsonSequence,
+            None => LogFormat::PlainText,
+        },
+        duration,
+    }
+}
+
+/// The counters of `CollectLiveMetrics`.
+fn selection(section: &Section<'_>, action: &Section<'_>, findings: &mut Findings) -> Option<Selection> {
+    let mut selection =
+        section.view.boolean("IncludeDefaultProviders").unwrap_or(true).then(default_counters);
+    for (list, name, counters, prefix) in [
+        ("Providers", "ProviderName", "CounterNames", r"EventCounters\"),
+        ("Meters", "MeterName", "InstrumentNames", r"Meter\"),
+    ] {
+        for item in section.items(list) {
+            let Some(name) = item.view.text(name) else { continue };
+            let counters = item.view.texts(counters).join(",");
+            let counters = if counters.is_empty() { counters } else { format!("[{counters}]") };
+            match Selection::parse(&format!("{prefix}{name}{counters}")) {
+                Ok(named) => {
+                    selection = Some(match selection {
+                        Some(known) => known.and(named),
+                        None => named,
+                    });
+                }
+                Err(error) => item.error(findings, error.to_string(), None),
+            }
+        }
+    }
+    if selection.is_none() {
+        let place = if section.view.0.is_some() { section } else { action };
+        let help = Some("add Providers or Meters, or IncludeDefaultProviders".to_owned());
+        place.error(findings, "no counters are collected", help);
+    }
+    selection
+}
+
+/// A trace, and the event that ends it early.
+fn trace(
+    section: &Section<'_>,
+    action: &Section<'_>,
+    duration: Option<Duration>,
+    findings: &mut Findings,
+) -> (TraceRequest, Option<StoppingEvent>) {
+    let settings = section.view;
+    let profiles: Vec<_> = settings
+        .text("Profile")
+        .map(|text| text.split(',').filter_map(|name| TraceProfile::parse(name.trim())).collect())
+        .unwrap_or_default();
+    let mut providers = Vec::new();
+    for item in section.items("Providers") {
+        let Some(name) = item.view.owned("Name") else { continue };
+        let keywords = item.view.text("Keywords").map(|text| {
+            parse_keywords(text).unwrap_or_else(|| {
+                let help = Some("write a decimal number, or hexadecimal digits after 0x".to_owned());
+                item.get("Keywords").error(findings, format!("{text:?} is not a number of keywords"), help);
+                0
+            })
+        });
+        let arguments = texts(item.view.get("Arguments")).into_iter().map(|(key, value)| {
+            // A semicolon ends a value in the text that the runtime gets.
+            if value.contains(';') { format!("{key}=\"{value}\"") } else { format!("{key}={value}") }
+        });
+        providers.push(ProviderConfig {
+            name,
+            keywords: keywords.unwrap_or(u64::MAX),
+            level: item.view.text("EventLevel").and_then(parse_event_level).unwrap_or(level::VERBOSE),
+            arguments: arguments.collect::<Vec<_>>().join(";"),
+        });
+    }
+    let place = if settings.0.is_some() { section } else { action };
+    match (profiles.is_empty(), providers.is_empty()) {
+        (true, true) if settings.text("Profile").is_none() => {
+            let help = Some("add \"Profile\": \"Cpu\", or \"Providers\"".to_owned());
+            place.error(findings, "the trace has neither Profile nor Providers", help);
+        }
+        (false, false) => {
+            let help = Some("remove one of them".to_owned());
+            place.error(findings, "the trace has Profile and Providers", help);
+        }
+        (false, true) => providers = TraceProfile::providers(&profiles),
+        _ => {}
+    }
+    let event = settings.get("StoppingEvent");
+    let names = event.owned("ProviderName").zip(event.owned("EventName"));
+    let stopping_event = names.map(|(provider, event_name)| StoppingEvent {
+        provider,
+        event: event_name,
+        payload: texts(event.get("PayloadFilter")),
+    });
+    if let Some(event) = &stopping_event
+        && !providers.iter().any(|provider| provider.name.eq_ignore_ascii_case(&event.provider))
+    {
+        let message = format!("the provider {} of the event is not traced", event.provider);
+        let help = Some("add it to Providers".to_owned());
+        section.get("StoppingEvent").error(findings, message, help);
+    }
+    let trace = TraceRequest {
+        providers,
+        request_rundown: settings.boolean("RequestRundown").unwrap_or(true),
+        buffer_mb: settings.integer("BufferSizeMegabytes").unwrap_or(256),
+        duration,
+    };
+    (trace, stopping_event)
+}
+
+fn texts(view: View<'_>) -> BTreeMap<String, String> {
+    let texts =
+        view.entries().map(|(key, value)| (key.to_owned(), value.own_text().unwrap_or_default().to_owned()));
+    texts.collect()
+}
+
+/// Reports placeholders that stand for nothing.
+fn check_placeholders(
+    kind: &mut ActionKind,
+    action: &Section<'_>,
+    earlier: &[Action],
+    findings: &mut Findings,
+) {
+    let is_execute = matches!(kind, ActionKind::Execute { .. });
+    let settings = action.get("Settings");
+    let mut faults = Vec::new();
+    kind.for_each_text(|text| {
+        for name in placeholder::names(text) {
+            if let Some(fault) = placeholder::fault(name, earlier, is_execute) {
+                faults.push((name.to_owned(), fault));
+            }
+        }
+    });
+    for (name, help) in faults {
+        settings.error(findings, format!("$({name}) stands for nothing"), Some(help));
+    }
+}

@@ -1,0 +1,617 @@
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::schema::{ACTIONS, ROOT, TRIGGERS};
+use super::shape::{Object, Shape, Variant};
+use super::*;
+use crate::artifact::{Artifact, TraceProfile};
+use crate::filter::{Filter, FilterKey, MatchType};
+use crate::rules::{ActionKind, CounterSource, Trigger};
+
+fn read(text: &str) -> CheckedConfiguration {
+    Configuration::read(&ConfigurationSources::new().with_text("test.json", text))
+}
+
+/// The findings as lines: severity, place, key, message, help.
+fn lines(checked: &CheckedConfiguration) -> String {
+    let mut text = String::new();
+    for finding in &checked.findings {
+        writeln!(text, "{} {finding}", finding.severity.name()).unwrap();
+        if let Some(help) = &finding.help {
+            writeln!(text, "  {help}").unwrap();
+        }
+    }
+    text
+}
+
+#[track_caller]
+fn assert_findings(text: &str, expected: &[&str]) {
+    let checked = read(text);
+    let lines = lines(&checked);
+    assert_eq!(lines.lines().collect::<Vec<_>>(), expected, "{text}");
+}
+
+#[test]
+fn unknown_keys_and_wrong_values_are_named_with_the_fix() {
+    assert_findings(
+        "{\n  // a comment\n  \"GlobalCounter\": { \"IntervalSecond\": 5, },\n}",
+        &[
+            "error test.json:3:22: GlobalCounter:IntervalSecond: unknown key",
+            "  did you mean IntervalSeconds?",
+        ],
+    );
+    assert_findings(
+        r#"{"GlobalCounter": {"IntervalSeconds": 0.5, "MaxHistograms": "many"}}"#,
+        &[
+            "error test.json:1:20: GlobalCounter:IntervalSeconds: \"0.5\" is not a number from 1 to 86400",
+            "error test.json:1:44: GlobalCounter:MaxHistograms: \"many\" is not a whole number of at least 1",
+        ],
+    );
+    assert_findings(
+        r#"{"Metrics": [1], "Storage": 7}"#,
+        &[
+            "error test.json:1:2: Metrics: expected an object, as '{ … }', not a list",
+            "error test.json:1:18: Storage: expected an object, as '{ … }', not \"7\"",
+        ],
+    );
+    assert_findings(
+        r#"{"Egress": {"FileSystem": {"a": {"DirectoryPath": "", "CopyBufferSize": 5}}}}"#,
+        &[
+            "error test.json:1:34: Egress:FileSystem:a: DirectoryPath is missing",
+            "  add \"DirectoryPath\": a text",
+            "ignored test.json:1:55: Egress:FileSystem:a:CopyBufferSize: files are copied by the kernel",
+        ],
+    );
+    assert_findings(
+        r#"{"InProcessFeatures": {"Enabled": true, "ParameterCapturing": {"Enabled": true}}}"#,
+        &[
+            "ignored test.json:1:24: InProcessFeatures:Enabled: stacks and exceptions come from sessions: no code is \
+             loaded into the process",
+            "unsupported test.json:1:64: InProcessFeatures:ParameterCapturing:Enabled: parameters of methods need code \
+             in the process; use an ILogger or an EventSource there",
+        ],
+    );
+    assert_findings(
+        r#"{"Metrics": {"Enabled": 1, "enabled": true}}"#,
+        &[
+            "error test.json:1:14: Metrics:Enabled: \"1\" is not true or false",
+            "error test.json:1:28: Metrics:enabled: the key is written twice in one object",
+            "  remove one of them; keys are compared without regard to case",
+        ],
+    );
+}
+
+#[test]
+fn text_that_is_not_json_is_reported_with_its_place() {
+    for (text, place) in [
+        ("{\n \"a\": }", "test.json:2:7"),
+        ("[]", "test.json:1:1"),
+        ("", "test.json:1:1"),
+        ("{\"a\": 'x'}", "test.json:1:7"),
+        ("{\"a\": 1 \"b\": 2}", "test.json:1:"),
+    ] {
+        let checked = read(text);
+        let [finding] = &checked.findings[..] else { panic!("{text}: {checked:?}") };
+        assert_eq!(finding.severity, Severity::Error, "{text}");
+        assert!(finding.to_string().starts_with(place), "{text}: {finding}");
+    }
+    let deep = format!("{}1{}", "{\"a\":".repeat(100), "}".repeat(100));
+    let checked = read(&deep);
+    assert!(checked.findings.iter().any(|finding| finding.message.contains("nested deeper")), "{checked:?}");
+    let deeper = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(!read(&deeper).findings.is_empty());
+}
+
+#[test]
+fn a_rule_is_typed() {
+    let checked = read(
+        r#"{
+        "Egress": {"FileSystem": {"tmp": {"DirectoryPath": "/tmp"}}},
+        "CollectionRules": {"HighCpu": {
+            "Filters": [{"Key": "ProcessName", "Value": "dotnet"}, {"CommandLine": "shop", "MatchType": "contains"}],
+            "Trigger": {"Type": "eventcounter", "Settings": {"ProviderName": "System.Runtime",
+                "CounterName": "cpu-usage", "GreaterThan": "70", "SlidingWindowDuration": "00:00:10"}},
+            "Actions": [{"Type": "CollectTrace", "Settings": {"Profile": "Cpu, Http", "Egress": "tmp"}}],
+            "Limits": {"ActionCount": 2, "ActionCountSlidingWindowDuration": "1:00:00"}
+        }}}"#,
+    );
+    assert_eq!(lines(&checked), "");
+    let [rule] = &checked.configuration.rules[..] else { panic!("{checked:?}") };
+    let filter = |key, value: &str, match_type| Filter { key, value: value.to_owned(), match_type };
+    assert_eq!(
+        rule.filters,
+        [
+            filter(FilterKey::ProcessName, "dotnet", MatchType::Exact),
+            filter(FilterKey::CommandLine, "shop", MatchType::Contains),
+        ]
+    );
+    let Trigger::Counter(counter) = &rule.trigger else { panic!("{rule:?}") };
+    assert_eq!(
+        (counter.source, counter.greater_than, counter.less_than, counter.window),
+        (CounterSource::EventCounters, Some(70.0), None, Duration::from_secs(10))
+    );
+    let ActionKind::Collect { artifact: Artifact::Trace(trace), .. } = &rule.actions[0].kind else {
+        panic!("{rule:?}")
+    };
+    assert_eq!((trace.duration, trace.buffer_mb), (Some(Duration::from_secs(30)), 256));
+    assert_eq!(trace.providers, TraceProfile::providers(&[TraceProfile::Cpu, TraceProfile::Http]));
+    assert_eq!(
+        (rule.limits.action_count, rule.limits.action_count_window),
+        (2, Some(Duration::from_secs(3600)))
+    );
+}
+
+#[test]
+fn faults_between_keys_are_found() {
+    let rule = |trigger: &str, actions: &str| {
+        read(&format!(
+            r#"{{"Egress": {{"FileSystem": {{"tmp": {{"DirectoryPath": "/tmp"}}}}}},
+                "CollectionRules": {{"R": {{"Trigger": {trigger}, "Actions": [{actions}]}}}}}}"#
+        ))
+    };
+    let startup = r#"{"Type": "Startup"}"#;
+    let rows = [
+        (r#"{"Type": "Startup", "Settings": {"A": 1}}"#, "", "this type has no settings"),
+        (r#"{"Type": "EventCounter"}"#, "", "EventCounter needs Settings"),
+        (r#"{"Type": "EventCounters"}"#, "", "did you mean EventCounter?"),
+        (r#"{"Type": "AspNetRequestCount"}"#, "", "RequestCount is missing"),
+        (
+            r#"{"Type": "CPUUsage", "Settings": {"GreaterThan": 60, "LessThan": 50}}"#,
+            "",
+            "no value is greater than 60 and less than 50",
+        ),
+        (
+            r#"{"Type": "GCHeapSize", "Settings": {"SlidingWindowDuration": "2.00:00:00"}}"#,
+            "",
+            "out of range",
+        ),
+        (
+            r#"{"Type": "GCHeapSize", "Settings": {"SlidingWindowDuration": "10s"}}"#,
+            "",
+            "write it as 00:00:10",
+        ),
+        (
+            r#"{"Type": "EventMeter", "Settings": {"MeterName": "M", "InstrumentName": "I", "GreaterThan": 1,
+                "HistogramPercentile": 90}}"#,
+            "",
+            "choose 50, 95 or 99",
+        ),
+        (
+            r#"{"Type": "AspNetResponseStatus", "Settings": {"ResponseCount": 1, "StatusCodes": ["5xx"]}}"#,
+            "",
+            "not a range of status codes",
+        ),
+        (
+            startup,
+            r#"{"Type": "CollectDump", "Settings": {"Egress": "elsewhere"}}"#,
+            "add Egress:FileSystem:elsewhere",
+        ),
+        (startup, r#"{"Type": "CollectDump", "Settings": {"Egress": "tmpp"}}"#, "did you mean tmp?"),
+        (startup, r#"{"Type": "CollectDump"}"#, "Egress is missing"),
+        (
+            startup,
+            r#"{"Type": "CollectTrace", "Settings": {"Egress": "tmp"}}"#,
+            "neither Profile nor Providers",
+        ),
+        (
+            startup,
+            r#"{"Type": "CollectTrace", "Settings": {"Egress": "tmp", "Profile": "Cpu", "Providers": [{"Name": "A"}]}}"#,
+            "has Profile and Providers",
+        ),
+        (
+            startup,
+            r#"{"Type": "Execute", "Settings": {"Path": "/bin/true", "Arguments": "$(Actions.A.EgressPath)"}}"#,
+            "no earlier action of the rule is called \"A\"",
+        ),
+        (
+            startup,
+            r#"{"Name": "A", "Type": "GetEnvironmentVariable", "Settings": {"Name": "X"}},
+               {"Type": "Execute", "Settings": {"Path": "/bin/true", "Arguments": "$(Actions.A.ExitCode)"}}"#,
+            "the output of A is called Value",
+        ),
+        (
+            r#"{"Type": "CPUUsage"}"#,
+            r#"{"Type": "LoadProfiler", "Settings": {"Path": "/p.so", "Clsid": "{D6A8F1B2-0000-0000-0000-000000000001}"}}"#,
+            "use the trigger Startup",
+        ),
+        (
+            startup,
+            r#"{"Type": "LoadProfiler", "Settings": {"Path": "/p.so", "Clsid": "x"}}"#,
+            "\"x\" is not a GUID",
+        ),
+        (r#""Missing""#, "", "no template is called \"Missing\""),
+    ];
+    for (trigger, actions, expected) in rows {
+        let checked = rule(trigger, actions);
+        let lines = lines(&checked);
+        assert!(lines.contains(expected), "{trigger} {actions}: {lines}");
+        assert!(checked.configuration.rules.is_empty(), "{trigger} {actions}");
+        assert_eq!(checked.configuration.unusable_rules, ["R"]);
+    }
+    let rule = rule(startup, r#"{"Type": "CollectDump", "Settings": {"Egress": "tmp"}}"#);
+    assert_eq!((lines(&rule), rule.configuration.rules.len()), (String::new(), 1));
+}
+
+#[test]
+fn templates_and_defaults_take_their_places() {
+    let checked = read(
+        r#"{"Egress": {"FileSystem": {"tmp": {"DirectoryPath": "/tmp"}}},
+        "Templates": {
+            "CollectionRuleFilters": {"F": {"ProcessName": "shop"}},
+            "CollectionRuleTriggers": {"T": {"Type": "AspNetRequestCount"}},
+            "CollectionRuleActions": {"A": {"Type": "CollectDump"}},
+            "CollectionRuleLimits": {"L": {"ActionCount": 9}}},
+        "CollectionRuleDefaults": {
+            "Triggers": {"RequestCount": 7, "SlidingWindowDuration": "00:02:00"},
+            "Actions": {"Egress": "tmp"},
+            "Limits": {"RuleDuration": "01:00:00"}},
+        "CollectionRules": {"R": {"Filters": ["F"], "Trigger": "t", "Actions": ["A"], "Limits": "L"}}}"#,
+    );
+    assert_eq!(lines(&checked), "");
+    let [rule] = &checked.configuration.rules[..] else { panic!("{checked:?}") };
+    assert_eq!(rule.filters.len(), 1);
+    let Trigger::RequestCount { count, window, .. } = rule.trigger else { panic!("{rule:?}") };
+    assert_eq!((count, window), (7, Duration::from_secs(120)));
+    assert_eq!(rule.actions[0].kind.destination().unwrap().egress, "tmp");
+    assert_eq!((rule.limits.action_count, rule.limits.rule_duration), (9, Some(Duration::from_secs(3600))));
+}
+
+#[test]
+fn later_sources_replace_single_values() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    std::fs::write(path.join("CollectionRules__R__Trigger__Settings__GreaterThan"), "90\n").unwrap();
+    std::fs::write(path.join("settings.json"), "not a key").unwrap();
+    std::fs::create_dir(path.join("..data")).unwrap();
+    let sources = ConfigurationSources::new()
+        .with_text("one", r#"{"CollectionRules": {"R": {"Trigger": {"Type": "CPUUsage", "Settings":
+            {"GreaterThan": 10, "SlidingWindowDuration": "00:00:05"}}}}, "GlobalCounter": {"IntervalSeconds": 7}}"#)
+        .with_directory(path)
+        .with_environment([
+            ("DotnetMonitor_globalcounter__intervalseconds".to_owned(), "3".to_owned()),
+            ("DOTNETMONITOR_Metrics__Providers__1__ProviderName".to_owned(), "B".to_owned()),
+            ("Metrics__Providers__0__ProviderName".to_owned(), "A".to_owned()),
+            ("PATH".to_owned(), "/bin".to_owned()),
+            ("DotnetMonitor_Metric__Enabled".to_owned(), "false".to_owned()),
+        ]);
+    let checked = Configuration::read(&sources);
+    assert_eq!(
+        lines(&checked),
+        "error environment variable DotnetMonitor_Metric__Enabled: Metric: unknown key\n  did you mean Metrics?\n"
+    );
+    let configuration = &checked.configuration;
+    assert_eq!(configuration.global_counter.interval, Duration::from_secs(3));
+    let names: Vec<_> = configuration.metrics.providers.iter().map(|group| &*group.name).collect();
+    assert_eq!(names, ["A", "B"]);
+    let Trigger::Counter(counter) = &configuration.rules[0].trigger else { panic!("{configuration:?}") };
+    assert_eq!((counter.greater_than, counter.window), (Some(90.0), Duration::from_secs(5)));
+}
+
+#[test]
+fn the_sources_of_the_system_have_the_precedence_of_dotnet_monitor() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = directory.path().join("dotnet-monitor");
+    std::fs::create_dir(&settings).unwrap();
+    std::fs::write(
+        settings.join("settings.json"),
+        r#"{"GlobalCounter": {"IntervalSeconds": 2, "MaxHistograms": 2}}"#,
+    )
+    .unwrap();
+    let variables = [
+        ("XDG_CONFIG_HOME", directory.path().to_str().unwrap()),
+        ("GlobalCounter__IntervalSeconds", "1"),
+        ("GlobalCounter__MaxTimeSeries", "1"),
+        ("DotnetMonitor_GlobalCounter__MaxHistograms", "3"),
+    ];
+    let variables = variables.map(|(name, value)| (name.into(), value.into()));
+    let counter =
+        Configuration::read(&ConfigurationSources::of_system(variables)).configuration.global_counter;
+    assert_eq!(counter.interval, Duration::from_secs(2), "a file is above plain variables");
+    assert_eq!(counter.max_time_series, 1);
+    assert_eq!(counter.max_histograms, 3, "variables with the prefix are above files");
+}
+
+#[test]
+fn unreadable_sources_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("missing.json");
+    let checked = Configuration::read(&ConfigurationSources::new().with_file(&path));
+    assert!(lines(&checked).contains("missing.json: cannot read: "), "{checked:?}");
+    let path = directory.path().join("latin.json");
+    std::fs::write(&path, b"{\"a\": \"\xe9\"}").unwrap();
+    let checked = Configuration::read(&ConfigurationSources::new().with_file(&path));
+    assert!(lines(&checked).contains("not UTF-8 at byte 7"), "{checked:?}");
+}
+
+/// dotnet-monitor's files, if they are there.
+fn contract(name: &str) -> Option<Value> {
+    let Some(shared) = std::env::var_os("DIPC_SHARED") else {
+        eprintln!("NOT RUN: DIPC_SHARED is not set");
+        return None;
+    };
+    let path = std::path::Path::new(&shared).join("peers/dotnet-monitor").join(name);
+    Some(serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap())
+}
+
+#[test]
+fn the_shapes_are_those_of_the_schema() {
+    let Some(schema) = contract("schema.json") else { return };
+    let mut compared = Vec::new();
+    compare_object(&schema, &schema, &ROOT, &mut compared);
+    // Definitions of console formats are not checked: nothing is logged by them.
+    let left_out = [
+        "JsonConsoleFormatterOptions",
+        "JsonWriterOptions",
+        "JavaScriptEncoder",
+        "TextEncoder",
+        "SimpleConsoleFormatterOptions",
+        "LoggerColorBehavior",
+        "ConsoleFormatterOptions",
+    ];
+    let definitions = schema["definitions"].as_object().unwrap();
+    let objects =
+        definitions.iter().filter(|(_, value)| value.get("enum").is_none()).map(|(name, _)| &**name);
+    let missing: Vec<_> =
+        objects.filter(|name| !compared.contains(name) && !left_out.contains(name)).collect();
+    assert_eq!(missing, [""; 0], "{} compared", compared.len());
+}
+
+fn compare_object(
+    schema: &Value,
+    definition: &Value,
+    object: &'static Object,
+    compared: &mut Vec<&'static str>,
+) {
+    if compared.contains(&object.name) {
+        return;
+    }
+    compared.push(object.name);
+    let properties = definition["properties"].as_object().unwrap();
+    let names: Vec<_> = object.properties.iter().map(|property| property.name).collect();
+    let mut expected: Vec<_> = properties.keys().map(String::as_str).collect();
+    expected.sort_unstable();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected, "{}", object.name);
+    for property in object.properties {
+        let place = format!("{}:{}", object.name, property.name);
+        let required = definition["required"].as_array();
+        let is_required = required.is_some_and(|list| list.iter().any(|name| name == property.name));
+        assert_eq!(property.is_required, is_required, "{place}");
+        compare(schema, &properties[property.name], &property.shape, &place, compared);
+    }
+}
+
+fn compare(schema: &Value, value: &Value, shape: &Shape, place: &str, compared: &mut Vec<&'static str>) {
+    // References, and alternatives to null.
+    if let Some(name) = value["$ref"].as_str() {
+        let name = name.rsplit('/').next().unwrap();
+        let definition = &schema["definitions"][name];
+        match shape {
+            Shape::Object(object) => {
+                assert_eq!(object.name, name, "{place}");
+                compare_object(schema, definition, object, compared);
+            }
+            Shape::Tagged(object, variants) => {
+                assert_eq!(object.name, name, "{place}");
+                compare_object(schema, definition, object, compared);
+                compare_variants(schema, definition, variants, compared);
+            }
+            Shape::TextOr(inner) => compare(schema, value, inner, place, compared),
+            shape => compare(schema, definition, shape, place, compared),
+        }
+        return;
+    }
+    if let Some(list) = value["oneOf"].as_array() {
+        let alternatives: Vec<_> = list.iter().filter(|it| it["type"] != "null").collect();
+        match (&alternatives[..], shape) {
+            ([only], _) if **only != serde_json::json!({}) => {
+                return compare(schema, only, shape, place, compared);
+            }
+            ([object, text], Shape::TextOr(inner)) => {
+                assert_eq!(text["type"], "string", "{place}");
+                return compare(schema, object, inner, place, compared);
+            }
+            (_, Shape::Any | Shape::Settings) => return,
+            _ => panic!("{place}: {value}"),
+        }
+    }
+    let kind = match &value["type"] {
+        Value::Array(kinds) => kinds.iter().find(|kind| **kind != "null").unwrap().clone(),
+        kind => kind.clone(),
+    };
+    let bound = |name: &str, default: f64| value[name].as_f64().unwrap_or(default);
+    match shape {
+        Shape::Any => {}
+        Shape::Text => assert!(kind == "string" && value["format"].is_null(), "{place}"),
+        Shape::Duration => assert_eq!(value["format"], "duration", "{place}"),
+        Shape::Uri => assert_eq!(value["format"], "uri", "{place}"),
+        Shape::Guid => assert_eq!(value["format"], "guid", "{place}"),
+        Shape::Boolean => assert_eq!(kind, "boolean", "{place}"),
+        #[allow(clippy::cast_precision_loss, reason = "32 bits")]
+        Shape::Integer(least, most) => {
+            assert_eq!(kind, "integer", "{place}");
+            let range = (bound("minimum", f64::from(i32::MIN)), bound("maximum", f64::from(i32::MAX)));
+            assert_eq!((*least as f64, *most as f64), range, "{place}");
+        }
+        Shape::Number(least, most) => {
+            assert_eq!(kind, "number", "{place}");
+            let range = (bound("minimum", f64::NEG_INFINITY), bound("maximum", f64::INFINITY));
+            assert_eq!((*least, *most), range, "{place}");
+        }
+        Shape::Enum(names) | Shape::Flags(names) => {
+            let expected: Vec<_> =
+                value["enum"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+            assert_eq!(*names, expected, "{place}");
+        }
+        Shape::Map(inner) => {
+            assert_eq!(kind, "object", "{place}");
+            compare(schema, &value["additionalProperties"], inner, place, compared);
+        }
+        Shape::List(inner) => {
+            assert_eq!(kind, "array", "{place}");
+            compare(schema, &value["items"], inner, place, compared);
+        }
+        Shape::TextOr(inner) => compare(schema, value, inner, place, compared),
+        shape => panic!("{place}: {shape:?} {value}"),
+    }
+}
+
+fn compare_variants(
+    schema: &Value,
+    definition: &Value,
+    variants: &'static [Variant],
+    compared: &mut Vec<&'static str>,
+) {
+    let alternatives = definition["oneOf"].as_array().unwrap();
+    assert_eq!(alternatives.len(), variants.len());
+    for (alternative, variant) in alternatives.iter().zip(variants) {
+        assert_eq!(alternative["properties"]["Type"]["const"], variant.name);
+        assert_eq!(alternative["required"].is_array(), variant.is_required, "{}", variant.name);
+        let settings = alternative["properties"]["Settings"]["$ref"].as_str();
+        assert_eq!(settings.is_some(), variant.settings.is_some(), "{}", variant.name);
+        if let Some((settings, object)) = settings.zip(variant.settings) {
+            let name = settings.rsplit('/').next().unwrap();
+            assert_eq!(name, object.name);
+            compare_object(schema, &schema["definitions"][name], object, compared);
+        }
+    }
+}
+
+/// The expected result of each configuration of dotnet-monitor's documentation, in its order: the part that
+/// it is, and its findings without the ones that are ignored.
+const DOCUMENTED: [(&str, &str); 27] = [
+    ("", ""),
+    ("CollectionRules", ""),
+    ("CollectionRules", ""),
+    ("CollectionRules", ""),
+    ("CollectionRules", ""),
+    ("CollectionRules:Rule", ""),
+    ("CollectionRules:Rule", ""),
+    ("CollectionRules:Rule", ""),
+    // The page shows a rule without its egress provider.
+    (
+        "",
+        "error CollectionRules:HighCpuRule:Actions:0:Settings:Egress: no egress provider is called \"TmpDir\"\n",
+    ),
+    ("CollectionRules:Rule:Actions:0:Settings (CollectExceptions)", ""),
+    ("CollectionRules:Rule:Actions:0:Settings (CollectTrace)", ""),
+    // The page has a key that dotnet-monitor itself does not know.
+    (
+        "CollectionRules:Rule:Actions:0:Settings (CollectLiveMetrics)",
+        "error UseDefaultProviders: unknown key\n",
+    ),
+    (
+        "",
+        "unsupported CollectionRules:HighRequestCount:Actions:1:Settings:Egress: \"monitorBlob\" is of \
+         AzureBlobStorage: the artifact is not written\n\
+         unsupported Egress:AzureBlobStorage: this program writes artifacts into directories only; sync the \
+         directory, or use dipc-fleet for buckets\n",
+    ),
+    ("", ""),
+    ("", ""),
+    (
+        "",
+        "unsupported Egress:AzureBlobStorage: this program writes artifacts into directories only; sync the \
+         directory, or use dipc-fleet for buckets\n",
+    ),
+    (
+        "",
+        "unsupported Egress:S3Storage: this program writes artifacts into directories only; sync the directory, or \
+         use dipc-fleet for buckets\n",
+    ),
+    ("", ""),
+    ("", ""),
+    ("", ""),
+    ("", ""),
+    ("", ""),
+    ("", ""),
+    ("", ""),
+    ("", ""),
+    ("", ""),
+    ("", ""),
+];
+
+#[test]
+fn documented_configurations_give_the_expected_result() {
+    let Some(configurations) = contract("configurations.json") else { return };
+    let configurations = configurations.as_array().unwrap();
+    assert_eq!(configurations.len(), DOCUMENTED.len());
+    for (number, (entry, (part, findings))) in configurations.iter().zip(DOCUMENTED).enumerate() {
+        let text = serde_json::to_string_pretty(&entry["configuration"]).unwrap();
+        let checked = Configuration::read_part(&ConfigurationSources::new().with_text("", &text));
+        let found: String = checked
+            .findings
+            .iter()
+            .filter(|finding| finding.severity != Severity::Ignored)
+            .map(|finding| format!("{} {}: {}\n", finding.severity.name(), finding.key, finding.message))
+            .collect();
+        assert_eq!(found, findings, "{number}: {text}");
+        assert_eq!(checked.fragment_of.as_deref().unwrap_or_default(), part, "{number}: {text}");
+        let rules = entry["configuration"].as_object().unwrap();
+        let expected = match part {
+            "CollectionRules" => rules.len(),
+            "CollectionRules:Rule" => 1,
+            "" => entry["configuration"]["CollectionRules"].as_object().map_or(0, serde_json::Map::len),
+            _ => 0,
+        };
+        let configuration = &checked.configuration;
+        assert_eq!(configuration.rules.len() + configuration.unusable_rules.len(), expected, "{number}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_reading_fail(text in "\\PC{0,200}", path in "[A-Za-z_:0-9]{0,60}") {
+        let sources = ConfigurationSources::new()
+            .with_text("text", &*text)
+            .with_environment([(format!("DotnetMonitor_{path}"), text.clone())]);
+        let checked = Configuration::read(&sources);
+        proptest::prop_assert!(checked.configuration.rules.is_empty());
+        Configuration::read_part(&sources);
+    }
+}
+
+#[test]
+fn all_triggers_and_actions_of_the_table_are_built() {
+    // A type that the builder does not know would be left out without a finding.
+    for trigger in TRIGGERS {
+        let settings = match trigger.name {
+            "Startup" => "null",
+            "AspNetRequestCount" | "AspNetRequestDuration" => r#"{"RequestCount": 1}"#,
+            "AspNetResponseStatus" => r#"{"ResponseCount": 1, "StatusCodes": ["500"]}"#,
+            "EventCounter" => r#"{"ProviderName": "P", "CounterName": "C", "LessThan": 1}"#,
+            "EventMeter" => r#"{"MeterName": "P", "InstrumentName": "C", "LessThan": 1}"#,
+            _ => "{}",
+        };
+        let checked = read(&format!(
+            r#"{{"CollectionRules": {{"R": {{"Trigger": {{"Type": "{}", "Settings": {settings}}}}}}}}}"#,
+            trigger.name
+        ));
+        assert_eq!(
+            (lines(&checked), checked.configuration.rules.len()),
+            (String::new(), 1),
+            "{}",
+            trigger.name
+        );
+    }
+    for action in ACTIONS {
+        let settings = match action.name {
+            "CollectTrace" => r#"{"Egress": "tmp", "Profile": "Cpu"}"#,
+            "Execute" => r#"{"Path": "/bin/true"}"#,
+            "LoadProfiler" => r#"{"Path": "/p.so", "Clsid": "d6a8f1b2-0000-0000-0000-000000000001"}"#,
+            name if name.ends_with("Variable") => r#"{"Name": "X"}"#,
+            _ => r#"{"Egress": "tmp"}"#,
+        };
+        let checked = read(&format!(
+            r#"{{"Egress": {{"FileSystem": {{"tmp": {{"DirectoryPath": "/tmp"}}}}}}, "CollectionRules": {{"R":
+                {{"Trigger": {{"Type": "Startup"}}, "Actions": [{{"Type": "{}", "Settings": {settings}}}]}}}}}}"#,
+            action.name
+        ));
+        let is_unavailable = ["CollectStacks", "CollectExceptions"].contains(&action.name);
+        assert_eq!(lines(&checked).lines().count(), if is_unavailable { 2 } else { 0 }, "{checked:?}");
+        assert_eq!(checked.configuration.rules[0].actions[0].kind.type_name(), action.name);
+    }
+}

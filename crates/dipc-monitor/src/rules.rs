@@ -1,0 +1,21 @@
+//! Rules: triggers over the events of a process, and the actions that they start.
+//!
+//! [`RuleEngine`] takes events, values of counters and times, and returns executions of actions. It does no
+//! I/O. Requests are those of [`clr_activity::Spans`], values of counters those of [`clr_counters::Counters`],
+//! and conditions those of [`clr_conditions`].
+
+mod action;
+mod engine;
+mod path_pattern;
+pub(crate) mod placeholder;
+mod rule;
+mod status;
+mod trigger;
+mod window;
+
+pub use action::{Action, ActionKind, Destination, StoppingEvent};
+pub use engine::{CounterNeed, Execution, RuleEngine};
+pub use path_pattern::{PathFilter, PathPattern};
+pub use placeholder::Placeholders;
+pub use rule::{CounterSource, CounterTrigger, Limits, Rule, Trigger};
+pub use status::{FinishReason, RuleState, RuleStatus};

@@ -1,0 +1,157 @@
+//! Actions as data.
+
+use std::collections::BTreeMap;
+
+use dipc_client::Uuid;
+
+use crate::artifact::Artifact;
+
+/// An action of a rule.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Action {
+    /// The name by which later actions refer to its outputs.
+    pub name: Option<String>,
+    /// The work.
+    pub kind: ActionKind,
+    /// Whether the next action waits until it is complete.
+    pub wait_for_completion: bool,
+}
+
+impl Action {
+    /// Creates an action that the next one does not wait for.
+    pub const fn new(kind: ActionKind) -> Self {
+        Self { name: None, kind, wait_for_completion: false }
+    }
+}
+
+/// The destination of an artifact.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Destination {
+    /// The name of the egress provider.
+    pub egress: String,
+    /// The name of the artifact; `None` for the usual one.
+    pub name: Option<String>,
+}
+
+/// The work of an action.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum ActionKind {
+    /// Collects an artifact.
+    Collect {
+        /// The artifact.
+        artifact: Artifact,
+        /// The destination.
+        destination: Destination,
+        /// The event that ends a trace early.
+        stopping_event: Option<StoppingEvent>,
+    },
+    /// An action that this program does not have. It fails.
+    Unavailable {
+        /// The type in the configuration.
+        type_name: &'static str,
+        /// The destination.
+        destination: Destination,
+    },
+    /// Runs a program.
+    Execute {
+        /// The program.
+        path: String,
+        /// The arguments, as one text.
+        arguments: Option<String>,
+        /// Whether a failure of the program is none of the action.
+        ignore_exit_code: bool,
+    },
+    /// Loads a profiler at the start of the process.
+    LoadProfiler {
+        /// The path of the library.
+        path: String,
+        /// Its class.
+        clsid: Uuid,
+    },
+    /// Sets an environment variable of the process.
+    SetEnvironmentVariable {
+        /// The name.
+        name: String,
+        /// The value; `None` removes the variable.
+        value: Option<String>,
+    },
+    /// Returns an environment variable of the process.
+    GetEnvironmentVariable {
+        /// The name.
+        name: String,
+    },
+}
+
+/// An event that ends a trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoppingEvent {
+    /// The provider.
+    pub provider: String,
+    /// The name, as `Task/Opcode`.
+    pub event: String,
+    /// The values that fields have to have.
+    pub payload: BTreeMap<String, String>,
+}
+
+impl ActionKind {
+    /// The name of the type, as in the configuration.
+    pub const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Collect { artifact, .. } => match artifact {
+                Artifact::Dump(_) => "CollectDump",
+                Artifact::GcDump => "CollectGCDump",
+                Artifact::Trace(_) => "CollectTrace",
+                Artifact::LiveMetrics(_) => "CollectLiveMetrics",
+                Artifact::Logs(_) => "CollectLogs",
+            },
+            Self::Unavailable { type_name, .. } => type_name,
+            Self::Execute { .. } => "Execute",
+            Self::LoadProfiler { .. } => "LoadProfiler",
+            Self::SetEnvironmentVariable { .. } => "SetEnvironmentVariable",
+            Self::GetEnvironmentVariable { .. } => "GetEnvironmentVariable",
+        }
+    }
+
+    /// The destination of its artifact, if it writes one.
+    pub const fn destination(&self) -> Option<&Destination> {
+        match self {
+            Self::Collect { destination, .. } | Self::Unavailable { destination, .. } => Some(destination),
+            _ => None,
+        }
+    }
+
+    /// The name of the output that later actions can use.
+    pub const fn output(&self) -> Option<&'static str> {
+        match self {
+            Self::Collect { .. } | Self::Unavailable { .. } => Some("EgressPath"),
+            Self::Execute { .. } => Some("ExitCode"),
+            Self::GetEnvironmentVariable { .. } => Some("Value"),
+            Self::LoadProfiler { .. } | Self::SetEnvironmentVariable { .. } => None,
+        }
+    }
+
+    /// Passes each text that may have placeholders to `each`.
+    pub(crate) fn for_each_text(&mut self, mut each: impl FnMut(&mut String)) {
+        match self {
+            Self::Execute { path, arguments, .. } => {
+                each(path);
+                arguments.iter_mut().for_each(each);
+            }
+            Self::LoadProfiler { path, .. } => each(path),
+            Self::SetEnvironmentVariable { name, value } => {
+                each(name);
+                value.iter_mut().for_each(each);
+            }
+            Self::GetEnvironmentVariable { name } => each(name),
+            Self::Unavailable { destination, .. } => destination.name.iter_mut().for_each(each),
+            Self::Collect { destination, stopping_event, .. } => {
+                destination.name.iter_mut().for_each(&mut each);
+                if let Some(event) = stopping_event {
+                    event.payload.values_mut().for_each(each);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! The rules of one process over its events: events and times in, executions of actions out.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clr_activity::Spans;
+use clr_conditions::{Condition, StreamEnd};
+use clr_counters::{ProviderRequest, Sample, Selection};
+use nettrace::{Event, RelativeTime};
+
+use crate::filter::ProcessFacts;
+
+use super::rule::{Rule, Trigger};
+use super::status::{FinishReason, RuleState, RuleStatus};
+use super::trigger::{self, TriggerState};
+
+/// The time by which events may be late: a request that has not ended so long ago still runs.
+const MOST_DELAY: Duration = Duration::from_secs(1);
+/// The condition whose providers have the requests of ASP.NET, with their status.
+const REQUESTS: &str = "request duration >= 0ms";
+
+/// The rules of one process.
+///
+/// It reads no clock: `now` is the time since any fixed moment, the same for all calls, and never goes back.
+/// Events have to come in time order. A rule whose actions run does not watch for its trigger, and starts it
+/// anew when they have ended.
+///
+/// Memory is bounded by the rules, and for each by the spans and series of its trigger.
+#[derive(Debug)]
+pub struct RuleEngine {
+    rules: Vec<ActiveRule>,
+    /// `None` if no rule is over requests.
+    spans: Option<Spans>,
+    /// The last event's time in the stream, and the time of its arrival.
+    newest: Option<(RelativeTime, Duration)>,
+    executions: VecDeque<Execution>,
+}
+
+/// The state of a rule.
+#[derive(Debug)]
+struct ActiveRule {
+    rule: Arc<Rule>,
+    trigger: TriggerState,
+    start: Duration,
+    /// The starts of the executions in the window of the limit, or of all without one: at most as many as the
+    /// limit.
+    executions: VecDeque<Duration>,
+    lifetime: u64,
+    throttled: u64,
+    is_executing: bool,
+    finished: Option<FinishReason>,
+}
+
+/// Actions that have to be started.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Execution {
+    /// The number of the rule in the engine.
+    pub rule_number: usize,
+    /// The rule.
+    pub rule: Arc<Rule>,
+    /// The number of this execution, from 1.
+    pub number: u64,
+    /// The time of the event in the stream; `None` for a process that appears.
+    pub time: Option<RelativeTime>,
+    /// The event that started it. It has texts from the process, which are untrusted.
+    pub cause: String,
+}
+
+/// The counters that a rule needs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CounterNeed {
+    /// The number of the rule in the engine.
+    pub rule_number: usize,
+    /// The choice of counters.
+    pub selection: Selection,
+    /// The interval between values.
+    pub interval: Duration,
+}
+
+impl RuleEngine {
+    /// Starts the rules that are for a process. `interval_of` returns the interval of a provider's counters.
+    pub fn new(
+        rules: &[Arc<Rule>],
+        process: &ProcessFacts,
+        interval_of: impl Fn(&str) -> Duration,
+        now: Duration,
+    ) -> Self {
+        Self::of_rules(rules.iter().filter(|rule| rule.is_for(process)), interval_of, now)
+    }
+
+    /// Starts rules without regard to their filters.
+    pub fn of_rules<'r>(
+        rules: impl Iterator<Item = &'r Arc<Rule>>,
+        interval_of: impl Fn(&str) -> Duration,
+        now: Duration,
+    ) -> Self {
+        let rules: Vec<_> = rules
+            .map(|rule| {
+                let interval = match &rule.trigger {
+                    Trigger::Counter(counter) => interval_of(&counter.provider),
+                    _ => Duration::ZERO,
+                };
+                ActiveRule {
+                    trigger: TriggerState::new(&rule.trigger, interval),
+                    rule: Arc::clone(rule),
+                    start: now,
+                    executions: VecDeque::new(),
+                    lifetime: 0,
+                    throttled: 0,
+                    is_executing: false,
+                    finished: None,
+                }
+            })
+            .collect();
+        let has_requests = rules.iter().any(|rule| matches!(rule.trigger, TriggerState::Requests(_)));
+        let mut engine = Self {
+            rules,
+            spans: has_requests.then(Spans::default),
+            newest: None,
+            executions: VecDeque::new(),
+        };
+        for number in 0..engine.rules.len() {
+            if engine.rules.get(number).is_some_and(|rule| matches!(rule.trigger, TriggerState::Startup)) {
+                engine.fire(number, None, "the process appeared".to_owned(), now);
+            }
+        }
+        engine
+    }
+
+    /// The rules, by their numbers.
+    pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.rules.iter().map(|rule| &rule.rule)
+    }
+
+    /// Returns the providers that the session of events has to enable, once for each rule; empty if no rule
+    /// needs events.
+    pub fn requests(&self) -> Vec<ProviderRequest> {
+        let unfinished = self.rules.iter().filter(|rule| rule.finished.is_none());
+        unfinished.flat_map(|rule| provider_requests(&rule.rule.trigger)).collect()
+    }
+
+    /// Returns the counters that rules need, each for one rule.
+    pub fn counters(&self) -> Vec<CounterNeed> {
+        let needs = self.rules.iter().enumerate().filter_map(|(rule_number, rule)| {
+            let (Trigger::Counter(counter), TriggerState::Counter(state)) =
+                (&rule.rule.trigger, &rule.trigger)
+            else {
+                return None;
+            };
+            let interval = state.interval();
+            (rule.finished.is_none()).then(|| CounterNeed {
+                rule_number,
+                selection: counter.selection(),
+                interval,
+            })
+        });
+        needs.collect()
+    }
+
+    /// Adds an event of the session of [`requests`](Self::requests).
+    pub fn event(&mut self, event: &Event<'_>, now: Duration) {
+        self.expire(now);
+        let time = event.relative_time();
+        self.newest = Some((time, now));
+        self.find_running(time, now);
+        let mut fired: Vec<(usize, String)> = Vec::new();
+        if let Some(spans) = &mut self.spans {
+            let rules = &mut self.rules;
+            spans.add(event, |span| {
+                for (number, rule) in rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_watching()) {
+                    let ActiveRule { rule, trigger: TriggerState::Requests(requests), .. } = rule else {
+                        continue;
+                    };
+                    if requests.end(&rule.trigger, &span, time) {
+                        let status = span.status.map(|status| format!(", status {status}"));
+                        let what = format!(
+                            "request {} took {:?}{}",
+                            span.start_name,
+                            span.duration,
+                            status.unwrap_or_default()
+                        );
+                        fired.push((number, what));
+                    }
+                }
+            });
+            if let Some(span) = spans.started() {
+                for (number, rule) in rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_watching()) {
+                    let ActiveRule { rule, trigger: TriggerState::Requests(requests), .. } = rule else {
+                        continue;
+                    };
+                    if requests.start(&rule.trigger, &span) {
+                        fired.push((number, format!("request {} started", span.name)));
+                    }
+                }
+            }
+        }
+        for (number, what) in fired {
+            self.fire(number, Some(time), what, now);
+        }
+        for number in 0..self.rules.len() {
+            let Some(rule) = self.rules.get_mut(number) else { continue };
+            let is_watching = rule.is_watching();
+            let TriggerState::Condition(evaluator) = &mut rule.trigger else { continue };
+            // It is kept up to date even while its matches do not count.
+            if let Some(met) = trigger::evaluate(evaluator, event)
+                && is_watching
+            {
+                self.fire(number, Some(met.time), met.what, now);
+            }
+        }
+    }
+
+    /// Adds a value of the counters of a rule.
+    pub fn sample(&mut self, rule_number: usize, sample: &Sample<'_>, now: Duration) {
+        self.expire(now);
+        let Some(rule) = self.rules.get_mut(rule_number).filter(|rule| rule.is_watching()) else { return };
+        let (Trigger::Counter(counter), TriggerState::Counter(state)) =
+            (&rule.rule.trigger, &mut rule.trigger)
+        else {
+            return;
+        };
+        if let Some(what) = state.sample(counter, sample) {
+            self.fire(rule_number, Some(sample.time), what, now);
+        }
+    }
+
+    /// Records that another session has taken the place of the one whose values a rule was given: its times
+    /// and its series are others.
+    pub fn restart_counters(&mut self, rule_number: usize) {
+        if let Some(ActiveRule { trigger: trigger @ TriggerState::Counter(_), .. }) =
+            self.rules.get_mut(rule_number)
+        {
+            trigger.restart();
+        }
+    }
+
+    /// Records that another session of events has taken the place of the last one.
+    pub fn restart_events(&mut self) {
+        self.newest = None;
+        if let Some(spans) = &mut self.spans {
+            *spans = Spans::default();
+        }
+        for rule in &mut self.rules {
+            match &mut rule.trigger {
+                TriggerState::Condition(_) => {
+                    rule.trigger = TriggerState::new(&rule.rule.trigger, Duration::ZERO);
+                }
+                trigger @ TriggerState::Requests(_) => trigger.restart(),
+                TriggerState::Startup | TriggerState::Counter(_) => {}
+            }
+        }
+    }
+
+    /// Lets time pass: rules expire, and requests that run for too long are found. A call a second suffices.
+    pub fn advance(&mut self, now: Duration) {
+        self.expire(now);
+        if let Some((time, arrival)) = self.newest {
+            let passed = now.saturating_sub(arrival).saturating_sub(MOST_DELAY);
+            let time = RelativeTime::after_start(time.since_start().saturating_add(passed));
+            self.find_running(time, now);
+        }
+    }
+
+    /// Adds the end of the stream of events; `None` if its reason does not matter.
+    pub fn end(&mut self, end: Option<StreamEnd>, now: Duration) {
+        self.expire(now);
+        let time = self.newest.map_or(RelativeTime::START, |(time, _)| time);
+        for number in 0..self.rules.len() {
+            let Some(rule) = self.rules.get_mut(number).filter(|rule| rule.is_watching()) else { continue };
+            let TriggerState::Condition(evaluator) = &mut rule.trigger else { continue };
+            if let Some(met) = trigger::evaluate_end(evaluator, end, time) {
+                self.fire(number, Some(met.time), met.what, now);
+            }
+        }
+    }
+
+    /// Returns the next actions to start. Their end has to be reported by
+    /// [`actions_ended`](Self::actions_ended).
+    pub fn poll(&mut self) -> Option<Execution> {
+        self.executions.pop_front()
+    }
+
+    /// Records that the actions of a rule have ended, whether or not they succeeded.
+    pub fn actions_ended(&mut self, rule_number: usize, now: Duration) {
+        let Some(rule) = self.rules.get_mut(rule_number).filter(|rule| rule.is_executing) else { return };
+        rule.is_executing = false;
+        rule.trigger.restart();
+        let limits = rule.rule.limits;
+        if matches!(rule.trigger, TriggerState::Startup) {
+            rule.finished = Some(FinishReason::Startup);
+        } else if limits.action_count_window.is_none() && rule.lifetime >= u64::from(limits.action_count) {
+            rule.finished = Some(FinishReason::ActionCount);
+        }
+        self.expire(now);
+    }
+
+    /// Ends a rule: the configuration no longer has it, or its trigger has failed.
+    pub fn finish(&mut self, rule_number: usize, reason: FinishReason) {
+        if let Some(rule) = self.rules.get_mut(rule_number) {
+            rule.finished.get_or_insert(reason);
+        }
+    }
+
+    /// Whether no rule will fire again.
+    pub fn is_finished(&self) -> bool {
+        self.rules.iter().all(|rule| rule.finished.is_some())
+    }
+
+    /// Returns the state of a rule.
+    pub fn status(&self, rule_number: usize, now: Duration) -> Option<RuleStatus> {
+        let rule = self.rules.get(rule_number)?;
+        let limits = rule.rule.limits;
+        let in_window = rule.in_window(now);
+        let is_full = limits.action_count_window.is_some() && in_window >= limits.action_count;
+        let state = match &rule.finished {
+            Some(reason) => RuleState::Finished(reason.clone()),
+            None if rule.is_executing => RuleState::ActionExecuting,
+            None if is_full => RuleState::Throttled,
+            None => RuleState::Running,
+        };
+        let is_active = rule.finished.is_none();
+        let oldest = rule
+            .executions
+            .iter()
+            .rev()
+            .nth(usize::try_from(limits.action_count.saturating_sub(1)).unwrap_or(usize::MAX));
+        let window_countdown = limits
+            .action_count_window
+            .zip(oldest)
+            .filter(|_| is_full && is_active)
+            .map(|(window, oldest)| oldest.saturating_add(window).saturating_sub(now));
+        let finished_countdown = limits
+            .rule_duration
+            .filter(|_| is_active)
+            .map(|duration| rule.start.saturating_add(duration).saturating_sub(now));
+        Some(RuleStatus {
+            name: rule.rule.name.clone(),
+            state,
+            lifetime_occurrences: rule.lifetime,
+            sliding_window_occurrences: u64::from(in_window),
+            throttled: rule.throttled,
+            limits,
+            window_countdown,
+            finished_countdown,
+        })
+    }
+
+    /// The states of all rules.
+    pub fn statuses(&self, now: Duration) -> Vec<RuleStatus> {
+        (0..self.rules.len()).filter_map(|number| self.status(number, now)).collect()
+    }
+
+    /// Ends the rules whose time has passed. Actions that run are not stopped.
+    fn expire(&mut self, now: Duration) {
+        for rule in &mut self.rules {
+            let is_over = |duration: Duration| now.saturating_sub(rule.start) >= duration;
+            if rule.is_watching() && rule.rule.limits.rule_duration.is_some_and(is_over) {
+                rule.finished = Some(FinishReason::RuleDuration);
+            }
+        }
+    }
+
+    /// Counts requests that run for too long.
+    fn find_running(&mut self, time: RelativeTime, now: Duration) {
+        for number in 0..self.rules.len() {
+            let Some(rule) = self.rules.get_mut(number).filter(|rule| rule.is_watching()) else { continue };
+            let TriggerState::Requests(requests) = &mut rule.trigger else { continue };
+            if let Some(slow) = requests.advance(&rule.rule.trigger, time) {
+                self.fire(number, Some(slow), "a request still runs".to_owned(), now);
+            }
+        }
+    }
+
+    /// Starts the actions of a rule whose trigger has fired, unless its limit is reached.
+    fn fire(&mut self, number: usize, time: Option<RelativeTime>, cause: String, now: Duration) {
+        let Some(rule) = self.rules.get_mut(number).filter(|rule| rule.is_watching()) else { return };
+        rule.trigger.restart();
+        rule.forget(now);
+        if rule.in_window(now) >= rule.rule.limits.action_count {
+            rule.throttled = rule.throttled.saturating_add(1);
+            return;
+        }
+        rule.executions.push_back(now);
+        rule.lifetime = rule.lifetime.saturating_add(1);
+        rule.is_executing = true;
+        self.executions.push_back(Execution {
+            rule_number: number,
+            rule: Arc::clone(&rule.rule),
+            number: rule.lifetime,
+            time,
+            cause,
+        });
+    }
+}
+
+impl ActiveRule {
+    /// Whether its trigger can fire.
+    const fn is_watching(&self) -> bool {
+        self.finished.is_none() && !self.is_executing
+    }
+
+    /// Forgets executions that have left the window.
+    fn forget(&mut self, now: Duration) {
+        let Some(window) = self.rule.limits.action_count_window else { return };
+        while self.executions.front().is_some_and(|start| now.saturating_sub(*start) > window) {
+            self.executions.pop_front();
+        }
+    }
+
+    /// The number of executions in the window.
+    fn in_window(&self, now: Duration) -> u32 {
+        let window = self.rule.limits.action_count_window.unwrap_or(Duration::MAX);
+        let recent = self.executions.iter().filter(|start| now.saturating_sub(**start) <= window);
+        u32::try_from(recent.count()).unwrap_or(u32::MAX)
+    }
+}
+
+/// Returns the providers of events that a trigger needs, except for counters.
+pub(crate) fn provider_requests(trigger: &Trigger) -> Vec<ProviderRequest> {
+    match trigger {
+        Trigger::Startup | Trigger::Counter(_) => Vec::new(),
+        Trigger::RequestCount { .. } | Trigger::RequestDuration { .. } | Trigger::ResponseStatus { .. } => {
+            Condition::parse(REQUESTS).map(|condition| condition.requests()).unwrap_or_default()
+        }
+        Trigger::Condition(condition) => condition.requests(),
+    }
+}
