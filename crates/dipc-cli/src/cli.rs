@@ -265,7 +265,7 @@ mod tests {
         let args = trace(
             "--process-id 7 --duration 00:00:00:30 --buffersize 64 --rundown false --output x.nettrace --format Speedscope",
         );
-        assert_eq!(args.source.process_id, Some(7));
+        assert_eq!(args.source.process.process_ids, [7]);
         assert_eq!(args.duration, Some(Duration::from_secs(30)));
         assert_eq!((args.buffersize, args.rundown), (64, Some(false)));
         assert_eq!(args.output.as_deref(), Some("x.nettrace".as_ref()));

@@ -11,11 +11,11 @@ pub enum Scope {
     /// A thread is sampled once it has run for a whole period: much of the time of threads with shorter lives
     /// is missed.
     Processes(Vec<i32>),
-    /// All threads of these processes, by an event for each processor; records of other processes are
-    /// dropped.
+    /// The same, but with samples by a timer of each processor; those of other processes are dropped.
     ///
-    /// Sees threads that live for milliseconds, costs a little for each sample of other processes, and needs
-    /// permission to sample all processes.
+    /// Sees threads that live for milliseconds. All processes of the machine pay for their samples, and it
+    /// needs permission to sample them. Times off the processors are recorded as for
+    /// [`Processes`](Self::Processes).
     ProcessesByProcessor(Vec<i32>),
     /// The tasks of a cgroup, by its folder below `/sys/fs/cgroup`. Needs permission to sample all processes.
     Cgroup(PathBuf),

@@ -49,8 +49,10 @@
 //! # Modules
 //!
 //! - `config`, `access`, `attributes`: the settings, and what the kernel permits.
-//! - `sys`: opening of events, the memory of their buffers, stops, with all unsafe code of this crate.
-//! - `sampler`, `record`: buffers and their records in time order.
+//! - `sys`: opening of events, the memory of their buffers, starts and stops, with all unsafe code of this
+//!   crate.
+//! - `sampler`, `record`: buffers and their records in time order. `start`: programs that are sampled from
+//!   their first instruction.
 //! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`,
 //!   `runtime_code`: stacks.
 //! - `waiting`: threads that wait in the kernel, and their stacks.
@@ -77,6 +79,7 @@ mod record;
 mod recording;
 mod runtime_code;
 mod sampler;
+mod start;
 mod stopped;
 mod sys;
 mod thinning;
@@ -96,8 +99,9 @@ pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, 
 pub use recording::{RecordingCounts, RecordingWriter};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
+pub use start::spawn_prepared;
 pub use stopped::{StoppedProcess, StoppedThread};
-pub use threads::{ThreadTime, innermost_id, thread_time, threads};
+pub use threads::{ThreadTime, innermost_id, processors, thread_time, threads};
 pub use unwind::Unwinder;
 pub use waiting::{ThreadActivity, ThreadWait, thread_activity};
 

@@ -222,7 +222,7 @@ impl RecordingWriter {
         }
         if let RecordKind::Ended { thread } = record.kind {
             if thread.pid == thread.tid {
-                self.symbols(thread.pid)?;
+                self.names()?;
                 self.system_event(thread.pid, record.time_ns, self.kinds.ended, &[])?;
                 self.known.remove(&thread.pid);
             }
@@ -230,7 +230,7 @@ impl RecordingWriter {
             self.threads.remove(&thread.tid);
         }
         if matches!(record.kind, RecordKind::Name { exec: true, .. }) {
-            self.symbols(record.thread.pid)?;
+            self.names()?;
             self.known.remove(&record.thread.pid);
         }
         if let Some(pid) = self.processes.handle(record) {

@@ -66,7 +66,7 @@ struct Buffer {
 /// A filter for the records of the scope.
 #[derive(Debug)]
 struct Filter {
-    /// The processes, if events are of whole processors.
+    /// The processes, if samples of running threads are of whole processors.
     processes: Option<HashSet<i32>>,
     children: bool,
     /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as
@@ -96,14 +96,17 @@ impl Filter {
     /// Whether a record is in the scope, and is not a duplicate.
     fn takes(&mut self, record: &Record<'_>, source: EventSource) -> bool {
         if let Some(processes) = &mut self.processes {
-            if let RecordKind::Started { thread, parent } = record.kind {
-                if self.children && processes.contains(&parent.pid) {
+            match record.kind {
+                RecordKind::Started { thread, parent }
+                    if self.children && processes.contains(&parent.pid) =>
+                {
                     processes.insert(thread.pid);
                 }
-                return processes.contains(&thread.pid);
+                RecordKind::Sample(_) if source.thread.is_none() => {
+                    return processes.contains(&record.thread.pid);
+                }
+                _ => {}
             }
-            let counted = matches!(record.kind, RecordKind::Lost { .. } | RecordKind::LostSamples { .. });
-            return counted || processes.contains(&record.thread.pid);
         }
         let inherited_too = source.thread.is_some_and(|owner| owner != record.thread.tid)
             && self.opened.contains(&record.thread.tid);
@@ -154,7 +157,8 @@ impl Sampler {
             Scope::ProcessesByProcessor(of) => {
                 pids = of;
                 filter.processes = Some(of.iter().copied().collect());
-                opening.tasks(Tasks::All, None)?;
+                opening.clocks()?;
+                opening.processes(of, &mut filter.opened)?;
             }
             Scope::Cgroup(folder) => {
                 let folder = File::open(folder).map_err(Error::io(folder.display().to_string()))?;
@@ -336,14 +340,16 @@ struct Opening<'c> {
     events: Vec<OwnedFd>,
     buffers: Vec<Buffer>,
     ids: EventIds,
+    /// Whether one of the events is of a thread.
+    has_thread: bool,
 }
 
 impl<'c> Opening<'c> {
     fn new(config: &'c SamplerConfig) -> Result<Self, Error> {
         let inherit = match config.scope {
-            Scope::Processes(_) if config.children => Inherit::Children,
-            Scope::Processes(_) => Inherit::Threads,
-            _ => Inherit::No,
+            Scope::Processes(_) | Scope::ProcessesByProcessor(_) if config.children => Inherit::Children,
+            Scope::Processes(_) | Scope::ProcessesByProcessor(_) => Inherit::Threads,
+            Scope::Cgroup(_) | Scope::Machine => Inherit::No,
         };
         let access = Access {
             kernel: config.kernel,
@@ -358,6 +364,7 @@ impl<'c> Opening<'c> {
             events: Vec::new(),
             buffers: Vec::new(),
             ids: EventIds::default(),
+            has_thread: false,
         })
     }
 
@@ -423,8 +430,31 @@ impl<'c> Opening<'c> {
         Ok(())
     }
 
+    /// Opens the timer of every processor, for all tasks.
+    fn clocks(&mut self) -> Result<(), Error> {
+        if self.config.frequency > 0 {
+            for processor in self.processors.clone() {
+                self.event(Tasks::All, None, processor, Self::clock_event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn clock_event(&self) -> (EventSettings, SampleEvent) {
+        let settings = EventSettings {
+            counter: Counter::CpuClock,
+            rate: u64::from(self.config.frequency),
+            stack_bytes: self.config.stack_bytes,
+            inherit: Inherit::No,
+            ..self.common()
+        };
+        (settings, SampleEvent::Cpu)
+    }
+
     fn main_event(&self) -> (EventSettings, SampleEvent) {
-        let counter = if self.config.frequency == 0 { Counter::Dummy } else { Counter::CpuClock };
+        let has_clocks = matches!(self.config.scope, Scope::ProcessesByProcessor(_));
+        let counter =
+            if self.config.frequency == 0 || has_clocks { Counter::Dummy } else { Counter::CpuClock };
         let settings = EventSettings {
             counter,
             rate: u64::from(self.config.frequency.max(1)),
@@ -472,16 +502,16 @@ impl<'c> Opening<'c> {
         processor: i32,
         of: fn(&Self) -> (EventSettings, SampleEvent),
     ) -> Result<(), Error> {
-        let first = self.events.is_empty();
         let (event, kind) = loop {
             let (settings, kind) = of(self);
             match sys::open_event(&EventAttributes::new(&settings), tasks, processor) {
                 Ok(event) => break (event, kind),
-                Err(error) => self.ask_for_less(error, first, tasks, pid)?,
+                Err(error) => self.ask_for_less(error, tasks, pid)?,
             }
         };
         let id = sys::event_id(event.as_fd()).map_err(Error::io("the identifier of an event"))?;
         let thread = if let Tasks::Thread(tid) = tasks { Some(tid) } else { None };
+        self.has_thread |= thread.is_some();
         self.ids.insert(id, EventSource { event: kind, thread });
         let buffer = self.buffers.iter().find(|buffer| buffer.processor == processor);
         if let Some(leader) = buffer.and_then(|buffer| self.events.get(buffer.event)) {
@@ -500,20 +530,14 @@ impl<'c> Opening<'c> {
     }
 
     /// Drops the setting that the kernel may have refused, or returns its error.
-    fn ask_for_less(
-        &mut self,
-        error: io::Error,
-        first: bool,
-        tasks: Tasks<'_>,
-        pid: Option<i32>,
-    ) -> Result<(), Error> {
+    fn ask_for_less(&mut self, error: io::Error, tasks: Tasks<'_>, pid: Option<i32>) -> Result<(), Error> {
         match error.raw_os_error() {
             Some(libc::ESRCH) => return Err(Error::NoProcess { pid: pid.unwrap_or(0) }),
-            Some(libc::EINVAL) if first && self.inherit == Inherit::Threads => {
+            Some(libc::EINVAL) if !self.has_thread && self.inherit == Inherit::Threads => {
                 self.inherit = Inherit::Children;
                 self.access.children_excluded = false;
             }
-            Some(libc::EACCES | libc::EPERM) if first && self.access.kernel => {
+            Some(libc::EACCES | libc::EPERM) if self.events.is_empty() && self.access.kernel => {
                 self.access.kernel = false;
                 self.access.off_cpu_stacks = false;
             }

@@ -1,10 +1,12 @@
 //! The kernel's interface, and all unsafe code of this crate: opening events, their settings, the memory of
-//! their buffers, and the requests to stop threads.
+//! their buffers, the start of a process, and the requests to stop threads.
 
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -48,6 +50,33 @@ pub(crate) fn open_event(attributes: &EventAttributes, tasks: Tasks<'_>, cpu: i3
     }
     // SAFETY: the call has just returned the descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Has the process of a command send its number to `pids` before it runs the program, and wait for a byte
+/// from `permission`. `writer` is the other end of that pipe. All are open until the command has been used,
+/// once.
+pub(crate) fn wait_before_exec(command: &mut Command, pids: RawFd, permission: RawFd, writer: RawFd) {
+    let wait = move || {
+        let mut byte = 0_u8;
+        // SAFETY: the calls are allowed between fork and exec. Descriptors are copies of this process, valid
+        // or refused by the kernel, and both buffers are local values of the stated lengths.
+        let received = unsafe {
+            let pid: [u8; 4] = libc::getpid().to_ne_bytes();
+            libc::write(pids, pid.as_ptr().cast(), pid.len());
+            // If the other process ends, no writer is left, and the wait is over.
+            libc::close(writer);
+            loop {
+                let received = libc::read(permission, (&raw mut byte).cast(), 1);
+                if received >= 0 || *libc::__errno_location() != libc::EINTR {
+                    break received;
+                }
+            }
+        };
+        if received == 1 { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ECANCELED)) }
+    };
+    // SAFETY: the closure allocates nothing, takes no locks and calls only functions that may be called
+    // between fork and exec.
+    unsafe { command.pre_exec(wait) };
 }
 
 fn control(event: BorrowedFd<'_>, request: libc::c_ulong, argument: libc::c_ulong) -> io::Result<()> {

@@ -44,8 +44,11 @@ pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
     line.split_ascii_whitespace().last()?.parse().ok()
 }
 
-/// Returns the online processors.
-pub(crate) fn processors() -> Result<Vec<i32>, Error> {
+/// Returns the numbers of the online processors.
+///
+/// # Errors
+/// If their list cannot be read.
+pub fn processors() -> Result<Vec<i32>, Error> {
     let path = Path::new("/sys/devices/system/cpu/online");
     let text = fs::read_to_string(path).map_err(Error::io(path.display().to_string()))?;
     let processors = parse_list(text.trim());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use linux_sampler::{
     Error, Image, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
-    Sampler, SamplerConfig, Scope, Trial, Unwinder, thread_time,
+    Sampler, SamplerConfig, Scope, Trial, Unwinder, spawn_prepared, thread_time,
 };
 
 const WAIT: Duration = Duration::from_millis(50);
@@ -242,6 +242,37 @@ fn the_end_of_a_process_is_seen() {
         assert!(start.elapsed() < DEADLINE);
         sampler.read(WAIT).unwrap().for_each(drop);
     }
+}
+
+#[test]
+fn a_program_is_sampled_from_its_first_instruction() {
+    let open = |pid| (pid, Sampler::open(&SamplerConfig::of_process(pid)));
+    let (mut child, (pid, sampler)) = spawn_prepared(Command::new("true"), open).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(u32::try_from(pid).unwrap(), child.id());
+    let mut sampler = match sampler {
+        Ok(sampler) => sampler,
+        Err(error) => return eprintln!("SKIPPED: {error}"),
+    };
+    let (mut programs, mut mappings) = (Vec::new(), 0);
+    let handle = |record: &Record<'_>| match record.kind {
+        RecordKind::Name { exec: true, name } => programs.push(String::from_utf8_lossy(name).into_owned()),
+        RecordKind::Map(_) => mappings += 1,
+        _ => {}
+    };
+    read_until(&mut sampler, handle, || true);
+    assert_eq!(programs, ["true"]);
+    // The program, its loader and the C library.
+    assert!(mappings >= 2, "{mappings}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error_and_leaves_no_process() {
+    let (sender, pids) = mpsc::channel();
+    let missing = spawn_prepared(Command::new("/nonexistent"), |pid| sender.send(pid).unwrap());
+    assert_eq!(missing.unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    let pid = pids.recv().unwrap();
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
 }
 
 #[test]

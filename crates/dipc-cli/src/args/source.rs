@@ -9,20 +9,54 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::args::candidates;
 use crate::args::target::{self, ReachArgs};
 use crate::exit::Failure;
-use crate::process::target::parse_address;
+use crate::process::target::{TargetSelector, parse_address};
 use crate::record::source::SourceSelector;
 
 /// The arguments of [`SourceArgs`] that name a source. A command takes one of them.
 pub(crate) const SOURCES: [&str; 6] =
     ["process_id", "name", "endpoint", "diagnostic_port", "command", "dsrouter"];
 
-/// The selection of the process to record.
+/// The process ids that a command takes.
+pub(crate) trait ProcessIds: Args {
+    fn pids(&self) -> &[u32];
+}
+
+/// The id of one process.
 #[derive(Debug, Clone, Default, Args)]
 #[group(skip)]
-pub(crate) struct SourceArgs {
+pub(crate) struct OneProcess {
     /// The process id
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
     pub(crate) process_id: Option<u32>,
+}
+
+impl ProcessIds for OneProcess {
+    fn pids(&self) -> &[u32] {
+        self.process_id.as_slice()
+    }
+}
+
+/// The ids of any number of processes, each of which is recorded in a file of its own.
+#[derive(Debug, Clone, Default, Args)]
+#[group(skip)]
+pub(crate) struct ManyProcesses {
+    /// The process id; several are separated by commas, and get a file each, with the id in its name
+    #[arg(id = "process_id", short, long = "process-id", value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
+    pub(crate) process_ids: Vec<u32>,
+}
+
+impl ProcessIds for ManyProcesses {
+    fn pids(&self) -> &[u32] {
+        &self.process_ids
+    }
+}
+
+/// The selection of the process to record, or with [`ManyProcesses`] of several.
+#[derive(Debug, Clone, Default, Args)]
+#[group(skip)]
+pub(crate) struct SourceArgs<P: ProcessIds = OneProcess> {
+    #[command(flatten)]
+    pub(crate) process: P,
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]
     pub(crate) name: Option<String>,
@@ -44,11 +78,24 @@ pub(crate) struct SourceArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-impl SourceArgs {
+impl SourceArgs<ManyProcesses> {
+    /// The sources that the arguments name; each process once.
+    pub(crate) fn selectors(&self, show_child_io: bool) -> Result<Vec<SourceSelector>, Failure> {
+        let mut pids = self.process.process_ids.clone();
+        pids.sort_unstable();
+        pids.dedup();
+        if pids.is_empty() {
+            return Ok(vec![self.selector(show_child_io)?]);
+        }
+        Ok(pids.into_iter().map(|pid| SourceSelector::Process(TargetSelector::Pid(pid))).collect())
+    }
+}
+
+impl<P: ProcessIds> SourceArgs<P> {
     /// Whether any of them names a source.
     pub(crate) fn is_given(&self) -> bool {
         let names = [&self.name, &self.endpoint, &self.dsrouter];
-        self.process_id.is_some()
+        !self.process.pids().is_empty()
             || names.iter().any(|name| name.is_some())
             || self.diagnostic_port.is_some()
             || !self.command.is_empty()
@@ -65,7 +112,7 @@ impl SourceArgs {
         let Some(PortChoice { address, is_ours }) = &self.diagnostic_port else {
             let (name, endpoint) = (self.name.as_ref(), self.endpoint.as_ref());
             return Ok(SourceSelector::Process(target::selector(
-                self.process_id,
+                self.process.pids().first().copied(),
                 name,
                 endpoint,
                 self.reach,

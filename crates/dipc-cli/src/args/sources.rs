@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::args::candidates;
-use crate::args::source::{PortChoice, SourceArgs};
+use crate::args::source::{OneProcess, PortChoice, SourceArgs};
 use crate::args::target::ReachArgs;
 use crate::exit::Failure;
 use crate::record::source::{SourceSelector, SourcesSelector};
@@ -68,7 +68,7 @@ impl SourcesArgs {
             return Ok(SourcesSelector::Pids(pids));
         }
         let one = SourceArgs {
-            process_id: self.process_ids.first().copied(),
+            process: OneProcess { process_id: self.process_ids.first().copied() },
             name: self.name.clone(),
             endpoint: self.endpoint.clone(),
             diagnostic_port: self.diagnostic_port.clone(),

@@ -2,6 +2,7 @@
 
 mod args;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
+use crate::process::target::TargetSelector;
 use crate::record::flight::{
     FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder, check_output,
 };
@@ -33,7 +35,7 @@ use crate::record::session::{
     is_native_aot, resume, resume_other, start_unless_interrupted, warn_without_sampler,
 };
 use crate::record::sink::Sink;
-use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
+use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector, Start};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::thread_times::AccountStart;
 use crate::render::staged_file::folder_of;
@@ -45,8 +47,11 @@ pub(crate) use args::TraceArgs;
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
-    let source = args.source()?;
+    let sources = args.sources()?;
     let kernel_samples = args.kernel_samples()?;
+    if sources.len() > 1 {
+        refuse_standard_output("several processes", args)?;
+    }
     if kernel_samples.is_some() {
         refuse_standard_output("--cpu and --off-cpu", args)?;
     }
@@ -74,7 +79,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         interrupts.watch_snapshots()?;
     }
     // At a port, print the selection before waiting; elsewhere, steps that can fail at once come first.
-    let waits_at_port = matches!(source, SourceSelector::Port(_));
+    let waits_at_port = matches!(sources[..], [SourceSelector::Port(_)]);
     if waits_at_port {
         selection.announce();
     }
@@ -104,11 +109,12 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         kernel_samples,
         without_sampler,
     };
-    let mut source = match Source::open(&source, args.timeout, &interrupts) {
-        Err(failure) if kernel_samples.is_some() && failure.exit == Exit::NotReachable => {
-            return settings.sample_native(args.source.process_id, failure);
-        }
-        source => source?,
+    let [selector] = &sources[..] else { return run_all(&sources, settings) };
+    let mut early = None;
+    let mut source = match settings.open(selector, &mut early)? {
+        Opened::Runtime(source) => source,
+        Opened::Native(native) => return settings.sample_native(&native, false),
+        Opened::Ended(code) => return Ok(Exit::Done.or_program(code)),
     };
     let mut child = source.child.take();
     settings.child = child.as_ref().map(Child::end);
@@ -126,7 +132,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
             }
         })
     });
-    let mut outcome = settings.run(&source, false, || {
+    let mut outcome = settings.run(&source, early, false, || {
         // It waits to be resumed, which will not happen.
         child.iter_mut().for_each(Child::kill);
     });
@@ -140,6 +146,30 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         }
     }
     Ok(outcome?.or_program(code?))
+}
+
+/// Records several processes at the same time, each in a file of its own. All are found before the first
+/// recording begins.
+fn run_all(sources: &[SourceSelector], mut settings: RecordingSettings) -> Outcome {
+    let open = |source| settings.open(source, &mut None);
+    let opened = sources.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    settings.selection.announce();
+    settings.is_announced = true;
+    settings.follows = true;
+    let settings = &settings;
+    thread::scope(|scope| {
+        let record = |opened: &Opened| match opened {
+            Opened::Runtime(source) => settings.run(source, None, true, || {}),
+            Opened::Native(native) => settings.sample_native(native, true),
+            Opened::Ended(code) => Ok(Exit::Done.or_program(*code)),
+        };
+        let threads: Vec<_> = opened.iter().map(|opened| scope.spawn(move || record(opened))).collect();
+        let outcomes = threads.into_iter().map(|thread| {
+            let ended = || Err(Failure::new(Exit::Failed, "the thread of a recording has ended early"));
+            thread.join().unwrap_or_else(|_| ended())
+        });
+        outcomes.fold(Ok(Exit::Done), join_outcomes)
+    })
 }
 
 /// The format that recordings are also converted to. A conflict is reported now rather than after the
@@ -214,11 +244,30 @@ struct RecordingSettings {
     without_sampler: Option<Selection>,
 }
 
+/// A process that was found, or started.
+#[derive(Debug)]
+enum Opened {
+    Runtime(Box<Source>),
+    Native(NativeProcess),
+    /// A program without a runtime, which was sampled until its end.
+    Ended(Option<u8>),
+}
+
+/// A process without a runtime to connect to, which the kernel samples.
+#[derive(Debug)]
+struct NativeProcess {
+    pid: u32,
+    name: String,
+    samples: SampleSettings,
+    /// The reason why it is recorded without a runtime.
+    reason: Failure,
+}
+
 /// Records another runtime that has connected to the port.
 fn follow(runtime: PortRuntime, settings: RecordingSettings, outcomes: mpsc::Sender<Outcome>) {
     thread::spawn(move || {
         let source = Source::from_runtime(&runtime, settings.timeout);
-        let outcome = settings.run(&source, true, || {});
+        let outcome = settings.run(&source, None, true, || {});
         // The receiver is gone if the program ends first.
         let _ = outcomes.send(outcome);
     });
@@ -242,8 +291,15 @@ fn join_outcomes(one: Outcome, other: Outcome) -> Outcome {
 }
 
 impl RecordingSettings {
-    /// Records a runtime; `not_begun` is called if there is no session.
-    fn run(&self, source: &Source, beside_others: bool, not_begun: impl FnOnce()) -> Outcome {
+    /// Records a runtime; `not_begun` is called if there is no session. A program that was started has an
+    /// `early` sampler.
+    fn run(
+        &self,
+        source: &Source,
+        early: Option<KernelSampler>,
+        beside_others: bool,
+        not_begun: impl FnOnce(),
+    ) -> Outcome {
         if self.flight.is_some() || self.rotation.is_some() {
             self.announce_selection(beside_others);
             warn_without_sampler(&source.target, &self.selection);
@@ -260,7 +316,7 @@ impl RecordingSettings {
         // Without any sampler, the account is all that is left.
         let is_wanted = self.keeps_thread_times && (has_sampler || self.kernel_samples.is_some());
         let account = AccountStart::read(source.pid.filter(|_| is_wanted));
-        match self.begin(source, beside_others, has_sampler) {
+        match self.begin(source, early, beside_others, has_sampler) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
                 self.record(source, session, sink, (account, sampler))
@@ -308,13 +364,72 @@ impl RecordingSettings {
         }
     }
 
+    /// Finds the source. If it is a process that cannot be reached, and the kernel's samples are requested,
+    /// it is sampled without its runtime. A program that is started gets an `early` sampler.
+    fn open(&self, source: &SourceSelector, early: &mut Option<KernelSampler>) -> Result<Opened, Failure> {
+        if let (SourceSelector::Program { command, show_io }, Some(samples)) = (source, self.kernel_samples) {
+            return self.start(command, *show_io, samples, early);
+        }
+        let failure = match Source::open(source, self.timeout, &self.interrupts) {
+            Ok(source) => return Ok(Opened::Runtime(Box::new(source))),
+            Err(failure) => failure,
+        };
+        match (source, self.kernel_samples) {
+            (&SourceSelector::Process(TargetSelector::Pid(pid)), Some(samples))
+                if failure.exit == Exit::NotReachable =>
+            {
+                let Ok(name) = dipc_transport::process_name(pid) else { return Err(failure) };
+                Ok(Opened::Native(NativeProcess { pid, name, samples, reason: failure }))
+            }
+            _ => Err(failure),
+        }
+    }
+
+    /// Starts a program that the kernel samples from its first instruction.
+    fn start(
+        &self,
+        command: &[OsString],
+        show_io: bool,
+        wanted: SampleSettings,
+        early: &mut Option<KernelSampler>,
+    ) -> Result<Opened, Failure> {
+        let folder = folder_of(self.output.as_deref().unwrap_or("trace.nettrace".as_ref()));
+        let spawn = |command| {
+            let (child, sampler) = KernelSampler::spawn(command, wanted, folder)?;
+            *early = sampler;
+            Ok(child)
+        };
+        match Source::start(command, show_io, self.timeout, &self.interrupts, spawn)? {
+            Start::Connected(source) => Ok(Opened::Runtime(source)),
+            Start::Ended { code, failure } => {
+                let Some(sampler) = early.take() else { return Err(failure) };
+                let pid = sampler.pid();
+                let Failure { message, .. } = failure;
+                messages::warning(format_args!("{message}; its samples are without the events of a runtime"));
+                messages::note(format_args!("Samples        : {}", sampler.description()));
+                let name = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+                let default = || file_name(&name.to_string_lossy(), Some(pid), &Zoned::now());
+                let path = self.output.clone().unwrap_or_else(default);
+                let path = sampler.finish()?.save(&path, self.output.is_some())?;
+                messages::note(format_args!(
+                    "Overview       : dipc report {} topN --by cpu",
+                    shell::path(&path)
+                ));
+                Ok(Opened::Ended(code))
+            }
+        }
+    }
+
     /// Samples a process without a runtime to connect to.
-    fn sample_native(&self, pid: Option<u32>, failure: Failure) -> Outcome {
-        let (Some(pid), Some(settings)) = (pid, self.kernel_samples) else { return Err(failure) };
-        let Ok(name) = dipc_transport::process_name(pid) else { return Err(failure) };
-        let path = self.output.clone().unwrap_or_else(|| file_name(&name, Some(pid), &Zoned::now()));
-        let sampler = KernelSampler::start(pid, settings, folder_of(&path))?;
-        messages::warning(format_args!("{failure}; sampling it without the events of a runtime"));
+    fn sample_native(&self, process: &NativeProcess, beside_others: bool) -> Outcome {
+        let NativeProcess { pid, name, samples, reason } = process;
+        let path = match &self.output {
+            Some(path) if beside_others => with_pid(path, *pid),
+            Some(path) => path.clone(),
+            None => file_name(name, Some(*pid), &Zoned::now()),
+        };
+        let sampler = KernelSampler::start(*pid, *samples, folder_of(&path))?;
+        messages::warning(format_args!("{reason}; sampling it without the events of a runtime"));
         messages::note(format_args!("Samples        : {}", sampler.description()));
         messages::note(format_args!("Process        : {name} ({pid})"));
         let start = Instant::now();
@@ -322,7 +437,8 @@ impl RecordingSettings {
         while !sampler.is_over() && !is_over() && self.interrupts.count() == 0 {
             thread::sleep(TICK);
         }
-        let path = sampler.finish()?.save(&path, self.output.is_some())?;
+        let is_chosen = self.output.is_some() && !beside_others;
+        let path = sampler.finish()?.save(&path, is_chosen)?;
         messages::note(format_args!("Overview       : dipc report {} topN --by cpu", shell::path(&path)));
         Ok(Exit::Done)
     }
@@ -422,11 +538,22 @@ impl RecordingSettings {
     fn begin(
         &self,
         source: &Source,
+        early: Option<KernelSampler>,
         beside_others: bool,
         has_sampler: bool,
     ) -> Result<(Session, Sink, Option<KernelSampler>), Failure> {
         let mut sink = self.open_sink(source, beside_others)?;
-        let sampler = self.sample(source, &sink, has_sampler);
+        // The runtime may be that of another process, which the program has started.
+        let sampler = match early {
+            Some(sampler) if Some(sampler.pid()) == source.pid => {
+                messages::note(format_args!("Samples        : {}", sampler.description()));
+                Some(sampler)
+            }
+            early => {
+                drop(early.map(KernelSampler::finish));
+                self.sample(source, &sink, has_sampler)
+            }
+        };
         let without_sampler = self.without_sampler.as_ref().filter(|_| sampler.is_some());
         let selection = without_sampler.unwrap_or(&self.selection);
         if !self.is_announced && !beside_others {

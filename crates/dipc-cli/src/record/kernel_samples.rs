@@ -129,6 +129,16 @@ pub(crate) struct SampleSettings {
     pub(crate) frequency: u32,
     /// Whether to record threads leaving a processor.
     pub(crate) off_cpu: bool,
+    /// Whether to sample whole processors if that is permitted, which sees threads that live for
+    /// milliseconds.
+    pub(crate) short_threads: bool,
+}
+
+impl SampleSettings {
+    /// Samples of running threads that live for more than moments.
+    pub(crate) const fn of_threads(frequency: u32) -> Self {
+        Self { frequency, off_cpu: false, short_threads: false }
+    }
 }
 
 /// A file without a name, with the samples of a process: it disappears however the program ends.

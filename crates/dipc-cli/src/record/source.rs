@@ -5,6 +5,8 @@ mod finder;
 mod port_watcher;
 
 use std::ffi::OsString;
+use std::io;
+use std::process::{self, Command};
 use std::time::Duration;
 
 use dipc_client::{Address, Deadline, PortEvent, PortRuntime, PortServer, Target};
@@ -50,6 +52,18 @@ pub(crate) struct Source {
     pub(crate) child: Option<Child>,
 }
 
+/// The outcome of waiting for a runtime.
+#[derive(Debug)]
+pub(crate) enum Start {
+    Connected(Box<Source>),
+    /// None connected: the program has ended with a code, or the user has ended the wait and with it the
+    /// program.
+    Ended {
+        code: Option<u8>,
+        failure: Failure,
+    },
+}
+
 impl Source {
     /// Finds the process, or waits for the first runtime that connects.
     pub(crate) fn open(
@@ -68,15 +82,33 @@ impl Source {
                     "Waiting at {0}; start a program with DOTNET_DiagnosticPorts={0}",
                     port.address()
                 ));
-                Self::wait_for_runtime(port, None, timeout, interrupts)
+                match Self::wait_for_runtime(port, None, timeout, interrupts)? {
+                    Start::Connected(source) => Ok(*source),
+                    Start::Ended { failure, .. } => Err(failure),
+                }
             }
             SourceSelector::Program { command, show_io } => {
-                let port = PortServer::private()?;
-                let child = Child::start(command, *show_io, &port)?;
-                child.kill_on_exit(interrupts);
-                Self::wait_for_runtime(port, Some(child), timeout, interrupts)
+                let spawn = |mut command: Command| command.spawn();
+                match Self::start(command, *show_io, timeout, interrupts, spawn)? {
+                    Start::Connected(source) => Ok(*source),
+                    Start::Ended { failure, .. } => Err(failure),
+                }
             }
         }
+    }
+
+    /// Starts a program, whose process `spawn` starts, and waits for its runtime.
+    pub(crate) fn start(
+        command: &[OsString],
+        show_io: bool,
+        timeout: Duration,
+        interrupts: &Interrupts,
+        spawn: impl FnOnce(Command) -> io::Result<process::Child>,
+    ) -> Result<Start, Failure> {
+        let port = PortServer::private()?;
+        let child = Child::start(command, show_io, &port, spawn)?;
+        child.kill_on_exit(interrupts);
+        Self::wait_for_runtime(port, Some(child), timeout, interrupts)
     }
 
     fn from_target(found: FoundTarget) -> Self {
@@ -93,11 +125,12 @@ impl Source {
         mut child: Option<Child>,
         timeout: Duration,
         interrupts: &Interrupts,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Start, Failure> {
         loop {
             match port.next(Deadline::after(TICK)) {
                 Ok(PortEvent::Connected(runtime)) => {
-                    return Ok(Self { port: Some(port), child, ..Self::from_runtime(&runtime, timeout) });
+                    let source = Self::from_runtime(&runtime, timeout);
+                    return Ok(Start::Connected(Box::new(Self { port: Some(port), child, ..source })));
                 }
                 Ok(PortEvent::Error(error)) => messages::warning(error),
                 Ok(_) => {}
@@ -107,16 +140,17 @@ impl Source {
             if let Some(child) = &mut child
                 && let Some(code) = child.try_code()?
             {
-                return Err(child.no_runtime(code));
+                return Ok(Start::Ended { code: Some(code), failure: child.no_runtime(code) });
             }
             if interrupts.count() > 0 {
                 if let Some(mut child) = child {
                     child.kill();
                 }
-                return Err(Failure::new(
+                let failure = Failure::new(
                     Exit::Failed,
                     "interrupted before a runtime connected; nothing was recorded",
-                ));
+                );
+                return Ok(Start::Ended { code: None, failure });
             }
         }
     }

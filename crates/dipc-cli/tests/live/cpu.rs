@@ -1,5 +1,6 @@
 //! `dipc trace --cpu`: the kernel's samples of real runtimes, with managed, native and kernel frames.
 
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -417,7 +418,7 @@ fn a_program_that_becomes_another_has_the_names_of_both() {
 }
 
 #[test]
-fn a_started_program_is_sampled_from_its_first_method() {
+fn a_started_program_is_sampled_from_its_first_instruction() {
     // .NET 3.1 connects to no port.
     let Some(command) = Runtime::Net9_0.workload() else { return };
     let words = std::iter::once(command.get_program()).chain(command.get_args());
@@ -425,7 +426,7 @@ fn a_started_program_is_sampled_from_its_first_method() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("started.nettrace");
     let file = file.to_str().unwrap();
-    let trace = ["trace", "--profile", "cpu", "-o", file, "--"];
+    let trace = ["trace", "--profile", "cpu", "--frequency", "5000", "-o", file, "--"];
     let recorded = run(trace.into_iter().chain(words).chain(["spin 3000", "quit 0"])).with_code(0);
     if !is_permitted(&recorded.stderr) {
         return;
@@ -437,4 +438,124 @@ fn a_started_program_is_sampled_from_its_first_method() {
         percent("Program.Main(") > percent("Spin.Hot(") * 0.99 && percent("Spin.Hot(") > 10.0,
         "{report}"
     );
+    // It has ended before the recording was: its frames in the kernel have names all the same.
+    let has_kernel_names =
+        std::fs::read_to_string("/proc/kallsyms").is_ok_and(|text| !text.starts_with("0000000000000000"));
+    let is_named =
+        |row: &Value| row["frame"].as_str().unwrap().strip_prefix("vmlinux!").is_some_and(|name| name != "?");
+    assert!(!has_kernel_names || report["rows"].as_array().unwrap().iter().any(is_named), "{report}");
+    // The program's loader and host run before the runtime, which waits at its port before its first event.
+    let events = run(["events", file, "--format", "json"]).with_code(0).json();
+    let times = |provider: &str, name: &str| -> Vec<u64> {
+        let all = events.as_array().unwrap().iter();
+        let wanted =
+            all.filter(|event| event["provider"] == provider && event["name"].as_str() == Some(name));
+        wanted.map(|event| event["time_ns"].as_u64().unwrap()).collect()
+    };
+    let runtime = "Microsoft-Windows-DotNETRuntime";
+    let names = events.as_array().unwrap().iter().filter(|event| event["provider"] == runtime);
+    let first = names.map(|event| event["time_ns"].as_u64().unwrap()).min().unwrap();
+    let before = times("Universal.Events", "cpu").into_iter().filter(|time| *time < first).count();
+    assert!(before >= 10, "{before} samples before the first event of the runtime");
+}
+
+#[test]
+fn a_started_program_without_dotnet_is_sampled_until_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("started.nettrace");
+    let file = file.to_str().unwrap();
+    // `times` prints the processor time of the shell: 0m0.810s 0m0.010s.
+    let script = "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; times; exit 3";
+    let trace = ["trace", "--cpu", "--show-child-io", "-o", file, "--", "sh", "-c", script];
+    let recorded = run(trace);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    // The program's own.
+    let recorded = recorded.with_code(3);
+    assert!(recorded.stderr.contains("no .NET runtime had connected"), "{}", recorded.stderr);
+    let times = recorded.text();
+    let seconds = times.lines().next().unwrap().split_whitespace().map(|time| {
+        let (minutes, seconds) = time.strip_suffix('s').unwrap().split_once('m').unwrap();
+        minutes.parse::<f64>().unwrap() * 60.0 + seconds.parse::<f64>().unwrap()
+    });
+    let expected: f64 = seconds.sum();
+    let report = run(["report", file, "topN", "--by", "cpu", "--format", "json"]).with_code(0).json();
+    let sampled = report["samples"].as_f64().unwrap() / 1000.0;
+    // The clock of the shell has ticks of 10 ms, two of which are in the sum.
+    assert!((sampled - expected).abs() < 0.05 * expected + 0.02, "{sampled} {expected}: {report}");
+}
+
+#[test]
+fn several_processes_get_a_file_each() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let native = Native::start(LOOP);
+    workload.send("spin 60000");
+    let file = workload.folder().join("all.nettrace");
+    let pids = [workload.pid(), native.0.id()];
+    let both = pids.map(|pid| pid.to_string()).join(",");
+    let recorded =
+        run(["trace", "-p", &both, "--cpu", "--duration", "2s", "-o", file.to_str().unwrap()]).with_code(0);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let frames = pids.map(|pid| {
+        let file = file.with_extension(format!("{pid}.nettrace"));
+        let report = run(["report", file.to_str().unwrap(), "topN", "--by", "cpu", "--format", "json"]);
+        let report = report.with_code(0).json();
+        assert!(report["samples"].as_u64().unwrap() > 50, "{report}");
+        let rows = report["rows"].as_array().unwrap().clone();
+        rows.iter().map(|row| row["frame"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    });
+    let [managed, shell] = frames.map(|all| all.iter().any(|frame| frame.contains("Spin.Hot(")));
+    assert!(managed && !shell);
+    // Nothing begins if one of them is not there.
+    let files = || std::fs::read_dir(workload.folder()).unwrap().count();
+    let count = files();
+    let gone = format!("{},{}", workload.pid(), i32::MAX);
+    run(["trace", "-p", &gone, "--cpu", "-o", file.to_str().unwrap()]).with_code(3);
+    assert_eq!(files(), count);
+    run(["trace", "-p", &both, "-o", "-"]).with_code(2).assert_error_names(&["several processes", "-o"]);
+}
+
+/// By events of each thread, of threads that run for half a period 4 % was seen.
+#[test]
+fn threads_of_half_a_millisecond_are_sampled() {
+    const SCRIPT: &str = "
+import sys, threading, time
+def work():
+    end = time.thread_time() + 0.0005
+    while time.thread_time() < end: pass
+print('ready', flush=True)
+while True:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+";
+    let child =
+        Command::new("python3").args(["-c", SCRIPT]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = child else { return say_not_run("python3 is needed") };
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let python = Native(child);
+    let pid = python.0.id();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("short.nettrace");
+    let file = file.to_str().unwrap();
+    let start = ["trace", "-p", &pid.to_string(), "--cpu", "--duration", "3s", "-o", file];
+    // Between the two, the process runs a little longer than it is sampled.
+    let (before, recorded) = (ticks(pid), run(start));
+    let spent = ticks(pid) - before;
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let recorded = recorded.with_code(0);
+    if !recorded.stderr.contains("threads of milliseconds included") {
+        return say_not_run("the kernel does not permit samples of whole processors");
+    }
+    let report = run(["report", file, "topN", "--by", "cpu", "--format", "json"]).with_code(0).json();
+    let spent = f64::from(u32::try_from(spent).unwrap()) * 10.0;
+    let share = report["samples"].as_f64().unwrap() / spent;
+    eprintln!("{share} of the processor time is sampled");
+    assert!((0.75..1.05).contains(&share), "{share}: {report}");
 }

@@ -11,7 +11,7 @@ use crate::args::flight::FlightArgs;
 use crate::args::format::ConvertFormat;
 use crate::args::names::NameArgs;
 use crate::args::selection::SelectionArgs;
-use crate::args::source::{SOURCES, SourceArgs};
+use crate::args::source::{ManyProcesses, SOURCES, SourceArgs};
 use crate::args::stopping::StoppingArgs;
 use crate::duration;
 use crate::exit::Failure;
@@ -27,7 +27,7 @@ const DEFAULT_FREQUENCY: u32 = 1000;
 #[command(group = ArgGroup::new("files").args(["keep", "rotate"]).multiple(true))]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
-    pub(crate) source: SourceArgs,
+    pub(crate) source: SourceArgs<ManyProcesses>,
     /// Path of the recording; '-' is standard output [default: APPNAME_PID_yyyyMMdd_HHmmss.nettrace, with _2
     /// and so on where that exists]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -81,6 +81,12 @@ pub(crate) struct TraceArgs {
     /// Samples show where a thread ran, not where it waited, and stop no thread: 1000 for each second that a
     /// thread runs cost it 2 %, 100 next to nothing. They become part of the recording, which then has format
     /// V6; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as well.
+    /// With -- COMMAND, the program is sampled from its first instruction on.
+    ///
+    /// Where it is permitted (root, CAP_PERFMON or kernel.perf_event_paranoid of at most 0) and the machine
+    /// has no more than 16,000 samples a second, each processor samples whatever runs, and the samples of
+    /// other processes are dropped: threads that live for milliseconds are seen as well. The line Samples says
+    /// so.
     ///
     /// --profile cpu samples by whatever the machine permits, and says which it took and why; dipc doctor -p
     /// PID says it before.
@@ -141,12 +147,13 @@ impl TraceArgs {
         }
         let is_on = self.cpu || is_in_profile;
         let frequency = if is_on { self.frequency.unwrap_or(DEFAULT_FREQUENCY) } else { 0 };
-        Ok((is_on || self.off_cpu).then_some(SampleSettings { frequency, off_cpu: self.off_cpu }))
+        let settings = SampleSettings { frequency, off_cpu: self.off_cpu, short_threads: true };
+        Ok((is_on || self.off_cpu).then_some(settings))
     }
 
-    /// The source that is recorded.
-    pub(crate) fn source(&self) -> Result<SourceSelector, Failure> {
-        self.source.selector(self.show_child_io)
+    /// The sources that are recorded: at least one, and several only if all are processes that run.
+    pub(crate) fn sources(&self) -> Result<Vec<SourceSelector>, Failure> {
+        self.source.selectors(self.show_child_io)
     }
 }
 

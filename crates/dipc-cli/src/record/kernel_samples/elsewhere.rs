@@ -1,7 +1,9 @@
 //! A stub for systems and processors without kernel samples.
 
 use std::convert::Infallible;
+use std::io;
 use std::path::Path;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use nettrace::Event;
@@ -16,6 +18,18 @@ pub(crate) struct KernelSampler(Infallible);
 impl KernelSampler {
     pub(crate) fn start(_: u32, _: SampleSettings, _: &Path) -> Result<Self, Failure> {
         Err(unavailable())
+    }
+
+    pub(crate) fn spawn(
+        mut command: Command,
+        _: SampleSettings,
+        _: &Path,
+    ) -> io::Result<(Child, Option<Self>)> {
+        Ok((command.spawn()?, None))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        match self.0 {}
     }
 
     pub(crate) fn description(&self) -> &str {

@@ -6,6 +6,7 @@ mod managed_code;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError};
@@ -42,6 +43,7 @@ const LAST_PIECE: Duration = Duration::from_secs(5);
 /// A sampler that writes its samples into a file.
 #[derive(Debug)]
 pub(crate) struct KernelSampler {
+    pid: u32,
     stop: Arc<AtomicBool>,
     /// The kind of samples and the right to take them, in words.
     description: String,
@@ -51,14 +53,36 @@ pub(crate) struct KernelSampler {
 impl KernelSampler {
     /// Opens the kernel's events of a process and starts to sample it, into a temporary file in `folder`.
     pub(crate) fn start(pid: u32, settings: SampleSettings, folder: &Path) -> Result<Self, Failure> {
-        let opened = OpenSampler::open(pid, settings, true)?;
+        Self::of(pid, OpenSampler::open(pid, settings, Begin::Running)?, folder)
+    }
+
+    /// Starts a program and samples it from its first instruction on, if the kernel permits it.
+    pub(crate) fn spawn(
+        command: Command,
+        settings: SampleSettings,
+        folder: &Path,
+    ) -> io::Result<(Child, Option<Self>)> {
+        linux_sampler::spawn_prepared(command, |pid| {
+            let pid = pid.unsigned_abs();
+            let opened = OpenSampler::open(pid, settings, Begin::Starting);
+            // The reason is told when its runtime is sampled.
+            opened.and_then(|opened| Self::of(pid, opened, folder)).ok()
+        })
+    }
+
+    fn of(pid: u32, opened: OpenSampler, folder: &Path) -> Result<Self, Failure> {
         let (file, staged) = StagedFile::create(folder)
             .map_err(|error| failed(&format_args!("{}: {error}", folder.display())))?;
         let description = opened.description.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
         let thread = thread::spawn(move || record(opened, (file, staged), &until));
-        Ok(Self { stop, description, thread })
+        Ok(Self { pid, stop, description, thread })
+    }
+
+    /// The sampled process.
+    pub(crate) const fn pid(&self) -> u32 {
+        self.pid
     }
 
     /// The kind of samples and the right to take them, in words.
@@ -84,6 +108,17 @@ fn failed(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(Exit::Failed, format_args!("{NAME}: {error}"))
 }
 
+/// The begin of the sampling of a process.
+#[derive(Debug, Clone, Copy)]
+enum Begin {
+    /// The process runs.
+    Running,
+    /// It runs, and was sampled before.
+    Again,
+    /// It has not begun its program.
+    Starting,
+}
+
 /// A sampler, and the writer of its records.
 struct OpenSampler {
     sampler: Sampler,
@@ -92,16 +127,27 @@ struct OpenSampler {
 }
 
 impl OpenSampler {
-    /// Opens the kernel's events of a process. Warns of what is missing if the sampling `is_new`.
-    fn open(pid: u32, settings: SampleSettings, is_new: bool) -> Result<Self, Failure> {
+    /// Opens the kernel's events of a process. Warns of what is missing, unless they were opened before.
+    fn open(pid: u32, settings: SampleSettings, begin: Begin) -> Result<Self, Failure> {
         let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
         let mut config = SamplerConfig::new(Scope::Processes(vec![pid]));
         config.frequency = settings.frequency;
         if settings.off_cpu {
             config.off_cpu = OffCpu::Stacks { every: 1 };
         }
-        let sampler = Sampler::open(&config).map_err(|error| failed(&error))?;
+        let by_processor = settings.may_sample_processors().then(|| {
+            config.scope = Scope::ProcessesByProcessor(vec![pid]);
+            Sampler::open(&config)
+        });
+        let sees_short_threads = matches!(by_processor, Some(Ok(_)));
+        let sampler = if let Some(Ok(sampler)) = by_processor {
+            sampler
+        } else {
+            config.scope = Scope::Processes(vec![pid]);
+            Sampler::open(&config).map_err(|error| failed(&error))?
+        };
         let access = sampler.access();
+        let is_new = !matches!(begin, Begin::Again);
         if !access.kernel && is_new {
             messages::warning(format_args!(
                 "the kernel permits samples of user mode only: no time in the kernel{}; root, CAP_PERFMON or kernel.perf_event_paranoid of at most 1 gives them",
@@ -111,8 +157,9 @@ impl OpenSampler {
         if !access.children_excluded && is_new {
             messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
         }
-        let recording = begin_recording(pid, &config)?;
-        Ok(Self { sampler, recording, description: describe(settings, access) })
+        // Before its first instruction, a process is a copy of this one, which the program replaces.
+        let recording = begin_recording(pid, &config, !matches!(begin, Begin::Starting))?;
+        Ok(Self { sampler, recording, description: describe(settings, access, sees_short_threads) })
     }
 
     /// Turns the records of the next moment into events. Returns false once the process has ended.
@@ -138,22 +185,24 @@ impl OpenSampler {
     }
 }
 
-/// Begins a recording of a process.
-fn begin_recording(pid: i32, config: &SamplerConfig) -> Result<RecordingWriter, Failure> {
+/// Begins a recording of a process, with its threads and mappings if it `runs`.
+fn begin_recording(pid: i32, config: &SamplerConfig, runs: bool) -> Result<RecordingWriter, Failure> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let start = Sampler::now_ns();
     let mut recording =
         RecordingWriter::new(now_ms, start, Some(pid), config).map_err(|error| failed(&error))?;
-    recording.existing_process(pid).map_err(|error| failed(&error))?;
+    if runs {
+        recording.existing_process(pid).map_err(|error| failed(&error))?;
+    }
     #[cfg(target_arch = "x86_64")]
     recording.set_runtime_unwinder(Box::new(managed_code::ManagedCode::new(pid)));
     Ok(recording)
 }
 
 /// Returns the kind of samples and the right to take them, in words.
-fn describe(settings: SampleSettings, access: Access) -> String {
-    let SampleSettings { frequency, off_cpu } = settings;
+fn describe(settings: SampleSettings, access: Access, sees_short_threads: bool) -> String {
+    let SampleSettings { frequency, off_cpu, .. } = settings;
     let samples = match (frequency, off_cpu) {
         (0, _) => "waits".to_owned(),
         (_, false) => format!("{frequency} samples a second of each running thread"),
@@ -168,7 +217,8 @@ fn describe(settings: SampleSettings, access: Access) -> String {
         Some(level) => format!("kernel.perf_event_paranoid is {level}"),
         None => "permitted".to_owned(),
     };
-    format!("by the kernel, {samples}, with time in the kernel ({right})")
+    let short_threads = if sees_short_threads { ", threads of milliseconds included" } else { "" };
+    format!("by the kernel, {samples}, with time in the kernel ({right}){short_threads}")
 }
 
 /// Writes samples until a stop is requested or the process ends.
@@ -205,7 +255,8 @@ pub(crate) struct LiveSamples {
 impl LiveSamples {
     /// Opens the kernel's events of a process, and starts to sample its running threads.
     pub(crate) fn start(pid: u32, frequency: u32, is_new: bool) -> Result<Self, Failure> {
-        let mut opened = OpenSampler::open(pid, SampleSettings { frequency, off_cpu: false }, is_new)?;
+        let begin = if is_new { Begin::Running } else { Begin::Again };
+        let mut opened = OpenSampler::open(pid, SampleSettings::of_threads(frequency), begin)?;
         let description = opened.description.clone();
         let stop = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&stop);
@@ -301,7 +352,7 @@ pub(crate) fn snapshot(
     duration: Duration,
     mut add: impl FnMut(&Event<'_>, bool),
 ) -> Result<Vec<ThreadSnapshot>, Failure> {
-    let settings = SampleSettings { frequency: SNAPSHOT_FREQUENCY, off_cpu: false };
+    let settings = SampleSettings::of_threads(SNAPSHOT_FREQUENCY);
     let mut reader = LiveReader::new(Duration::ZERO);
     let mut pass = |recording: &mut RecordingWriter, is_waiting| {
         reader.feed(recording.bytes());
@@ -311,7 +362,7 @@ pub(crate) fn snapshot(
             add(&event, is_waiting);
         }
     };
-    let mut recording = match OpenSampler::open(pid, settings, true) {
+    let mut recording = match OpenSampler::open(pid, settings, Begin::Running) {
         Ok(mut opened) => {
             let end = Instant::now() + duration;
             while opened.read(end.saturating_duration_since(Instant::now()))? && Instant::now() < end {}
@@ -321,7 +372,7 @@ pub(crate) fn snapshot(
         Err(failure) => {
             messages::warning(format_args!("running threads have no stacks: {failure}"));
             let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
-            begin_recording(pid, &SamplerConfig::of_process(pid))?
+            begin_recording(pid, &SamplerConfig::of_process(pid), true)?
         }
     };
     recording.flush().map_err(|error| failed(&error))?;
@@ -357,6 +408,21 @@ pub(crate) fn snapshot(
     recording.finish(Sampler::now_ns()).map_err(|error| failed(&error))?;
     pass(&mut recording, true);
     Ok(threads)
+}
+
+/// The most samples a second of the whole machine, of which those of other processes are dropped: a process
+/// pays 2 % for a thousand a second of each of its threads, and this one for all of them.
+const MOST_MACHINE_SAMPLES: u64 = 16_000;
+
+impl SampleSettings {
+    /// Whether the timers of all processors may take the samples.
+    fn may_sample_processors(self) -> bool {
+        let samples =
+            |processors: Vec<i32>| u64::from(self.frequency).saturating_mul(processors.len() as u64);
+        self.short_threads
+            && self.frequency > 0
+            && linux_sampler::processors().is_ok_and(|all| samples(all) <= MOST_MACHINE_SAMPLES)
+    }
 }
 
 impl From<RecordingCounts> for SampleSummary {

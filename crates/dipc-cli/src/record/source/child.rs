@@ -1,7 +1,7 @@
 //! A program that is started to be recorded.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
 use std::process::{self, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,7 +48,14 @@ impl Child {
     /// Otherwise it is discarded, except for the end of its standard error, so that the program never waits
     /// for a reader. Without the terminal, it does not receive Ctrl-C: that ends the recording, and a program
     /// that ended at the same time would be gone before its runtime could name its methods.
-    pub(crate) fn start(command: &[OsString], show_io: bool, port: &PortServer) -> Result<Self, Failure> {
+    ///
+    /// `spawn` starts the process.
+    pub(crate) fn start(
+        command: &[OsString],
+        show_io: bool,
+        port: &PortServer,
+        spawn: impl FnOnce(Command) -> io::Result<process::Child>,
+    ) -> Result<Self, Failure> {
         let Some((program, arguments)) = command.split_first() else {
             return Err(Failure::usage("a program is needed after --"));
         };
@@ -61,7 +68,7 @@ impl Child {
             leave_terminal(&mut command);
         }
         port.configure(&mut command);
-        match command.spawn() {
+        match spawn(command) {
             Ok(mut child) => {
                 let errors = Arc::new(Mutex::new(Vec::new()));
                 if let Some(stream) = child.stderr.take() {
