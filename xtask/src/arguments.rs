@@ -73,6 +73,13 @@ pub(crate) enum Task {
     /// The engines are Python packages, which are installed in target/fleet-venv; Spark needs Java 17. An
     /// engine that cannot be installed is named, and not run.
     Fleet(FleetOptions),
+    /// Measures the kernel's samples of real runtimes against the kernel's account, the programs' own clocks,
+    /// EventPipe's sampler and perf, and prints tables (about 8 min)
+    ///
+    /// It needs Linux, the right to sample (root, or kernel.perf_event_paranoid of at most 1), the runtimes
+    /// of `cargo xtask runtimes`, python3, and perf for one table. Nothing is judged: figures of a loaded
+    /// machine mean little.
+    Sampling(SamplingOptions),
     /// Generates the code of clr-events from its table of facts (about a second)
     Schemas(SchemasOptions),
     /// Checks a release, makes its files in target/dist, and with `--publish` uploads them (about 1 h)
@@ -249,6 +256,20 @@ pub(crate) struct FleetOptions {
     /// Uses the Python packages that are in target/fleet-venv, and installs none
     #[arg(long)]
     pub(crate) offline: bool,
+}
+
+/// The tables of `cargo xtask sampling`.
+pub(crate) const SAMPLING_PARTS: [&str; 6] = ["split", "account", "chains", "waits", "perf", "costs"];
+
+/// The arguments of `cargo xtask sampling`.
+#[derive(Args)]
+pub(crate) struct SamplingOptions {
+    /// Only these tables [default: all]
+    #[arg(value_parser = SAMPLING_PARTS)]
+    pub(crate) parts: Vec<String>,
+    /// Measures the program as a release builds it: costs of a debug build mean nothing
+    #[arg(long)]
+    pub(crate) release: bool,
 }
 
 /// The arguments of `cargo xtask schemas`.

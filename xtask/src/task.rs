@@ -14,6 +14,7 @@ mod msrv;
 mod packages;
 mod release;
 mod runtimes;
+mod sampling;
 mod sanitize;
 mod schemas;
 mod setup;
@@ -42,6 +43,7 @@ pub(crate) fn run(task: Task) -> Result<()> {
         Task::Msrv => msrv::run(),
         Task::Commands(options) => commands::run(&options),
         Task::Fleet(options) => fleet::run(&options),
+        Task::Sampling(options) => sampling::run(&options),
         Task::Schemas(options) => schemas::run(&options),
         Task::Release(options) => release::run(&options),
         Task::Book => book::run(),

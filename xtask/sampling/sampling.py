@@ -1,0 +1,436 @@
+"""Measures the kernel's samples of real .NET programs against clocks that are not dipc's, and prints tables.
+
+usage: sampling.py DIPC RUNTIMES WORKLOADS OUTPUT [PART ...]
+
+DIPC is the program, RUNTIMES the folder of `cargo xtask runtimes`, WORKLOADS testdata/workload and OUTPUT a
+folder for recordings. A part that cannot run here is named with the reason. Nothing is judged: the figures
+depend on the machine.
+"""
+
+import csv
+import datetime
+import io
+import json
+import lzma
+import os
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+DIPC, RUNTIMES, WORKLOADS, OUTPUT = sys.argv[1], *(pathlib.Path(path) for path in sys.argv[2:5])
+PARTS = sys.argv[5:]
+# csv refuses long stacks otherwise.
+csv.field_size_limit(1 << 24)
+
+
+def dotnet(version, assembly):
+    program = RUNTIMES / version / "dotnet"
+    return [str(program), str(WORKLOADS / assembly)] if program.exists() else None
+
+
+def native():
+    program = OUTPUT / "workload-native"
+    if not program.exists():
+        program.write_bytes(lzma.open(WORKLOADS / "nativeaot/workload-9.xz").read())
+        program.chmod(0o755)
+    return [str(program)]
+
+
+def sampled(version):
+    return dotnet(version, "sampled/sampled.dll")
+
+
+def workload(version):
+    if version == "NativeAOT":
+        return native()
+    return dotnet(version, "netstandard2.1/workload.dll" if version.startswith("3") else "net8.0/workload.dll")
+
+
+class Program:
+    """A program that takes commands, one a line, and answers each with a line."""
+
+    def __init__(self, command):
+        # Server collections would have a thread for each processor.
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout.readline().startswith("ready")
+        self.pid = self.process.pid
+
+    def send(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        return self.process.stdout.readline().split()
+
+    def run(self, line):
+        self.send(line)
+        return self.answer()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def schedule(pid):
+    """Nanoseconds on a processor and in a run queue, by thread."""
+    times = {}
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            ran, queued, _ = open(f"/proc/{pid}/task/{task}/schedstat").read().split()
+            times[int(task)] = (int(ran), int(queued))
+        except OSError:
+            pass
+    return times
+
+
+def process_ns(pid):
+    """The processor time of a process with its ended threads, in ticks of 10 ms."""
+    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 10_000_000
+
+
+def names(pid, into):
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            into[int(task)] = open(f"/proc/{pid}/task/{task}/comm").read().strip()
+        except OSError:
+            pass
+
+
+class Recording:
+    """dipc trace of a process, from its first sample on until it is stopped."""
+
+    def __init__(self, program, file, *flags):
+        self.file = OUTPUT / file
+        self.file.unlink(missing_ok=True)
+        command = [DIPC, "trace", "-p", str(program.pid), "-o", str(self.file), *flags]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.text = ""
+        # What is printed once the session runs.
+        for line in self.process.stderr:
+            self.text += line
+            if line.startswith("Output File"):
+                break
+        self.start = time.monotonic()
+
+    def stop(self):
+        self.seconds = time.monotonic() - self.start
+        self.process.send_signal(signal.SIGINT)
+        self.text += self.process.stderr.read()
+        _, status, self.usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        assert self.process.returncode == 0, self.text
+        return self
+
+    def rows(self, *flags):
+        report = subprocess.run([DIPC, "report", str(self.file), "topN", "-n", "100000", "--format", "json", *flags], capture_output=True, text=True)
+        return json.loads(report.stdout)
+
+    def samples(self, by="cpu"):
+        """Thread and frames, root first, of each sample."""
+        text = subprocess.run([DIPC, "convert", str(self.file), "-f", "csv", "--by", by, "-o", "-"], capture_output=True, text=True).stdout
+        for row in csv.DictReader(io.StringIO(text)):
+            yield int(row["tid"]), row["stack"].split(";"), row
+
+
+def share(report, name, which="exclusive_percent"):
+    return sum(row[which] for row in report["rows"] if name in row["csharp"])
+
+
+def heading(title, *columns):
+    print(f"\n## {title}\n\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
+
+
+def row(*cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def split():
+    """Two methods of the same code, of 7 and 3 parts; EventPipe's sampler beside it."""
+    heading("Share of a method in two, percent", "runtime", "program's clock", "dipc --cpu (samples)", "program's clock", "EventPipe's sampler", "its caller alone: --cpu", "EventPipe")
+    for version in ("3.1.23", "9.0.1"):
+        if not (command := sampled(version)):
+            print(f"{version} is not set up")
+            continue
+        results = []
+        for flags in (["--cpu"], []):
+            with Program(command) as program:
+                program.run("split 1500")
+                program.send("split 13000")
+                time.sleep(1)
+                recording = Recording(program, f"split-{version}.nettrace", *flags)
+                time.sleep(10)
+                recording.stop()
+                report = recording.rows("--by", "cpu" if flags else "wall")
+                seven, three = (share(report, f"Program.{name}(") for name in ("Seven", "Three"))
+                results += [program.answer()[2], f"{100 * seven / (seven + three):.2f} ({report['samples']})" if flags else f"{100 * seven / (seven + three):.2f}"]
+                results.append(f"{share(report, 'Program.Run('):.1f} %")
+        row(version, results[0], results[1], results[3], results[4], results[2], results[5])
+
+
+def account():
+    """Samples times period against the kernel's account."""
+    heading("Samples × period against the kernel's account", "program", "kernel's account, ms", "samples, ms", "ratio")
+    programs = [(version, workload(version), "spin 8000", 4) for version in ("3.1.23", "9.0.1", "NativeAOT")]
+    programs += [("9.0.1, 4,000 threads of 1 ms", sampled("9.0.1"), "short 4000", 3)]
+    for title, command, line, seconds in programs:
+        if not command:
+            print(f"{title} is not set up")
+            continue
+        with Program(command) as program:
+            program.run("spin 300" if "spin" in line else "short 10")
+            program.send(line)
+            time.sleep(0.5)
+            recording = Recording(program, "account.nettrace", "--cpu")
+            whole = "short" in line
+            before = process_ns(program.pid) if whole else sum(ran for ran, _ in schedule(program.pid).values())
+            first = time.time_ns()
+            time.sleep(seconds)
+            after = process_ns(program.pid) if whole else sum(ran for ran, _ in schedule(program.pid).values())
+            last = time.time_ns()
+            recording.stop()
+            # The samples between the two readings: the recording's times are those of the same clock since its start.
+            origin = clock_origin(recording)
+            weight = sum(1 for _, _, data in recording.samples() if first <= origin + int(data["time_ns"]) <= last)
+            row(title, f"{(after - before) / 1e6:.0f}", weight, f"{weight * 1e6 / (after - before):.3f}")
+
+
+def clock_origin(recording):
+    """The time of day at time 0 of a recording, in nanoseconds, to the millisecond."""
+    stat = subprocess.run([DIPC, "stat", str(recording.file), "--format", "json"], capture_output=True, text=True)
+    return int(datetime.datetime.fromisoformat(json.loads(stat.stdout)["start"]).timestamp() * 1e3) * 1_000_000
+
+
+# The last module before the root of a thread: libc has the start of threads, the program that of the process.
+ROOTS = re.compile(r"^(libc\.so|libc-|ld-musl|ld-linux|dotnet!|workload|azmcp!|libpthread)")
+
+def chains():
+    """Chains of managed code that reach the root of the thread, by kind of thread."""
+    heading("Chains with managed frames that reach the thread's root", "runtime", "work", "thread", "samples", "with managed code", "reach the root", "other ends")
+    work = [("loop", "spin 60000"), ("allocation", "alloc 100000"), ("exceptions", "throw 10000000"), ("forced collections", "gc 2 1000000"), ("locks", "contend 1000000"), ("JIT, tasks", "tasks 100000000")]
+    for version in ("3.1.23", "9.0.1", "NativeAOT"):
+        if not (command := workload(version)):
+            print(f"{version} is not set up")
+            continue
+        for title, line in work:
+            chain_row(version, title, Program(command), line)
+        if version != "NativeAOT" and (command := sampled(version)):
+            chain_row(version, "P/Invoke", Program(command), "copy 60000")
+            chain_row(version, "two threads, one lock", Program(command), "lock 60000")
+    server()
+
+
+def chain_row(version, title, program, line):
+    with program:
+        if line:
+            program.send(line)
+        time.sleep(1)
+        print_chains(version, title, program)
+
+
+def print_chains(version, title, program):
+    threads = {}
+    recording = Recording(program, "chains.nettrace", "--cpu", "--off-cpu")
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        names(program.pid, threads)
+        time.sleep(0.05)
+    recording.stop()
+    rows = recording.rows("--by", "wall", "--idle")["rows"]
+    managed_names = {entry[form] for entry in rows if entry["kind"] == "managed" for form in ("frame", "csharp")}
+    for by in ("cpu", "off-cpu"):
+        found = {}
+        for tid, stack, _ in recording.samples(by):
+            name = "main" if tid == program.pid else threads.get(tid, "?")
+            name = re.sub(r"[-_ ]?\d+$", "", name)
+            counts = found.setdefault(name, [0, 0, 0, {}])
+            has_managed = any(frame in managed_names for frame in stack)
+            # The names of NativeAOT's methods are in a file of its own: all of its program is one module.
+            has_managed |= version == "NativeAOT" and any(frame.startswith("workload") for frame in stack)
+            counts[0] += 1
+            counts[1] += has_managed
+            counts[2] += has_managed and bool(ROOTS.match(stack[0]))
+            if has_managed and not ROOTS.match(stack[0]):
+                end = stack[0] if stack[0] not in managed_names else "a method"
+                counts[3][end] = counts[3].get(end, 0) + 1
+        for name, (count, managed, rooted, ends) in sorted(found.items(), key=lambda item: -item[1][0]):
+            if count >= 20:
+                part = f"{rooted} ({100 * rooted / managed:.1f} %)" if managed else "–"
+                others = ", ".join(f"{end} {count}" for end, count in sorted(ends.items(), key=lambda item: -item[1])[:2])
+                row(version, f"{title}{', off' if by == 'off-cpu' else ''}", name, count, managed, part, others)
+
+
+class Server:
+    """The program of .NET 10, which takes requests on standard input."""
+
+    def __init__(self):
+        command = [str(RUNTIMES / "10.0.5/azmcp"), "server", "start"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.pid = self.process.pid
+        start = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "sampling", "version": "1"}}}
+        self.ask(start)
+        self.is_over = False
+        self.asker = threading.Thread(target=self.load)
+        self.asker.start()
+
+    def ask(self, request):
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def load(self):
+        number = 1
+        while not self.is_over and self.ask({"jsonrpc": "2.0", "id": number, "method": "tools/list"}):
+            number += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.is_over = True
+        self.asker.join(5)
+        self.process.kill()
+        self.process.wait()
+
+
+def server():
+    if not (RUNTIMES / "10.0.5/azmcp").exists():
+        print("10.0.5 is not set up")
+        return
+    with Server() as program:
+        time.sleep(2)
+        print_chains("10.0.5", "JSON requests", program)
+
+
+def waits():
+    """Time off the processors against the kernel's account and the program's own clock."""
+    heading("Time off the processors", "program", "expected, ms", "by", "dipc --off-cpu, ms", "ratio")
+    for version in ("3.1.23", "9.0.1"):
+        if not (command := sampled(version)):
+            print(f"{version} is not set up")
+            continue
+        with Program(command) as program:
+            program.run("sleep 1800")
+            recording = Recording(program, "waits.nettrace", "--cpu", "--off-cpu")
+            slept = float(program.run("sleep 3000")[2])
+            recording.stop()
+            off = [entry["inclusive"] for entry in recording.rows("--by", "off-cpu")["rows"] if "Program.Sleeper(" in entry["csharp"]]
+            row(version, slept, "its clock, in Sleeper", f"{sum(off) / 1e6:.1f}", f"{sum(off) / 1e6 / slept:.3f}")
+        with Program(command) as program:
+            program.send("lock 8000")
+            time.sleep(1)
+            recording = Recording(program, "waits.nettrace", "--cpu", "--off-cpu")
+            before, first = schedule(program.pid), time.time_ns()
+            time.sleep(3)
+            after, last = schedule(program.pid), time.time_ns()
+            recording.stop()
+            origin, off = clock_origin(recording), {}
+            for tid, _, data in recording.samples("off-cpu"):
+                # The row has the begin of the interval.
+                start = origin + int(data["time_ns"])
+                inside = min(start + int(data["duration_ns"]), last) - max(start, first)
+                off[tid] = off.get(tid, 0) + max(inside, 0)
+            busiest = sorted(after, key=lambda tid: before.get(tid, (0, 0))[0] - after[tid][0])[:2]
+            for tid in busiest:
+                expected = last - first - (after[tid][0] - before[tid][0])
+                row(f"{version}, thread in a contended lock", f"{expected / 1e6:.0f}", "time less schedstat", f"{off.get(tid, 0) / 1e6:.0f}", f"{off.get(tid, 0) / expected:.3f}")
+
+
+def perf():
+    """The shares of files by perf record of the same process at the same time."""
+    heading("Beside perf record -F 997, the process sampled by both at once", "program", "file", "perf, percent", "dipc, percent")
+    if not shutil.which("perf"):
+        print("perf is not installed")
+        return
+    for version, line in (("3.1.23", "alloc 100000"), ("9.0.1", "alloc 100000"), ("9.0.1", "throw 10000000"), ("NativeAOT", "alloc 100000")):
+        if not (command := workload(version)):
+            print(f"{version} is not set up")
+            continue
+        with Program(command) as program:
+            program.send(line)
+            time.sleep(1)
+            recording = Recording(program, "perf.nettrace", "--cpu")
+            data = OUTPUT / "perf.data"
+            subprocess.run(["perf", "record", "-q", "-F", "997", "-g", "-p", str(program.pid), "-o", str(data), "--", "sleep", "5"], stderr=subprocess.DEVNULL, check=False)
+            recording.stop()
+        text = subprocess.run(["perf", "report", "-i", str(data), "--no-children", "--sort", "dso", "-g", "none", "--stdio"], capture_output=True, text=True).stdout
+        theirs, ours = {}, {}
+        for found in re.finditer(r"^\s*([\d.]+)%\s+(\S+)", text, re.M):
+            theirs[kind_of(found[2])] = theirs.get(kind_of(found[2]), 0) + float(found[1])
+        report = recording.rows("--by", "cpu")
+        for entry in report["rows"]:
+            module = "JIT-compiled" if entry["kind"] == "managed" and version != "NativeAOT" else entry["frame"].partition("!")[0]
+            ours[kind_of(module)] = ours.get(kind_of(module), 0) + entry["exclusive_percent"]
+        for file in sorted(theirs, key=lambda file: -theirs[file])[:5]:
+            row(f"{version}, {line.split()[0]}", file, f"{theirs[file]:.1f}", f"{ours.get(file, 0):.1f}")
+
+
+def kind_of(module):
+    if "kernel" in module or module == "vmlinux":
+        return "kernel"
+    # The methods of images that were compiled beforehand are managed code here and files for perf.
+    if module in ("JIT-compiled", "//anon", "[JIT]") or "doublemapper" in module or module.endswith(".dll") or module.startswith(("memfd", "perf-", "[unknown", "anon")):
+        return "managed code"
+    return module
+
+
+def costs():
+    """Time of a fixed amount of work of the target, with and without samplers, in interleaved rounds."""
+    heading("Cost for the target: processor time of the same work, interleaved rounds", "runtime", "sampler", "median, ms", "rounds", "more than without, percent (median of pairs)", "quartiles")
+    kinds = [("none", None), ("--cpu --frequency 99", ["--cpu", "--frequency", "99"]), ("--cpu --frequency 997", ["--cpu", "--frequency", "997"]), ("EventPipe's sampler", [])]
+    used = {}
+    for version in ("9.0.1",):
+        if not (command := workload(version)):
+            print(f"{version} is not set up")
+            continue
+        with Program(command) as program:
+            program.run("tasks 400000")
+            times = {title: [] for title, _ in kinds}
+            for number in range(13):
+                for title, flags in kinds:
+                    recording = flags is not None and Recording(program, "costs.nettrace", "--rundown", "false", *flags)
+                    before = sum(ran for ran, _ in schedule(program.pid).values())
+                    program.run("tasks 400000")
+                    after = sum(ran for ran, _ in schedule(program.pid).values())
+                    if recording:
+                        recording.stop()
+                        used.setdefault(title, []).append(recording)
+                    if number:
+                        times[title].append((after - before) / 1e6)
+            for title, _ in kinds:
+                pairs = [100 * (with_it / without - 1) for with_it, without in zip(times[title], times["none"])]
+                low, middle, high = statistics.quantiles(pairs) if title != "none" else (0, 0, 0)
+                row(version, title, f"{statistics.median(times[title]):.0f}", len(pairs), f"{middle:+.2f}", f"{low:+.2f} … {high:+.2f}")
+    heading("Cost of dipc itself, 10 s of a program that computes", "command", "processor time, ms", "of a core, percent", "most memory, MB")
+    for title, flags in kinds[1:] + [("--cpu --off-cpu --frequency 997", ["--cpu", "--off-cpu", "--frequency", "997"])]:
+        if not (command := workload("9.0.1")):
+            continue
+        with Program(command) as program:
+            program.send("spin 20000")
+            recording = Recording(program, "own.nettrace", *flags)
+            time.sleep(10)
+            running = os.sysconf("SC_CLK_TCK")
+            fields = open(f"/proc/{recording.process.pid}/stat").read().rpartition(")")[2].split()
+            sampling = (int(fields[11]) + int(fields[12])) / running
+            recording.stop()
+            whole = recording.usage.ru_utime + recording.usage.ru_stime
+            row(f"trace {title}".strip(), f"{sampling * 1000:.0f} while sampling, {whole * 1000:.0f} with the end", f"{100 * sampling / recording.seconds:.1f}", f"{recording.usage.ru_maxrss / 1024:.1f}")
+
+
+ALL = {"split": split, "account": account, "chains": chains, "waits": waits, "perf": perf, "costs": costs}
+
+OUTPUT.mkdir(parents=True, exist_ok=True)
+for part in PARTS or ALL:
+    try:
+        ALL[part]()
+    except (AssertionError, OSError, ValueError, KeyError) as error:
+        print(f"\n{part}: {type(error).__name__}: {error}", flush=True)
