@@ -1,5 +1,6 @@
 //! Names of the kernel's functions.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
@@ -14,14 +15,63 @@ pub fn kernel_symbols() -> io::Result<SymbolTable> {
     parse(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?))
 }
 
+/// Reads the names at some addresses only: all of them together take megabytes.
+pub(crate) fn kernel_symbols_at(addresses: &BTreeSet<u64>) -> io::Result<SymbolTable> {
+    parse_at(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?), addresses)
+}
+
 /// Reads `address kind name [module]` lines.
-pub(crate) fn parse(mut text: impl BufRead) -> io::Result<SymbolTable> {
+pub(crate) fn parse(text: impl BufRead) -> io::Result<SymbolTable> {
     let mut table = SymbolTable::default();
+    each_function(text, |address, name| table.add(address, 0, name))?;
+    table.sort();
+    Ok(table)
+}
+
+/// The functions between two of the wanted addresses.
+#[derive(Debug, Clone, Default)]
+struct Gap {
+    first: Option<u64>,
+    last: Option<(u64, Vec<u8>)>,
+}
+
+fn parse_at(text: impl BufRead, addresses: &BTreeSet<u64>) -> io::Result<SymbolTable> {
+    let addresses: Vec<u64> = addresses.iter().copied().collect();
+    // One before each address, and one past the last.
+    let mut gaps = vec![Gap::default(); addresses.len().saturating_add(1)];
+    each_function(text, |address, name| {
+        if let Some(gap) = gaps.get_mut(addresses.partition_point(|wanted| *wanted < address)) {
+            gap.first = Some(gap.first.map_or(address, |first| first.min(address)));
+            // Of those with the same address, the first is kept.
+            if gap.last.as_ref().is_none_or(|(last, _)| *last < address) {
+                gap.last = Some((address, name.to_vec()));
+            }
+        }
+        true
+    })?;
+    let mut table = SymbolTable::default();
+    let mut next = None;
+    let mut rows = Vec::new();
+    for gap in gaps.into_iter().rev() {
+        if let Some((start, name)) = gap.last {
+            rows.push((start, next.map_or(0, |next: u64| next.saturating_sub(start)), name));
+        }
+        next = gap.first.or(next);
+    }
+    for (start, size, name) in rows {
+        table.add(start, size, &name);
+    }
+    table.sort();
+    Ok(table)
+}
+
+/// Passes the address and the name of each function to `add`, until that returns false.
+fn each_function(mut text: impl BufRead, mut add: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
     let mut line = Vec::new();
     loop {
         line.clear();
         if text.read_until(b'\n', &mut line)? == 0 {
-            break;
+            return Ok(());
         }
         let mut parts = line.trim_ascii_end().splitn(3, |&byte| byte == b' ');
         let (Some(address), Some(kind), Some(name)) = (parts.next(), parts.next(), parts.next()) else {
@@ -32,17 +82,12 @@ pub(crate) fn parse(mut text: impl BufRead) -> io::Result<SymbolTable> {
         }
         let address = std::str::from_utf8(address).ok().and_then(|text| u64::from_str_radix(text, 16).ok());
         let name = name.split(|&byte| byte == b'\t').next().unwrap_or_default();
-        match address {
-            None | Some(0) => {}
-            Some(address) => {
-                if !table.add(address, 0, name) {
-                    break;
-                }
-            }
+        if let Some(address) = address.filter(|address| *address != 0)
+            && !add(address, name)
+        {
+            return Ok(());
         }
     }
-    table.sort();
-    Ok(table)
 }
 
 #[cfg(test)]
@@ -56,5 +101,23 @@ mod tests {
         assert_eq!(table.len(), 2);
         assert_eq!(table.at(0xffff_ffff_8100_0015).unwrap().name, b"_text");
         assert_eq!(table.at(0xffff_ffff_8100_0025).unwrap().name, b"other");
+    }
+
+    /// The whole table is the reference.
+    #[test]
+    fn names_at_some_addresses_are_those_of_the_whole_table() {
+        let text = "50 t e\n10 T a\n10 t alias\n20 t b\n30 d data\n40 t d\n90 t z\n90 t zz\n60 W f\n";
+        let whole = parse(text.as_bytes()).unwrap();
+        let shape = |table: &SymbolTable, at| {
+            table.at(at).map(|symbol| (symbol.start, symbol.end, symbol.name.to_vec()))
+        };
+        // Each address alone, and with each other one.
+        for one in 0..0xa0 {
+            for other in 0..0xa0 {
+                let some = parse_at(text.as_bytes(), &BTreeSet::from([one, other])).unwrap();
+                assert_eq!(shape(&some, one), shape(&whole, one), "{one:x} beside {other:x}");
+            }
+        }
+        assert_eq!(shape(&whole, 0x95), Some((0x90, u64::MAX, b"z".to_vec())));
     }
 }

@@ -33,7 +33,7 @@ use nettrace_writer::{Error, EventKindId, EventWriter, ThreadIndex};
 
 use crate::config::SamplerConfig;
 use crate::image::SymbolTable;
-use crate::kernel::kernel_symbols;
+use crate::kernel::{kernel_symbols, kernel_symbols_at};
 use crate::maps::{Mapping, Processes};
 use crate::off_cpu::{OffCpuInterval, OffCpuTracker};
 use crate::record::{Record, RecordKind, Sample, SampleEvent, ThreadKey};
@@ -88,7 +88,7 @@ pub struct RecordingWriter {
     next_metadata: u64,
     next_symbol: u64,
     kernel_frames: BTreeSet<u64>,
-    /// The names of the kernel's functions, once they are needed.
+    /// The names of the kernel's functions, once they are needed again and again: see [`flush`](Self::flush).
     kernel_symbols: Option<SymbolTable>,
     max_frames: usize,
     counts: RecordingCounts,
@@ -267,6 +267,9 @@ impl RecordingWriter {
     /// # Errors
     /// As [`EventWriter::event`].
     pub fn flush(&mut self) -> Result<(), Error> {
+        if !self.kernel_frames.is_empty() && self.kernel_symbols.is_none() {
+            self.kernel_symbols = Some(kernel_symbols().unwrap_or_default());
+        }
         self.names()?;
         self.writer.flush()
     }
@@ -543,10 +546,13 @@ impl RecordingWriter {
         if frames.is_empty() {
             return Ok(());
         }
-        let symbols = self.kernel_symbols.take().unwrap_or_else(|| kernel_symbols().unwrap_or_default());
-        let named = pids.iter().try_for_each(|&pid| self.kernel_names(pid, &frames, &symbols));
-        self.kernel_symbols = Some(symbols);
-        named
+        if let Some(symbols) = self.kernel_symbols.take() {
+            let named = pids.iter().try_for_each(|&pid| self.kernel_names(pid, &frames, &symbols));
+            self.kernel_symbols = Some(symbols);
+            return named;
+        }
+        let symbols = kernel_symbols_at(&frames).unwrap_or_default();
+        pids.iter().try_for_each(|&pid| self.kernel_names(pid, &frames, &symbols))
     }
 
     fn kernel_names(&mut self, pid: i32, frames: &BTreeSet<u64>, symbols: &SymbolTable) -> Result<(), Error> {

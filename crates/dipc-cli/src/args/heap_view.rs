@@ -60,7 +60,9 @@ impl HeapViewArgs {
             }
         };
         if self.output.is_some() {
-            return Err(Failure::usage("--output FILE is for --format html; other formats go to standard output"));
+            return Err(Failure::usage(
+                "--output FILE is for --format html; other formats go to standard output",
+            ));
         }
         self.report.show(graph, report, false)
     }

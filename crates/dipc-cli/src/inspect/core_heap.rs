@@ -202,7 +202,9 @@ fn add_statics(names: &Names<'_>, types: &HashSet<u64>, builder: &mut MemoryGrap
 fn add_types(names: &Names<'_>, types: &HashSet<u64>, builder: &mut MemoryGraphBuilder) {
     let mut modules = BTreeMap::new();
     for &id in types {
-        let (Some(name), Some(whole_name)) = (names.event_type_name(id), names.type_name(id)) else { continue };
+        let (Some(name), Some(whole_name)) = (names.event_type_name(id), names.type_name(id)) else {
+            continue;
+        };
         let module_id = match names.type_module(id) {
             Some(module) => {
                 let id = module.address;

@@ -148,7 +148,11 @@ pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
     if of.stacks_without_roots > 0 {
         messages::note(format_args!(
             "Local variables of {} are unknown: their registers were not read",
-            units::counted(of.stacks_without_roots, "thread that runs managed code", "threads that run managed code")
+            units::counted(
+                of.stacks_without_roots,
+                "thread that runs managed code",
+                "threads that run managed code"
+            )
         ));
     }
     if of.dangling_references > 0 {

@@ -29,7 +29,14 @@ pub(crate) struct AnalyzeArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Format of the output
-    #[arg(id = "memory_format", long = "format", value_name = "FORMAT", value_enum, default_value_t, global = true)]
+    #[arg(
+        id = "memory_format",
+        long = "format",
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t,
+        global = true
+    )]
     format: MemoryFormat,
     #[command(subcommand)]
     view: Option<View>,
