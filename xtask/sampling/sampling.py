@@ -388,7 +388,7 @@ def costs():
     heading("Cost for the target: processor time of the same work, interleaved rounds", "runtime", "sampler", "median, ms", "rounds", "more than without, percent (median of pairs)", "quartiles")
     kinds = [("none", None), ("--cpu --frequency 99", ["--cpu", "--frequency", "99"]), ("--cpu --frequency 997", ["--cpu", "--frequency", "997"]), ("EventPipe's sampler", [])]
     # On one thread: the order of several is another one in each round.
-    work = "throw 60000"
+    work = "throw 250000"
     for version in ("9.0.1",):
         if not (command := workload(version)):
             print(f"{version} is not set up")
@@ -398,7 +398,9 @@ def costs():
             times = {title: [] for title, _ in kinds}
             for number in range(13):
                 for title, flags in kinds:
-                    recording = flags is not None and Recording(program, "costs.nettrace", "--rundown", "false", *flags)
+                    # Without the runtime's events of the work itself.
+                    only = ["--providers", "Microsoft-Windows-DotNETRuntime:1:1"] if flags else ["--profile", "dotnet-sampled-thread-time"]
+                    recording = flags is not None and Recording(program, "costs.nettrace", "--rundown", "false", *only, *flags)
                     before = sum(ran for ran, _ in schedule(program.pid).values())
                     program.run(work)
                     after = sum(ran for ran, _ in schedule(program.pid).values())
