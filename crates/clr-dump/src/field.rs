@@ -221,6 +221,9 @@ impl Names<'_> {
     /// Returns the static fields of the loaded types that modules define, and of `others`: instances of generic
     /// types. Those of threads are not among them.
     pub fn static_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<StaticField> {
+        let others: Vec<u64> = others.into_iter().take(MOST_TYPES).collect();
+        // Modules whose code is all compiled at run time are known by their types.
+        others.iter().for_each(|of| drop(self.type_module(*of)));
         let mut types = Vec::new();
         for module in self.known_modules() {
             let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
@@ -230,7 +233,7 @@ impl Names<'_> {
         }
         let mut seen = HashSet::new();
         let mut fields = Vec::new();
-        for of in types.into_iter().chain(others.into_iter().take(MOST_TYPES)) {
+        for of in types.into_iter().chain(others) {
             if seen.insert(of) {
                 self.add_static_fields(of, &mut fields);
             }

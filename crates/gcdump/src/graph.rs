@@ -312,6 +312,17 @@ impl HeapGraph {
         Some(self.addresses.decode(self.code(id.0))).filter(|address| *address != 0)
     }
 
+    /// Returns the object at an address. Looks at each object.
+    pub fn object_at(&self, address: u64) -> Option<Object<'_>> {
+        let mut found = None;
+        self.each_address(|node, of| {
+            if of == address && address != 0 {
+                found.get_or_insert(node);
+            }
+        });
+        self.object(NodeId(found?))
+    }
+
     /// Bytes of all objects together.
     pub fn total_bytes(&self) -> u64 {
         self.object_shapes.iter().fold(0, |sum, shape| sum.saturating_add(self.shape(*shape).size))

@@ -156,10 +156,20 @@ impl PathTree {
 
     /// Returns the paths to the objects of the chosen types: at most `most`, those with the most bytes first.
     pub fn paths_to(&self, graph: &HeapGraph, most: usize, is_chosen: impl Fn(TypeId) -> bool) -> HeapPaths {
+        self.paths_to_objects(graph, most, |object| is_chosen(object.type_id()))
+    }
+
+    /// Returns the paths to the chosen objects: at most `most`, those with the most bytes first.
+    pub fn paths_to_objects(
+        &self,
+        graph: &HeapGraph,
+        most: usize,
+        is_chosen: impl Fn(&Object<'_>) -> bool,
+    ) -> HeapPaths {
         let mut found: HashMap<u32, HeapPath> = HashMap::new();
         let mut unreachable = 0_u64;
         let path_of = |node: NodeId| self.paths.get(node.0 as usize).copied().unwrap_or(NONE);
-        for object in graph.objects().filter(|object| is_chosen(object.type_id())) {
+        for object in graph.objects().filter(is_chosen) {
             let path = path_of(object.id());
             if path == NONE {
                 unreachable = unreachable.saturating_add(1);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use gcdump::{Dominators, HeapGraph, HeapPath, HeapPaths, HeapType, PathStep, PathTree, RetainedSets};
 use nettrace_export::{NameForm, Pattern};
 use serde::Serialize;
@@ -27,11 +27,16 @@ const MOST_NAMES: usize = 32 << 20;
 
 /// The objects whose paths are shown, and their number.
 #[derive(Debug, Clone, Args)]
+#[group(skip)]
+#[command(group = ArgGroup::new("objects").required(true).args(["type", "object"]))]
 pub(crate) struct HeapPathsArgs {
     /// The type, by its name in either form, or else all types whose names contain this text; '*' stands for
     /// any text
-    #[arg(long = "type", value_name = "TYPE")]
-    of: String,
+    #[arg(id = "type", long, value_name = "TYPE")]
+    of: Option<String>,
+    /// The object at this address, in hexadecimal
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    object: Option<u64>,
     /// Number of paths to show, those to the most bytes first
     #[arg(long, value_name = "N", default_value_t = PATHS)]
     head: usize,
@@ -39,20 +44,22 @@ pub(crate) struct HeapPathsArgs {
     names: NameArgs,
 }
 
+/// Reads an address: hexadecimal, with or without `0x`.
+pub(crate) fn parse_address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|_| "not an address: hexadecimal, as 0x7f6a468123f8".to_owned())
+}
+
 impl HeapPathsArgs {
+    /// The paths of one object.
+    pub(crate) fn of_object(address: u64) -> Self {
+        Self { of: None, object: Some(address), head: PATHS, names: NameArgs::default() }
+    }
+
     /// Prints the paths to the objects of the types in a heap.
     pub(crate) fn show(&self, graph: &HeapGraph, format: Format) -> Result<(), Failure> {
-        let chosen = chosen(graph, &self.of);
-        let is_chosen = |of: gcdump::TypeId| chosen.contains(&of.index());
         let tree = PathTree::new(graph);
-        let mut paths = tree.paths_to(graph, self.head.min(MOST_PATHS), is_chosen);
-        if paths.count == 0 && paths.unreachable == 0 {
-            return Err(Failure::new(
-                Exit::Failed,
-                format_args!("--type {}: the heap has no object of such a type", self.of),
-            )
-            .with_help("dipc gcdump report lists the types"));
-        }
+        let mut paths = self.paths(graph, &tree)?;
         keep_affordable(graph, &mut paths);
         let dominators = Dominators::new(graph);
         tree.add_retained(&RetainedSets::new(graph, &dominators), &mut paths.paths);
@@ -67,6 +74,31 @@ impl HeapPathsArgs {
             Format::Table => output::print(self.text(graph, &paths)),
             Format::Json => output::print_json(&JsonPaths::new(graph, &paths)),
         }
+    }
+
+    /// The paths to the objects that the user means; a failure if there is none.
+    fn paths(&self, graph: &HeapGraph, tree: &PathTree) -> Result<HeapPaths, Failure> {
+        let most = self.head.min(MOST_PATHS);
+        if let Some(address) = self.object {
+            let Some(object) = graph.object_at(address) else {
+                return Err(Failure::new(
+                    Exit::Failed,
+                    format_args!("{address:#x}: the heap has no object at this address"),
+                ));
+            };
+            return Ok(tree.paths_to_objects(graph, most, |other| other.id() == object.id()));
+        }
+        let of = self.of.as_deref().unwrap_or_default();
+        let chosen = chosen_types(graph, of);
+        let paths = tree.paths_to(graph, most, |of| chosen.contains(&of.index()));
+        if paths.count == 0 && paths.unreachable == 0 {
+            return Err(Failure::new(
+                Exit::Failed,
+                format_args!("--type {of}: the heap has no object of such a type"),
+            )
+            .with_help("dipc gcdump report lists the types"));
+        }
+        Ok(paths)
     }
 
     fn text(&self, graph: &HeapGraph, paths: &HeapPaths) -> String {
@@ -127,7 +159,7 @@ fn keep_affordable(graph: &HeapGraph, paths: &mut HeapPaths) {
 }
 
 /// The indexes of the types that the user means.
-fn chosen(graph: &HeapGraph, text: &str) -> BTreeSet<usize> {
+fn chosen_types(graph: &HeapGraph, text: &str) -> BTreeSet<usize> {
     let with = |is_meant: &dyn Fn(&HeapType) -> bool| -> BTreeSet<usize> {
         graph.types().iter().enumerate().filter(|(_, of)| is_meant(of)).map(|(number, _)| number).collect()
     };

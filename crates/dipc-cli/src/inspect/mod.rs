@@ -16,6 +16,7 @@
 
 pub(crate) mod core_dump;
 pub(crate) mod core_heap;
+pub(crate) mod core_value;
 pub(crate) mod counters;
 pub(crate) mod event_list;
 pub(crate) mod export;

@@ -4,19 +4,29 @@ mod exceptions;
 mod heap;
 mod locks;
 mod modules;
+mod names;
+mod object;
+mod objects;
 mod overview;
+mod roots;
 mod stacks;
+mod strings;
 mod threads;
 
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueHint};
+use clr_dump::{Names, Runtime};
 
+use self::object::ObjectArgs;
+use self::objects::ObjectsArgs;
+use self::roots::{HandlesArgs, StaticsArgs};
+use self::strings::StringsArgs;
 use crate::args::format::Format;
-use crate::args::heap_paths::HeapPathsArgs;
+use crate::args::heap_paths::{HeapPathsArgs, parse_address};
 use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
 use crate::args::target::{TARGETS, TargetArgs};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::core_dump::{Analysis, Source};
 use crate::inspect::heap::Heap;
 
@@ -59,9 +69,30 @@ enum View {
     Heap(HeapArgs),
     /// Show what keeps the objects of a type alive: the shortest paths from roots
     Paths(HeapPathsArgs),
+    /// For compatibility with the commands of dotnet-dump
+    #[command(hide = true, name = "gcroot")]
+    PathsOfObject {
+        #[arg(value_name = "ADDRESS", value_parser = parse_address)]
+        address: u64,
+    },
+    /// List the objects of a type
+    Objects(ObjectsArgs),
+    /// Show an object: its fields with their values, its elements or its text, and what keeps it alive
+    #[command(alias = "dumpobj", alias = "do", alias = "dumparray", alias = "da")]
+    Object(ObjectArgs),
+    /// Show the strings of the heap, each text once, with their number and bytes
+    Strings(StringsArgs),
+    /// Show the static fields of types with their values
+    Statics(StaticsArgs),
+    /// Show the handles by which code outside the heap holds objects
+    #[command(alias = "gchandles")]
+    Handles(HandlesArgs),
     /// Show held monitors, the threads that wait for them, and deadlocks
     #[command(alias = "syncblk")]
     Locks,
+    /// Names of dotnet-dump's commands that have another form here
+    #[command(external_subcommand)]
+    Other(Vec<String>),
     /// List the loaded assemblies that have code or objects
     #[command(alias = "clrmodules")]
     Modules,
@@ -71,36 +102,87 @@ enum View {
 struct HeapArgs {
     #[command(flatten)]
     view: HeapViewArgs,
-    /// For compatibility with the commands of dotnet-dump: -stat
-    #[arg(hide = true, allow_hyphen_values = true, value_parser = ["-stat"])]
-    statistics: Option<String>,
+    /// For compatibility with dotnet-dump: -stat, and other flags, which lead to other views
+    #[arg(hide = true, allow_hyphen_values = true)]
+    dotnet_dump: Option<String>,
+    /// The value of such a flag
+    #[arg(hide = true)]
+    dotnet_dump_value: Option<String>,
 }
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
+    if let Some(View::Other(command)) = &args.view {
+        return Err(names::unknown(command.first().map_or("", |name| name)));
+    }
     let source = args.source()?;
-    if let Some(View::Heap(heap)) = &args.view {
+    let Some(view) = &args.view else {
+        let runtime = source.runtime()?;
+        overview::print(&Analysis::new(&source, &runtime)?, args.written(), args.table_or_json()?)?;
+        return Ok(source.exit());
+    };
+    if let View::Heap(heap) = view {
+        names::check_heap_flag(heap.dotnet_dump.as_deref())?;
         let read = Heap::of_memory(&source, heap.view.stop)?;
         heap.view.show(&read.graph, &args.title(), args.format)?;
         return Ok(read.exit);
     }
     let format = args.table_or_json()?;
-    if let Some(View::Paths(paths)) = &args.view {
+    if let Some(paths) = view.paths() {
         let read = Heap::of_memory(&source, None)?;
         paths.show(&read.graph, format)?;
         return Ok(read.exit);
     }
     let runtime = source.runtime()?;
+    if let Some(exit) = view.print_objects(&source, &runtime, format)? {
+        return Ok(exit.join(source.exit()));
+    }
     let analysis = Analysis::new(&source, &runtime)?;
-    match &args.view {
-        None => overview::print(&analysis, args.written(), format)?,
-        Some(View::Threads) => threads::print(&analysis, format)?,
-        Some(View::Stacks) => stacks::print(&analysis, format)?,
-        Some(View::Exceptions) => exceptions::print(&analysis, format)?,
-        Some(View::Locks) => locks::print(&analysis, format)?,
-        Some(View::Modules) => modules::print(&analysis, format)?,
-        Some(View::Heap(_) | View::Paths(_)) => {}
+    match view {
+        View::Threads => threads::print(&analysis, format)?,
+        View::Stacks => stacks::print(&analysis, format)?,
+        View::Exceptions => exceptions::print(&analysis, format)?,
+        View::Locks => locks::print(&analysis, format)?,
+        View::Modules => modules::print(&analysis, format)?,
+        _ => {}
     }
     Ok(source.exit())
+}
+
+impl View {
+    /// The paths that the view shows.
+    fn paths(&self) -> Option<HeapPathsArgs> {
+        match self {
+            Self::Paths(paths) => Some(paths.clone()),
+            Self::PathsOfObject { address } => Some(HeapPathsArgs::of_object(*address)),
+            _ => None,
+        }
+    }
+
+    /// Prints a view of objects, which needs no threads; `None` for other views.
+    fn print_objects(
+        &self,
+        source: &Source,
+        runtime: &Runtime,
+        format: Format,
+    ) -> Result<Option<Exit>, Failure> {
+        let names = Names::new(source.memory(), runtime);
+        Ok(Some(match self {
+            Self::Objects(args) => objects::print(&names, args, format)?,
+            Self::Strings(args) => strings::print(&names, args, format)?,
+            Self::Statics(args) => roots::print_statics(&names, args, format)?,
+            Self::Handles(args) => roots::print_handles(&names, args, format)?,
+            Self::Object(args) if args.no_path => {
+                object::print(&names, args, None, format)?;
+                Exit::Done
+            }
+            Self::Object(args) => {
+                let heap = Heap::of_memory(source, None)?;
+                object::print(&names, args, Some(&heap.graph), format)?;
+                heap.exit
+            }
+            _ => return Ok(None),
+        }))
+    }
 }
 
 impl AnalyzeArgs {

@@ -1,0 +1,68 @@
+//! Names of dotnet-dump's commands that have another form here.
+
+use crate::exit::Failure;
+
+/// Commands of dotnet-dump, and what shows the same. Commands that only have another name are aliases.
+const COMMANDS: [(&str, &str); 26] = [
+    ("analyzeoom", "the view 'heap' has the objects, and 'exceptions' the exception"),
+    ("crashinfo", "dump analyze CORE without a view shows the signal, and the thread that died"),
+    ("dcd", "dump analyze CORE object ADDRESS shows a dictionary's fields"),
+    ("dso", "dump analyze CORE stacks shows the frames, and 'paths' the objects that local variables hold"),
+    ("dumpconcurrentdictionary", "dump analyze CORE object ADDRESS shows its fields"),
+    ("dumpexceptions", "dump analyze CORE objects --type Exception lists those of the heap"),
+    ("dumpgcdata", "dipc report gc shows the collections of a recording"),
+    ("dumpmodule", "dump analyze CORE modules lists the modules"),
+    ("dumpmt", "dump analyze CORE objects --type TYPE lists the objects of a type"),
+    ("dumpstackobjects", "dump analyze CORE paths shows the objects that local variables hold"),
+    ("dumpvc", "dump analyze CORE object ADDRESS shows the structures in an object"),
+    ("eeheap", "dump analyze CORE heap shows the objects of the heap"),
+    ("eestack", "dump analyze CORE stacks shows the stacks of all threads"),
+    ("eeversion", "dump analyze CORE without a view shows the version of the runtime"),
+    ("finalizequeue", "dump analyze CORE paths --type TYPE shows the objects that wait for their finalizers"),
+    ("gcheapstat", "dump analyze CORE heap shows the objects of the heap"),
+    ("gcwhere", "dump analyze CORE object ADDRESS shows an object"),
+    ("objsize", "dump analyze CORE heap has the bytes that types retain"),
+    ("pathto", "dump analyze CORE paths --object ADDRESS shows what keeps an object alive"),
+    ("setthread", "dump analyze CORE stacks shows the stacks of all threads"),
+    ("sizestats", "dump analyze CORE heap --sort bytes shows the types by size"),
+    ("taskstate", "dump analyze CORE object ADDRESS shows the fields of a task"),
+    ("threadpool", "dump analyze CORE threads marks the threads of the pool"),
+    ("threadstate", "dump analyze CORE threads shows the states of threads"),
+    ("timerinfo", "dump analyze CORE objects --type TimerQueueTimer lists the timers"),
+    ("verifyheap", "dump analyze CORE heap says what of the heap cannot be read"),
+];
+
+/// The failure for a view that there is not.
+pub(super) fn unknown(name: &str) -> Failure {
+    let failure = Failure::usage(format_args!("dump analyze: no view is called '{name}'"));
+    let lower = name.to_lowercase();
+    match COMMANDS.iter().find(|(command, _)| *command == lower) {
+        Some((_, help)) => failure.with_help(help),
+        None => failure.with_help("dipc dump analyze --help lists the views"),
+    }
+}
+
+/// Fails for a flag of `dumpheap` that another view stands for; `-stat` shows what is shown anyway.
+pub(super) fn check_heap_flag(flag: Option<&str>) -> Result<(), Failure> {
+    let Some(flag) = flag else { return Ok(()) };
+    let help = match &*flag.to_lowercase() {
+        "-stat" => return Ok(()),
+        "-type" => "dump analyze CORE objects --type TYPE lists the objects of a type",
+        "-mt" => "dump analyze CORE objects --type TYPE lists the objects of a type, by its name",
+        "-strings" => "dump analyze CORE strings shows the strings",
+        "-live" | "-dead" => "dump analyze CORE heap says how many objects no root reaches",
+        _ => "dump analyze CORE heap --help lists the flags",
+    };
+    Err(Failure::usage(format_args!("dumpheap {flag}: not a flag of this view")).with_help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_in_order_and_lower_case() {
+        assert!(COMMANDS.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(COMMANDS.iter().all(|(name, _)| name.to_lowercase() == *name));
+    }
+}

@@ -1,0 +1,215 @@
+//! `dipc dump analyze CORE object ADDRESS`: the content of an object, and what keeps it alive.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use clr_dump::{HeapObject, Names, ObjectContent, Value};
+use gcdump::{HeapGraph, PathTree};
+use nettrace_export::NameForm;
+use serde::Serialize;
+
+use crate::args::format::Format;
+use crate::args::heap_paths::parse_address;
+use crate::exit::{Exit, Failure};
+use crate::inspect::core_dump::type_text;
+use crate::inspect::core_value::{JsonField, JsonValue, field_texts, json_fields, json_value, value_text};
+use crate::inspect::heap_page::step_name;
+use crate::render::escape::escape_controls;
+use crate::render::table::{Align, Columns, heading};
+use crate::render::{output, units};
+
+/// The default number of elements of an array, and of hundreds of characters of a text.
+const ELEMENTS: u32 = 30;
+/// Characters of a text for each element of an array.
+const CHARACTERS: u32 = 100;
+/// The steps of a path at each end.
+const STEPS: usize = 20;
+
+#[derive(Debug, Args)]
+pub(super) struct ObjectArgs {
+    /// The address of the object, in hexadecimal
+    #[arg(value_name = "ADDRESS", value_parser = parse_address)]
+    address: u64,
+    /// Number of elements of an array to show, and of hundreds of characters of a text
+    #[arg(short = 'n', long, value_name = "N", default_value_t = ELEMENTS)]
+    head: u32,
+    /// Leave out what keeps it alive, for which the whole heap is read
+    #[arg(long)]
+    pub(super) no_path: bool,
+}
+
+/// Prints an object. `graph` is the heap, in which the path to it is looked up.
+pub(super) fn print(
+    names: &Names<'_>,
+    args: &ObjectArgs,
+    graph: Option<&HeapGraph>,
+    format: Format,
+) -> Result<(), Failure> {
+    let address = args.address;
+    let failed =
+        |why: &dyn std::fmt::Display| Failure::new(Exit::Failed, format_args!("{address:#x}: {why}"));
+    let object = names.object_at(address).ok_or_else(|| failed(&"no object begins at this address"))?;
+    let most =
+        if names.is_string(object.type_handle) { args.head.saturating_mul(CHARACTERS) } else { args.head };
+    let content = names.content(&object, most).map_err(|missing| failed(&missing))?;
+    let holders = graph.map(|graph| holders(graph, address));
+    match format {
+        Format::Table => output::print(text(names, &object, &content, holders.as_ref())),
+        Format::Json => output::print_json(&Report::new(names, &object, &content, holders)),
+    }
+}
+
+/// The path from a root to an object.
+enum Holders {
+    /// The steps of the path, the root first; `None` for those left out.
+    Path(Vec<Option<String>>),
+    /// Nothing keeps it alive, or it is reached in a way that is not known.
+    Unreachable,
+    /// It is not among the objects of the heap.
+    NotInHeap,
+}
+
+fn holders(graph: &HeapGraph, address: u64) -> Holders {
+    let Some(object) = graph.object_at(address) else { return Holders::NotInHeap };
+    let tree = PathTree::new(graph);
+    let paths = tree.paths_to_objects(graph, 1, |other| other.id() == object.id());
+    let Some(path) = paths.paths.first() else { return Holders::Unreachable };
+    let (first, left, last) = path.ends(STEPS);
+    let name = |step: &gcdump::PathStep| Some(step_name(graph, *step, NameForm::CSharp).into_owned());
+    // The root of all roots carries no information.
+    let mut steps: Vec<_> = first.iter().skip(1).map(name).collect();
+    if left > 0 {
+        steps.push(None);
+    }
+    steps.extend(last.iter().map(name));
+    Holders::Path(steps)
+}
+
+fn type_name(names: &Names<'_>, object: &HeapObject) -> String {
+    type_text(names.type_name(object.type_handle).as_deref(), object.type_handle)
+}
+
+fn text(
+    names: &Names<'_>,
+    object: &HeapObject,
+    content: &ObjectContent,
+    holders: Option<&Holders>,
+) -> String {
+    use Align::{Left, Right};
+    let mut text = format!(
+        "{} at {:#x}, {}\n\n",
+        escape_controls(&type_name(names, object)),
+        object.address,
+        units::bytes(object.size)
+    );
+    match content {
+        ObjectContent::Text { text: value, length } => {
+            let is_cut = *length as usize > value.encode_utf16().count();
+            let _ = writeln!(text, "\"{}{}\"", escape_controls(value), if is_cut { "…" } else { "" });
+            let _ = writeln!(text, "{} characters", units::count((*length).into()));
+        }
+        ObjectContent::Array { lengths, elements } => {
+            let lengths: Vec<_> = lengths.iter().map(ToString::to_string).collect();
+            let mut columns = Columns::new([("INDEX", Right), ("VALUE", Left)]);
+            for (index, value) in elements.iter().enumerate() {
+                columns.row([index.to_string(), element_text(value)]);
+            }
+            let _ = writeln!(text, "[{}]", lengths.join(", "));
+            text.push_str(&columns.fitted(&[]));
+            let left = u64::from(names.length(object)).saturating_sub(elements.len() as u64);
+            if left > 0 {
+                let _ = writeln!(text, "({} more)", units::count(left));
+            }
+        }
+        ObjectContent::Fields(fields) => {
+            let mut columns = Columns::new([("FIELD", Left), ("TYPE", Left), ("VALUE", Left)]);
+            for field in field_texts(names, fields) {
+                columns.row([field.name, field.type_name, field.value]);
+            }
+            text.push_str(&columns.fitted(&[]));
+        }
+        _ => {}
+    }
+    match holders {
+        None => {}
+        Some(Holders::Path(steps)) => {
+            text.push('\n');
+            text.push_str(&heading("Held by"));
+            for step in steps {
+                let step = step.as_deref().map_or("…".into(), escape_controls);
+                let _ = writeln!(text, "    {step}");
+            }
+        }
+        Some(Holders::Unreachable) => text.push_str("\nNo root that is known leads to it\n"),
+        Some(Holders::NotInHeap) => text.push_str("\nIt is not in the heap: a copy, or of an earlier heap\n"),
+    }
+    text
+}
+
+/// The text of an element, with the type of its object.
+fn element_text(value: &Value) -> String {
+    match value {
+        Value::Reference { type_name: Some(name), text: None, .. } => {
+            format!("{} {}", value_text(value), type_text(Some(name), 0))
+        }
+        value => value_text(value),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    address: String,
+    r#type: String,
+    bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// Of a text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length: Option<u32>,
+    /// Of an array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lengths: Option<Vec<u32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elements: Option<Vec<JsonValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Vec<JsonField>>,
+    /// The path from a root; `null` for steps that are left out. None if no root leads to it, or none was looked for.
+    path: Option<Vec<Option<String>>>,
+}
+
+impl Report {
+    fn new(
+        names: &Names<'_>,
+        object: &HeapObject,
+        content: &ObjectContent,
+        holders: Option<Holders>,
+    ) -> Self {
+        let mut report = Self {
+            address: format!("{:#x}", object.address),
+            r#type: type_name(names, object),
+            bytes: object.size,
+            text: None,
+            length: None,
+            lengths: None,
+            elements: None,
+            fields: None,
+            path: match holders {
+                Some(Holders::Path(steps)) => Some(steps),
+                _ => None,
+            },
+        };
+        match content {
+            ObjectContent::Text { text, length } => {
+                report.text = Some(text.clone());
+                report.length = Some(*length);
+            }
+            ObjectContent::Array { lengths, elements } => {
+                report.lengths = Some(lengths.clone());
+                report.elements = Some(elements.iter().map(|value| json_value(names, value)).collect());
+            }
+            ObjectContent::Fields(fields) => report.fields = Some(json_fields(names, fields)),
+            _ => {}
+        }
+        report
+    }
+}

@@ -1,0 +1,205 @@
+//! `dipc dump analyze CORE objects`: the objects of a type.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use clap::Args;
+use clr_dump::{HeapObject, HeapVisitor, HeapWalk, Names, ObjectContent};
+use nettrace_export::Pattern;
+use serde::Serialize;
+
+use crate::args::format::Format;
+use crate::exit::{Exit, Failure};
+use crate::inspect::core_dump::type_text;
+use crate::inspect::core_heap;
+use crate::render::table::{Align, Columns};
+use crate::render::{output, units};
+
+/// The default number of objects that are shown.
+const OBJECTS: usize = 30;
+/// The most characters of a text in a table.
+const PREVIEW: u32 = 120;
+
+#[derive(Debug, Args)]
+pub(super) struct ObjectsArgs {
+    /// The type, by its name in C# or as the runtime writes it, or else all types whose names contain this text;
+    /// '*' stands for any text
+    #[arg(long = "type", value_name = "TYPE")]
+    of: String,
+    /// Number of objects to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = OBJECTS)]
+    head: usize,
+}
+
+pub(super) fn print(names: &Names<'_>, args: &ObjectsArgs, format: Format) -> Result<Exit, Failure> {
+    let mut types = Types::default();
+    walk(names, &mut types)?;
+    let chosen = chosen(names, &types.amounts, &args.of);
+    if chosen.is_empty() {
+        return Err(Failure::new(
+            Exit::Failed,
+            format_args!("--type {}: the heap has no object of such a type", args.of),
+        )
+        .with_help("the view 'heap' lists the types"));
+    }
+    let mut list = List { types: chosen, most: args.head, objects: Vec::new(), count: 0, bytes: 0 };
+    let walk = walk(names, &mut list)?;
+    match format {
+        Format::Table => output::print(text(names, &list))?,
+        Format::Json => output::print_json(&Report::new(names, &list))?,
+    }
+    Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+}
+
+/// Passes the objects of the heap to a visitor; a failure if the dump does not have them.
+pub(super) fn walk(names: &Names<'_>, visitor: &mut dyn HeapVisitor) -> Result<HeapWalk, Failure> {
+    let mut sum = Sum { visitor, bytes: 0 };
+    let walk = names.walk_heap(&mut sum).map_err(|missing| core_heap::lacks(&missing.to_string()))?;
+    core_heap::check(sum.bytes, &walk)?;
+    Ok(walk)
+}
+
+struct Sum<'v> {
+    visitor: &'v mut dyn HeapVisitor,
+    bytes: u64,
+}
+
+impl HeapVisitor for Sum<'_> {
+    fn object(&mut self, object: &HeapObject) {
+        self.bytes = self.bytes.saturating_add(object.size);
+        self.visitor.object(object);
+    }
+}
+
+/// The types of all objects.
+#[derive(Default)]
+struct Types {
+    amounts: HashMap<u64, u64>,
+}
+
+impl HeapVisitor for Types {
+    fn object(&mut self, object: &HeapObject) {
+        *self.amounts.entry(object.type_handle).or_default() += 1;
+    }
+}
+
+/// The types that the user means, with their names.
+fn chosen(names: &Names<'_>, types: &HashMap<u64, u64>, text: &str) -> HashMap<u64, String> {
+    let named: Vec<(u64, String, String)> = types
+        .keys()
+        .filter_map(|of| {
+            let name = names.type_name(*of)?;
+            Some((*of, type_text(Some(&name), *of), name.to_string()))
+        })
+        .collect();
+    let with = |is_meant: &dyn Fn(&str) -> bool| -> HashMap<u64, String> {
+        let meant = named.iter().filter(|(_, csharp, name)| is_meant(csharp) || is_meant(name));
+        meant.map(|(of, csharp, _)| (*of, csharp.clone())).collect()
+    };
+    let exact = with(&|name| name == text);
+    if !exact.is_empty() {
+        return exact;
+    }
+    let pattern = Pattern::new(text);
+    with(&|name| pattern.matches(name))
+}
+
+/// The first objects of the chosen types, and the sums of all.
+struct List {
+    types: HashMap<u64, String>,
+    most: usize,
+    objects: Vec<HeapObject>,
+    count: u64,
+    bytes: u64,
+}
+
+impl HeapVisitor for List {
+    fn object(&mut self, object: &HeapObject) {
+        if self.types.contains_key(&object.type_handle) {
+            self.count = self.count.saturating_add(1);
+            self.bytes = self.bytes.saturating_add(object.size);
+            if self.objects.len() < self.most {
+                self.objects.push(*object);
+            }
+        }
+    }
+}
+
+impl List {
+    fn type_name(&self, object: &HeapObject) -> &str {
+        self.types.get(&object.type_handle).map_or("", |name| name)
+    }
+}
+
+fn text(names: &Names<'_>, list: &List) -> String {
+    use Align::{Left, Right};
+    let mut text = format!("{} objects, {}\n\n", units::count(list.count), units::bytes(list.bytes));
+    let mut columns = Columns::new([("ADDRESS", Left), ("BYTES", Right), ("TYPE", Left), ("CONTENT", Left)]);
+    for object in &list.objects {
+        columns.row([
+            format!("{:#x}", object.address),
+            units::bytes(object.size),
+            list.type_name(object).to_owned(),
+            content(names, object),
+        ]);
+    }
+    text.push_str(&columns.fitted(&["BYTES"]));
+    let left = list.count.saturating_sub(list.objects.len() as u64);
+    if left > 0 {
+        let _ = writeln!(text, "({} more)", units::count(left));
+    }
+    text
+}
+
+/// The beginning of a text, or the number of elements of an array.
+fn content(names: &Names<'_>, object: &HeapObject) -> String {
+    if names.is_string(object.type_handle) {
+        let is_cut = names.length(object) > PREVIEW;
+        let text = names.string(object, PREVIEW).unwrap_or_default();
+        return format!("\"{text}{}\"", if is_cut { "…" } else { "" });
+    }
+    match names.is_array(object.type_handle).then(|| names.content(object, 0)) {
+        Some(Ok(ObjectContent::Array { lengths, .. })) => {
+            let lengths: Vec<_> = lengths.iter().map(ToString::to_string).collect();
+            format!("[{}]", lengths.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    objects: u64,
+    bytes: u64,
+    /// The first ones.
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    address: String,
+    r#type: String,
+    bytes: u64,
+    /// Of a text or an array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    length: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+}
+
+impl Report {
+    fn new(names: &Names<'_>, list: &List) -> Self {
+        let row = |object: &HeapObject| {
+            let is_text = names.is_string(object.type_handle);
+            let has_length = is_text || names.is_array(object.type_handle);
+            Row {
+                address: format!("{:#x}", object.address),
+                r#type: list.type_name(object).to_owned(),
+                bytes: object.size,
+                length: has_length.then(|| names.length(object)),
+                text: is_text.then(|| names.string(object, PREVIEW).unwrap_or_default()),
+            }
+        };
+        Self { objects: list.count, bytes: list.bytes, rows: list.objects.iter().map(row).collect() }
+    }
+}

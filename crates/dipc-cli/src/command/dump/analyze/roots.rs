@@ -1,0 +1,186 @@
+//! `dipc dump analyze CORE statics` and `handles`: what holds objects from outside the heap.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use clap::Args;
+use clr_dump::{Handle, HeapObject, HeapVisitor, Names, StaticField, Value};
+use nettrace_export::Pattern;
+use serde::Serialize;
+
+use super::objects;
+use crate::args::format::Format;
+use crate::exit::{Exit, Failure};
+use crate::inspect::core_dump::type_text;
+use crate::inspect::core_heap;
+use crate::inspect::core_value::{JsonValue, field_name, json_value, value_text};
+use crate::render::table::{Align, Columns};
+use crate::render::{output, units};
+
+/// The default number of rows of a table.
+const ROWS: usize = 100;
+
+#[derive(Debug, Args)]
+pub(super) struct StaticsArgs {
+    /// Only fields of types whose names contain this text; '*' stands for any text
+    #[arg(long = "type", value_name = "TYPE")]
+    of: Option<String>,
+    /// Number of fields to show [default: 100 in a table, else all]
+    #[arg(short = 'n', long, value_name = "N")]
+    head: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct HandlesArgs {
+    /// Number of groups of handles to show in a table, and of handles in JSON [default: 100 and all]
+    #[arg(short = 'n', long, value_name = "N")]
+    head: Option<usize>,
+}
+
+/// The types of all objects: instances of generic types have static fields of their own.
+#[derive(Default)]
+struct Types(BTreeSet<u64>);
+
+impl HeapVisitor for Types {
+    fn object(&mut self, object: &HeapObject) {
+        self.0.insert(object.type_handle);
+    }
+}
+
+pub(super) fn print_statics(names: &Names<'_>, args: &StaticsArgs, format: Format) -> Result<Exit, Failure> {
+    let mut types = Types::default();
+    let walk = objects::walk(names, &mut types)?;
+    let pattern = args.of.as_deref().map(Pattern::new);
+    let mut fields: Vec<(String, StaticField)> = names
+        .static_fields(types.0)
+        .into_iter()
+        .map(|field| (type_text(names.type_name(field.type_handle).as_deref(), field.type_handle), field))
+        .filter(|(owner, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(owner)))
+        .collect();
+    fields.sort_by(|a, b| (&a.0, &a.1.field.name).cmp(&(&b.0, &b.1.field.name)));
+    match format {
+        Format::Table => output::print(statics_text(names, &fields, args.head.unwrap_or(ROWS)))?,
+        Format::Json => {
+            let row = |(owner, field): &(String, StaticField)| StaticRow {
+                owner: owner.clone(),
+                field: field_name(&field.field),
+                value: json_value(names, &names.static_value(field)),
+            };
+            let rows: Vec<_> = fields.iter().take(args.head.unwrap_or(usize::MAX)).map(row).collect();
+            output::print_json(&Statics { fields: fields.len(), rows })?;
+        }
+    }
+    Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+}
+
+fn statics_text(names: &Names<'_>, fields: &[(String, StaticField)], most: usize) -> String {
+    use Align::Left;
+    let mut columns = Columns::new([("FIELD", Left), ("TYPE", Left), ("VALUE", Left)]);
+    for (owner, field) in fields.iter().take(most) {
+        let value = names.static_value(field);
+        let type_name = match &value {
+            Value::Reference { type_name, .. } => type_name.as_deref().map(|name| type_text(Some(name), 0)),
+            _ => field.field.kind.name().map(str::to_owned),
+        };
+        columns.row([
+            format!("{owner}.{}", field_name(&field.field)),
+            type_name.unwrap_or_default(),
+            value_text(&value),
+        ]);
+    }
+    let mut text = columns.fitted(&[]);
+    let left = fields.len().saturating_sub(most);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more)");
+    }
+    text
+}
+
+#[derive(Debug, Serialize)]
+struct Statics {
+    fields: usize,
+    rows: Vec<StaticRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct StaticRow {
+    /// The type that declares the field.
+    owner: String,
+    field: String,
+    value: JsonValue,
+}
+
+pub(super) fn print_handles(names: &Names<'_>, args: &HandlesArgs, format: Format) -> Result<Exit, Failure> {
+    let handles = names.handles().map_err(|missing| core_heap::lacks(&missing.to_string()))?;
+    match format {
+        Format::Table => output::print(handles_text(names, &handles.handles, args.head.unwrap_or(ROWS)))?,
+        Format::Json => {
+            let row = |handle: &Handle| HandleRow {
+                address: format!("{:#x}", handle.address),
+                kind: kind(handle),
+                object: format!("{:#x}", handle.object),
+                r#type: names.object_type(handle.object).map(|name| type_text(Some(&name), 0)),
+                dependent: (handle.dependent != 0).then(|| format!("{:#x}", handle.dependent)),
+                dependent_type: (handle.dependent != 0)
+                    .then(|| names.object_type(handle.dependent).map(|name| type_text(Some(&name), 0)))
+                    .flatten(),
+            };
+            let rows = handles.handles.iter().take(args.head.unwrap_or(usize::MAX)).map(row).collect();
+            let report =
+                HandleReport { handles: handles.handles.len(), incomplete: handles.is_incomplete, rows };
+            output::print_json(&report)?;
+        }
+    }
+    Ok(if handles.is_incomplete { Exit::Incomplete } else { Exit::Done })
+}
+
+/// The name of a handle's kind.
+fn kind(handle: &Handle) -> String {
+    handle.kind.name().map_or_else(|| handle.kind.0.to_string(), str::to_owned)
+}
+
+fn handles_text(names: &Names<'_>, handles: &[Handle], most: usize) -> String {
+    use Align::{Left, Right};
+    let mut groups: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+    for handle in handles {
+        let of = |object: u64| type_text(names.object_type(object).as_deref(), object);
+        let name = match handle.dependent {
+            0 => of(handle.object),
+            dependent => format!("{} → {}", of(handle.object), of(dependent)),
+        };
+        let group = groups.entry((kind(handle), name)).or_insert((0, handle.object));
+        group.0 += 1;
+    }
+    let mut rows: Vec<_> = groups.into_iter().collect();
+    rows.sort_by(|a, b| b.1.0.cmp(&a.1.0).then_with(|| a.0.cmp(&b.0)));
+    let mut columns = Columns::new([("HANDLES", Right), ("KIND", Left), ("EXAMPLE", Left), ("TYPE", Left)]);
+    for ((kind, name), (count, example)) in rows.iter().take(most) {
+        columns.row([units::count(*count), kind.clone(), format!("{example:#x}"), name.clone()]);
+    }
+    let mut text = columns.fitted(&["EXAMPLE"]);
+    let left = rows.len().saturating_sub(most);
+    if left > 0 {
+        let _ = writeln!(text, "({left} more)");
+    }
+    text
+}
+
+#[derive(Debug, Serialize)]
+struct HandleReport {
+    handles: usize,
+    /// Whether the dump lacks some.
+    incomplete: bool,
+    rows: Vec<HandleRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct HandleRow {
+    address: String,
+    kind: String,
+    object: String,
+    r#type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dependent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dependent_type: Option<String>,
+}

@@ -1,0 +1,221 @@
+//! `dipc dump analyze CORE strings`: the texts of the heap.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use clap::Args;
+use clr_dump::{HeapObject, HeapVisitor, Names};
+use nettrace_export::Pattern;
+use serde::Serialize;
+
+use super::objects;
+use crate::args::format::Format;
+use crate::exit::{Exit, Failure};
+use crate::render::table::{Align, Columns};
+use crate::render::{output, units};
+
+/// The default number of texts that are shown.
+const TEXTS: usize = 30;
+/// The most characters of a text that are compared.
+const LONGEST: u32 = 4096;
+/// The most characters of a text in a table.
+const WIDEST: usize = 200;
+/// The most different texts, and the most bytes of them: further ones are only counted.
+const MOST_TEXTS: usize = 1 << 20;
+const MOST_BYTES: usize = 64 << 20;
+
+#[derive(Debug, Args)]
+pub(super) struct StringsArgs {
+    /// Only texts that contain this one, ignoring case; '*' stands for any text
+    #[arg(long, value_name = "PATTERN")]
+    grep: Option<String>,
+    /// Number of texts to show, those with the most bytes first
+    #[arg(short = 'n', long, value_name = "N", default_value_t = TEXTS)]
+    head: usize,
+}
+
+pub(super) fn print(names: &Names<'_>, args: &StringsArgs, format: Format) -> Result<Exit, Failure> {
+    let pattern = args.grep.as_deref().map(Pattern::new);
+    let mut strings = Strings::new(names, pattern);
+    let walk = objects::walk(names, &mut strings)?;
+    let report = strings.report(args.head);
+    match format {
+        Format::Table => output::print(report.text())?,
+        Format::Json => output::print_json(&report)?,
+    }
+    Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+}
+
+/// The texts, each once.
+struct Strings<'n> {
+    names: &'n Names<'n>,
+    pattern: Option<Pattern>,
+    /// By the text and its length.
+    texts: HashMap<(String, u32), Amount>,
+    /// Bytes of the texts that are kept.
+    kept: usize,
+    all: u64,
+    found: u64,
+    bytes: u64,
+    left_out: u64,
+    unreadable: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Amount {
+    objects: u64,
+    bytes: u64,
+    /// The address of the first one.
+    example: u64,
+}
+
+impl<'n> Strings<'n> {
+    fn new(names: &'n Names<'n>, pattern: Option<Pattern>) -> Self {
+        Self {
+            names,
+            pattern,
+            texts: HashMap::new(),
+            kept: 0,
+            all: 0,
+            found: 0,
+            bytes: 0,
+            left_out: 0,
+            unreadable: 0,
+        }
+    }
+
+    fn report(self, most: usize) -> Report {
+        let different = self.texts.len() as u64 + self.left_out;
+        let duplicate_bytes = self
+            .texts
+            .values()
+            .map(|amount| amount.bytes.saturating_sub(amount.bytes / amount.objects.max(1)))
+            .fold(0, u64::saturating_add);
+        let mut rows: Vec<_> = self.texts.into_iter().collect();
+        rows.sort_by(|a, b| b.1.bytes.cmp(&a.1.bytes).then_with(|| a.0.cmp(&b.0)));
+        let rows = rows.into_iter().take(most).map(|((text, length), amount)| Row {
+            objects: amount.objects,
+            bytes: amount.bytes,
+            length,
+            cut: length > LONGEST,
+            text,
+            example: format!("{:#x}", amount.example),
+        });
+        Report {
+            strings: self.all,
+            matching: self.found,
+            bytes: self.bytes,
+            different,
+            duplicate_bytes,
+            not_compared: self.left_out,
+            unreadable: self.unreadable,
+            rows: rows.collect(),
+        }
+    }
+}
+
+impl HeapVisitor for Strings<'_> {
+    fn object(&mut self, object: &HeapObject) {
+        if !self.names.is_string(object.type_handle) {
+            return;
+        }
+        self.all = self.all.saturating_add(1);
+        let Ok(text) = self.names.string(object, LONGEST) else {
+            self.unreadable = self.unreadable.saturating_add(1);
+            return;
+        };
+        if self.pattern.as_ref().is_some_and(|pattern| !pattern.matches(&text)) {
+            return;
+        }
+        self.found = self.found.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(object.size);
+        let key = (text, self.names.length(object));
+        let has_room = self.texts.len() < MOST_TEXTS && self.kept.saturating_add(key.0.len()) <= MOST_BYTES;
+        match self.texts.get_mut(&key) {
+            Some(amount) => {
+                amount.objects = amount.objects.saturating_add(1);
+                amount.bytes = amount.bytes.saturating_add(object.size);
+            }
+            None if has_room => {
+                self.kept = self.kept.saturating_add(key.0.len());
+                let amount = Amount { objects: 1, bytes: object.size, example: object.address };
+                self.texts.insert(key, amount);
+            }
+            None => self.left_out = self.left_out.saturating_add(1),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    strings: u64,
+    /// Those that contain the pattern.
+    matching: u64,
+    bytes: u64,
+    /// Different texts.
+    different: u64,
+    /// Bytes that would be free with each text once.
+    duplicate_bytes: u64,
+    /// Texts that count as different, because there are too many.
+    not_compared: u64,
+    /// Texts that the dump lacks.
+    unreadable: u64,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    objects: u64,
+    bytes: u64,
+    length: u32,
+    /// Whether the text is longer than what is shown, which alone is compared.
+    cut: bool,
+    text: String,
+    example: String,
+}
+
+impl Report {
+    fn text(&self) -> String {
+        use Align::{Left, Right};
+        let mut text = format!(
+            "{} of {} strings, {}; {} different, {} in duplicates\n",
+            units::count(self.matching),
+            units::count(self.strings),
+            units::bytes(self.bytes),
+            units::count(self.different),
+            units::bytes(self.duplicate_bytes)
+        );
+        if self.not_compared > 0 {
+            let _ =
+                writeln!(text, "{} were not compared: they are too many", units::count(self.not_compared));
+        }
+        if self.unreadable > 0 {
+            let _ = writeln!(text, "{} cannot be read", units::count(self.unreadable));
+        }
+        text.push('\n');
+        let mut columns =
+            Columns::new([("BYTES", Right), ("OBJECTS", Right), ("EXAMPLE", Left), ("TEXT", Left)]);
+        for row in &self.rows {
+            columns.row([
+                units::bytes(row.bytes),
+                units::count(row.objects),
+                row.example.clone(),
+                quoted(&row.text, row.cut),
+            ]);
+        }
+        text.push_str(&columns.fitted(&["EXAMPLE"]));
+        let left = self.different.saturating_sub(self.rows.len() as u64);
+        if left > 0 {
+            let _ = writeln!(text, "({} more)", units::count(left));
+        }
+        text
+    }
+}
+
+/// The beginning of a text in quotes.
+fn quoted(text: &str, is_cut: bool) -> String {
+    match text.char_indices().nth(WIDEST) {
+        Some((end, _)) => format!("\"{}…\"", &text[..end]),
+        None => format!("\"{text}{}\"", if is_cut { "…" } else { "" }),
+    }
+}
