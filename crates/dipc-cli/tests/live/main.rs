@@ -30,6 +30,7 @@ mod lines;
 mod listing;
 mod live_events;
 mod loss;
+mod memory;
 mod names;
 mod outputs;
 #[path = "../page/data.rs"]
