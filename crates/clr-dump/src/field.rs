@@ -223,7 +223,9 @@ impl Names<'_> {
     pub fn static_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<StaticField> {
         let others: Vec<u64> = others.into_iter().take(MOST_TYPES).collect();
         // Modules whose code is all compiled at run time are known by their types.
-        others.iter().for_each(|of| drop(self.type_module(*of)));
+        for of in &others {
+            self.type_module(*of);
+        }
         let mut types = Vec::new();
         for module in self.known_modules() {
             let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());

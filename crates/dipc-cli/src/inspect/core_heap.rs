@@ -61,12 +61,14 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
         match names.thread_static_array(&thread.thread) {
             Ok(Some(array)) => builder.add_root(RootKind::ThreadStatic, array),
             Ok(None) => {}
-            Err(_) => missing.missing_roots = 1 + missing.missing_roots,
+            Err(_) => missing.missing_roots += 1,
         }
     }
     add_statics(names, &types, &mut builder);
     // The last: what else holds an object says more.
-    on_stacks.iter().for_each(|object| builder.add_root(RootKind::Stack, *object));
+    for object in &on_stacks {
+        builder.add_root(RootKind::Stack, *object);
+    }
     add_types(names, &types, &mut builder);
     builder.set_completeness(missing);
     if let Some(pause) = pause {
@@ -180,7 +182,9 @@ fn add_handles(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
 /// Adds the objects that wait for their finalizers. Returns the number of kinds of roots that are missing.
 fn add_finalizable(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
     let Ok(objects) = names.finalizable() else { return 1 };
-    objects.into_iter().for_each(|object| builder.add_root(RootKind::Finalizer, object));
+    for object in objects {
+        builder.add_root(RootKind::Finalizer, object);
+    }
     0
 }
 

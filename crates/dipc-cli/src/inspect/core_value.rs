@@ -27,7 +27,9 @@ fn add_field(names: &Names<'_>, before: &str, of: &FieldValue, texts: &mut Vec<F
     match &of.value {
         Value::Structure { fields, .. } => {
             let before = name + ".";
-            fields.iter().for_each(|field| add_field(names, &before, field, texts));
+            for field in fields {
+                add_field(names, &before, field, texts);
+            }
         }
         value => texts.push(FieldText { name, type_name: field_type(names, of), value: value_text(value) }),
     }
@@ -71,12 +73,11 @@ pub(crate) fn value_text(value: &Value) -> String {
         Value::Unsigned(number) => number.to_string(),
         Value::Single(number) => number.to_string(),
         Value::Double(number) => number.to_string(),
-        Value::Pointer(address) => format!("{address:#x}"),
         Value::Null => "null".to_owned(),
         Value::Reference { address, text: Some((text, is_longer)), .. } => {
             format!("{address:#x} \"{text}{}\"", if *is_longer { "…" } else { "" })
         }
-        Value::Reference { address, .. } => format!("{address:#x}"),
+        Value::Pointer(address) | Value::Reference { address, .. } => format!("{address:#x}"),
         Value::Structure { fields, .. } => {
             let fields: Vec<_> = fields
                 .iter()
@@ -84,9 +85,14 @@ pub(crate) fn value_text(value: &Value) -> String {
                 .collect();
             format!("{{ {} }}", fields.join(", "))
         }
-        Value::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" "),
+        Value::Bytes(bytes) => hexadecimal(bytes),
         _ => "(not in the dump)".to_owned(),
     }
+}
+
+/// Bytes in hexadecimal, with blanks between.
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
 }
 
 /// A value as JSON.
@@ -163,9 +169,7 @@ pub(crate) fn json_value(names: &Names<'_>, value: &Value) -> JsonValue {
             r#type: type_name.as_deref().map(|name| type_text(Some(name), 0)),
             fields: json_fields(names, fields),
         },
-        Value::Bytes(bytes) => {
-            JsonValue::Bytes { bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
-        }
+        Value::Bytes(bytes) => JsonValue::Bytes { bytes: hexadecimal(bytes) },
         _ => JsonValue::Missing { missing: true },
     }
 }

@@ -85,7 +85,7 @@ impl HeapVisitor for Types {
 
 /// The types that the user means, with their names.
 fn chosen(names: &Names<'_>, types: &HashMap<u64, u64>, text: &str) -> HashMap<u64, String> {
-    let named: Vec<(u64, String, String)> = types
+    let all: Vec<(u64, String, String)> = types
         .keys()
         .filter_map(|of| {
             let name = names.type_name(*of)?;
@@ -93,7 +93,7 @@ fn chosen(names: &Names<'_>, types: &HashMap<u64, u64>, text: &str) -> HashMap<u
         })
         .collect();
     let with = |is_meant: &dyn Fn(&str) -> bool| -> HashMap<u64, String> {
-        let meant = named.iter().filter(|(_, csharp, name)| is_meant(csharp) || is_meant(name));
+        let meant = all.iter().filter(|(_, csharp, name)| is_meant(csharp) || is_meant(name));
         meant.map(|(of, csharp, _)| (*of, csharp.clone())).collect()
     };
     let exact = with(&|name| name == text);
