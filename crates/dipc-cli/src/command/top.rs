@@ -6,16 +6,13 @@ mod history;
 mod interval;
 mod lines;
 mod model;
-mod processes;
 mod screen;
 mod session;
 mod view;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -25,8 +22,10 @@ use crate::duration;
 use crate::exit::Outcome;
 use crate::interrupt::Interrupts;
 use crate::record::kernel_samples::SamplerChoice;
-use crate::render::escape::escape_controls;
+use crate::record::watch::{self, SharedLimits, WatchOptions, WatchView};
 use crate::render::output;
+use screen::TopScreen;
+use session::{SessionEvent, TopSession};
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
@@ -98,82 +97,24 @@ enum TopFormat {
     Jsonl,
 }
 
-/// A process that is watched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Process {
-    /// Its number among the watched processes, from 0.
-    number: usize,
-    name: Option<String>,
-    pid: Option<u32>,
-}
-
-impl Process {
-    /// Its name and pid for people: `web (4711)`.
-    fn title(&self) -> String {
-        let name = escape_controls(self.name.as_deref().unwrap_or("process"));
-        match self.pid {
-            Some(pid) => format!("{name} ({pid})"),
-            None => name.into_owned(),
-        }
-    }
-}
-
-/// The state that the sessions of the command share.
-struct Shared<'s> {
-    args: &'s TopArgs,
-    interrupts: &'s Interrupts,
-    /// Ends all sessions.
-    over: AtomicBool,
-    /// The beginning of the first session.
-    begun: Mutex<Option<Instant>>,
-}
-
-impl Shared<'_> {
-    /// Ends all sessions.
-    fn end(&self) {
-        self.over.store(true, Ordering::Release);
-    }
-
-    /// Whether all sessions have to end.
-    fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire) || self.interrupts.count() > 0
-    }
-
-    /// The time left, counted from the beginning of the first session; `None` without a limit.
-    fn time_left(&self) -> Option<Duration> {
-        let limit = self.args.duration.filter(|duration| !duration.is_zero())?;
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(limit.saturating_sub(begun.get_or_insert_with(Instant::now).elapsed()))
-    }
-}
-
-/// The display of what the sessions send. All calls come from one thread.
-trait Display {
-    /// Called when the session of a process runs, or runs again.
-    fn begin(&mut self, process: &Process, features: session::Features) -> Result<(), crate::exit::Failure>;
-
-    fn interval(&mut self, number: usize, interval: interval::Interval) -> Result<(), crate::exit::Failure>;
-
-    /// Called when the session of a process has ended.
-    fn end(&mut self, number: usize);
-
-    /// Called ten times a second, and after each update.
-    fn flush(&mut self) -> Result<(), crate::exit::Failure>;
-
-    /// Whether the user has seen enough.
-    fn is_done(&self) -> bool;
-
-    /// Writes the flame graphs that the user asked for with the command.
-    fn finish(&mut self) -> Result<(), crate::exit::Failure>;
-}
+/// The largest number of processes watched at once.
+const MOST_PROCESSES: usize = 100;
 
 pub(crate) fn run(args: &TopArgs) -> Outcome {
     let is_plain = args.plain || args.format == TopFormat::Jsonl || !output::stream().is_terminal();
-    if is_plain {
-        return processes::run(args, &mut lines::Lines::new(args));
-    }
-    let mut screen = screen::TopScreen::new(args);
-    let outcome = processes::run(args, &mut screen);
-    drop(screen);
-    outcome
+    if is_plain { watch(args, &mut lines::Lines::new(args)) } else { watch(args, &mut TopScreen::new(args)) }
+}
+
+fn watch(args: &TopArgs, view: &mut impl WatchView<SessionEvent>) -> Outcome {
+    let interrupts = Interrupts::watch()?;
+    let options = WatchOptions {
+        sources: args.sources.selector(args.show_child_io)?,
+        may_be_many: args.sources.may_be_many(),
+        most_processes: MOST_PROCESSES,
+        reuses_numbers: false,
+        reconnect: None,
+        reports_ends: true,
+    };
+    let limits = SharedLimits::new(&interrupts, args.duration, args.timeout);
+    watch::watch(&options, &limits, &TopSession { args, limits: &limits }, view)
 }

@@ -4,7 +4,7 @@
 //!
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
 //!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `stopping_event`, `stream_stats`: its end
-//!   and its figures.
+//!   and its figures. `watch`: several processes at once, with a session each.
 //! - `names`: names for recordings that end without a rundown; `module_types`: types of modules, from their
 //!   files.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
@@ -27,3 +27,4 @@ pub(crate) mod source;
 pub(crate) mod stopping_event;
 pub(crate) mod stream_stats;
 pub(crate) mod thread_times;
+pub(crate) mod watch;

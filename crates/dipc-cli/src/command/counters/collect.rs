@@ -9,9 +9,10 @@ use clap::{Args, ValueHint};
 use clr_counters::Sample;
 use nettrace::TraceInfo;
 
-use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
+use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::counters::{Clock, CounterFile, CounterFormat, CounterOrigin};
+use crate::record::watch::WatchedProcess;
 use crate::render::destination::Destination;
 use crate::render::output_file::OutputFile;
 use crate::render::{messages, output, units};
@@ -69,7 +70,7 @@ fn path(path: &Path, format: CounterFormat) -> PathBuf {
 }
 
 /// The path of the file of one of several processes: `counter_4711.csv`.
-fn path_of(path: &Path, process: &Process) -> PathBuf {
+fn path_of(path: &Path, process: &WatchedProcess) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(match process.pid {
         Some(pid) => format!("_{pid}"),
@@ -132,7 +133,7 @@ impl CounterFiles {
 
     /// Whether a process continues the file of the previous one with its number: it is the same process, or
     /// its restart.
-    fn goes_on(&self, process: &Process, before: &Origin) -> bool {
+    fn goes_on(&self, process: &WatchedProcess, before: &Origin) -> bool {
         let Origin { of_file, has_ended } = before;
         let is_same = of_file.pid.is_some() && of_file.pid == process.pid;
         !has_ended || of_file.process == process.name && (self.reconnects || is_same)
@@ -141,7 +142,7 @@ impl CounterFiles {
     /// Begins the file of a process, or the one of all.
     fn open(
         &mut self,
-        process: &Process,
+        process: &WatchedProcess,
         origin: &CounterOrigin,
     ) -> Result<CounterFile<BufWriter<Destination>>, Failure> {
         let out = match self.out.take() {
@@ -155,7 +156,7 @@ impl CounterFiles {
 }
 
 impl SampleConsumer for CounterFiles {
-    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
+    fn begin(&mut self, process: &WatchedProcess, info: Option<&TraceInfo>) -> Result<(), Failure> {
         let origin = CounterOrigin {
             clock: Clock::of(info),
             process: process.name.clone(),
@@ -178,7 +179,7 @@ impl SampleConsumer for CounterFiles {
         Ok(())
     }
 
-    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
+    fn sample(&mut self, process: &WatchedProcess, sample: &Sample<'_>) -> Result<(), Failure> {
         let Some(origin) = self.origins.get(&process.number) else { return Ok(()) };
         let number = if self.is_one_each { process.number } else { 0 };
         match self.files.get_mut(&number) {
@@ -187,7 +188,7 @@ impl SampleConsumer for CounterFiles {
         }
     }
 
-    fn end(&mut self, process: &Process) -> Result<(), Failure> {
+    fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
         if let Some(origin) = self.origins.get_mut(&process.number) {
             origin.has_ended = true;
         }
@@ -221,7 +222,7 @@ mod tests {
             reconnects,
         };
         for (name, pid) in processes {
-            let process = Process { number: 0, name: Some((*name).to_owned()), pid: Some(*pid) };
+            let process = WatchedProcess { number: 0, name: Some((*name).to_owned()), pid: Some(*pid) };
             // The second session has the settings of the Meters' shared session.
             files.begin(&process, None).unwrap();
             files.begin(&process, None).unwrap();

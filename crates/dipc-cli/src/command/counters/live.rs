@@ -1,6 +1,5 @@
 //! Counters of processes as they arrive.
 
-mod processes;
 pub(super) mod session;
 
 use std::time::Duration;
@@ -12,10 +11,10 @@ use nettrace::TraceInfo;
 use crate::args::sources::SourcesArgs;
 use crate::command::counters::CounterSelectionArgs;
 use crate::duration;
-use crate::exit::Failure;
-use crate::render::escape::escape_controls;
-
-pub(super) use processes::run;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupts;
+use crate::record::watch::{self, SharedLimits, WatchOptions, WatchedProcess};
+use session::CounterSession;
 
 /// The counters and processes to watch, and for how long.
 #[derive(Debug, Args)]
@@ -68,40 +67,38 @@ impl LiveArgs {
     }
 }
 
+/// The largest number of processes watched at once.
+const MOST_PROCESSES: usize = 1000;
+
+/// Delivers the samples of the processes until the user, a limit or the end of the last process stops it.
+pub(super) fn run(args: &LiveArgs, consumer: &mut impl SampleConsumer) -> Outcome {
+    let interrupts = Interrupts::watch()?;
+    let options = WatchOptions {
+        sources: args.sources.selector(args.show_child_io)?,
+        may_be_many: args.may_be_many(),
+        most_processes: MOST_PROCESSES,
+        reuses_numbers: true,
+        reconnect: args.reconnect,
+        reports_ends: args.may_be_many() || args.reconnects(),
+    };
+    let limits = SharedLimits::new(&interrupts, args.duration, args.timeout);
+    let session = CounterSession::new(args, &limits, consumer);
+    watch::watch(&options, &limits, &session, &mut session.view())
+}
+
 fn parse_condition(text: &str) -> Result<Condition, String> {
     Condition::parse(text).map_err(|error| error.to_string())
 }
 
-/// A process whose counters are watched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Process {
-    /// Its number among the watched processes, from 0. A restarted process keeps the number of its
-    /// predecessor.
-    pub(super) number: usize,
-    pub(super) name: Option<String>,
-    pub(super) pid: Option<u32>,
+/// The process id, taken from the stream if nothing else gives it.
+pub(super) fn process_id(process: &WatchedProcess, info: Option<&TraceInfo>) -> Option<u32> {
+    let said = info.and_then(|info| u32::try_from(info.process_id?).ok());
+    process.pid.or(said).filter(|pid| *pid != 0)
 }
 
-impl Process {
-    /// The process id, taken from the stream if nothing else gives it.
-    pub(super) fn pid(&self, info: Option<&TraceInfo>) -> Option<u32> {
-        let said = info.and_then(|info| u32::try_from(info.process_id?).ok());
-        self.pid.or(said).filter(|pid| *pid != 0)
-    }
-
-    /// Its number, for exporters.
-    pub(super) fn id(&self) -> ProcessKey {
-        ProcessKey(u32::try_from(self.number).unwrap_or(u32::MAX))
-    }
-
-    /// Its name and pid for people: `web (4711)`.
-    pub(super) fn title(&self) -> String {
-        let name = escape_controls(self.name.as_deref().unwrap_or("process"));
-        match self.pid {
-            Some(pid) => format!("{name} ({pid})"),
-            None => name.into_owned(),
-        }
-    }
+/// The number of a process, for exporters.
+pub(super) fn process_key(process: &WatchedProcess) -> ProcessKey {
+    ProcessKey(u32::try_from(process.number).unwrap_or(u32::MAX))
 }
 
 /// The consumer of the samples of any number of processes. Calls come from the threads of the sessions, one
@@ -109,18 +106,18 @@ impl Process {
 pub(super) trait SampleConsumer: Send {
     /// Called before the first sample of a process, and again if its session had to be requested again or the
     /// process was restarted. Series numbers start over: they belong to one session.
-    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure>;
+    fn begin(&mut self, process: &WatchedProcess, info: Option<&TraceInfo>) -> Result<(), Failure>;
 
-    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure>;
+    fn sample(&mut self, process: &WatchedProcess, sample: &Sample<'_>) -> Result<(), Failure>;
 
     /// Called after the last sample of a session, whether or not the process has ended.
-    fn end(&mut self, process: &Process) -> Result<(), Failure> {
+    fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
         let _ = process;
         Ok(())
     }
 
-    /// Called after a batch of samples was delivered, and ten times a second while nothing arrives; always
-    /// from the same thread.
+    /// Called after a batch of samples was delivered, and about twenty times a second while nothing arrives;
+    /// always from the same thread.
     fn flush(&mut self) -> Result<(), Failure>;
 
     /// Called once after the last session, even if one failed. A program that dipc started may still run.

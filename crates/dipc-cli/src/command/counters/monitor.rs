@@ -13,9 +13,10 @@ use clr_counters::Sample;
 use nettrace::TraceInfo;
 use ratatui::crossterm::event::Event;
 
-use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
+use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::counters::{Clock, label};
+use crate::record::watch::WatchedProcess;
 use crate::render::escape::escape_controls;
 use crate::render::screen::Screen;
 use crate::render::{messages, output, units};
@@ -66,12 +67,12 @@ impl SampleConsumer for Lines {
         self.wants_exponential
     }
 
-    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
+    fn begin(&mut self, process: &WatchedProcess, info: Option<&TraceInfo>) -> Result<(), Failure> {
         self.clocks.insert(process.number, Clock::of(info));
         Ok(())
     }
 
-    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
+    fn sample(&mut self, process: &WatchedProcess, sample: &Sample<'_>) -> Result<(), Failure> {
         let clock = self.clocks.get(&process.number);
         let mut time = clock.map_or_else(String::new, |clock| clock.time_of_day(sample.time));
         if self.names_processes {
@@ -108,7 +109,7 @@ impl SampleConsumer for CountersScreen {
         self.wants_exponential
     }
 
-    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
+    fn begin(&mut self, process: &WatchedProcess, info: Option<&TraceInfo>) -> Result<(), Failure> {
         self.model.begin(process, Clock::of(info));
         if self.screen.is_none() {
             self.screen = Some(Screen::open()?);
@@ -116,12 +117,12 @@ impl SampleConsumer for CountersScreen {
         Ok(())
     }
 
-    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
+    fn sample(&mut self, process: &WatchedProcess, sample: &Sample<'_>) -> Result<(), Failure> {
         self.model.add(process, sample);
         Ok(())
     }
 
-    fn end(&mut self, process: &Process) -> Result<(), Failure> {
+    fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
         self.model.end(process);
         Ok(())
     }

@@ -13,10 +13,11 @@ use nettrace::TraceInfo;
 use uuid::Uuid;
 
 use crate::command::counters::HistogramKind;
-use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
+use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::duration;
 use crate::exit::{Failure, Outcome};
 use crate::http::{Endpoint, host_name, parse_header};
+use crate::record::watch::WatchedProcess;
 use crate::render::messages;
 use sender::Sender;
 
@@ -126,7 +127,7 @@ impl OtlpConsumer {
     }
 
     /// The attributes of a process's resource, in which the user's come first.
-    fn attributes(&self, process: &Process) -> Vec<(String, String)> {
+    fn attributes(&self, process: &WatchedProcess) -> Vec<(String, String)> {
         let name = process.name.clone().unwrap_or_else(|| "unknown_service:dotnet".to_owned());
         let ours = [
             ("service.name", Some(name)),
@@ -146,25 +147,26 @@ impl OtlpConsumer {
 }
 
 impl SampleConsumer for OtlpConsumer {
-    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
-        if self.ended.contains(&process.id()) {
+    fn begin(&mut self, process: &WatchedProcess, info: Option<&TraceInfo>) -> Result<(), Failure> {
+        if self.ended.contains(&live::process_key(process)) {
             self.push();
         }
         let attributes = self.attributes(process);
-        let of_request = otlp::Process::new(process.pid(info), unix_time()).with_attributes(attributes);
-        self.exporter.begin_process(process.id(), of_request);
+        let of_request =
+            otlp::Process::new(live::process_id(process, info), unix_time()).with_attributes(attributes);
+        self.exporter.begin_process(live::process_key(process), of_request);
         Ok(())
     }
 
-    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
-        self.exporter.add(process.id(), sample, self.start.elapsed());
+    fn sample(&mut self, process: &WatchedProcess, sample: &Sample<'_>) -> Result<(), Failure> {
+        self.exporter.add(live::process_key(process), sample, self.start.elapsed());
         Ok(())
     }
 
-    fn end(&mut self, process: &Process) -> Result<(), Failure> {
+    fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
         // The next request may come after the time at which a series without samples counts as ended.
-        self.exporter.keep_process(process.id(), self.start.elapsed());
-        self.ended.push(process.id());
+        self.exporter.keep_process(live::process_key(process), self.start.elapsed());
+        self.ended.push(live::process_key(process));
         Ok(())
     }
 

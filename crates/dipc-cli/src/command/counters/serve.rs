@@ -12,8 +12,9 @@ use clr_counters::prometheus::{Exporter, NameStyle};
 use nettrace::TraceInfo;
 
 use crate::command::counters::HistogramKind;
-use crate::command::counters::live::{self, LiveArgs, Process, SampleConsumer};
+use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::record::watch::WatchedProcess;
 use crate::render::messages;
 use http::Server;
 
@@ -95,18 +96,22 @@ impl PrometheusConsumer {
 }
 
 impl SampleConsumer for PrometheusConsumer {
-    fn begin(&mut self, process: &Process, info: Option<&TraceInfo>) -> Result<(), Failure> {
-        self.exporter().begin_process(process.id(), process.name.as_deref(), process.pid(info));
+    fn begin(&mut self, process: &WatchedProcess, info: Option<&TraceInfo>) -> Result<(), Failure> {
+        self.exporter().begin_process(
+            live::process_key(process),
+            process.name.as_deref(),
+            live::process_id(process, info),
+        );
         Ok(())
     }
 
-    fn sample(&mut self, process: &Process, sample: &Sample<'_>) -> Result<(), Failure> {
-        self.exporter().add(process.id(), sample, self.start.elapsed());
+    fn sample(&mut self, process: &WatchedProcess, sample: &Sample<'_>) -> Result<(), Failure> {
+        self.exporter().add(live::process_key(process), sample, self.start.elapsed());
         Ok(())
     }
 
-    fn end(&mut self, process: &Process) -> Result<(), Failure> {
-        self.exporter().end_process(process.id());
+    fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
+        self.exporter().end_process(live::process_key(process));
         Ok(())
     }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use nettrace_export::report::Collection;
 use nettrace_export::{Metric, Profile, ProfileSum};
 
-use crate::command::top::Process;
 use crate::command::top::interval::{Interval, Omissions, ThreadRow};
 use crate::command::top::session::Features;
+use crate::record::watch::WatchedProcess;
 
 /// The largest number of distinct stacks in the sum of all intervals.
 const MOST_STACKS: u32 = 1 << 18;
@@ -21,7 +21,7 @@ const OTHERS: &str = "(others)";
 
 /// A process, and the data known about it.
 pub(super) struct History {
-    pub(super) process: Process,
+    pub(super) process: WatchedProcess,
     pub(super) features: Features,
     pub(super) has_ended: bool,
     /// The interval shown.
@@ -53,7 +53,7 @@ pub(super) struct ExceptionSum {
 }
 
 impl History {
-    pub(super) fn new(process: &Process, features: Features) -> Self {
+    pub(super) fn new(process: &WatchedProcess, features: Features) -> Self {
         Self {
             process: process.clone(),
             features,

@@ -8,10 +8,11 @@ use serde::Serialize;
 
 use crate::command::top::history::History;
 use crate::command::top::interval::Interval;
-use crate::command::top::session::Features;
+use crate::command::top::session::SessionEvent;
 use crate::command::top::view::{self, Choice, View, ViewTable};
-use crate::command::top::{Display, Process, TopArgs, TopFormat, flame_graph};
-use crate::exit::Failure;
+use crate::command::top::{TopArgs, TopFormat, flame_graph};
+use crate::exit::{Failure, Outcome};
+use crate::record::watch::{WatchView, WatchedProcess};
 use crate::render::{output, units};
 
 /// The default numbers of rows for people and for programs.
@@ -34,13 +35,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl Display for Lines<'_> {
-    fn begin(&mut self, process: &Process, features: Features) -> Result<(), Failure> {
-        self.processes.insert(process.number, History::new(process, features));
-        Ok(())
-    }
-
-    fn interval(&mut self, number: usize, interval: Interval) -> Result<(), Failure> {
+impl Lines<'_> {
+    fn print(&mut self, number: usize, interval: Interval) -> Result<(), Failure> {
         let Some(history) = self.processes.get_mut(&number) else { return Ok(()) };
         history.add(&interval);
         history.latest = Some(interval);
@@ -50,10 +46,32 @@ impl Display for Lines<'_> {
         })
     }
 
-    fn end(&mut self, number: usize) {
-        if let Some(history) = self.processes.get_mut(&number) {
+    /// Writes the flame graphs that the user asked for.
+    fn write_flame_graphs(&self) -> Result<(), Failure> {
+        let Some(path) = &self.args.output else { return Ok(()) };
+        let is_one_of_many = self.processes.len() > 1;
+        self.processes
+            .values()
+            .try_for_each(|history| flame_graph::write(history, Some(path), is_one_of_many))
+    }
+}
+
+impl WatchView<SessionEvent> for Lines<'_> {
+    fn receive(&mut self, event: SessionEvent) -> Result<(), Failure> {
+        match event {
+            SessionEvent::Begun(process, features) => {
+                self.processes.insert(process.number, History::new(&process, features));
+                Ok(())
+            }
+            SessionEvent::Interval(number, interval) => self.print(number, *interval),
+        }
+    }
+
+    fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
+        if let Some(history) = self.processes.get_mut(&process.number) {
             history.has_ended = true;
         }
+        Ok(())
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -64,12 +82,10 @@ impl Display for Lines<'_> {
         false
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
-        let Some(path) = &self.args.output else { return Ok(()) };
-        let is_one_of_many = self.processes.len() > 1;
-        self.processes
-            .values()
-            .try_for_each(|history| flame_graph::write(history, Some(path), is_one_of_many))
+    fn finish(&mut self, outcome: Outcome) -> Outcome {
+        let exit = outcome?;
+        self.write_flame_graphs()?;
+        Ok(exit)
     }
 }
 

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use crate::command::top::MethodOrder;
 use crate::command::top::history::History;
 use crate::command::top::interval::Interval;
 use crate::command::top::session::Features;
 use crate::command::top::view::{self, Choice, View, ViewTable};
-use crate::command::top::{MethodOrder, Process};
+use crate::record::watch::WatchedProcess;
 use crate::render::screen::LastMessage;
 
 /// The longest filter text.
@@ -84,7 +85,7 @@ impl Model {
     }
 
     /// Called when the session of a process runs.
-    pub(super) fn begin(&mut self, process: &Process, features: Features) {
+    pub(super) fn begin(&mut self, process: &WatchedProcess, features: Features) {
         self.processes.push(History::new(process, features));
         // Without samples, the view of methods is empty.
         if self.processes.len() == 1 && !features.samples {

@@ -9,11 +9,11 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Row, Table, TableState};
 
-use crate::command::top::interval::Interval;
 use crate::command::top::model::Model;
-use crate::command::top::session::Features;
-use crate::command::top::{Display, Process, TopArgs, flame_graph};
-use crate::exit::Failure;
+use crate::command::top::session::SessionEvent;
+use crate::command::top::{TopArgs, flame_graph};
+use crate::exit::{Failure, Outcome};
+use crate::record::watch::{WatchView, WatchedProcess};
 use crate::render::messages;
 use crate::render::screen::{Screen, draw_box, first_row};
 
@@ -63,22 +63,23 @@ impl TopScreen {
     }
 }
 
-impl Display for TopScreen {
-    fn begin(&mut self, process: &Process, features: Features) -> Result<(), Failure> {
-        self.model.begin(process, features);
-        if self.screen.is_none() {
-            self.screen = Some(Screen::open()?);
+impl WatchView<SessionEvent> for TopScreen {
+    fn receive(&mut self, event: SessionEvent) -> Result<(), Failure> {
+        match event {
+            SessionEvent::Begun(process, features) => {
+                self.model.begin(&process, features);
+                if self.screen.is_none() {
+                    self.screen = Some(Screen::open()?);
+                }
+            }
+            SessionEvent::Interval(number, interval) => self.model.add(number, *interval),
         }
         Ok(())
     }
 
-    fn interval(&mut self, number: usize, interval: Interval) -> Result<(), Failure> {
-        self.model.add(number, interval);
+    fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
+        self.model.end(process.number);
         Ok(())
-    }
-
-    fn end(&mut self, number: usize) {
-        self.model.end(number);
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
@@ -107,15 +108,17 @@ impl Display for TopScreen {
         self.model.is_done()
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(&mut self, outcome: Outcome) -> Outcome {
         self.screen = None;
-        if self.output.is_none() {
-            return Ok(());
+        let exit = outcome?;
+        if self.output.is_some() {
+            let histories = self.model.histories();
+            let is_one_of_many = histories.len() > 1;
+            histories
+                .iter()
+                .try_for_each(|it| flame_graph::write(it, self.output.as_deref(), is_one_of_many))?;
         }
-        let histories = self.model.histories();
-        histories
-            .iter()
-            .try_for_each(|history| flame_graph::write(history, self.output.as_deref(), histories.len() > 1))
+        Ok(exit)
     }
 }
 

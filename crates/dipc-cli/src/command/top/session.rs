@@ -1,6 +1,5 @@
 //! The session of one process.
 
-use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use dipc_client::{
@@ -9,17 +8,18 @@ use dipc_client::{
 use dipc_wire::level::{INFORMATIONAL, VERBOSE};
 use dipc_wire::{ProviderConfig, keywords};
 
+use crate::command::top::TopArgs;
 use crate::command::top::interval::{Interval, IntervalBuilder};
-use crate::command::top::{Process, Shared, TopArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::names::live_names;
-use crate::record::recorder::{self, Limits};
+use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
 use crate::record::stream_stats;
 use crate::record::thread_times::LiveThreadTimes;
+use crate::record::watch::{EventSender, SessionEnd, SharedLimits, WatchSession, WatchedProcess};
 use crate::render::messages;
 
 /// The longest time that an event is held back for older ones of other threads.
@@ -30,12 +30,12 @@ const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
 /// The longest time that the first interval waits for the names of methods.
 const MOST_WAIT: Duration = Duration::from_secs(30);
 
-/// A message from a session to the thread that shows it.
+/// A message from a session to the view.
 pub(super) enum SessionEvent {
     /// The session runs.
-    Begun(Process, Features),
+    Begun(WatchedProcess, Features),
+    /// An interval of the process with this number.
     Interval(usize, Box<Interval>),
-    Ended(usize, Result<SessionEnd, Failure>),
 }
 
 /// The features of a session.
@@ -46,68 +46,72 @@ pub(super) struct Features {
     pub(super) allocations: bool,
 }
 
-/// The end of a session.
-#[derive(Debug)]
-pub(super) struct SessionEnd {
-    pub(super) exit: Exit,
-    /// Whether the process has ended by itself.
-    pub(super) is_unasked: bool,
+/// The sessions of the command.
+pub(super) struct TopSession<'s> {
+    pub(super) args: &'s TopArgs,
+    pub(super) limits: &'s SharedLimits<'s>,
 }
 
-/// Sends the intervals of a process until its end.
-pub(super) fn watch(
-    shared: &Shared<'_>,
-    source: &Source,
-    process: &Process,
-    events: &SyncSender<SessionEvent>,
-) -> Result<SessionEnd, Failure> {
-    let args = shared.args;
-    let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
-    let is_managed = !source.target.is_native_aot().unwrap_or(false);
-    let samples = match args.sampler.start(source.pid, &process.title(), is_managed, true) {
-        Ok(samples) => samples,
-        Err(failure) if args.sampler == SamplerChoice::Auto => {
-            messages::warning(failure);
-            None
+impl WatchSession for TopSession<'_> {
+    type Event = SessionEvent;
+
+    /// Sends the intervals of a process until its end.
+    fn run(
+        &self,
+        source: &Source,
+        process: &WatchedProcess,
+        events: &EventSender<SessionEvent>,
+    ) -> Result<SessionEnd, Failure> {
+        let Self { args, limits } = self;
+        let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
+        let is_managed = !source.target.is_native_aot().unwrap_or(false);
+        let samples = match args.sampler.start(source.pid, &process.title(), is_managed, true) {
+            Ok(samples) => samples,
+            Err(failure) if args.sampler == SamplerChoice::Auto => {
+                messages::warning(failure);
+                None
+            }
+            Err(failure) => return Err(failure),
+        };
+        let has_sampler = is_managed && samples.is_none();
+        if !is_managed && samples.is_none() {
+            messages::warning(format_args!(
+                "{}: a NativeAOT program, whose runtime has no sampler: methods and threads are not shown",
+                process.title()
+            ));
+            messages::help("collections, exceptions, counters and, with --alloc, allocated types are shown");
         }
-        Err(failure) => return Err(failure),
-    };
-    let has_sampler = is_managed && samples.is_none();
-    if !is_managed && samples.is_none() {
-        messages::warning(format_args!(
-            "{}: a NativeAOT program, whose runtime has no sampler: methods and threads are not shown",
-            process.title()
-        ));
-        messages::help("collections, exceptions, counters and, with --alloc, allocated types are shown");
+        let account = source
+            .pid
+            .filter(|_| has_sampler)
+            .and_then(|pid| LiveThreadTimes::start(Some(pid), ACCOUNT_PERIOD));
+        let session = start_unless(&source.target, &config(args, has_sampler), || limits.is_over())?;
+        let features = Features { samples: has_sampler || samples.is_some(), allocations: args.alloc };
+        events.send(SessionEvent::Begun(process.clone(), features));
+        let names = is_managed.then(|| live_names(&source.target, !args.alloc, is_starting));
+        resume(&source.target);
+        let limits = limits.of_session(source);
+        let intervals = Intervals {
+            builder: IntervalBuilder::new(
+                args.refresh_interval,
+                args.names.form(),
+                account,
+                samples.is_some(),
+            ),
+            names,
+            samples,
+            waits_for_names: is_managed,
+            begun: Instant::now(),
+            process,
+            args,
+            limits: self.limits,
+            events,
+            count: 0,
+        };
+        let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: intervals };
+        let end = recorder::run(session, &mut stream, &limits)?;
+        report(&stream.reader, end)
     }
-    let account =
-        source.pid.filter(|_| has_sampler).and_then(|pid| LiveThreadTimes::start(Some(pid), ACCOUNT_PERIOD));
-    let session = start_unless(&source.target, &config(args, has_sampler), || shared.is_over())?;
-    let features = Features { samples: has_sampler || samples.is_some(), allocations: args.alloc };
-    // After a failure of the command, the receiver is gone.
-    let _ = events.send(SessionEvent::Begun(process.clone(), features));
-    let names = is_managed.then(|| live_names(&source.target, !args.alloc, is_starting));
-    resume(&source.target);
-    let limits = Limits {
-        address: source.target.address().clone(),
-        duration: shared.time_left(),
-        silence: args.timeout,
-        interrupts: shared.interrupts.clone(),
-    };
-    let intervals = Intervals {
-        builder: IntervalBuilder::new(args.refresh_interval, args.names.form(), account, samples.is_some()),
-        names,
-        samples,
-        waits_for_names: is_managed,
-        begun: Instant::now(),
-        process,
-        shared,
-        events,
-        count: 0,
-    };
-    let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: intervals };
-    let end = recorder::run(session, &mut stream, &limits)?;
-    report(&stream.reader, end)
 }
 
 /// Returns the configuration of the session.
@@ -144,9 +148,10 @@ struct Intervals<'s> {
     samples: Option<LiveSamples>,
     waits_for_names: bool,
     begun: Instant,
-    process: &'s Process,
-    shared: &'s Shared<'s>,
-    events: &'s SyncSender<SessionEvent>,
+    process: &'s WatchedProcess,
+    args: &'s TopArgs,
+    limits: &'s SharedLimits<'s>,
+    events: &'s EventSender<SessionEvent>,
     /// The number of intervals.
     count: u64,
 }
@@ -194,7 +199,7 @@ impl EventConsumer for Intervals<'_> {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.shared.is_over() || self.shared.args.count.is_some_and(|count| self.count >= count)
+        self.limits.is_over() || self.is_complete()
     }
 }
 
@@ -206,13 +211,15 @@ impl Intervals<'_> {
             names.request_again();
         }
         interval.omissions.lost = lost;
-        if self.shared.args.count.is_some_and(|count| self.count >= count) {
-            return;
+        if !self.is_complete() {
+            self.count += 1;
+            self.events.send(SessionEvent::Interval(self.process.number, Box::new(interval)));
         }
-        self.count += 1;
-        if self.events.send(SessionEvent::Interval(self.process.number, Box::new(interval))).is_err() {
-            self.shared.end();
-        }
+    }
+
+    /// Whether it has sent as many intervals as were asked for.
+    fn is_complete(&self) -> bool {
+        self.args.count.is_some_and(|count| self.count >= count)
     }
 }
 

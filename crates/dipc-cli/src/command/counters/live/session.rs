@@ -1,25 +1,23 @@
-//! The session of one process.
+//! The session of one process, and the delivery of its samples.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clr_counters::{
     Condition, Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning,
 };
 use dipc_client::{LiveReader, Rundown, SessionConfig};
 
-use super::{LiveArgs, Process, SampleConsumer};
-use crate::exit::{Exit, Failure};
-use crate::inspect::counters::{label, report_notices};
-use crate::interrupt::Interrupts;
+use super::{LiveArgs, SampleConsumer};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::counters::{label, report_notices, unselected_help};
 use crate::record::live_stream::{EventConsumer, LiveStream};
-use crate::record::recorder::{self, Limits};
+use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
 use crate::record::source::Source;
 use crate::record::stream_stats;
+use crate::record::watch::{EventSender, SessionEnd, SharedLimits, WatchSession, WatchView, WatchedProcess};
 use crate::render::{messages, units};
 
 /// The buffer in the process, as dotnet-counters asks for it.
@@ -27,141 +25,161 @@ const BUFFER_MB: u32 = 256;
 /// The longest time that an event is held back for older ones of other threads.
 const MOST_DELAY: Duration = Duration::from_millis(200);
 
-/// The state that the sessions of a command share.
-pub(super) struct Shared<'s, C> {
-    pub(super) args: &'s LiveArgs,
-    pub(super) interrupts: &'s Interrupts,
-    pub(super) delivery: Mutex<Delivery<'s, C>>,
-    /// Ends all sessions.
-    over: AtomicBool,
-    /// The beginning of the first session.
-    begun: Mutex<Option<Instant>>,
+/// The sessions of a command, and the consumer of their samples.
+pub(super) struct CounterSession<'s, C> {
+    args: &'s LiveArgs,
+    limits: &'s SharedLimits<'s>,
+    delivery: Mutex<Delivery<'s, C>>,
 }
 
-/// The consumer, which one session uses at a time.
-pub(super) struct Delivery<'s, C> {
-    pub(super) consumer: &'s mut C,
+/// The consumer, which one session uses at a time, and the results of the sessions.
+struct Delivery<'s, C> {
+    consumer: &'s mut C,
     /// The counter that met the condition.
-    pub(super) met: Option<String>,
+    met: Option<String>,
     /// The consumer's failure, after which it gets no more samples.
-    pub(super) failure: Option<Failure>,
+    failure: Option<Failure>,
+    /// The number of samples of all sessions that have ended.
+    count: u64,
+    /// The counters that the last session received without being asked for, by provider.
+    unselected: BTreeMap<String, BTreeSet<String>>,
+    /// Whether another session holds the Meters of a process.
+    is_refused: bool,
+    /// The first exit code of a session other than [`Exit::Done`].
+    exit: Exit,
 }
 
-/// An event of a session, for the thread that watches them all.
-pub(super) enum SessionEvent {
-    /// Samples were delivered.
-    Samples,
-    /// The session of this process has ended.
-    Ended(usize, Result<SessionEnd, Failure>),
-}
-
-/// The end of a session.
-#[derive(Debug)]
-pub(super) struct SessionEnd {
-    pub(super) exit: Exit,
-    /// The number of samples in the session.
-    pub(super) count: u64,
-    /// The counters that arrived without being asked for, by provider.
-    pub(super) unselected: BTreeMap<String, BTreeSet<String>>,
-    /// Whether another session holds the Meters of the process.
-    pub(super) is_refused: bool,
-    /// Whether the process has ended by itself.
-    pub(super) is_unasked: bool,
-}
-
-impl<'s, C: SampleConsumer> Shared<'s, C> {
-    pub(super) fn new(args: &'s LiveArgs, interrupts: &'s Interrupts, consumer: &'s mut C) -> Self {
-        Self {
-            args,
-            interrupts,
-            delivery: Mutex::new(Delivery { consumer, met: None, failure: None }),
-            over: AtomicBool::new(false),
-            begun: Mutex::new(None),
-        }
+impl<'s, C: SampleConsumer> CounterSession<'s, C> {
+    pub(super) fn new(args: &'s LiveArgs, limits: &'s SharedLimits<'s>, consumer: &'s mut C) -> Self {
+        let delivery = Delivery {
+            consumer,
+            met: None,
+            failure: None,
+            count: 0,
+            unselected: BTreeMap::new(),
+            is_refused: false,
+            exit: Exit::Done,
+        };
+        Self { args, limits, delivery: Mutex::new(delivery) }
     }
 
-    /// Ends all sessions.
-    pub(super) fn end(&self) {
-        self.over.store(true, Ordering::Release);
-    }
-
-    /// Whether all sessions have to end.
-    pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire) || self.interrupts.count() > 0
+    /// The view of all sessions.
+    pub(super) const fn view(&self) -> DeliveryView<'_, 's, C> {
+        DeliveryView(self)
     }
 
     /// Locks the consumer, once no other session holds it.
-    pub(super) fn delivery(&self) -> MutexGuard<'_, Delivery<'s, C>> {
+    fn delivery(&self) -> MutexGuard<'_, Delivery<'s, C>> {
         // A panic elsewhere ends the program with its message; the data it left is still consistent.
         self.delivery.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// The time left, counted from the beginning of the first session; `None` without a limit.
-    pub(super) fn time_left(&self) -> Option<Duration> {
-        let limit = self.args.duration.filter(|duration| !duration.is_zero())?;
-        let begun = *self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(begun.map_or(limit, |begun| limit.saturating_sub(begun.elapsed())))
-    }
+impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
+    /// Samples were delivered.
+    type Event = ();
 
-    fn mark_begun(&self) {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
+    /// Delivers the samples of a process, in one session, or in two if the first has to learn the settings of
+    /// the Meters' shared session.
+    fn run(
+        &self,
+        source: &Source,
+        process: &WatchedProcess,
+        events: &EventSender<()>,
+    ) -> Result<SessionEnd, Failure> {
+        let Self { args, limits, .. } = self;
+        let selection = args.selection.counters.clone().unwrap_or_default();
+        let awaited = args.until.as_ref().map(|condition| condition.selection().unwrap_or(selection.clone()));
+        let requested = awaited.iter().cloned().fold(selection.clone(), Selection::and);
+        let mut settings = SessionSettings::default()
+            .with_interval(args.refresh_interval)
+            .with_max_histograms(args.max_histograms)
+            .with_max_time_series(args.max_time_series)
+            .with_exponential_histograms(self.delivery().consumer.wants_exponential_histograms());
+        let mut is_first = true;
+        loop {
+            let session = start_unless(&source.target, &config(&requested, &settings), || limits.is_over())?;
+            let limits = limits.of_session(source);
+            if is_first {
+                resume(&source.target);
+            }
+            let readings = Readings {
+                counters: Counters::new(selection.clone()),
+                awaited: awaited.clone().map(Counters::new),
+                thinning: Thinning::new(args.refresh_interval),
+                client: settings.client.clone(),
+                process,
+                shared: self,
+                events,
+                count: 0,
+                has_begun: false,
+                expected: None,
+            };
+            let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: readings };
+            let end = recorder::run(session, &mut stream, &limits)?;
+            let LiveStream { reader, consumer: mut readings } = stream;
+            if let Some(expected) = readings.expected.take().filter(|_| is_first) {
+                is_first = false;
+                settings = settings.adopt(&expected);
+                messages::detail(format_args!(
+                    "The Meters' shared session has other settings; asking again: {settings:?}"
+                ));
+                continue;
+            }
+            return readings.report(&reader, end);
+        }
     }
 }
 
-/// Delivers the samples of a process, in one session, or in two if the first has to learn the settings of the
-/// Meters' shared session.
-pub(super) fn watch<C: SampleConsumer>(
-    shared: &Shared<'_, C>,
-    source: &Source,
-    process: &Process,
-    events: &Sender<SessionEvent>,
-) -> Result<SessionEnd, Failure> {
-    let args = shared.args;
-    let selection = args.selection.counters.clone().unwrap_or_default();
-    let awaited = args.until.as_ref().map(|condition| condition.selection().unwrap_or(selection.clone()));
-    let requested = awaited.iter().cloned().fold(selection.clone(), Selection::and);
-    let mut settings = SessionSettings::default()
-        .with_interval(args.refresh_interval)
-        .with_max_histograms(args.max_histograms)
-        .with_max_time_series(args.max_time_series)
-        .with_exponential_histograms(shared.delivery().consumer.wants_exponential_histograms());
-    let mut is_first = true;
-    loop {
-        let session = start_unless(&source.target, &config(&requested, &settings), || shared.is_over())?;
-        shared.mark_begun();
-        if is_first {
-            resume(&source.target);
+/// The consumer as the view of all sessions.
+pub(super) struct DeliveryView<'v, 's, C>(&'v CounterSession<'s, C>);
+
+impl<C: SampleConsumer> WatchView<()> for DeliveryView<'_, '_, C> {
+    fn receive(&mut self, (): ()) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn end(&mut self, process: &WatchedProcess) -> Result<(), Failure> {
+        self.0.delivery().consumer.end(process)
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let mut delivery = self.0.delivery();
+        delivery.failure.take().map_or(Ok(()), Err)?;
+        delivery.consumer.flush()
+    }
+
+    fn is_done(&self) -> bool {
+        self.0.delivery().consumer.is_satisfied()
+    }
+
+    fn finish(&mut self, outcome: Outcome) -> Outcome {
+        let mut delivery = self.0.delivery();
+        let finished = delivery.consumer.finish();
+        let exit = delivery.outcome(outcome?, self.0.args.until.is_some())?;
+        finished.map(|()| exit)
+    }
+}
+
+impl<C> Delivery<'_, C> {
+    /// Returns the exit code of the command; `exit` is that of its sessions.
+    fn outcome(&mut self, exit: Exit, has_condition: bool) -> Outcome {
+        self.failure.take().map_or(Ok(()), Err)?;
+        if let Some(met) = &self.met {
+            messages::note(format_args!("Met            : {met}"));
+            return Ok(self.exit);
         }
-        let limits = Limits {
-            address: source.target.address().clone(),
-            duration: shared.time_left(),
-            silence: args.timeout,
-            interrupts: shared.interrupts.clone(),
-        };
-        let readings = Readings {
-            counters: Counters::new(selection.clone()),
-            awaited: awaited.clone().map(Counters::new),
-            thinning: Thinning::new(args.refresh_interval),
-            client: settings.client.clone(),
-            process,
-            shared,
-            events,
-            count: 0,
-            has_begun: false,
-            expected: None,
-        };
-        let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: readings };
-        let end = recorder::run(session, &mut stream, &limits)?;
-        let LiveStream { reader, consumer: mut readings } = stream;
-        if let Some(expected) = readings.expected.take().filter(|_| is_first) {
-            is_first = false;
-            settings = settings.adopt(&expected);
-            messages::detail(format_args!(
-                "The Meters' shared session has other settings; asking again: {settings:?}"
-            ));
-            continue;
+        if has_condition {
+            return Err(Failure::new(Exit::TimedOut, "counters: --until: it has not been met"));
         }
-        return readings.report(&reader, end);
+        if self.count == 0 && matches!(exit, Exit::Done) {
+            let exit = if self.is_refused { Exit::Refused } else { Exit::Failed };
+            let help = unselected_help(&self.unselected);
+            return Err(Failure::new(exit, "counters: no value came").with_help(help.as_deref().unwrap_or(
+                "values come once every --refresh-interval; dipc counters list names what .NET has, --counters asks for more",
+            )));
+        }
+        Ok(exit)
     }
 }
 
@@ -181,9 +199,9 @@ struct Readings<'s, 'c, C> {
     thinning: Thinning,
     /// Our name in the Meters' shared session.
     client: String,
-    process: &'s Process,
-    shared: &'s Shared<'c, C>,
-    events: &'s Sender<SessionEvent>,
+    process: &'s WatchedProcess,
+    shared: &'s CounterSession<'c, C>,
+    events: &'s EventSender<()>,
     count: u64,
     has_begun: bool,
     /// The settings of the shared session, if they differ from ours.
@@ -193,7 +211,7 @@ struct Readings<'s, 'c, C> {
 /// The samples of a round, on their way to the consumer.
 struct Samples<'g, 's, C> {
     delivery: MutexGuard<'g, Delivery<'s, C>>,
-    process: &'g Process,
+    process: &'g WatchedProcess,
     is_one_of_many: bool,
     count: u64,
 }
@@ -255,11 +273,10 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
         drop(samples);
         self.count += count;
         if is_over {
-            self.shared.end();
+            self.shared.limits.end();
         }
         if count > 0 {
-            // After a failure of the command, the receiver is gone.
-            let _ = self.events.send(SessionEvent::Samples);
+            self.events.send(());
         }
         self.expected = self.counters.notices().iter().find_map(|notice| match notice {
             Notice::OtherSettings { client, expected } if *client == self.client => Some(*expected),
@@ -269,7 +286,7 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
     }
 
     fn is_satisfied(&self) -> bool {
-        self.expected.is_some() || self.shared.is_over()
+        self.expected.is_some() || self.shared.limits.is_over()
     }
 }
 
@@ -306,8 +323,11 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
             exit = end.report(&format!("{values} values were shown"), "shown")?.join(inside);
         }
         let mut notices = self.counters.notices().iter();
-        let is_refused = notices.any(|notice| matches!(notice, Notice::OtherSession(_)));
-        let unselected = self.counters.unselected().clone();
-        Ok(SessionEnd { exit, count: self.count, unselected, is_refused, is_unasked })
+        let mut delivery = self.shared.delivery();
+        delivery.count += self.count;
+        delivery.unselected.clone_from(self.counters.unselected());
+        delivery.is_refused |= notices.any(|notice| matches!(notice, Notice::OtherSession(_)));
+        delivery.exit = delivery.exit.join(exit);
+        Ok(SessionEnd { exit, is_unasked })
     }
 }

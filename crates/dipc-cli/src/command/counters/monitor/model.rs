@@ -10,8 +10,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::detail::Detail;
-use crate::command::counters::live::Process;
 use crate::inspect::counters::{Clock, label};
+use crate::record::watch::WatchedProcess;
 use crate::render::escape::escape_controls;
 use crate::render::screen::{LastMessage, end_of};
 use crate::render::{units, width};
@@ -217,7 +217,7 @@ impl Model {
     }
 
     /// Called when the session of a process runs: drops what an earlier session showed.
-    pub(super) fn begin(&mut self, process: &Process, clock: Clock) {
+    pub(super) fn begin(&mut self, process: &WatchedProcess, clock: Clock) {
         let shown = ShownProcess { title: process.title(), clock, has_ended: false };
         self.processes.insert(process.number, shown);
         self.groups.retain(|(number, _), _| *number != process.number);
@@ -226,7 +226,7 @@ impl Model {
     }
 
     /// Called when the process has ended: its last values stay.
-    pub(super) fn end(&mut self, process: &Process) {
+    pub(super) fn end(&mut self, process: &WatchedProcess) {
         if let Some(shown) = self.processes.get_mut(&process.number) {
             shown.has_ended = true;
         }
@@ -234,7 +234,7 @@ impl Model {
     }
 
     /// Adds a sample; while the screen is paused, it is kept but not shown.
-    pub(super) fn add(&mut self, process: &Process, sample: &Sample<'_>) {
+    pub(super) fn add(&mut self, process: &WatchedProcess, sample: &Sample<'_>) {
         let series = sample.series;
         let key =
             (process.number, escape_controls(width::prefix(&series.provider, WIDEST_LABEL)).into_owned());

@@ -225,8 +225,8 @@ mod tests {
     use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
     use super::*;
-    use crate::command::counters::live::Process;
     use crate::inspect::counters::Clock;
+    use crate::record::watch::WatchedProcess;
 
     fn series(provider: &str, name: &str, unit: &str, tags: &str, kind: Kind) -> Series {
         let mut series = Series::new(provider, name, kind);
@@ -239,7 +239,7 @@ mod tests {
     /// A model of three intervals.
     fn model() -> Model {
         let mut model = Model::new(Duration::from_secs(1));
-        let process = Process { number: 0, name: Some("we\u{1b}[31mb".into()), pid: Some(7) };
+        let process = WatchedProcess { number: 0, name: Some("we\u{1b}[31mb".into()), pid: Some(7) };
         model.begin(&process, Clock::of(None));
         let rows = [
             series("Shop", "order.size", "kg", "city=Oslo", Kind::Gauge),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     /// Adds a value to a process.
-    fn add(model: &mut Model, process: &Process, series: &Series, id: u32, measurement: &Measurement) {
+    fn add(model: &mut Model, process: &WatchedProcess, series: &Series, id: u32, measurement: &Measurement) {
         model.add(
             process,
             &Sample::new(
@@ -286,8 +286,8 @@ mod tests {
         );
     }
 
-    fn process(number: usize, pid: u32) -> Process {
-        Process { number, name: Some("web".into()), pid: Some(pid) }
+    fn process(number: usize, pid: u32) -> WatchedProcess {
+        WatchedProcess { number, name: Some("web".into()), pid: Some(pid) }
     }
 
     #[test]
@@ -483,7 +483,7 @@ mod tests {
         let narrow = drawn(&mut model, 20, 24)[3].clone();
         assert!(narrow.ends_with(" 24,690 work_it…"), "{narrow}");
         // The same with processes side by side.
-        let other = Process { number: 1, name: Some("web".into()), pid: Some(8) };
+        let other = WatchedProcess { number: 1, name: Some("web".into()), pid: Some(8) };
         model.begin(&other, Clock::of(None));
         assert!(drawn(&mut model, 80, 24)[3].contains(" 24,690 work_item/s"));
     }

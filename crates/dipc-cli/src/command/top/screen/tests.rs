@@ -10,7 +10,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use super::*;
 use crate::command::top::MethodOrder;
 use crate::command::top::counter::Counter;
-use crate::command::top::interval::{Omissions, ThreadRow};
+use crate::command::top::interval::{Interval, Omissions, ThreadRow};
+use crate::command::top::session::Features;
 
 /// A profile of stacks, root first, with milliseconds.
 fn profile(stacks: &[(&[&str], u64)]) -> Profile {
@@ -62,8 +63,12 @@ fn interval(profile: Profile) -> Interval {
 
 const ALL: Features = Features { samples: true, allocations: true };
 
-fn process(number: usize) -> Process {
-    Process { number, name: Some("we\u{1b}[31mb".into()), pid: Some(100 + u32::try_from(number).unwrap()) }
+fn process(number: usize) -> WatchedProcess {
+    WatchedProcess {
+        number,
+        name: Some("we\u{1b}[31mb".into()),
+        pid: Some(100 + u32::try_from(number).unwrap()),
+    }
 }
 
 const STACKS: [(&[&str], u64); 3] = [
