@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use clr_counters::dotnet_counters::{rows, write_csv_row, write_json_row};
-use clr_counters::{Condition, Counters, Measurement, MeterMeasurement, Sample, Selection, Thinning};
+use clr_counters::{
+    Comparison, Condition, Counters, Measurement, MeterMeasurement, Sample, Selection, Thinning,
+};
 use libfuzzer_sys::fuzz_target;
 use nettrace::Reader;
 
@@ -19,7 +21,8 @@ fuzz_target!(|input: &[u8]| {
     dipc_fuzz::bounded(made.len(), || check(&made));
     for text in String::from_utf8_lossy(bytes).split('\0').take(8) {
         // Patterns are compared with texts of any length.
-        let _ = (Selection::parse(text).map(|it| it.has_instrument(text, text)), Condition::parse(text));
+        let condition = Condition::new(text, Comparison::Greater, 1.0);
+        let _ = (Selection::parse(text).map(|it| it.has_instrument(text, text)), condition);
     }
 });
 

@@ -33,6 +33,7 @@ fn check(text: &str) {
     }
     match Condition::parse(text) {
         Ok(condition) => {
+            assert!(Condition::parse_for_counters(text).is_ok());
             assert!(condition.requests().iter().all(|request| !request.name.is_empty()));
             let mut evaluator = Evaluator::new(condition);
             if let Some(met) = evaluator.end(StreamEnd::Crash, RelativeTime::START) {

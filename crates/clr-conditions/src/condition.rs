@@ -35,7 +35,8 @@ pub(crate) enum Atom {
     },
     Counter {
         condition: clr_counters::Condition,
-        selection: Selection,
+        /// `None` for any counter of the session: its provider is not known.
+        selection: Option<Selection>,
     },
     Exit,
     Crash,
@@ -81,7 +82,17 @@ impl Condition {
     /// # Errors
     /// With the position of the first text outside the language, and the expected text.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        parser::parse(text)
+        parser::parse(text, false)
+    }
+
+    /// Parses a condition for a session that requests counters anyway. A counter whose provider is not known
+    /// is one of those; see [`requests_with`](Self::requests_with) and
+    /// [`Evaluator::with_counters`](crate::Evaluator::with_counters).
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse), except for counters whose provider is not known.
+    pub fn parse_for_counters(text: &str) -> Result<Self, ParseError> {
+        parser::parse(text, true)
     }
 
     /// Returns the providers that a session has to enable so that the condition can be met. The keywords of
@@ -89,27 +100,26 @@ impl Condition {
     pub fn requests(&self) -> Vec<ProviderRequest> {
         let mut requests = Vec::new();
         for atom in &self.atoms {
-            match atom {
-                Atom::Exception(_) => add(&mut requests, runtime(EXCEPTION_KEYWORD, ERROR)),
-                Atom::Pause(..) => add(&mut requests, runtime(GC_KEYWORD, INFORMATIONAL)),
-                Atom::Event { provider, name, .. } => {
-                    for request in of_event(provider, name.as_ref()) {
-                        add(&mut requests, request);
-                    }
-                }
-                Atom::Request { .. } => {
-                    add(&mut requests, source(HOSTING, u64::MAX, INFORMATIONAL, ""));
-                    add(&mut requests, source(TASKS, ACTIVITY_IDS, INFORMATIONAL, ""));
-                    add(&mut requests, source(LOGGING, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS));
-                }
-                Atom::Counter { selection, .. } => {
-                    for request in selection.requests(&SessionSettings::default()) {
-                        add(&mut requests, request);
-                    }
-                }
-                Atom::Exit | Atom::Crash | Atom::Disconnect => {}
+            let of_atom = match atom {
+                Atom::Counter { selection: Some(it), .. } => it.requests(&SessionSettings::default()),
+                _ => of_events(atom),
+            };
+            for request in of_atom {
+                add(&mut requests, request);
             }
         }
+        requests
+    }
+
+    /// Returns the providers that a session of `counters` has to enable so that the condition can be met as
+    /// well. Its counters are requested with the others, in the same `settings`.
+    pub fn requests_with(&self, counters: &Selection, settings: &SessionSettings) -> Vec<ProviderRequest> {
+        let own = self.atoms.iter().filter_map(|atom| match atom {
+            Atom::Counter { selection, .. } => selection.clone(),
+            _ => None,
+        });
+        let mut requests = own.fold(counters.clone(), Selection::and).requests(settings);
+        self.atoms.iter().flat_map(of_events).for_each(|request| add(&mut requests, request));
         requests
     }
 
@@ -125,12 +135,14 @@ impl Condition {
                     of_event(provider, name.as_ref()).into_iter().map(|request| request.name).collect()
                 }
                 Atom::Request { .. } => vec![HOSTING.to_owned()],
-                Atom::Counter { selection, .. } => selection
+                Atom::Counter { selection: Some(selection), .. } => selection
                     .requests(&SessionSettings::default())
                     .into_iter()
                     .map(|request| request.name)
                     .collect(),
-                Atom::Exit | Atom::Crash | Atom::Disconnect => continue,
+                Atom::Counter { selection: None, .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => {
+                    continue;
+                }
             };
             if alternatives.iter().any(|name| is_recorded(name)) {
                 continue;
@@ -159,6 +171,21 @@ impl Condition {
                 _ => None,
             })
             .collect()
+    }
+}
+
+/// The requests for an atom that is not a counter.
+fn of_events(atom: &Atom) -> Vec<ProviderRequest> {
+    match atom {
+        Atom::Exception(_) => vec![runtime(EXCEPTION_KEYWORD, ERROR)],
+        Atom::Pause(..) => vec![runtime(GC_KEYWORD, INFORMATIONAL)],
+        Atom::Event { provider, name, .. } => of_event(provider, name.as_ref()),
+        Atom::Request { .. } => vec![
+            source(HOSTING, u64::MAX, INFORMATIONAL, ""),
+            source(TASKS, ACTIVITY_IDS, INFORMATIONAL, ""),
+            source(LOGGING, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS),
+        ],
+        Atom::Counter { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => Vec::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clr_activity::{Pause, Pauses, Span, Spans};
-use clr_counters::{Counters, Sample, SeriesId};
+use clr_counters::{Counters, Sample, Selection, SeriesId};
 use clr_events::{ClrEvent, EventName, event_name, sets};
 use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
@@ -97,11 +97,19 @@ struct AtomState {
 impl Evaluator {
     /// Creates the state before the first event.
     pub fn new(condition: Condition) -> Self {
+        Self::with_counters(condition, &Selection::everything())
+    }
+
+    /// Creates the state before the first event of a session of `selected` counters, among which a counter
+    /// without a known provider is looked for.
+    pub fn with_counters(condition: Condition, selected: &Selection) -> Self {
         let has_requests = condition.atoms.iter().any(|atom| matches!(atom, Atom::Request { .. }));
         let counters = condition.atoms.iter().enumerate().filter_map(|(number, atom)| match atom {
             // A Meter takes precedence over EventCounters of its name, so each part has its own state, for
             // its counter alone.
-            Atom::Counter { selection, .. } => Some((number, Counters::new(selection.clone()))),
+            Atom::Counter { selection, .. } => {
+                Some((number, Counters::new(selection.as_ref().unwrap_or(selected).clone())))
+            }
             _ => None,
         });
         Self {

@@ -21,9 +21,10 @@ const WITHIN: Duration = Duration::from_secs(10);
 
 const KINDS: &str = "exception, event, gc, request, counter, exit, crash or disconnect";
 
-pub(crate) fn parse(text: &str) -> Result<Condition, ParseError> {
+/// Parses a condition. `has_counters` allows counters whose provider is not known.
+pub(crate) fn parse(text: &str, has_counters: bool) -> Result<Condition, ParseError> {
     let tokens = tokens(text)?;
-    let mut parser = Parser { text, tokens: &tokens, atoms: Vec::new() };
+    let mut parser = Parser { text, tokens: &tokens, atoms: Vec::new(), has_counters };
     let root = parser.any(0)?;
     if let Some(token) = parser.tokens.first() {
         return Err(parser.error_at(token.offset, "'and', 'or' or the end is expected"));
@@ -36,6 +37,8 @@ struct Parser<'t> {
     /// The remaining tokens.
     tokens: &'t [Token],
     atoms: Vec<Atom>,
+    /// Whether the session has counters, of which one may be named without its provider.
+    has_counters: bool,
 }
 
 impl<'t> Parser<'t> {
@@ -154,6 +157,11 @@ impl<'t> Parser<'t> {
     }
 
     fn atom(&mut self) -> Result<Atom, ParseError> {
+        // `GC Heap Size > 500` begins like another condition.
+        let name = self.name_before_comparison();
+        if name.as_ref().is_some_and(|name| name.contains(' ') && clr_counters::is_counter_of_dotnet(name)) {
+            return self.counter();
+        }
         if self.take_word("exception") {
             return self.exception();
         }
@@ -176,10 +184,7 @@ impl<'t> Parser<'t> {
         if self.take_word("disconnect") {
             return Ok(Atom::Disconnect);
         }
-        let is_named = self.take_word("counter");
-        let is_counter =
-            matches!(self.tokens.get(1).map(|token| &token.kind), Some(TokenKind::Comparison(_)));
-        if is_named || is_counter {
+        if self.take_word("counter") || name.is_some() {
             return self.counter();
         }
         self.error(format!("a condition is expected: {KINDS}"))
@@ -294,22 +299,45 @@ impl<'t> Parser<'t> {
         Ok(Atom::Request { duration, status, path })
     }
 
+    /// The words before the next comparison, with blanks between them, if nothing else precedes it.
+    fn name_before_comparison(&self) -> Option<String> {
+        let mut name = String::new();
+        for token in self.tokens {
+            match &token.kind {
+                TokenKind::Word(word) if is_reserved(word) => return None,
+                TokenKind::Word(word) | TokenKind::Quoted(word) => {
+                    if !name.is_empty() {
+                        name.push(' ');
+                    }
+                    name.push_str(word);
+                }
+                TokenKind::Comparison(_) => return Some(name).filter(|name| !name.is_empty()),
+                _ => return None,
+            }
+        }
+        None
+    }
+
     fn counter(&mut self) -> Result<Atom, ParseError> {
         let offset = self.offset();
-        let name = self.text("a counter")?;
+        let mut name = self.text("a counter")?.to_owned();
+        // A display name has blanks.
+        while let Some(TokenKind::Word(_) | TokenKind::Quoted(_)) = self.peek() {
+            name.push(' ');
+            name.push_str(self.text("a comparison")?);
+        }
         let comparison = self.comparison()?;
         let place = self.offset();
-        let bound = self.text("a number")?;
-        if bound.parse::<f64>().is_err() {
-            return Err(self.error_at(place, "a number is expected"));
-        }
-        let condition = clr_counters::Condition::parse(&format!("{name} {comparison} {bound}"))
+        let bound = self.text("a number")?.parse::<f64>().ok().filter(|bound| !bound.is_nan());
+        let bound = bound.ok_or_else(|| self.error_at(place, "a number is expected"))?;
+        let condition = clr_counters::Condition::new(&name, comparison, bound)
             .map_err(|error| self.error_at(offset, error.to_string()))?;
-        let selection = condition.selection().ok_or_else(|| {
-            let counter = name.rsplit_once(':').map_or(name, |(counter, _)| counter);
+        let selection = condition.selection();
+        if selection.is_none() && !self.has_counters {
+            let counter = name.rsplit_once(':').map_or(&*name, |(counter, _)| counter);
             let message = format!("the provider of {counter:?} is not known: name it, as PROVIDER/{counter}");
-            self.error_at(offset, message)
-        })?;
+            return Err(self.error_at(offset, message));
+        }
         Ok(Atom::Counter { condition, selection })
     }
 }

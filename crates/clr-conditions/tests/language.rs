@@ -1,6 +1,9 @@
 //! The language: accepted texts, session settings, and positions of errors.
 
+use std::time::Duration;
+
 use clr_conditions::Condition;
+use clr_counters::{Selection, SessionSettings};
 
 /// The session settings of a condition.
 fn requests(condition: &str) -> Vec<(String, u64, u32)> {
@@ -107,6 +110,12 @@ fn faults_have_a_place_and_say_what_is_expected() {
         ("request status > x", 17, "a status is expected"),
         ("no-such-counter > 3", 0, "the provider of \"no-such-counter\" is not known"),
         ("cpu-usage > high", 12, "a number is expected"),
+        ("cpu-usage > NaN", 12, "a number is expected"),
+        ("cpu-usage", 0, "a condition is expected"),
+        ("counter cpu-usage", 17, "a comparison is expected"),
+        ("counter > 3", 8, "a counter is expected"),
+        ("cpu-usage:p200 > 3", 0, "\"p200\" is not one of value, rate"),
+        ("System.Runtime/ > 3", 0, "does not name a counter"),
         ("ä ! 3", 2, "'!' is not a comparison"),
     ] {
         let error = Condition::parse(text).unwrap_err();
@@ -114,6 +123,42 @@ fn faults_have_a_place_and_say_what_is_expected() {
         assert!(error.message().contains(message), "{text}: {error}");
         assert!(error.to_string().contains(&format!("at character {}", position + 1)), "{error}");
     }
+}
+
+#[test]
+fn display_names_of_counters_have_blanks() {
+    let same = [
+        ("cpu-usage > 80", "CPU Usage > 80"),
+        ("gc-heap-size > 5 and exit", "GC Heap Size > 5 and exit"),
+        ("exception-count >= 1", "Exception Count >= 1"),
+        ("cpu-usage > 80", "counter 'CPU Usage' > 80"),
+        ("Mine/order:p95 > 1", "counter Mine/order : p95 > 1"),
+    ];
+    for (name, display_name) in same {
+        let (name, display_name) = (Condition::parse(name).unwrap(), Condition::parse(display_name).unwrap());
+        assert_eq!(name, display_name);
+    }
+    // These begin like a counter of .NET, and are none.
+    for text in ["gc pause > 1s", "request duration > 1s", "event System.Runtime/x y > 1"] {
+        assert!(Condition::parse(text).unwrap().missing_providers(|_| false).len() == 1, "{text}");
+    }
+}
+
+#[test]
+fn a_session_of_counters_needs_no_provider_and_gets_the_rest_of_the_condition() {
+    let text = "(orders > 3 or Mine/size:p95 > 10) and gc pause > 200ms";
+    assert!(Condition::parse(text).is_err());
+    let condition = Condition::parse_for_counters(text).unwrap();
+    let counters = Selection::parse("Shop").unwrap();
+    let settings = SessionSettings::default().with_interval(Duration::from_millis(200));
+    let requests = condition.requests_with(&counters, &settings);
+    let names: Vec<_> = requests.iter().map(|request| (&*request.name, request.keywords)).collect();
+    assert_eq!(names, [("Shop", 0), ("Mine", 0), ("System.Diagnostics.Metrics", 2), (RUNTIME, 1)]);
+    for request in &requests[..2] {
+        assert_eq!(request.arguments, "EventCounterIntervalSec=0.2");
+    }
+    assert!(requests[2].arguments.contains(";Metrics=Shop,Mine;"), "{}", requests[2].arguments);
+    assert_eq!(condition.missing_providers(|_| false), ["Mine", RUNTIME]);
 }
 
 #[test]

@@ -6,14 +6,9 @@ use crate::sample::{Aspect, Sample};
 use crate::selection::{Selection, Source, matches};
 use crate::series::Series;
 
-/// A condition over one number of any counter: `dotnet.gc.pause.time > 0.5`, `System.Runtime/cpu-usage >=
-/// 80`, `http.server.request.duration:p95 > 0.25`.
+/// A condition over one number of any counter: that it compares in some way with a bound.
 ///
-/// A name may be preceded by its provider and a slash, and may have `*` for any text. After a colon comes the
-/// number to compare: `value`, `rate` (per second), `count`, `sum`, or `p50` and similar; the default is the
-/// number that is displayed first. A series with any tags may meet it. A provider may have the prefix
-/// `EventCounters\` or `Meter\`, as in a [`Selection`], and .NET's own counters may be written in any case,
-/// or by their display names.
+/// `clr_conditions::Condition` parses such conditions, and combines them with others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
     /// The provider as written, without a prefix; `None` for any.
@@ -29,49 +24,42 @@ pub struct Condition {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConditionError {
-    /// There is no comparison.
-    #[error("{0:?} has no comparison: put one of > >= < <= == != between a counter and a number")]
-    NoComparison(String),
     /// The counter's name is missing.
     #[error("{0:?} does not name a counter")]
     NoName(String),
-    /// The text after the comparison is not a number.
-    #[error("{0:?} is not a number")]
-    NoNumber(String),
     /// The text after the colon does not name a number of a sample.
     #[error("{0:?} is not one of value, rate, count, sum, p50, p95, p99")]
     UnknownAspect(String),
 }
 
 impl Condition {
-    /// Parses a condition.
-    pub fn parse(text: &str) -> Result<Self, ConditionError> {
-        let at = text.find(['>', '<', '=', '!']).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
-        let (counter, after) = text.split_at(at);
-        let (comparison, length) =
-            Comparison::at_start(after).ok_or_else(|| ConditionError::NoComparison(text.into()))?;
-        let bound = after.get(length..).unwrap_or_default().trim();
-        let bound = match bound.parse::<f64>() {
-            Ok(number) if !number.is_nan() => number,
-            _ => return Err(ConditionError::NoNumber(bound.into())),
-        };
-        let (counter, aspect) = match counter.trim().rsplit_once(':') {
-            Some((counter, aspect)) => {
-                let counter = counter.trim();
-                let known = Aspect::parse(aspect.trim());
-                (counter, Some(known.ok_or_else(|| ConditionError::UnknownAspect(aspect.trim().into()))?))
+    /// Creates the condition that a number of a counter compares so with `bound`. A `bound` that is not a
+    /// number meets only [`Comparison::Unequal`].
+    ///
+    /// `counter` is `dotnet.gc.pause.time`, `System.Runtime/cpu-usage` or
+    /// `http.server.request.duration:p95`: a name may be preceded by its provider and a slash, and may have
+    /// `*` for any text. After a colon comes the number to compare: `value`, `rate` (per second), `count`,
+    /// `sum`, or `p50` and similar; the default is the number that is displayed first. A series with any tags
+    /// may meet the condition. A provider may have the prefix `EventCounters\` or `Meter\`, as in a
+    /// [`Selection`], and .NET's own counters may be written in any case, or by their display names.
+    pub fn new(counter: &str, comparison: Comparison, bound: f64) -> Result<Self, ConditionError> {
+        let (full_name, aspect) = match counter.rsplit_once(':') {
+            Some((full_name, aspect)) => {
+                let aspect = aspect.trim();
+                let known = Aspect::parse(aspect);
+                (full_name, Some(known.ok_or_else(|| ConditionError::UnknownAspect(aspect.into()))?))
             }
-            None => (counter.trim(), None),
+            None => (counter, None),
         };
-        let (source, provider, name) = match counter.rsplit_once('/') {
+        let (source, provider, name) = match full_name.trim().rsplit_once('/') {
             Some((provider, name)) => {
                 let (source, provider) = Source::split(provider);
                 (source, Some(provider), name)
             }
-            None => (Source::Any, None, counter),
+            None => (Source::Any, None, full_name.trim()),
         };
         if name.is_empty() {
-            return Err(ConditionError::NoName(text.into()));
+            return Err(ConditionError::NoName(counter.into()));
         }
         let name = known_counters(source, provider, name).next().map_or(name, |(_, _, known)| known);
         let provider = provider.map(str::to_owned);
@@ -115,6 +103,14 @@ impl Condition {
     }
 }
 
+/// Whether .NET itself has a counter of this name or display name, in any case. Its provider may precede it,
+/// and a number of it may follow, as in [`Condition::new`].
+pub fn is_counter_of_dotnet(counter: &str) -> bool {
+    Condition::new(counter, Comparison::Greater, 0.0).is_ok_and(|condition| {
+        known_counters(condition.source, condition.provider.as_deref(), &condition.name).next().is_some()
+    })
+}
+
 /// The counters of .NET with this name, in any case: source, provider and name.
 fn known_counters<'a>(
     source: Source,
@@ -141,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_read() {
+    fn a_counter_may_have_a_provider_and_a_number() {
         let condition = |provider: Option<&str>, name: &str, aspect, comparison, bound| Condition {
             provider: provider.map(str::to_owned),
             source: Source::Any,
@@ -152,54 +148,55 @@ mod tests {
         };
         let rows = [
             (
-                "dotnet.gc.pause.time > 0.5",
+                ("dotnet.gc.pause.time", Comparison::Greater, 0.5),
                 condition(None, "dotnet.gc.pause.time", None, Comparison::Greater, 0.5),
             ),
             (
-                "System.Runtime/cpu-usage>=80",
+                ("System.Runtime/cpu-usage", Comparison::GreaterOrEqual, 80.0),
                 condition(Some("System.Runtime"), "cpu-usage", None, Comparison::GreaterOrEqual, 80.0),
             ),
-            ("x:p95 < 1e-3", condition(None, "x", Some(Aspect::Quantile(950)), Comparison::Less, 0.001)),
-            ("x : rate != 0", condition(None, "x", Some(Aspect::Rate), Comparison::Unequal, 0.0)),
+            (
+                ("x:p95", Comparison::Less, 0.001),
+                condition(None, "x", Some(Aspect::Quantile(950)), Comparison::Less, 0.001),
+            ),
+            (
+                ("x : rate", Comparison::Unequal, 0.0),
+                condition(None, "x", Some(Aspect::Rate), Comparison::Unequal, 0.0),
+            ),
         ];
-        for (text, expected) in rows {
-            assert_eq!(Condition::parse(text), Ok(expected), "{text}");
+        for ((counter, comparison, bound), expected) in rows {
+            assert_eq!(Condition::new(counter, comparison, bound), Ok(expected), "{counter}");
         }
         let faults = [
-            ("x", ConditionError::NoComparison("x".into())),
-            ("x ! 3", ConditionError::NoComparison("x ! 3".into())),
-            ("> 3", ConditionError::NoName("> 3".into())),
-            ("x > y", ConditionError::NoNumber("y".into())),
-            ("x > NaN", ConditionError::NoNumber("NaN".into())),
-            ("x:p200 > 1", ConditionError::UnknownAspect("p200".into())),
+            ("", ConditionError::NoName(String::new())),
+            ("P/", ConditionError::NoName("P/".into())),
+            ("x:p200", ConditionError::UnknownAspect("p200".into())),
         ];
-        for (text, expected) in faults {
-            assert_eq!(Condition::parse(text), Err(expected), "{text}");
+        for (counter, expected) in faults {
+            assert_eq!(Condition::new(counter, Comparison::Greater, 3.0), Err(expected), "{counter}");
         }
     }
 
     #[test]
     fn a_session_asks_for_the_counter_alone() {
-        let has = |text: &str, provider: &str, counter: &str| {
-            let selection = Condition::parse(text).unwrap().selection().unwrap();
+        let condition = |name: &str| Condition::new(name, Comparison::Greater, 1.0).unwrap();
+        let has = |name: &str, provider: &str, counter: &str| {
+            let selection = condition(name).selection().unwrap();
             (selection.has_event_counter(provider, counter), selection.has_instrument(provider, counter))
         };
-        for text in [
-            "System.Runtime/cpu-usage > 20",
-            "CPU-Usage > 20",
-            "cpu usage > 20",
-            r"EventCounters\System.Runtime/cpu-usage > 20",
-        ] {
-            assert_eq!(has(text, "System.Runtime", "cpu-usage"), (true, false), "{text}");
-            assert_eq!(has(text, "System.Runtime", "dotnet.gc.pause.time"), (false, false), "{text}");
+        for name in
+            ["System.Runtime/cpu-usage", "CPU-Usage", "cpu usage", r"EventCounters\System.Runtime/cpu-usage"]
+        {
+            assert_eq!(has(name, "System.Runtime", "cpu-usage"), (true, false), "{name}");
+            assert_eq!(has(name, "System.Runtime", "dotnet.gc.pause.time"), (false, false), "{name}");
         }
-        assert_eq!(has("dotnet.gc.pause.time > 1", "System.Runtime", "dotnet.gc.pause.time"), (false, true));
-        assert_eq!(has("Mine/orders > 1", "Mine", "orders"), (true, true));
-        assert_eq!(has(r"Meter\Mine/orders > 1", "Mine", "orders"), (false, true));
+        assert_eq!(has("dotnet.gc.pause.time", "System.Runtime", "dotnet.gc.pause.time"), (false, true));
+        assert_eq!(has("Mine/orders", "Mine", "orders"), (true, true));
+        assert_eq!(has(r"Meter\Mine/orders", "Mine", "orders"), (false, true));
         // Two providers have one of this name.
         for provider in ["Microsoft.AspNetCore.Hosting", "System.Net.Http"] {
-            assert_eq!(has("current-requests > 1", provider, "current-requests"), (true, false));
+            assert_eq!(has("current-requests", provider, "current-requests"), (true, false));
         }
-        assert_eq!(Condition::parse("orders > 1").unwrap().selection(), None);
+        assert_eq!(condition("orders").selection(), None);
     }
 }

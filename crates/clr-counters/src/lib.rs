@@ -60,7 +60,7 @@ mod series;
 mod thinning;
 
 pub use comparison::Comparison;
-pub use condition::{Condition, ConditionError};
+pub use condition::{Condition, ConditionError, is_counter_of_dotnet};
 pub use counters::{Counters, Notice};
 pub use event_counter::{EventCounter, EventCounterValue};
 pub use meter::{

@@ -5,10 +5,12 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dipc_client::{Address, Deadline, Error, Session};
+use clr_conditions::StreamEnd as Cause;
+use dipc_client::{Address, Deadline, Error, Session, Target};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
+use crate::process::info::timeouts;
 use crate::record::sink::Sink;
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{self, StreamStats};
@@ -23,6 +25,9 @@ const TICK: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The time limit for a stopped session, however much it still sends.
 const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
+
+/// The time limit for an answer of a process whose stream ended early.
+const ANSWER: Duration = Duration::from_secs(1);
 
 /// The limits of a session, one of which ends it.
 #[derive(Debug, Clone)]
@@ -276,6 +281,20 @@ impl StreamEnd {
             Ending::Whole { asked } => !asked,
             Ending::Cut(error) => error.as_ref().is_none_or(|error| error.exit != Exit::TimedOut),
             Ending::Abandoned | Ending::Silent { .. } => false,
+        }
+    }
+
+    /// Returns the cause of an end that was not asked for, by the state of the process.
+    pub(crate) fn cause(&self, target: &Target) -> Cause {
+        let is_local = target.pid().is_some();
+        if self.is_whole() {
+            return Cause::Exit;
+        }
+        match target.clone().with_timeouts(timeouts(ANSWER)).info() {
+            Ok(_) => Cause::Disconnect,
+            Err(_) if is_local => Cause::Crash,
+            // It may be unreachable.
+            Err(_) => Cause::Unknown,
         }
     }
 

@@ -100,7 +100,27 @@ fn a_condition_ends_the_wait(runtime: Runtime) {
     }
     let met = waiting.finish();
     assert_eq!(met.code, Some(0), "{met:?}");
-    assert!(met.stderr.contains("Met            : Workload-Counters Requests: "), "{met:?}");
+    assert!(met.stderr.contains("Met            : counter Workload-Counters/requests = "), "{met:?}");
+    // Any condition ends it, of events that are not counters, too.
+    let condition = "exception System.NotSupportedException or exception System.InvalidOperationException";
+    let mut waiting = Running::start(counters(condition, "100s"));
+    while !waiting.is_over() {
+        assert!(Instant::now() < deadline, "it waits on");
+        workload.run("throw 1");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let met = waiting.finish();
+    assert_eq!(met.code, Some(0), "{met:?}");
+    assert!(met.stderr.contains("Met            : exception System.InvalidOperationException: "), "{met:?}");
+    // So does the end of the process; the file is incomplete.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("counters.jsonl");
+    let waiting = collect(&file, &["-p", &pid, "--until", "crash"]);
+    until(&file, is_counted(workload.pid()));
+    workload.kill();
+    let met = waiting.finish();
+    assert_eq!(met.code, Some(6), "{met:?}");
+    assert!(met.stderr.contains("Met            : the process crashed or was killed"), "{met:?}");
 }
 
 /// Without Meters: the class constructors of a NativeAOT program wait for one another at times when it is asked for both for the first

@@ -5,7 +5,8 @@ pub(super) mod session;
 use std::time::Duration;
 
 use clap::Args;
-use clr_counters::{Condition, ProcessKey, Sample};
+use clr_conditions::Condition;
+use clr_counters::{ProcessKey, Sample};
 use nettrace::TraceInfo;
 
 use crate::args::sources::SourcesArgs;
@@ -37,9 +38,10 @@ pub(super) struct LiveArgs {
     /// Stop after this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     duration: Option<Duration>,
-    /// Stop when a counter meets this condition: 'dotnet.gc.pause.time > 0.5'; exit with 5 if it never did
+    /// Stop when a process meets this condition: 'cpu-usage > 80'; exit with 5 if none ever did
     ///
-    /// 'PROVIDER/COUNTER:NUMBER > BOUND', where PROVIDER/ may be left out and NUMBER is value, rate (per
+    /// A condition is that of dipc trace --snapshot-on, 'cpu-usage > 80 or gc pause > 200ms' for example.
+    /// A counter is PROVIDER/COUNTER:NUMBER, where PROVIDER/ may be left out and NUMBER is value, rate (per
     /// second), count, sum or p95. NUMBER defaults to the one that the table shows first.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
     until: Option<Condition>,
@@ -87,7 +89,7 @@ pub(super) fn run(args: &LiveArgs, consumer: &mut impl SampleConsumer) -> Outcom
 }
 
 fn parse_condition(text: &str) -> Result<Condition, String> {
-    Condition::parse(text).map_err(|error| error.to_string())
+    Condition::parse_for_counters(text).map_err(|error| error.to_string())
 }
 
 /// The process id, taken from the stream if nothing else gives it.

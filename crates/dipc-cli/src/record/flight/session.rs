@@ -18,7 +18,6 @@ use super::trigger::{Arrival, Origin, TriggerSettings, Triggers};
 use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::interrupt::Interrupts;
-use crate::process::info::timeouts;
 use crate::record::recorder::{self, Consumer};
 use crate::record::source::ChildEnd;
 use crate::record::stopping_event::StoppingEvent;
@@ -28,9 +27,6 @@ use crate::render::units;
 
 /// The longest wait for a list of methods requested for a snapshot.
 const LIST: Duration = Duration::from_secs(3);
-
-/// The longest wait for an answer of a process whose stream ended early.
-const ANSWER: Duration = Duration::from_secs(1);
 
 /// The settings of a flight recorder.
 #[derive(Debug, Clone)]
@@ -255,7 +251,7 @@ impl FlightRecorder {
         } else if self.stream.is_unreadable() {
             Some("the stream cannot be read".to_owned())
         } else if end.is_unasked() {
-            let cause = if is_whole { StreamEnd::Exit } else { state_of(target) };
+            let cause = end.cause(target);
             has_crashed = cause == StreamEnd::Crash;
             let found = self.watch.as_mut().and_then(|watch| watch.end(cause, newest));
             match found {
@@ -331,17 +327,6 @@ impl FlightSettings {
         // A generation is begun before the oldest is dropped.
         let bytes = self.capacity.bytes.saturating_add(self.capacity.bytes / 4);
         check_room(&folder.join("ring"), bytes)
-    }
-}
-
-/// The reason that a stream ended early: the state of the process.
-fn state_of(target: &Target) -> StreamEnd {
-    let is_local = target.pid().is_some();
-    match target.clone().with_timeouts(timeouts(ANSWER)).info() {
-        Ok(_) => StreamEnd::Disconnect,
-        Err(_) if is_local => StreamEnd::Crash,
-        // It may be unreachable.
-        Err(_) => StreamEnd::Unknown,
     }
 }
 

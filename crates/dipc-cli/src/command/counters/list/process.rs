@@ -65,7 +65,8 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
     let mut settings = SessionSettings::default().with_interval(INTERVAL).with_list_instruments(true);
     let mut is_first = true;
     loop {
-        let session = start_unless_interrupted(&source.target, &config(&selection, &settings), interrupts)?;
+        let session =
+            start_unless_interrupted(&source.target, &config(selection.requests(&settings)), interrupts)?;
         if is_first {
             resume(&source.target);
         }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use clr_counters::{
-    Condition, Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning,
-};
-use dipc_client::{LiveReader, Rundown, SessionConfig};
+use clr_conditions::{Evaluator, Match};
+use clr_counters::{Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, Thinning};
+use dipc_client::{LiveReader, Rundown, SessionConfig, Target};
+use nettrace::RelativeTime;
 
 use super::{LiveArgs, SampleConsumer};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::counters::{label, report_notices, unselected_help};
+use crate::inspect::counters::{report_notices, unselected_help};
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder;
 use crate::record::session::{resume, start_unless};
@@ -35,7 +35,7 @@ pub(super) struct CounterSession<'s, C> {
 /// The consumer, which one session uses at a time, and the results of the sessions.
 struct Delivery<'s, C> {
     consumer: &'s mut C,
-    /// The counter that met the condition.
+    /// The event that met the condition.
     met: Option<String>,
     /// The consumer's failure, after which it gets no more samples.
     failure: Option<Failure>,
@@ -89,8 +89,6 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
     ) -> Result<SessionEnd, Failure> {
         let Self { args, limits, .. } = self;
         let selection = args.selection.counters.clone().unwrap_or_default();
-        let awaited = args.until.as_ref().map(|condition| condition.selection().unwrap_or(selection.clone()));
-        let requested = awaited.iter().cloned().fold(selection.clone(), Selection::and);
         let mut settings = SessionSettings::default()
             .with_interval(args.refresh_interval)
             .with_max_histograms(args.max_histograms)
@@ -98,14 +96,21 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
             .with_exponential_histograms(self.delivery().consumer.wants_exponential_histograms());
         let mut is_first = true;
         loop {
-            let session = start_unless(&source.target, &config(&requested, &settings), || limits.is_over())?;
+            let requests = match &args.until {
+                Some(condition) => condition.requests_with(&selection, &settings),
+                None => selection.requests(&settings),
+            };
+            let session = start_unless(&source.target, &config(requests), || limits.is_over())?;
             let limits = limits.of_session(source);
             if is_first {
                 resume(&source.target);
             }
             let readings = Readings {
                 counters: Counters::new(selection.clone()),
-                awaited: awaited.clone().map(Counters::new),
+                evaluator: args
+                    .until
+                    .clone()
+                    .map(|condition| Evaluator::with_counters(condition, &selection)),
                 thinning: Thinning::new(args.refresh_interval),
                 client: settings.client.clone(),
                 process,
@@ -113,6 +118,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 events,
                 count: 0,
                 has_begun: false,
+                newest: RelativeTime::START,
                 expected: None,
             };
             let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: readings };
@@ -126,7 +132,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 ));
                 continue;
             }
-            return readings.report(&reader, end);
+            return readings.report(&reader, end, &source.target);
         }
     }
 }
@@ -162,6 +168,12 @@ impl<C: SampleConsumer> WatchView<()> for DeliveryView<'_, '_, C> {
 }
 
 impl<C> Delivery<'_, C> {
+    /// Takes a match of the condition; only the first counts.
+    fn meet(&mut self, found: &Match, process: &WatchedProcess, is_one_of_many: bool) {
+        let title = if is_one_of_many { process.title() + " " } else { String::new() };
+        self.met.get_or_insert_with(|| title + &found.what);
+    }
+
     /// Returns the exit code of the command; `exit` is that of its sessions.
     fn outcome(&mut self, exit: Exit, has_condition: bool) -> Outcome {
         self.failure.take().map_or(Ok(()), Err)?;
@@ -183,19 +195,16 @@ impl<C> Delivery<'_, C> {
     }
 }
 
-/// Returns the configuration of a session for the counters.
-pub(in crate::command::counters) fn config(
-    selection: &Selection,
-    settings: &SessionSettings,
-) -> SessionConfig {
-    SessionConfig::new(selection.requests(settings)).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
+/// Returns the configuration of a session for counters.
+pub(in crate::command::counters) fn config(requests: Vec<ProviderRequest>) -> SessionConfig {
+    SessionConfig::new(requests).with_buffer_mb(BUFFER_MB).with_rundown(Rundown::Off)
 }
 
 /// The counters of a session.
 struct Readings<'s, 'c, C> {
     counters: Counters,
-    /// The counter of `--until`, which need not be among the counters shown.
-    awaited: Option<Counters>,
+    /// The state of the condition of `--until`.
+    evaluator: Option<Evaluator>,
     thinning: Thinning,
     /// Our name in the Meters' shared session.
     client: String,
@@ -204,6 +213,8 @@ struct Readings<'s, 'c, C> {
     events: &'s EventSender<()>,
     count: u64,
     has_begun: bool,
+    /// The time of the last event.
+    newest: RelativeTime,
     /// The settings of the shared session, if they differ from ours.
     expected: Option<SharedSettings>,
 }
@@ -227,17 +238,9 @@ impl<C: SampleConsumer> Samples<'_, '_, C> {
         *failure = consumer.sample(self.process, sample).err();
     }
 
-    /// Checks whether a sample meets the condition.
-    fn judge(&mut self, condition: Option<&Condition>, sample: &Sample<'_>) {
-        if let Some(condition) = condition.filter(|_| self.delivery.met.is_none())
-            && let Some((aspect, number)) = condition.number_that_meets(sample)
-        {
-            let series = sample.series;
-            let process = if self.is_one_of_many { self.process.title() + " " } else { String::new() };
-            let value = units::quantity(number, &series.unit_of(aspect));
-            self.delivery.met =
-                Some(format!("{process}{} {}: {value}", series.provider, label(series, aspect)));
-        }
+    /// Takes a match of the condition; only the first counts.
+    fn meet(&mut self, found: &Match) {
+        self.delivery.meet(found, self.process, self.is_one_of_many);
     }
 }
 
@@ -246,7 +249,6 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
     fn read(&mut self, reader: &mut LiveReader, is_end: bool) -> Result<(), Failure> {
         self.begin(reader);
         let args = self.shared.args;
-        let until = args.until.as_ref();
         let mut samples = Samples {
             delivery: self.shared.delivery(),
             process: self.process,
@@ -257,13 +259,14 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
             && let Some(event) = reader.next()
         {
             self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
-            if let Some(awaited) = &mut self.awaited {
-                awaited.add(&event, |sample| samples.judge(until, &sample));
+            if let Some(evaluator) = &mut self.evaluator {
+                self.newest = event.relative_time();
+                evaluator.event(&event, |found| samples.meet(&found));
             }
         }
         if is_end {
-            if let Some(awaited) = &mut self.awaited {
-                awaited.finish(|sample| samples.judge(until, &sample));
+            if let Some(evaluator) = &mut self.evaluator {
+                evaluator.finish(|found| samples.meet(&found));
             }
             self.counters.finish(|sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
             self.thinning.finish(self.counters.series(), |sample| samples.take(&sample));
@@ -305,8 +308,18 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
     }
 
     /// Reports what the session lacked.
-    fn report(self, reader: &LiveReader, end: recorder::StreamEnd) -> Result<SessionEnd, Failure> {
+    fn report(
+        mut self,
+        reader: &LiveReader,
+        end: recorder::StreamEnd,
+        target: &Target,
+    ) -> Result<SessionEnd, Failure> {
         let args = self.shared.args;
+        if let Some(evaluator) = self.evaluator.as_mut().filter(|_| end.is_unasked())
+            && let Some(found) = evaluator.end(end.cause(target), self.newest)
+        {
+            self.shared.delivery().meet(&found, self.process, args.may_be_many());
+        }
         let title = args.may_be_many().then(|| self.process.title());
         report_notices(&self.counters, title.as_deref());
         let events = reader.events();
