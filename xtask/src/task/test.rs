@@ -1,9 +1,9 @@
 //! `cargo xtask test`: all checks of a change before it lands.
 
+mod executables;
+
 use std::collections::BTreeSet;
-use std::num::NonZero;
 use std::process::Command;
-use std::thread::available_parallelism;
 
 use anyhow::{Result, bail};
 
@@ -22,12 +22,6 @@ pub(crate) const NO_STD: [&str; 4] = ["dipc-wire", "nettrace", "nettrace-writer"
 
 /// The test targets that need real runtimes, a browser or other vendors' clients; `--quick` leaves them out.
 const SLOW: [&str; 6] = ["book", "commands", "live", "official", "page", "real_runtime"];
-/// The number of tests at a time on each processor. Most of their time is waiting for runtimes, which send events
-/// ten times a second and counters at most once: the 327 of `live` need 126 s of a processor, and last 620 s.
-const TESTS_PER_PROCESSOR: usize = 3;
-/// The environment variable with the number of tests at a time.
-const TEST_THREADS: &str = "RUST_TEST_THREADS";
-
 pub(crate) fn run(options: &TestOptions) -> Result<()> {
     if options.quick { run_quick() } else { run_all(options) }
 }
@@ -39,24 +33,16 @@ fn run_quick() -> Result<()> {
     steps.run("clippy", clippy);
     steps.run("crates without std", without_std);
     steps.run("tests that need nothing from outside", || {
-        let mut test = test_command(quick_targets()?.iter().map(String::as_str));
-        execute(test.args(["--lib", "--bins"]).env_remove(REQUIRE_RUNTIMES))
+        let targets = quick_targets()?;
+        let arguments = selection(targets.iter().map(String::as_str)).chain(["--lib", "--bins"]);
+        executables::test(arguments, |test| _ = test.env_remove(REQUIRE_RUNTIMES))
     });
     steps.finish()
 }
 
-/// Returns the command for some integration tests of the workspace, several at a time on each processor unless
-/// the environment has another number.
-fn test_command<'a>(targets: impl IntoIterator<Item = &'a str>) -> Command {
-    let mut test = cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
-    for target in targets {
-        test.args(["--test", target]);
-    }
-    if std::env::var_os(TEST_THREADS).is_none() {
-        let processors = available_parallelism().map_or(1, NonZero::get);
-        test.env(TEST_THREADS, (processors * TESTS_PER_PROCESSOR).to_string());
-    }
-    test
+/// Returns cargo's arguments for integration tests of these names.
+fn selection<'a>(targets: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+    targets.into_iter().flat_map(|target| ["--test", target])
 }
 
 /// Returns the names of the workspace's integration tests without the slow ones.
@@ -79,7 +65,7 @@ fn run_all(options: &TestOptions) -> Result<()> {
     let folder = runtimes::folder(None)?;
     let setups = runtimes::set_up_all(&folder, None);
     report_runtimes(&mut steps, &setups, require_runtimes);
-    let execute_test = |mut test: Command| {
+    let require = |test: &mut Command| {
         test.env(runtimes::RUNTIMES, &folder);
         if require_runtimes {
             test.env(REQUIRE_RUNTIMES, "1");
@@ -87,14 +73,15 @@ fn run_all(options: &TestOptions) -> Result<()> {
         if options.require_all {
             test.envs(REQUIRE_PROGRAMS.map(|name| (name, "1")));
         }
-        execute(&mut test)
     };
     steps.run("tests", || {
-        let mut test = test_command(quick_targets()?.iter().map(String::as_str));
-        test.args(["--lib", "--bins", "--examples", "--benches"]);
-        execute_test(test)
+        let targets = quick_targets()?;
+        let arguments = selection(targets.iter().map(String::as_str));
+        executables::test(arguments.chain(["--lib", "--bins", "--examples", "--benches"]), require)
     });
-    steps.run("tests with real runtimes, a browser and other clients", || execute_test(test_command(SLOW)));
+    steps.run("tests with real runtimes, a browser and other clients", || {
+        executables::test(selection(SLOW), require)
+    });
     steps.run("doc tests", || {
         execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))
     });

@@ -1,0 +1,132 @@
+//! The test executables of the workspace, as many at a time as there are processors.
+//!
+//! `cargo test` runs one after the other, and some wait for most of their time.
+
+use std::io::Write as _;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::task::packages::{array, text};
+use crate::task::workspace::{cargo, command_line, on_all_processors};
+
+/// The number of tests at a time of an executable, on each processor. Most of their time is waiting for runtimes,
+/// which send events ten times a second and counters at most once: the 327 of `live` need 126 s of a processor,
+/// and last 620 s.
+const TESTS_PER_PROCESSOR: usize = 3;
+/// The environment variable with the number of tests at a time.
+const TEST_THREADS: &str = "RUST_TEST_THREADS";
+
+/// A test executable.
+struct Executable {
+    path: PathBuf,
+    /// The folder of its package, in which it runs.
+    folder: PathBuf,
+    /// The package and the target.
+    name: String,
+}
+
+/// Builds the tests that cargo's `selection` chooses, and runs them in the environment that `prepare` sets. All
+/// are run, even if some fail.
+pub(crate) fn test<'a>(
+    selection: impl IntoIterator<Item = &'a str>,
+    prepare: impl Fn(&mut Command) + Sync,
+) -> Result<()> {
+    let start = Instant::now();
+    let executables = build(selection)?;
+    println!("{} test executables, built in {:.1} s", executables.len(), start.elapsed().as_secs_f64());
+    let failed = Mutex::new(Vec::new());
+    on_all_processors(&executables, |executable| {
+        if !run(executable, &prepare)? {
+            failed.lock().unwrap_or_else(PoisonError::into_inner).push(executable.name.clone());
+        }
+        Ok(())
+    })?;
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ensure!(failed.is_empty(), "tests failed: {}", failed.join(", "));
+    Ok(())
+}
+
+fn build<'a>(selection: impl IntoIterator<Item = &'a str>) -> Result<Vec<Executable>> {
+    let mut build = cargo(["test", "--workspace", "--all-features", "--no-run"]);
+    build.args(selection).arg("--message-format=json-render-diagnostics");
+    let output = build.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        bail!("{}: {}", command_line(&build), output.status);
+    }
+    let executables = executables(&output.stdout)?;
+    ensure!(!executables.is_empty(), "{}: no test executable was built", command_line(&build));
+    Ok(executables)
+}
+
+/// Returns the test executables that cargo's messages name.
+fn executables(messages: &[u8]) -> Result<Vec<Executable>> {
+    let mut executables = Vec::new();
+    for message in serde_json::Deserializer::from_slice(messages).into_iter::<Value>() {
+        let message = message.context("a message of cargo")?;
+        let Some(path) = message["executable"].as_str().filter(|_| message["profile"]["test"] == true) else {
+            continue;
+        };
+        let manifest = PathBuf::from(text(&message["manifest_path"]));
+        let folder = manifest.parent().context("a manifest without a folder")?.to_owned();
+        let package = folder.file_name().unwrap_or_default().to_string_lossy();
+        let (target, kind) = (text(&message["target"]["name"]), &message["target"]["kind"]);
+        let is_test = array(kind).iter().any(|kind| kind == "test");
+        let name = if is_test { format!("{package}/{target}") } else { format!("{package} ({target})") };
+        executables.push(Executable { path: path.into(), folder, name });
+    }
+    Ok(executables)
+}
+
+/// Runs a test executable, and prints its output when it has ended. Returns whether it succeeded.
+fn run(executable: &Executable, prepare: &impl Fn(&mut Command)) -> Result<bool> {
+    let start = Instant::now();
+    let mut command = Command::new(&executable.path);
+    command
+        .current_dir(&executable.folder)
+        .env("CARGO_MANIFEST_DIR", &executable.folder)
+        .stdin(Stdio::null());
+    prepare(&mut command);
+    if std::env::var_os(TEST_THREADS).is_none() {
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        command.env(TEST_THREADS, (processors * TESTS_PER_PROCESSOR).to_string());
+    }
+    let output = command.output().with_context(|| command_line(&command))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let result = if output.status.success() { "passed".to_owned() } else { output.status.to_string() };
+    let mut report = format!("--- {}: {result} in {seconds:.1} s\n", executable.name).into_bytes();
+    report.extend(output.stdout);
+    report.extend(output.stderr);
+    std::io::stdout().lock().write_all(&report)?;
+    Ok(output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_test_executables_are_run() {
+        let messages = r#"
+            {"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","target":{"kind":["lib"],"name":"a"},
+             "profile":{"test":false},"executable":null}
+            {"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","target":{"kind":["lib"],"name":"a"},
+             "profile":{"test":true},"executable":"/t/a-1"}
+            {"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","target":{"kind":["test"],"name":"t"},
+             "profile":{"test":true},"executable":"/t/t-2"}
+            {"reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml","target":{"kind":["bin"],"name":"b"},
+             "profile":{"test":false},"executable":"/t/b"}
+            {"reason":"build-finished","success":true}"#;
+        let found = executables(messages.as_bytes()).unwrap();
+        let found: Vec<_> =
+            found.iter().map(|it| (it.path.to_str(), it.folder.to_str(), &*it.name)).collect();
+        assert_eq!(found, [(Some("/t/a-1"), Some("/w/a"), "a (a)"), (Some("/t/t-2"), Some("/w/a"), "a/t")]);
+        assert!(executables(b"no message").is_err());
+    }
+}
