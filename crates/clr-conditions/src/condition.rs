@@ -1,15 +1,12 @@
 //! Conditions, and the session settings that they need.
 
-use clr_counters::Comparison;
 use std::time::Duration;
 
-use clr_counters::{ProviderRequest, Selection, SessionSettings};
+use clr_counters::{Comparison, ProviderRequest, Selection, SessionSettings};
 use clr_events::{Glob, Provider};
 
-use crate::error::ParseError;
 use crate::exception::ExceptionTypes;
 use crate::field::FieldCondition;
-use crate::parser;
 
 /// A condition over the events of a process: see the [language](crate#the-language).
 #[derive(Debug, Clone, PartialEq)]
@@ -77,24 +74,6 @@ const EXCEPTION_KEYWORD: u64 = 0x8000;
 const JSON_MESSAGES: u64 = 0x8;
 
 impl Condition {
-    /// Parses a condition.
-    ///
-    /// # Errors
-    /// With the position of the first text outside the language, and the expected text.
-    pub fn parse(text: &str) -> Result<Self, ParseError> {
-        parser::parse(text, false)
-    }
-
-    /// Parses a condition for a session that requests counters anyway. A counter whose provider is not known
-    /// is one of those; see [`requests_with`](Self::requests_with) and
-    /// [`Evaluator::with_counters`](crate::Evaluator::with_counters).
-    ///
-    /// # Errors
-    /// As for [`parse`](Self::parse), except for counters whose provider is not known.
-    pub fn parse_for_counters(text: &str) -> Result<Self, ParseError> {
-        parser::parse(text, true)
-    }
-
     /// Returns the providers that a session has to enable so that the condition can be met. The keywords of
     /// events outside the runtime are not known here, so all are enabled.
     pub fn requests(&self) -> Vec<ProviderRequest> {
@@ -201,10 +180,10 @@ fn of_event(provider: &Glob, name: Option<&Glob>) -> Vec<ProviderRequest> {
     let is_dynamic = name.is_some_and(|name| {
         let mut schemas = known.iter().flat_map(|known| clr_events::Schema::all(*known));
         name.lower().starts_with("gc/")
-            && (name.is_pattern() || !schemas.any(|it| parser::is_named(it, name)))
+            && (name.is_pattern() || !schemas.any(|it| name.matches_event(it.name)))
     });
     let schemas = known.into_iter().flat_map(clr_events::Schema::all);
-    let wanted = schemas.filter(|schema| name.is_none_or(|name| parser::is_named(schema, name)));
+    let wanted = schemas.filter(|schema| name.is_none_or(|name| name.matches_event(schema.name)));
     let mut requests = Vec::new();
     for schema in wanted {
         add(

@@ -11,7 +11,6 @@ use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
 use crate::condition::{Atom, Condition, Node};
 use crate::field;
-use crate::parser::is_event_named;
 
 /// Characters of a text from the process that a match repeats.
 const LONGEST: usize = 120;
@@ -181,7 +180,7 @@ impl Evaluator {
                 Atom::Counter { .. } => metadata.name() == COUNTERS || metadata.provider() == METERS,
                 Atom::Event { provider, name, .. } => {
                     let is_named = |name| {
-                        is_event_named(&EventName::of_kind(metadata), name)
+                        EventName::of_kind(metadata).is_matched_by(name)
                             || clr_events::Schema::of_kind(metadata).is_some()
                     };
                     provider.matches(metadata.provider()) && name.as_ref().is_none_or(is_named)
@@ -221,7 +220,7 @@ impl Evaluator {
                     _ => None,
                 },
                 Atom::Event { name, fields, .. } => {
-                    let is_named = name.as_ref().is_none_or(|name| is_event_named(&event_name(event), name));
+                    let is_named = name.as_ref().is_none_or(|name| event_name(event).is_matched_by(name));
                     (is_named && field::are_met(fields, event)).then(|| {
                         let name = event_name(event).to_string();
                         let mut what = format!("event {}/{}", short(event.provider()), short(&name));

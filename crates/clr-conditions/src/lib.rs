@@ -46,7 +46,7 @@
 //!
 //! # Modules
 //!
-//! - `token`, `parser`, `condition`: from text to the tree, and the providers that a session needs.
+//! - `token`, `parser`: from text to the tree. `condition`: the tree, and the providers that a session needs.
 //! - `duration`, `exception`, `field`: the parts.
 //! - `evaluator`: the tree over events.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,9 +1,9 @@
 //! The parser of conditions.
 
-use clr_counters::Comparison;
 use std::time::Duration;
 
-use clr_events::{EventName, Glob, Provider, Schema};
+use clr_counters::Comparison;
+use clr_events::{Glob, Provider, Schema};
 
 use crate::condition::{Atom, Condition, Node};
 use crate::duration::parse_duration;
@@ -21,8 +21,28 @@ const WITHIN: Duration = Duration::from_secs(10);
 
 const KINDS: &str = "exception, event, gc, request, counter, exit, crash or disconnect";
 
+impl Condition {
+    /// Parses a condition.
+    ///
+    /// # Errors
+    /// With the position of the first text outside the language, and the expected text.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        parse(text, false)
+    }
+
+    /// Parses a condition for a session that requests counters anyway. A counter whose provider is not known
+    /// is one of those; see [`requests_with`](Self::requests_with) and
+    /// [`Evaluator::with_counters`](crate::Evaluator::with_counters).
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse), except for counters whose provider is not known.
+    pub fn parse_for_counters(text: &str) -> Result<Self, ParseError> {
+        parse(text, true)
+    }
+}
+
 /// Parses a condition. `has_counters` allows counters whose provider is not known.
-pub(crate) fn parse(text: &str, has_counters: bool) -> Result<Condition, ParseError> {
+fn parse(text: &str, has_counters: bool) -> Result<Condition, ParseError> {
     let tokens = tokens(text)?;
     let mut parser = Parser { text, tokens: &tokens, atoms: Vec::new(), has_counters };
     let root = parser.any(0)?;
@@ -357,11 +377,6 @@ fn is_reserved(word: &str) -> bool {
     ["and", "or", "within"].iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
 }
 
-/// Whether a schema's event has the name, as shown by `dipc events` or as in the runtime's manifest.
-pub(crate) fn is_named(schema: &Schema, name: &Glob) -> bool {
-    name.matches(schema.name) || name.matches(&schema.name.replace('/', ""))
-}
-
 /// The schemas of the matching runtime events; `None` if the provider is not the runtime's.
 fn schemas(provider: &Glob, name: Option<&Glob>) -> Result<Option<Vec<&'static Schema>>, String> {
     let known: Vec<Provider> =
@@ -371,7 +386,7 @@ fn schemas(provider: &Glob, name: Option<&Glob>) -> Result<Option<Vec<&'static S
         return Ok(None);
     }
     let all = known.iter().flat_map(|provider| Schema::all(*provider));
-    let found: Vec<_> = all.filter(|schema| is_named(schema, name)).collect();
+    let found: Vec<_> = all.filter(|schema| name.matches_event(schema.name)).collect();
     // Some events have only the manifest's name in the table, and the collector defines others at run time.
     if found.is_empty() && !name.is_pattern() && !name.lower().starts_with("gc/") {
         let nearest = nearest(&known, name.lower());
@@ -401,9 +416,4 @@ fn check_field(schemas: &[&'static Schema], name: &str) -> Result<(), String> {
     names.sort_unstable();
     names.dedup();
     Err(format!("the event has no field {name:?}; it has {}", names.join(", ")))
-}
-
-/// Whether an event's name matches the requested one.
-pub(crate) fn is_event_named(name: &EventName<'_>, asked: &Glob) -> bool {
-    name.matches(asked.text()) || asked.is_pattern() && asked.matches(&name.to_string())
 }

@@ -1,8 +1,9 @@
 //! Conditions over samples.
 
+use crate::aspect::Aspect;
 use crate::comparison::Comparison;
 use crate::known;
-use crate::sample::{Aspect, Sample};
+use crate::sample::Sample;
 use crate::selection::{Selection, Source, matches};
 use crate::series::Series;
 

@@ -17,7 +17,7 @@
 //! # Modules
 //!
 //! - `event_counter`, `meter`: single events. `series`: the measured quantities, in a bounded table.
-//!   `sample`: a value of a series.
+//!   `aspect`, `sample`: the numbers of a value of a series.
 //! - `process_map`: states by process and name. `counters`: from events to samples, with the rule for names
 //!   that are both EventCounter and Meter. `thinning`: longer intervals.
 //! - `selection`, `comparison`, `condition`: the choices of users.
@@ -42,6 +42,7 @@
     )
 )]
 
+mod aspect;
 mod comparison;
 mod condition;
 mod counters;
@@ -59,6 +60,7 @@ mod selection;
 mod series;
 mod thinning;
 
+pub use aspect::Aspect;
 pub use comparison::Comparison;
 pub use condition::{Condition, ConditionError, is_counter_of_dotnet};
 pub use counters::{Counters, Notice};
@@ -68,7 +70,7 @@ pub use meter::{
     MeterEventKind, MeterMeasurement, MeterNotice, MeterValue, SharedSettings,
 };
 pub use point::ProcessKey;
-pub use sample::{Aspect, Measurement, Sample};
+pub use sample::{Measurement, Sample};
 pub use selection::{ProviderRequest, SHARED_SESSION, Selection, SelectionError, SessionSettings};
 pub use series::{Kind, Series, SeriesId};
 pub use thinning::Thinning;

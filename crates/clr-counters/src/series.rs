@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use nettrace::Utf16;
 use std::collections::HashMap;
 
+use crate::aspect::Aspect;
 use crate::event_counter::{EventCounter, EventCounterValue};
 use crate::meter::{Instrument, MeterMeasurement, MeterValue};
-use crate::sample::Aspect;
 
 /// A counter or an instrument, with one set of tags.
 #[derive(Debug, Clone, PartialEq)]

@@ -45,6 +45,11 @@ impl Glob {
         }
         true
     }
+
+    /// Whether it matches the name of an event with or without its slash: `Request/Start`, `RequestStart`.
+    pub fn matches_event(&self, name: &str) -> bool {
+        self.matches(name) || name.contains('/') && self.matches(&name.replacen('/', "", 1))
+    }
 }
 
 #[cfg(test)]
@@ -76,5 +81,14 @@ mod tests {
         ] {
             assert!(!Glob::new(glob).matches(name), "{glob} {name}");
         }
+    }
+
+    #[test]
+    fn names_of_events_match_with_and_without_their_slash() {
+        for glob in ["Request/Start", "requeststart", "Request*", "*st/Start", "*tStart"] {
+            assert!(Glob::new(glob).matches_event("Request/Start"), "{glob}");
+        }
+        assert!(!Glob::new("Request/Start").matches_event("RequestStart"));
+        assert!(!Glob::new("*t/Stop").matches_event("Request/Start"));
     }
 }

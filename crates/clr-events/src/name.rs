@@ -1,10 +1,12 @@
 //! Names and opcodes of events, as TraceEvent shows them.
 
+use alloc::string::ToString as _;
 use core::fmt;
 
 use nettrace::{Event, Label, Metadata, Utf16};
 
 use crate::dynamic;
+use crate::glob::Glob;
 use crate::provider::Provider;
 use crate::schema::Schema;
 
@@ -138,6 +140,15 @@ impl<'a> EventName<'a> {
         }
     }
 
+    /// Whether `wanted` is its name, or a pattern that [matches it](Glob::matches_event).
+    pub fn is_matched_by(&self, wanted: &Glob) -> bool {
+        if wanted.is_pattern() {
+            wanted.matches_event(&self.to_string())
+        } else {
+            self.matches(wanted.text())
+        }
+    }
+
     /// Whether `text` is this name, in any case. The undivided name of an event with a phase is also its
     /// name.
     pub fn matches(&self, text: &str) -> bool {
@@ -185,8 +196,6 @@ impl fmt::Display for EventName<'_> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::string::ToString as _;
-
     use super::*;
 
     fn of_schema(provider: Provider, id: u32) -> EventName<'static> {

@@ -5,7 +5,8 @@
     reason = "all numbers here are those of nodes of a graph that is whole, given out in this file"
 )]
 
-use crate::graph::{HeapGraph, NodeId, Root, push};
+use crate::graph::{HeapGraph, NodeId, Root};
+use crate::large_vec::push;
 
 /// The number of an unreachable node.
 const NONE: u32 = u32::MAX;

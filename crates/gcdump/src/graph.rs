@@ -400,14 +400,6 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Appends a value. Vectors of millions grow by an eighth instead of doubling.
-pub(crate) fn push<T>(values: &mut Vec<T>, value: T) {
-    if values.len() == values.capacity() {
-        values.reserve_exact((values.len() / 8).max(1024));
-    }
-    values.push(value);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -43,7 +43,7 @@
 //! # Modules
 //!
 //! - `request`: the session that makes a runtime dump its heap.
-//! - `address`, `object_addresses`, `object_index`: addresses in 32 bits, and objects by address.
+//! - `large_vec`, `address`, `object_addresses`, `object_index`: addresses in 32 bits, and objects by address.
 //! - `type_name`, `type_table`, `root_groups`, `definitions` (types as their modules define them, from the
 //!   caller).
 //! - `builder`: from events to the `graph`, with its `completeness`.
@@ -76,6 +76,7 @@ pub mod dotnet_gcdump;
 mod error;
 pub mod file;
 mod graph;
+mod large_vec;
 mod object_addresses;
 mod object_index;
 mod paths;

@@ -1,7 +1,7 @@
 //! The addresses of a graph's objects.
 
 use crate::address::AddressCode;
-use crate::graph::push;
+use crate::large_vec::push;
 
 /// The most objects of a run: finding an address takes up to that many look-ups.
 const MOST_IN_RUN: u32 = 32;

@@ -249,20 +249,14 @@ impl EventMatch {
     fn names(&self, schema: &Schema) -> bool {
         match self {
             Self::Id(id) => *id == u32::from(schema.id),
-            Self::Name(glob) => !glob.is_pattern() && is_name(glob, schema.name),
+            Self::Name(glob) => !glob.is_pattern() && glob.matches_event(schema.name),
         }
     }
 
     fn is(&self, id: u32, name: &EventName<'_>) -> bool {
         match self {
             Self::Id(wanted) => *wanted == id,
-            Self::Name(glob) if glob.is_pattern() => is_name(glob, &name.to_string()),
-            Self::Name(glob) => name.matches(glob.text()),
+            Self::Name(glob) => name.is_matched_by(glob),
         }
     }
-}
-
-/// Whether the pattern matches the name, with or without its slash: `Request/Start` or `RequestStart`.
-fn is_name(glob: &Glob, name: &str) -> bool {
-    glob.matches(name) || glob.matches(&name.replacen('/', "", 1))
 }

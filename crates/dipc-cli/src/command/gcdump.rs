@@ -33,7 +33,10 @@ pub(crate) enum GcDumpCommand {
 pub(crate) fn run(command: &GcDumpCommand) -> Outcome {
     match command {
         GcDumpCommand::Collect(args) => collect::run(args),
-        GcDumpCommand::Report(args) => report::run(args),
+        GcDumpCommand::Report(args) => match args.watch {
+            Some(interval) => growth::run(args, interval),
+            None => report::run(args),
+        },
         GcDumpCommand::Diff(args) => diff::run(args),
         GcDumpCommand::Paths(args) => paths::run(args),
         GcDumpCommand::Convert(args) => convert::run(args),

@@ -3,6 +3,7 @@
 mod clock;
 mod file;
 mod line;
+mod origin;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use clr_counters::{Counters, Notice};
 
 pub(crate) use clock::Clock;
-pub(crate) use file::{CounterFile, CounterFormat, CounterOrigin};
+pub(crate) use file::{CounterFile, CounterFormat};
+pub(crate) use origin::CounterOrigin;
 pub(crate) use summary::{Summary, label};
 
 use crate::render::messages;

@@ -9,7 +9,8 @@ use super::{number, tag};
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::error::Error;
-use crate::graph::{HeapGraph, HeapType, Root, RootGroup, Shape, push, slots};
+use crate::graph::{HeapGraph, HeapType, Root, RootGroup, Shape, slots};
+use crate::large_vec::push;
 use crate::object_addresses::ObjectAddresses;
 use crate::type_name::{csharp_of_tool, namespace, without_size_class};
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
-use super::{Criteria, EventMatch, is_name};
+use super::{Criteria, EventMatch};
 
 /// The most distinct threads, processes and names that are counted.
 const MOST_COUNTED: usize = 100_000;
@@ -163,7 +163,7 @@ impl Inventory {
         }
         let is_missing = |wanted: &&EventMatch| match wanted {
             EventMatch::Id(id) => !ids.contains(id),
-            EventMatch::Name(glob) => !names.keys().any(|name| is_name(glob, name)),
+            EventMatch::Name(glob) => !names.keys().any(|name| glob.matches_event(name)),
         };
         let missing = criteria.events.iter().filter(is_missing);
         let of_providers = !criteria.providers.is_empty();

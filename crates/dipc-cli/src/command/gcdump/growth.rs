@@ -8,7 +8,7 @@ use gcdump::{HeapReport, ReportRow};
 use serde::Serialize;
 
 use crate::args::heap_report::{ROWS, ReportFormat, csv_cell, name};
-use crate::command::gcdump::args::{DumpArgs, DumpedProcess};
+use crate::command::gcdump::args::DumpedProcess;
 use crate::command::gcdump::report::ReportArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::table::{Align, Columns};
@@ -18,7 +18,8 @@ use crate::render::{messages, output, units};
 /// runtime itself allocate.
 const LEAST_STEPS: usize = 2;
 
-pub(super) fn run(args: &ReportArgs, dump: &DumpArgs, interval: Duration, count: u32) -> Outcome {
+pub(super) fn run(args: &ReportArgs, interval: Duration) -> Outcome {
+    let (dump, count) = (&args.heap.dump, args.count);
     if args.format == ReportFormat::DotnetGcdump {
         return Err(Failure::usage("--watch shows a table, json or csv: dotnet-gcdump has no such report"));
     }

@@ -7,7 +7,6 @@ use clap::{ArgGroup, Args};
 use crate::args::heap_report::{HeapReportArgs, ReportFormat};
 use crate::args::source::SOURCES;
 use crate::command::gcdump::args::HeapArgs;
-use crate::command::gcdump::growth;
 use crate::duration;
 use crate::exit::Outcome;
 
@@ -15,7 +14,7 @@ use crate::exit::Outcome;
 #[command(group = ArgGroup::new("heap").required(true).args(SOURCES).arg("file"))]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
-    heap: HeapArgs,
+    pub(super) heap: HeapArgs,
     #[command(flatten)]
     pub(super) report: HeapReportArgs,
     /// Format of the report
@@ -26,16 +25,13 @@ pub(crate) struct ReportArgs {
     report_type: Option<String>,
     /// Dump the heap of the process repeatedly, at this interval, and show the types that only grow
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
-    watch: Option<Duration>,
+    pub(super) watch: Option<Duration>,
     /// The number of dumps for --watch
     #[arg(long, value_name = "N", default_value_t = 5, requires = "watch", value_parser = clap::value_parser!(u32).range(2..))]
-    count: u32,
+    pub(super) count: u32,
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
-    if let Some(interval) = args.watch {
-        return growth::run(args, &args.heap.dump, interval, args.count);
-    }
     let format = if args.report_type.is_some() { ReportFormat::DotnetGcdump } else { args.format };
     args.heap.with_heap(|graph| args.report.show(graph, format, args.heap.file.is_none()))
 }

@@ -1,7 +1,6 @@
 //! Files of samples.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use clap::ValueEnum;
 use clr_counters::Sample;
@@ -10,8 +9,8 @@ use clr_counters::dotnet_counters::{
 };
 use nettrace::RelativeTime;
 
-use crate::inspect::counters::clock::Clock;
 use crate::inspect::counters::line::Line;
+use crate::inspect::counters::origin::CounterOrigin;
 use crate::render::escape::escape_output;
 
 /// The format of a file of samples.
@@ -34,17 +33,6 @@ impl CounterFormat {
             Self::Jsonl => "jsonl",
         }
     }
-}
-
-/// The origin of samples.
-#[derive(Debug, Clone)]
-pub(crate) struct CounterOrigin {
-    pub(crate) clock: Clock,
-    /// The name of the process, if it is known.
-    pub(crate) process: Option<String>,
-    pub(crate) pid: Option<u32>,
-    /// The requested interval.
-    pub(crate) interval: Duration,
 }
 
 /// A file that samples are written to.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clr_counters::{Aspect, EventCounterValue, Measurement, MeterMeasurement, Sample};
 use serde::Serialize;
 
-use crate::inspect::counters::file::CounterOrigin;
+use crate::inspect::counters::origin::CounterOrigin;
 use crate::render::units;
 
 /// The members of a line of `--format jsonl`: the same in each, null where the sample has none.
