@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use nettrace::{Event, Events, Format, MetadataMap, Reader, Record, RelativeTime, Source, TraceInfo};
+use nettrace::{Event, Events, Format, MetadataMap, Reader, Record, RelativeTime, Source, Thread, TraceInfo};
 use nettrace_writer::{Omissions, Transcoder, Version};
 
 use crate::choice::{Choice, Chooser};
@@ -93,6 +93,36 @@ pub fn copy(input: impl Read, output: &mut impl Write, chooser: &mut impl Choose
 /// Returns a function that writes the pending bytes of a new recording to `output`.
 pub fn write_to<W: Write>(output: &mut W) -> impl FnMut(&mut Transcoder) -> Result<(), Error> + use<'_, W> {
     |transcoder| transcoder.drain_to(0, output).map_err(Error::Write)
+}
+
+/// Appends the chosen events of a recording to one of the same process, whose `threads` have ended in it. Returns
+/// their number, and the error that ended the reading early.
+pub(crate) fn append_events<R: Source, E: From<Error>>(
+    transcoder: &mut Transcoder,
+    threads: &[Thread],
+    added: &mut Events<R>,
+    mut is_wanted: impl FnMut(&Event<'_>) -> bool,
+    mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
+) -> Result<(u64, Option<nettrace::Error>), E> {
+    let Some(info) = added.info().cloned() else { return Ok((0, None)) };
+    transcoder.next_source(&info, threads).map_err(Error::from)?;
+    let mut count = 0_u64;
+    let unreadable = loop {
+        let event = match added.next() {
+            Ok(Some(event)) => event,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        };
+        if is_wanted(&event) {
+            count = count.saturating_add(1);
+            transcoder.event_at_end(&event).map_err(Error::from)?;
+            if transcoder.bytes().len() > PART {
+                write(transcoder)?;
+            }
+        }
+    };
+    transcoder.sequence_point(added.threads()).map_err(Error::from)?;
+    Ok((count, unreadable))
 }
 
 impl<S: Source> Copier<S> {
@@ -214,24 +244,12 @@ impl<S: Source> Copier<S> {
     pub fn append<R: Source, E: From<Error>>(
         &mut self,
         added: &mut Events<R>,
-        mut is_wanted: impl FnMut(&Event<'_>) -> bool,
-        mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
+        is_wanted: impl FnMut(&Event<'_>) -> bool,
+        write: impl FnMut(&mut Transcoder) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let Some(info) = added.info().cloned() else { return Ok(0) };
-        let Self { transcoder, .. } = self;
-        transcoder.next_source(&info, self.events.threads()).map_err(Error::from)?;
-        let mut count = 0_u64;
-        while let Some(event) = added.next().map_err(Error::from)? {
-            if is_wanted(&event) {
-                count = count.saturating_add(1);
-                transcoder.event_at_end(&event).map_err(Error::from)?;
-                if transcoder.bytes().len() > PART {
-                    write(transcoder)?;
-                }
-            }
-        }
-        transcoder.sequence_point(added.threads()).map_err(Error::from)?;
-        Ok(count)
+        let Self { transcoder, events, .. } = self;
+        let (count, unreadable) = append_events(transcoder, events.threads(), added, is_wanted, write)?;
+        unreadable.map_or(Ok(count), |error| Err(Error::from(error).into()))
     }
 
     /// Completes the new recording. Returns the reader of the copied one at its end.

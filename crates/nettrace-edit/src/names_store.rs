@@ -1,7 +1,6 @@
 //! The events that name code, types and threads, kept from everything that the ring has dropped.
 
 use nettrace::{Thread, TraceInfo};
-use nettrace_writer::Version;
 
 use crate::error::Error;
 use crate::segment::{Segment, SegmentWriter, Storage};
@@ -21,19 +20,17 @@ pub(crate) struct NamesStore {
 
 impl NamesStore {
     /// Adds the names of a dropped part of the ring.
-    pub(crate) fn add(&mut self, version: Version, info: &TraceInfo, part: &Segment) -> Result<(), Error> {
+    pub(crate) fn add(&mut self, info: &TraceInfo, part: &Segment) -> Result<(), Error> {
         let mut events = part.read()?;
         if self.bytes().saturating_add(part.bytes()) > MOST {
             events.for_each(|_| self.left_out = self.left_out.saturating_add(1))?;
             return Ok(());
         }
-        let writer = match &mut self.writer {
-            Some(writer) => {
-                writer.transcoder.continue_with(info, &self.threads)?;
-                writer
-            }
-            none => none.insert(SegmentWriter::new(version, info, &Storage::Memory)?),
-        };
+        let is_first = self.writer.is_none();
+        let writer = SegmentWriter::get_or_new(&mut self.writer, info, &Storage::Memory)?;
+        if !is_first {
+            writer.transcoder.continue_with(info, &self.threads)?;
+        }
         while let Some(record) = events.next_record()? {
             writer.transcoder.write(&record)?;
             writer.collect()?;

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use clr_events::Provider;
 use nettrace::{Event, MetadataMap, Record, RelativeTime, Thread, TraceInfo};
-use nettrace_writer::Version;
 
 use crate::error::Error;
 use crate::names_store::NamesStore;
@@ -44,7 +43,6 @@ pub struct Capacity {
 pub struct Ring {
     capacity: Capacity,
     info: TraceInfo,
-    version: Version,
     /// The complete generations, oldest first.
     generations: VecDeque<Generation>,
     current: GenerationWriter,
@@ -95,13 +93,11 @@ impl Ring {
     /// # Errors
     /// If the folder of the storage cannot have a file.
     pub fn new(capacity: Capacity, storage: Storage, info: &TraceInfo, now: Instant) -> Result<Self, Error> {
-        let version = Version::of(info);
         Ok(Self {
             capacity,
             info: info.clone(),
-            version,
             generations: VecDeque::new(),
-            current: GenerationWriter::new(SegmentWriter::new(version, info, &storage)?),
+            current: GenerationWriter::new(SegmentWriter::new(info, &storage)?),
             storage,
             store: NamesStore::default(),
             clock: ReceiptClock::start(now),
@@ -132,7 +128,7 @@ impl Ring {
                 self.current.first.get_or_insert(self.current.newest);
             }
             if self.is_naming(event) {
-                named = self.current.add_name(self.version, &self.info, &self.storage, event);
+                named = self.current.add_name(&self.info, &self.storage, event);
             }
         }
         self.current.events.transcoder.write(record)?;
@@ -214,7 +210,7 @@ impl Ring {
             let Some(oldest) = self.generations.pop_front() else { return Ok(()) };
             self.has_dropped = true;
             if let Some(names) = &oldest.names {
-                self.store.add(self.version, &self.info, names)?;
+                self.store.add(&self.info, names)?;
             }
         }
     }
@@ -228,7 +224,6 @@ impl Ring {
         self.turn(threads)?;
         Ok(Snapshot {
             info: self.info.clone(),
-            version: self.version,
             names: self.store.segment()?,
             generations: self.generations.iter().map(|it| it.events.clone()).collect(),
             names_left_out: self.store.left_out(),
@@ -266,18 +261,8 @@ impl GenerationWriter {
         self.newest = self.newest.max(time);
     }
 
-    fn add_name(
-        &mut self,
-        version: Version,
-        info: &TraceInfo,
-        storage: &Storage,
-        event: &Event<'_>,
-    ) -> Result<(), Error> {
-        let names = match &mut self.names {
-            Some(names) => names,
-            none => none.insert(SegmentWriter::new(version, info, storage)?),
-        };
-        names.add_name(event)
+    fn add_name(&mut self, info: &TraceInfo, storage: &Storage, event: &Event<'_>) -> Result<(), Error> {
+        SegmentWriter::get_or_new(&mut self.names, info, storage)?.add_name(event)
     }
 
     fn duration(&self) -> Duration {

@@ -5,7 +5,6 @@ use std::io::Write;
 use nettrace::{MetadataMap, Record, RelativeTime, Thread, TraceInfo};
 use nettrace_writer::{Transcoder, Version};
 
-use crate::copy::write_to;
 use crate::error::Error;
 use crate::names_store::NamesStore;
 use crate::range::RecordedRange;
@@ -100,21 +99,18 @@ impl Rotation {
         let before = match before {
             Some(PartBefore { end, names }) => {
                 if let Some(mut names) = names {
-                    self.store.add(self.version, &self.info, &names.segment()?)?;
+                    self.store.add(&self.info, &names.segment()?)?;
                 }
                 Some(end)
             }
             None => None,
         };
-        let mut write = write_to(output);
         let mut transcoder = Transcoder::new(self.version, &self.info)?;
         if let Some(names) = self.store.segment()? {
             let mut events = names.read()?;
             while let Some(record) = events.next_record()? {
                 transcoder.write(&record)?;
-                if transcoder.bytes().len() > PART {
-                    write(&mut transcoder)?;
-                }
+                transcoder.drain_to(PART, output)?;
             }
             transcoder.continue_with(&self.info, events.threads())?;
         }
@@ -122,7 +118,7 @@ impl Rotation {
             transcoder.resume_after(&before, threads);
         }
         transcoder.flush()?;
-        write(&mut transcoder)?;
+        transcoder.drain_to(0, output)?;
         let carried = transcoder.offset();
         self.part = Some(Part { transcoder, carried, names: None, content: Content::default() });
         Ok(())
@@ -138,17 +134,10 @@ impl Rotation {
         if let Record::Event(event) = record
             && self.naming.get_or_insert_with(event.metadata_index(), || names_others(event.metadata()))
         {
-            let names = match &mut part.names {
-                Some(names) => names,
-                none => none.insert(SegmentWriter::new(self.version, &self.info, &Storage::Memory)?),
-            };
-            names.add_name(event)?;
+            SegmentWriter::get_or_new(&mut part.names, &self.info, &Storage::Memory)?.add_name(event)?;
         }
         part.transcoder.write(record)?;
-        if part.transcoder.bytes().len() > PART {
-            write_to(output)(&mut part.transcoder)?;
-        }
-        Ok(())
+        Ok(part.transcoder.drain_to(PART, output)?)
     }
 
     /// Ends the current part, with a list of methods if the stream has not contained it; `None` without a
@@ -168,9 +157,8 @@ impl Rotation {
         let mut end = Transcoder::new(self.version, &self.info)?;
         end.resume_after(&transcoder, threads);
         self.before = Some(PartBefore { end, names });
-        let mut write = write_to(output);
         let listed = match list {
-            Some(list) => Some(append_list(&mut transcoder, list, threads, &mut write)?),
+            Some(list) => Some(append_list(&mut transcoder, list, threads, output)?),
             None => None,
         };
         let threads = listed.as_deref().unwrap_or(threads);
@@ -183,7 +171,7 @@ impl Rotation {
             }
             None => transcoder.finish(threads)?,
         }
-        write(&mut transcoder)?;
+        transcoder.drain_to(0, output)?;
         Ok(Some(content.written(transcoder.offset())))
     }
 }

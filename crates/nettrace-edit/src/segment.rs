@@ -165,15 +165,27 @@ pub(crate) struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    pub(crate) fn new(version: Version, info: &TraceInfo, storage: &Storage) -> Result<Self, Error> {
-        let transcoder = Transcoder::new(version, info)?;
+    pub(crate) fn new(info: &TraceInfo, storage: &Storage) -> Result<Self, Error> {
+        let transcoder = Transcoder::new(Version::of(info), info)?;
         let segment = storage.segment().map_err(|error| cannot_store(0, error))?;
         Ok(Self { transcoder, segment, storage: storage.clone() })
     }
 
+    /// Returns the writer in `slot`, or puts a new one there.
+    pub(crate) fn get_or_new<'s>(
+        slot: &'s mut Option<Self>,
+        info: &TraceInfo,
+        storage: &Storage,
+    ) -> Result<&'s mut Self, Error> {
+        match slot {
+            Some(writer) => Ok(writer),
+            none => Ok(none.insert(Self::new(info, storage)?)),
+        }
+    }
+
     /// Creates a writer for the records after the last one given to this writer.
     pub(crate) fn writer_after(&self, info: &TraceInfo, threads: &[Thread]) -> Result<Self, Error> {
-        let mut next = Self::new(self.transcoder.version(), info, &self.storage)?;
+        let mut next = Self::new(info, &self.storage)?;
         next.transcoder.resume_after(&self.transcoder, threads);
         Ok(next)
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use nettrace::{Record, RelativeTime, Thread, TraceInfo};
 use nettrace_writer::{Transcoder, Version};
 
-use crate::copy::write_to;
+use crate::copy::{append_events, write_to};
 use crate::error::Error;
 use crate::range::RecordedRange;
 use crate::segment::Segment;
@@ -17,7 +17,6 @@ const PART: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Snapshot {
     pub(crate) info: TraceInfo,
-    pub(crate) version: Version,
     pub(crate) names: Option<Segment>,
     pub(crate) generations: Vec<Segment>,
     pub(crate) names_left_out: u64,
@@ -60,8 +59,7 @@ impl Snapshot {
     /// # Errors
     /// If the ring's files cannot be read, or `output` not be written.
     pub fn write(&self, list: Option<&Segment>, output: &mut impl Write) -> Result<Written, Error> {
-        let mut write = write_to(output);
-        let mut out = Transcoder::new(self.version, &self.info)?;
+        let mut out = Transcoder::new(Version::of(&self.info), &self.info)?;
         let mut threads: Option<Vec<Thread>> = None;
         let mut content = Content::default();
         let parts =
@@ -76,15 +74,13 @@ impl Snapshot {
                     content.add(&record);
                 }
                 out.write(&record)?;
-                if out.bytes().len() > PART {
-                    write(&mut out)?;
-                }
+                out.drain_to(PART, output)?;
             }
             threads = Some(events.threads().to_vec());
         }
         let mut threads = threads.unwrap_or_default();
         if let Some(list) = list {
-            threads = append_list(&mut out, list, &threads, &mut write)?;
+            threads = append_list(&mut out, list, &threads, output)?;
         }
         match content.range.filter(|_| self.is_part) {
             Some((from, newest)) => {
@@ -92,7 +88,7 @@ impl Snapshot {
             }
             None => out.finish(&threads)?,
         }
-        write(&mut out)?;
+        out.drain_to(0, output)?;
         Ok(content.written(out.offset()))
     }
 }
@@ -124,18 +120,13 @@ pub(crate) fn append_list(
     out: &mut Transcoder,
     list: &Segment,
     threads: &[Thread],
-    mut write: impl FnMut(&mut Transcoder) -> Result<(), Error>,
+    output: &mut impl Write,
 ) -> Result<Vec<Thread>, Error> {
     let Ok(mut events) = list.read() else { return Ok(threads.to_vec()) };
-    let Some(info) = events.info().cloned() else { return Ok(threads.to_vec()) };
-    out.next_source(&info, threads)?;
-    while let Ok(Some(event)) = events.next() {
-        out.event_at_end(&event)?;
-        if out.bytes().len() > PART {
-            write(out)?;
-        }
+    if events.info().is_none() {
+        return Ok(threads.to_vec());
     }
-    let threads = events.threads().to_vec();
-    out.sequence_point(&threads)?;
-    Ok(threads)
+    // The list may be cut.
+    let _ = append_events(out, threads, &mut events, |_| true, write_to(output))?;
+    Ok(events.threads().to_vec())
 }

@@ -38,6 +38,26 @@ impl Properties {
     }
 }
 
+/// The identity of a kind of event.
+#[derive(Debug, Clone, Copy)]
+struct Identity<'a> {
+    /// The number of the row.
+    row: u32,
+    provider: &'a str,
+    event: u32,
+    name: &'a str,
+}
+
+impl<'a> Identity<'a> {
+    fn of(row: u32, metadata: &'a Metadata) -> Self {
+        Self { row, provider: metadata.provider(), event: metadata.event_id(), name: metadata.name() }
+    }
+
+    const fn of_kind(row: u32, kind: &EventKind<'a>) -> Self {
+        Self { row, provider: kind.provider, event: kind.id, name: kind.name }
+    }
+}
+
 const TAG_OPCODE: u8 = 1;
 const TAG_FIELDS: u8 = 2;
 
@@ -50,14 +70,7 @@ pub(crate) fn v4(
     from_v6: bool,
     omissions: &mut Omissions,
 ) -> Vec<u8> {
-    let mut out = Vec::new();
-    u32(&mut out, id);
-    string16(&mut out, metadata.provider());
-    u32(&mut out, metadata.event_id());
-    string16(&mut out, metadata.name());
-    u64(&mut out, properties.keywords);
-    u32(&mut out, properties.version);
-    u32(&mut out, properties.level);
+    let mut out = head_v4(Identity::of(id, metadata), properties);
     let fields = if from_v6 && metadata.fields().iter().any(|field| !is_in_v4(field.field_type())) {
         omissions.field_lists = omissions.field_lists.saturating_add(1);
         &[]
@@ -88,15 +101,8 @@ pub(crate) fn v4(
 /// Returns the payload of a metadata row of V4 for an event of the caller's own. V4 cannot describe
 /// [texts](FieldKind::Text), so that a kind with such fields has none.
 pub(crate) fn v4_of_kind(id: u32, kind: &EventKind<'_>, omissions: &mut Omissions) -> Vec<u8> {
-    let mut out = Vec::new();
-    u32(&mut out, id);
-    string16(&mut out, kind.provider);
-    u32(&mut out, kind.id);
-    string16(&mut out, kind.name);
-    u64(&mut out, 0);
-    // Version and level.
-    u32(&mut out, 0);
-    u32(&mut out, LEVEL_INFORMATIONAL);
+    let properties = Properties { version: 0, level: LEVEL_INFORMATIONAL, keywords: 0, opcode: None };
+    let mut out = head_v4(Identity::of_kind(id, kind), &properties);
     let scalars = kind.fields.iter().filter_map(|(name, kind)| match kind {
         FieldKind::Scalar(code) => Some((*name, *code)),
         FieldKind::Text => None,
@@ -114,14 +120,23 @@ pub(crate) fn v4_of_kind(id: u32, kind: &EventKind<'_>, omissions: &mut Omission
     out
 }
 
+/// Returns the part of a V4 row before the fields.
+fn head_v4(identity: Identity<'_>, properties: &Properties) -> Vec<u8> {
+    let mut out = Vec::new();
+    u32(&mut out, identity.row);
+    string16(&mut out, identity.provider);
+    u32(&mut out, identity.event);
+    string16(&mut out, identity.name);
+    u64(&mut out, properties.keywords);
+    u32(&mut out, properties.version);
+    u32(&mut out, properties.level);
+    out
+}
+
 /// Returns a row of V6 for an event of the caller's own.
 pub(crate) fn v6_of_kind(id: u32, kind: &EventKind<'_>) -> Result<Vec<u8>, Error> {
-    let mut row = Vec::new();
-    varuint(&mut row, id.into());
-    string8(&mut row, kind.provider.as_bytes());
-    varuint(&mut row, kind.id.into());
-    string8(&mut row, kind.name.as_bytes());
-    u16(&mut row, size(kind.fields.len())?);
+    let mut fields = Vec::new();
+    u16(&mut fields, size(kind.fields.len())?);
     for (name, kind) in kind.fields {
         let mut field = Vec::new();
         string8(&mut field, name.as_bytes());
@@ -131,15 +146,10 @@ pub(crate) fn v6_of_kind(id: u32, kind: &EventKind<'_>) -> Result<Vec<u8>, Error
                 field.extend([TypeCode::ARRAY, TypeCode::UTF8_CODE_UNIT].map(|code| code.0 as u8));
             }
         }
-        u16(&mut row, size(field.len())?);
-        row.extend_from_slice(&field);
+        u16(&mut fields, size(field.len())?);
+        fields.extend_from_slice(&field);
     }
-    // No options.
-    u16(&mut row, 0);
-    let mut sized = Vec::new();
-    u16(&mut sized, size(row.len())?);
-    sized.extend_from_slice(&row);
-    Ok(sized)
+    sized(&row_v6(Identity::of_kind(id, kind), &fields, &[]))
 }
 
 const LEVEL_INFORMATIONAL: u32 = 4;
@@ -148,8 +158,16 @@ fn size(len: usize) -> Result<u16, Error> {
     u16::try_from(len).map_err(|_| Error::TooLarge {
         what: "description of an event",
         size: len as u64,
-        limit: u16::MAX.into(),
+        limit: LARGEST_ROW as u64,
     })
+}
+
+/// Returns a row of V6 after its size.
+fn sized(row: &[u8]) -> Result<Vec<u8>, Error> {
+    let mut out = Vec::with_capacity(row.len().saturating_add(2));
+    u16(&mut out, size(row.len())?);
+    out.extend_from_slice(row);
+    Ok(out)
 }
 
 /// Whether V4 has values of the type in the same form.
@@ -240,20 +258,13 @@ pub(crate) fn v6(
         fields.clear();
         u16(&mut fields, 0);
     }
-    let mut row = row_v6(id, metadata, &fields, &options(metadata, properties, omissions));
+    let identity = Identity::of(id, metadata);
+    let mut row = row_v6(identity, &fields, &options(metadata, properties, omissions));
     if row.len() > LARGEST_ROW {
         omissions.field_lists = omissions.field_lists.saturating_add(1);
-        row = row_v6(id, metadata, &[0, 0], &options(metadata, properties, &mut Omissions::default()));
+        row = row_v6(identity, &[0, 0], &options(metadata, properties, &mut Omissions::default()));
     }
-    let size = u16::try_from(row.len()).map_err(|_| Error::TooLarge {
-        what: "description of an event",
-        size: row.len() as u64,
-        limit: LARGEST_ROW as u64,
-    })?;
-    let mut out = Vec::with_capacity(row.len().saturating_add(2));
-    u16(&mut out, size);
-    out.extend_from_slice(&row);
-    Ok(out)
+    sized(&row)
 }
 
 /// Whether the type or a part of it is the code of a type with parts, without them.
@@ -276,12 +287,13 @@ fn is_invalid(field_type: &FieldType) -> bool {
     }
 }
 
-fn row_v6(id: u32, metadata: &Metadata, fields: &[u8], options: &[u8]) -> Vec<u8> {
+/// Returns a row of V6 without its size.
+fn row_v6(identity: Identity<'_>, fields: &[u8], options: &[u8]) -> Vec<u8> {
     let mut row = Vec::new();
-    varuint(&mut row, id.into());
-    string8(&mut row, metadata.provider().as_bytes());
-    varuint(&mut row, metadata.event_id().into());
-    string8(&mut row, metadata.name().as_bytes());
+    varuint(&mut row, identity.row.into());
+    string8(&mut row, identity.provider.as_bytes());
+    varuint(&mut row, identity.event.into());
+    string8(&mut row, identity.name.as_bytes());
     row.extend_from_slice(fields);
     u16(&mut row, u16::try_from(options.len()).unwrap_or(u16::MAX));
     row.extend_from_slice(options);
