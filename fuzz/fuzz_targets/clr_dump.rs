@@ -4,6 +4,7 @@
 
 #![no_main]
 
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
@@ -42,10 +43,11 @@ fn read(bytes: Vec<u8>) {
     let names = Names::new(&core, &runtime);
     for thread in runtime.threads(&core).unwrap_or_default() {
         let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
-        // Frames rise to the stack's end.
-        assert!(stack.frames.windows(2).all(|pair| pair[0].sp < pair[1].sp));
-        for frame in &stack.frames {
-            names.method(&frame.code);
+        // No place of the stack has two frames.
+        let places: BTreeSet<u64> = stack.frames.iter().map(|frame| frame.sp).collect();
+        assert_eq!(places.len(), stack.frames.len());
+        for (_, code) in stack.managed() {
+            names.method(code);
         }
         let _ = runtime.thread_name(&core, &thread);
         let _ = runtime.monitor_waits(&core, &thread);

@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let names = Names::new(&recorded, &runtime);
     for thread in runtime.threads(&recorded)? {
         let stack = runtime.stack(&recorded, &thread, recorded.core.registers(thread.os_id));
-        for frame in &stack.frames {
-            names.method(&frame.code);
+        for (_, code) in stack.managed() {
+            names.method(code);
         }
         let _ = runtime.thread_name(&recorded, &thread);
         let _ = runtime.monitor_waits(&recorded, &thread);

@@ -25,11 +25,18 @@ fn print(
         let registers = threads.iter().find(|other| u64::from(other.tid) == thread.os_id);
         let stack = runtime.stack(memory, &thread, registers.and_then(|thread| thread.registers.as_ref()));
         for frame in &stack.frames {
-            let method = names.method(&frame.code);
+            let Some(code) = &frame.code else {
+                let address = frame.position.lookup_address(frame.ip);
+                let image = runtime.native_image(memory, address);
+                let image = image.map(|image| format!("{}+{:#x}", image.file_name(), frame.ip - image.base));
+                println!("  {:#x} native {} sp {:#x}", frame.ip, image.unwrap_or_default(), frame.sp);
+                continue;
+            };
+            let method = names.method(code);
             let token = method.as_ref().and_then(|method| method.token).unwrap_or_default();
             let name = method.and_then(|method| method.name);
             let name = name.map(|name| [name.type_name, name.name, name.signature].join(" "));
-            println!("  {:#x} {token:#x} {}", frame.ip, name.unwrap_or_default());
+            println!("  {:#x} {token:#x} {} sp {:#x}", frame.ip, name.unwrap_or_default(), frame.sp);
         }
         for (index, gap) in stack.gaps {
             println!("  gap before frame {index}: {gap}");

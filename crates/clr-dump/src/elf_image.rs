@@ -17,6 +17,8 @@ pub(crate) struct ElfImage {
     /// The address that the image's own addresses start from.
     pub(crate) bias: u64,
     pub(crate) build_id: Option<Vec<u8>>,
+    /// The address of the search table of its unwind information (`.eh_frame_hdr`).
+    pub(crate) unwind_table: Option<u64>,
     dynamic: Option<u64>,
 }
 
@@ -28,8 +30,8 @@ impl ElfImage {
         }
         let headers = offset(base, memory.u64(offset(base, 32))?);
         let count = memory.u16(offset(base, 56))?.min(MOST_HEADERS);
-        let mut image = Self { bias: base, build_id: None, dynamic: None };
-        let (mut notes, mut dynamic) = (Vec::new(), None);
+        let mut image = Self { bias: base, build_id: None, unwind_table: None, dynamic: None };
+        let (mut notes, mut dynamic, mut unwind_table) = (Vec::new(), None, None);
         for index in 0..u64::from(count) {
             let at = offset(headers, index.wrapping_mul(56));
             let (file_offset, address) = (memory.u64(offset(at, 8))?, memory.u64(offset(at, 16))?);
@@ -37,10 +39,13 @@ impl ElfImage {
                 1 if file_offset == 0 => image.bias = base.wrapping_sub(address),
                 2 => dynamic = Some(address),
                 4 => notes.push((address, memory.u64(offset(at, 32))?)),
+                // PT_GNU_EH_FRAME
+                0x6474_e550 => unwind_table = Some(address),
                 _ => {}
             }
         }
         image.dynamic = dynamic.map(|address| offset(image.bias, address));
+        image.unwind_table = unwind_table.map(|address| offset(image.bias, address));
         for (address, size) in notes {
             if let Ok(Some(id)) = build_id(memory, offset(image.bias, address), size.min(MOST_NOTE_BYTES)) {
                 image.build_id = Some(id);

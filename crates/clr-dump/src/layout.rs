@@ -133,17 +133,25 @@ pub(crate) enum NibbleMap {
 
 /// The explicit frames by which the runtime marks calls from managed to native code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FrameKinds {
-    /// The first word of a frame is a vtable; there are frames of helper methods.
-    WithHelpers {
-        /// The slot with the vtable of InlinedCallFrame.
-        inlined_call: usize,
+pub(crate) struct FrameKinds {
+    /// InlinedCallFrame: a call of native code.
+    pub(crate) inlined_call: FrameKind,
+    /// FaultingExceptionFrame: a fault in managed code; `None` where it was not measured.
+    pub(crate) fault: Option<FrameKind>,
+    /// Whether there are frames of helper methods.
+    pub(crate) has_helpers: bool,
+}
+
+/// The first word of explicit frames of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    /// The vtable that a slot has.
+    Vtable {
+        /// The slot.
+        slot: usize,
     },
-    /// The first word is an identifier; helper methods have no frames.
-    Identified {
-        /// The identifier of InlinedCallFrame.
-        inlined_call: u64,
-    },
+    /// An identifier.
+    Identifier(u64),
 }
 
 pub(crate) const NET_9: Layout = Layout {
@@ -175,7 +183,11 @@ pub(crate) const NET_9: Layout = Layout {
     handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
     knows_sync_blocks: true,
     nibble_map: NibbleMap::Linear,
-    frames: FrameKinds::WithHelpers { inlined_call: 137 },
+    frames: FrameKinds {
+        inlined_call: FrameKind::Vtable { slot: 137 },
+        fault: Some(FrameKind::Vtable { slot: 129 }),
+        has_helpers: true,
+    },
 };
 
 pub(crate) const NET_10: Layout = Layout {
@@ -202,7 +214,7 @@ pub(crate) const NET_10: Layout = Layout {
     handle_tables: HandleTables { segments: 56, next: 1998, data_block: 12 },
     knows_sync_blocks: false,
     nibble_map: NibbleMap::WithPointers,
-    frames: FrameKinds::Identified { inlined_call: 1 },
+    frames: FrameKinds { inlined_call: FrameKind::Identifier(1), fault: None, has_helpers: false },
 };
 
 /// The layout of a build.

@@ -58,7 +58,7 @@
 //! - `elf_image`, `layout`, `runtime`: the runtime in a process.
 //! - `code_map`, `ready_to_run`: managed code by address.
 //! - `module`, `names`, `signature`: modules, types and methods.
-//! - `registers`, `unwind`, `thread`, `stack`: threads and their frames.
+//! - `registers`, `unwind`, `native`, `thread`, `stack`: threads and their frames.
 //! - `exception`, `lock`: exceptions, monitors.
 //! - `regions`, `heap_window`, `pointers`, `heap`: the objects of the heap, with their references.
 //! - `field`, `object`, `handle`, `root`: contents of objects; what keeps them alive.
@@ -94,6 +94,7 @@ mod mapping;
 mod memory;
 mod module;
 mod names;
+mod native;
 mod object;
 mod pointers;
 #[cfg(target_os = "linux")]
@@ -124,6 +125,7 @@ pub use mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use module::Module;
 pub use names::{Method, MethodName, Names};
+pub use native::NativeImage;
 pub use object::{FieldValue, ObjectContent, Value};
 #[cfg(target_os = "linux")]
 pub use process::ProcessMemory;

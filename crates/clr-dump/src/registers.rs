@@ -57,7 +57,12 @@ pub struct Registers {
 impl Registers {
     /// Registers of which these three are known.
     pub fn new(ip: u64, sp: u64, bp: u64) -> Self {
-        Self { ip, sp, others: [None; 16] }.with(Register::RBP, bp)
+        Self::unknown(ip, sp).with(Register::RBP, bp)
+    }
+
+    /// Registers of which only these two are known.
+    pub(crate) const fn unknown(ip: u64, sp: u64) -> Self {
+        Self { ip, sp, others: [None; 16] }
     }
 
     /// The same with the value of another register.

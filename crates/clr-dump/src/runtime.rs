@@ -4,6 +4,7 @@
 //! dotnet/runtime `src/coreclr/inc/daccess.h` (`g_dacTable`), `src/coreclr/debug/runtimeinfo/runtimeinfo.h`.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use crate::code_map::CodeMap;
 use crate::elf_image::ElfImage;
@@ -11,6 +12,7 @@ use crate::error::Error;
 use crate::layout::{self, Layout};
 use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, offset};
+use crate::native::{NativeImage, NativeImages};
 use crate::thread::{self, Thread};
 
 /// The most files whose headers are read.
@@ -30,6 +32,7 @@ pub struct Runtime {
     /// The entries of `g_dacTable`.
     slots: Vec<u64>,
     code: CodeMap,
+    native: NativeImages,
 }
 
 impl Runtime {
@@ -44,7 +47,7 @@ impl Runtime {
             let id = image.build_id.as_deref().unwrap_or_default();
             if let Some(build) = layout::build(id) {
                 let table = offset(image.bias, build.dac_table);
-                return Self::read(memory, file, &image, build.version, build.layout, table, true);
+                return Self::read(memory, files, file, &image, build.version, build.layout, table, true);
             }
             let table = image.symbol(memory, "g_dacTable").ok().flatten();
             if table.is_none() && !file.path.ends_with("/libcoreclr.so") {
@@ -53,7 +56,7 @@ impl Runtime {
             let version = version(memory, &image, &file.path);
             let layout = version.as_deref().and_then(layout::of_version);
             if let (Some(version), Some(layout), Some(table)) = (version, layout, table) {
-                return Self::read(memory, file, &image, &version, layout, table, false);
+                return Self::read(memory, files, file, &image, &version, layout, table, false);
             }
             unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
         }
@@ -65,6 +68,7 @@ impl Runtime {
 
     fn read(
         memory: &dyn Memory,
+        files: &[MappedFile],
         file: &MappedFile,
         image: &ElfImage,
         version: &str,
@@ -84,6 +88,7 @@ impl Runtime {
             is_measured,
             layout,
             code: CodeMap::new(root, layout),
+            native: NativeImages::new(files),
             slots,
         };
         let mut attempts = (0..ATTEMPTS).map(|_| runtime.check(memory));
@@ -141,6 +146,15 @@ impl Runtime {
     /// The map of managed code.
     pub const fn code(&self) -> &CodeMap {
         &self.code
+    }
+
+    /// Returns the program or library that contains an address of native code.
+    pub fn native_image(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
+        self.native.at(memory, address)
+    }
+
+    pub(crate) const fn native(&self) -> &NativeImages {
+        &self.native
     }
 
     /// Returns the managed threads.

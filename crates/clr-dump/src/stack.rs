@@ -1,13 +1,16 @@
-//! The managed frames of a thread.
+//! The frames of a thread.
 //!
-//! Managed frames are unwound by their unwind codes. Where managed code has called native code, the runtime has
-//! linked an explicit frame on the stack that has the caller's registers, and the walk continues from there.
+//! Managed frames are unwound by their unwind codes, native frames by the unwind information of their images.
+//! Where that is missing, the walk continues from the explicit frame that the runtime has linked on the stack
+//! where managed code called native code: it has the caller's registers.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/frames.h`.
 
+use hashbrown::HashSet;
+
 use crate::code_map::Code;
-use crate::layout::FrameKinds;
+use crate::layout::FrameKind;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::registers::{Register, Registers};
 use crate::runtime::Runtime;
@@ -21,19 +24,21 @@ const FRAME_REACH: u64 = 0x1_0000;
 /// The most native frames between a helper method's frame and its managed caller.
 const MOST_HELPER_FRAMES: usize = 16;
 
-/// A managed frame.
+/// A frame of managed or native code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Frame {
-    /// The instruction pointer of the innermost frame, or a return address.
+    /// The instruction pointer.
     pub ip: u64,
     /// The stack pointer.
     pub sp: u64,
-    /// The code at the instruction pointer.
-    pub code: Code,
+    /// The managed code at the instruction pointer; `None` of native code.
+    pub code: Option<Code>,
+    /// Whether the instruction pointer is a return address.
+    pub position: FramePosition,
 }
 
-/// The managed frames of a thread.
+/// The frames of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stack {
@@ -43,13 +48,28 @@ pub struct Stack {
     pub gaps: Vec<(usize, Gap)>,
 }
 
+impl Stack {
+    /// The managed frames with their code, innermost first.
+    pub fn managed(&self) -> impl Iterator<Item = (&Frame, &Code)> {
+        self.frames.iter().filter_map(|frame| Some((frame, frame.code.as_ref()?)))
+    }
+
+    fn add_gap(&mut self, gap: Gap) {
+        self.gaps.push((self.frames.len(), gap));
+    }
+}
+
 /// A reason why frames may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Gap {
-    /// A frame could not be unwound.
+    /// A frame of managed code could not be unwound.
     #[error("a frame could not be unwound: {0}")]
     Unwind(#[from] UnwindError),
+    /// A frame of native code could not be unwound. The managed frames are whole: the runtime's list of
+    /// explicit frames leads to them.
+    #[error("native frames are missing: {0}")]
+    Native(UnwindError),
     /// The list of explicit frames is incomplete.
     #[error("the list of explicit frames is incomplete: {0}")]
     Frames(Missing),
@@ -58,55 +78,137 @@ pub enum Gap {
     TooMany,
 }
 
+impl Gap {
+    /// Whether only native frames are missing.
+    pub const fn is_native(&self) -> bool {
+        matches!(self, Self::Native(_))
+    }
+}
+
+/// The next step of a walk.
+enum Next {
+    Frame(Registers, FramePosition),
+    /// The managed caller of the next explicit frame.
+    Explicit,
+    End,
+}
+
 impl Runtime {
-    /// Walks the managed frames of a thread. `registers` are the thread's own; without them the walk starts at
-    /// the innermost explicit frame, which is right for a thread in native code.
+    /// Walks the frames of a thread. `registers` are the thread's own; without them the walk starts at the
+    /// innermost explicit frame, which is right for a thread in native code.
     pub fn stack(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
+        self.walk(memory, thread.frame, registers)
+    }
+
+    /// Walks the frames of a thread that the runtime does not know.
+    pub fn native_stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
+        self.walk(memory, 0, Some(registers))
+    }
+
+    fn walk(&self, memory: &dyn Memory, explicit: u64, registers: Option<&Registers>) -> Stack {
         let mut stack = Stack::default();
-        let mut explicit = ExplicitFrames { next: thread.frame };
-        let mut current = None;
-        let mut position = FramePosition::Innermost;
-        if let Some(registers) = registers
-            && self.managed(memory, registers.ip).is_some()
-        {
-            current = Some(*registers);
-        }
-        // The highest stack pointer so far: explicit frames below it belong to frames that were walked.
-        let mut sp = current.map(|registers| registers.sp);
+        let mut explicit = ExplicitFrames { next: explicit };
+        // The highest stack pointer of managed frames: explicit frames below it belong to frames that were
+        // walked. A signal handler can have a stack of its own, anywhere.
+        let mut managed_sp = None;
+        let mut seen = HashSet::new();
+        let mut next =
+            registers.map_or(Next::Explicit, |registers| Next::Frame(*registers, FramePosition::Innermost));
         for _ in 0..MOST_FRAMES {
-            let managed = current.and_then(|registers: Registers| {
-                Some((registers, self.managed(memory, position.lookup_address(registers.ip))?))
-            });
-            let (registers, code) = match managed {
-                Some(managed) => managed,
-                None => match explicit.next(memory, self, sp) {
-                    Ok(Some(managed)) => {
-                        position = FramePosition::Caller;
-                        managed
-                    }
-                    Ok(None) => return stack,
+            next = match next {
+                Next::End => return stack,
+                Next::Explicit => match explicit.next(memory, self, managed_sp) {
+                    Ok(Some((registers, position))) => Next::Frame(registers, position),
+                    Ok(None) => Next::End,
                     Err(missing) => {
-                        stack.gaps.push((stack.frames.len(), Gap::Frames(missing)));
-                        return stack;
+                        stack.add_gap(Gap::Frames(missing));
+                        Next::End
                     }
                 },
-            };
-            stack.frames.push(Frame { ip: registers.ip, sp: registers.sp, code });
-            sp = Some(registers.sp);
-            current = match unwind(memory, code.function, &registers, position) {
-                Ok(caller) => {
-                    sp = Some(caller.sp);
-                    Some(caller)
+                Next::Frame(registers, position) => {
+                    if !seen.insert(registers.sp) {
+                        stack.add_gap(UnwindError::NotRising.into());
+                        return stack;
+                    }
+                    let Registers { ip, sp, .. } = registers;
+                    let code = self.managed(memory, position.lookup_address(ip));
+                    let step = match code {
+                        Some(code) => {
+                            stack.frames.push(Frame { ip, sp, code: Some(code), position });
+                            managed_sp = Some(sp);
+                            self.managed_caller_of(memory, &code, &registers, position)
+                        }
+                        None => self.native_caller(memory, &mut stack, explicit.next, (&registers, position)),
+                    };
+                    match step {
+                        Ok(next) => next,
+                        Err(gap) => {
+                            stack.add_gap(gap);
+                            Next::Explicit
+                        }
+                    }
                 }
-                Err(error) => {
-                    stack.gaps.push((stack.frames.len(), error.into()));
-                    None
-                }
             };
-            position = FramePosition::Caller;
         }
-        stack.gaps.push((stack.frames.len(), Gap::TooMany));
+        stack.add_gap(Gap::TooMany);
         stack
+    }
+
+    fn managed_caller_of(
+        &self,
+        memory: &dyn Memory,
+        code: &Code,
+        registers: &Registers,
+        position: FramePosition,
+    ) -> Result<Next, Gap> {
+        let caller = unwind(memory, code.function, registers, position)?;
+        Ok(Next::Frame(caller, FramePosition::Caller))
+    }
+
+    /// Adds a frame of native code and returns the next step.
+    fn native_caller(
+        &self,
+        memory: &dyn Memory,
+        stack: &mut Stack,
+        explicit: u64,
+        (registers, position): (&Registers, FramePosition),
+    ) -> Result<Next, Gap> {
+        let caller = self.native().unwind(memory, registers, position);
+        // A return address outside code ends the walk of native frames. A thread can be anywhere.
+        if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
+            stack.frames.push(Frame { ip: registers.ip, sp: registers.sp, code: None, position });
+        }
+        match caller {
+            Ok(Some((caller, position))) => {
+                // The handler of a stack overflow has a stack of its own, and only the interrupted address.
+                let interrupted = interrupted(memory, self, explicit).filter(|at| at.ip == caller.ip);
+                Ok(match interrupted {
+                    Some(interrupted) => Next::Frame(interrupted, FramePosition::Innermost),
+                    None => Next::Frame(caller, position),
+                })
+            }
+            Ok(None) => Ok(Next::End),
+            // Code that the runtime generates to lead to a method has pushed nothing.
+            Err(UnwindError::NotInImage) if position == FramePosition::Innermost => {
+                match memory.u64(registers.sp) {
+                    Ok(ip) if self.managed_caller(memory, ip).is_some() => {
+                        let mut caller = *registers;
+                        (caller.ip, caller.sp) = (ip, offset(registers.sp, 8));
+                        Ok(Next::Frame(caller, FramePosition::Caller))
+                    }
+                    _ => Err(Gap::Native(UnwindError::NotInImage)),
+                }
+            }
+            Err(error) => Err(Gap::Native(error)),
+        }
+    }
+
+    /// The first word of explicit frames of a kind.
+    fn frame_kind(&self, kind: Option<FrameKind>) -> Option<u64> {
+        match kind? {
+            FrameKind::Vtable { slot } => Some(self.slot(slot)),
+            FrameKind::Identifier(identifier) => Some(identifier),
+        }
     }
 
     fn managed(&self, memory: &dyn Memory, address: u64) -> Option<Code> {
@@ -125,13 +227,13 @@ struct ExplicitFrames {
 }
 
 impl ExplicitFrames {
-    /// Returns the managed frame of the next explicit frame that is above `sp` and active.
+    /// Returns the registers of the managed caller of the next explicit frame that is above `sp` and active.
     fn next(
         &mut self,
         memory: &dyn Memory,
         runtime: &Runtime,
         sp: Option<u64>,
-    ) -> MemoryResult<Option<(Registers, Code)>> {
+    ) -> MemoryResult<Option<(Registers, FramePosition)>> {
         // Addresses rise, so that the list ends.
         for _ in 0..MOST_FRAMES {
             let at = self.next;
@@ -140,33 +242,56 @@ impl ExplicitFrames {
             }
             let next = memory.u64(offset(at, 8))?;
             self.next = if next > at { next } else { 0 };
+            if let Some(interrupted) = interrupted(memory, runtime, at) {
+                let is_next = sp.is_none_or(|sp| interrupted.sp > sp);
+                if is_next && runtime.managed(memory, interrupted.ip).is_some() {
+                    return Ok(Some((interrupted, FramePosition::Innermost)));
+                }
+                continue;
+            }
             if sp.is_some_and(|sp| at < sp) {
                 continue;
             }
             if let Some(registers) = managed_registers(memory, runtime, at)?
                 && sp.is_none_or(|sp| registers.sp > sp)
-                && let Some(code) = runtime.managed_caller(memory, registers.ip)
+                && runtime.managed_caller(memory, registers.ip).is_some()
             {
-                return Ok(Some((registers, code)));
+                return Ok(Some((registers, FramePosition::Caller)));
             }
         }
         Ok(None)
     }
 }
 
+/// The registers of managed code that a fault has interrupted, if the explicit frame is of a fault: it has a copy
+/// of them. It can be on the stack of the signal handler.
+fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Registers> {
+    if at == 0 || at == u64::MAX || memory.u64(at).ok()? != runtime.frame_kind(runtime.layout.frames.fault)? {
+        return None;
+    }
+    // `CONTEXT`: the registers in the order of their numbers, and the instruction pointer.
+    let context = offset(at, FAULT_CONTEXT);
+    let registers: [u64; 16] = memory.words(offset(context, 0x78)).ok()?;
+    let ip = memory.u64(offset(context, 0xf8)).ok()?;
+    let mut interrupted = Registers::unknown(ip, 0);
+    for (number, value) in (0..).zip(registers) {
+        interrupted.set(Register::of_number(number), value);
+    }
+    Some(interrupted)
+}
+
+/// The offset of the interrupted registers in the explicit frame of a fault.
+const FAULT_CONTEXT: u64 = 0x20;
+
 /// The registers in the managed caller of an explicit frame; `None` if the frame is not active or of another kind.
 fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryResult<Option<Registers>> {
     let near = |address: u64| address.abs_diff(at) < FRAME_REACH;
-    let kind = memory.u64(at)?;
-    let (inlined_call, has_helpers) = match runtime.layout.frames {
-        FrameKinds::WithHelpers { inlined_call } => (runtime.slot(inlined_call), true),
-        FrameKinds::Identified { inlined_call } => (inlined_call, false),
-    };
-    if kind == inlined_call {
+    let frames = &runtime.layout.frames;
+    if Some(memory.u64(at)?) == runtime.frame_kind(Some(frames.inlined_call)) {
         let [sp, ip, bp] = memory.words(offset(at, 24))?;
         return Ok((ip != 0 && near(sp)).then(|| Registers::new(ip, sp, bp)));
     }
-    if has_helpers && let Some(registers) = helper_registers(memory, runtime, at) {
+    if frames.has_helpers && let Some(registers) = helper_registers(memory, runtime, at) {
         return Ok(Some(registers));
     }
     let block = memory.u64(offset(at, 16))?;

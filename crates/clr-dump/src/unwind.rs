@@ -27,6 +27,15 @@ pub enum UnwindError {
     /// The caller's frame is not above this one.
     #[error("the stack pointer does not rise")]
     NotRising,
+    /// The code is in no image of the process: native code that was generated at run time.
+    #[error("the code is in no image")]
+    NotInImage,
+    /// The image has no unwind information for the code.
+    #[error("its image has no unwind information for it")]
+    NoInformation,
+    /// The unwind information of native code is damaged, or of a form that is not read.
+    #[error("the unwind information of its image is damaged")]
+    Damaged,
 }
 
 /// A function, or a part of one, with its unwind information.

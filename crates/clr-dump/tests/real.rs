@@ -17,9 +17,9 @@ fn read_all(bytes: Vec<u8>, names: &mut Vec<String>) -> Result<(usize, u64), Err
     let mut frames = 0;
     for thread in runtime.threads(&core).unwrap_or_default() {
         let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
-        frames += stack.frames.len();
-        for frame in &stack.frames {
-            let name = of_runtime.method(&frame.code).and_then(|method| method.name);
+        frames += stack.managed().count();
+        for (_, code) in stack.managed() {
+            let name = of_runtime.method(code).and_then(|method| method.name);
             names.extend(name.map(|name| format!("{}.{} {}", name.type_name, name.name, name.signature)));
         }
         let _ = runtime.thread_name(&core, &thread);
@@ -49,9 +49,9 @@ fn every_managed_frame_of_the_crash_report_is_found() {
         let registers = core.registers(thread.os_id);
         assert!(registers.is_some(), "{}", thread.os_id);
         let stack = runtime.stack(&core, &thread, registers);
-        assert_eq!(stack.gaps, []);
-        let token = |frame: &clr_dump::Frame| names.method(&frame.code).unwrap().token.unwrap_or_default();
-        found.insert(thread.os_id, stack.frames.iter().map(|frame| (frame.ip, token(frame))).collect());
+        assert!(stack.gaps.iter().all(|(_, gap)| gap.is_native()), "{:?}", stack.gaps);
+        let token = |code| names.method(code).unwrap().token.unwrap_or_default();
+        found.insert(thread.os_id, stack.managed().map(|(frame, code)| (frame.ip, token(code))).collect());
     }
     // Each row: thread, address, token and name of a frame, innermost first.
     let expected = String::from_utf8(testdata::bytes("cores/parked-mini.frames.txt")).unwrap();
