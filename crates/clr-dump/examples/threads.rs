@@ -29,14 +29,14 @@ fn print(
                 let address = frame.position.lookup_address(frame.ip);
                 let image = runtime.native_image(memory, address);
                 let image = image.map(|image| format!("{}+{:#x}", image.file_name(), frame.ip - image.base));
-                println!("  {:#x} native {} sp {:#x}", frame.ip, image.unwrap_or_default(), frame.sp);
+                println!("  {:#x} native {}", frame.ip, image.unwrap_or_default());
                 continue;
             };
             let method = names.method(code);
             let token = method.as_ref().and_then(|method| method.token).unwrap_or_default();
             let name = method.and_then(|method| method.name);
             let name = name.map(|name| [name.type_name, name.name, name.signature].join(" "));
-            println!("  {:#x} {token:#x} {} sp {:#x}", frame.ip, name.unwrap_or_default(), frame.sp);
+            println!("  {:#x} {token:#x} {}", frame.ip, name.unwrap_or_default());
         }
         for (index, gap) in stack.gaps {
             println!("  gap before frame {index}: {gap}");

@@ -99,8 +99,10 @@ impl Names<'_> {
 /// The part of a stack that managed frames can have references in.
 fn stack_range(thread: &Thread, stack: &Stack, registers: Option<&Registers>) -> Option<Range<u64>> {
     let frame = Some(thread.frame).filter(|frame| *frame != 0 && *frame != u64::MAX);
-    let start = registers.map(|registers| registers.sp).or(frame)?;
-    let last = stack.frames.last()?.sp;
+    let (first, last) = (stack.managed().next()?.0.sp, stack.managed().last()?.0.sp);
+    // A signal handler can have a stack of its own.
+    let is_near = |sp: &u64| first.checked_sub(*sp).is_some_and(|bytes| bytes < MOST_STACK);
+    let start = registers.map(|registers| registers.sp).or(frame).filter(is_near).unwrap_or(first);
     let end = last.saturating_add(OUTERMOST_FRAME);
     (start < end).then(|| start..end.min(start.saturating_add(MOST_STACK)))
 }

@@ -3,6 +3,7 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/inc/daccess.h` (`g_dacTable`), `src/coreclr/debug/runtimeinfo/runtimeinfo.h`.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::layout::{self, Layout};
 use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::native::{NativeImage, NativeImages};
+use crate::stack::MOST_DEEP_FRAMES;
 use crate::thread::{self, Thread};
 
 /// The most files whose headers are read.
@@ -33,6 +35,8 @@ pub struct Runtime {
     slots: Vec<u64>,
     code: CodeMap,
     native: NativeImages,
+    /// Frames of deep stacks that may still be walked.
+    pub(crate) deep_frames_left: Cell<u32>,
 }
 
 impl Runtime {
@@ -89,6 +93,7 @@ impl Runtime {
             layout,
             code: CodeMap::new(root, layout),
             native: NativeImages::new(files),
+            deep_frames_left: Cell::new(MOST_DEEP_FRAMES),
             slots,
         };
         let mut attempts = (0..ATTEMPTS).map(|_| runtime.check(memory));

@@ -17,8 +17,12 @@ use crate::runtime::Runtime;
 use crate::thread::Thread;
 use crate::unwind::{FramePosition, UnwindError, unwind};
 
-/// The most frames of a thread.
+/// The most frames of a thread that are kept from its innermost one on.
 const MOST_FRAMES: usize = 8096;
+/// The outermost frames of a deeper stack that are kept, too: they show where a recursion began.
+const OUTERMOST: usize = 64;
+/// The most frames between the two, of all walks of a runtime.
+pub(crate) const MOST_DEEP_FRAMES: u32 = 4_000_000;
 /// The most bytes between an explicit frame and the registers that it has.
 const FRAME_REACH: u64 = 0x1_0000;
 /// The most native frames between a helper method's frame and its managed caller.
@@ -54,6 +58,19 @@ impl Stack {
         self.frames.iter().filter_map(|frame| Some((frame, frame.code.as_ref()?)))
     }
 
+    /// Removes frames of a deep stack; returns their number.
+    fn leave_out(&mut self) -> usize {
+        let end = MOST_FRAMES.saturating_add(OUTERMOST);
+        if self.frames.len() < end.saturating_add(OUTERMOST) {
+            return 0;
+        }
+        self.frames.drain(MOST_FRAMES..end);
+        for (at, _) in self.gaps.iter_mut().filter(|(at, _)| *at > MOST_FRAMES) {
+            *at = at.saturating_sub(OUTERMOST).max(MOST_FRAMES);
+        }
+        OUTERMOST
+    }
+
     fn add_gap(&mut self, gap: Gap) {
         self.gaps.push((self.frames.len(), gap));
     }
@@ -73,6 +90,9 @@ pub enum Gap {
     /// The list of explicit frames is incomplete.
     #[error("the list of explicit frames is incomplete: {0}")]
     Frames(Missing),
+    /// Frames between the innermost and the outermost ones were left out.
+    #[error("{0} frames of a deep stack are left out")]
+    LeftOut(usize),
     /// The limit of frames was reached.
     #[error("there are more frames than are read")]
     TooMany,
@@ -111,47 +131,65 @@ impl Runtime {
         // The highest stack pointer of managed frames: explicit frames below it belong to frames that were
         // walked. A signal handler can have a stack of its own, anywhere.
         let mut managed_sp = None;
+        // The stack pointer rises from managed frames to their callers, and a walk that repeats has others.
         let mut seen = HashSet::new();
+        let mut left_out = 0_usize;
+        let mut last: Option<(u64, Code)> = None;
         let mut next =
             registers.map_or(Next::Explicit, |registers| Next::Frame(*registers, FramePosition::Innermost));
-        for _ in 0..MOST_FRAMES {
-            next = match next {
-                Next::End => return stack,
+        loop {
+            left_out = left_out.saturating_add(stack.leave_out());
+            if stack.frames.len() > MOST_FRAMES && !self.take_deep_frame() {
+                stack.add_gap(Gap::TooMany);
+                break;
+            }
+            let step = match next {
+                Next::End => break,
                 Next::Explicit => match explicit.next(memory, self, managed_sp) {
-                    Ok(Some((registers, position))) => Next::Frame(registers, position),
-                    Ok(None) => Next::End,
+                    Ok(Some((registers, position))) => Ok(Next::Frame(registers, position)),
+                    Ok(None) => Ok(Next::End),
                     Err(missing) => {
                         stack.add_gap(Gap::Frames(missing));
-                        Next::End
+                        Ok(Next::End)
                     }
                 },
                 Next::Frame(registers, position) => {
-                    if !seen.insert(registers.sp) {
-                        stack.add_gap(UnwindError::NotRising.into());
-                        return stack;
-                    }
                     let Registers { ip, sp, .. } = registers;
-                    let code = self.managed(memory, position.lookup_address(ip));
-                    let step = match code {
+                    let address = position.lookup_address(ip);
+                    // A recursion returns to the same address each time.
+                    let known = last.filter(|(at, _)| *at == address).map(|(_, code)| code);
+                    let code = known.or_else(|| self.managed(memory, address));
+                    last = code.map(|code| (address, code));
+                    if code.is_none() && !seen.insert(sp) {
+                        stack.add_gap(UnwindError::NotRising.into());
+                        break;
+                    }
+                    match code {
                         Some(code) => {
                             stack.frames.push(Frame { ip, sp, code: Some(code), position });
                             managed_sp = Some(sp);
                             self.managed_caller_of(memory, &code, &registers, position)
                         }
                         None => self.native_caller(memory, &mut stack, explicit.next, (&registers, position)),
-                    };
-                    match step {
-                        Ok(next) => next,
-                        Err(gap) => {
-                            stack.add_gap(gap);
-                            Next::Explicit
-                        }
                     }
                 }
             };
+            next = step.unwrap_or_else(|gap| {
+                stack.add_gap(gap);
+                Next::Explicit
+            });
         }
-        stack.add_gap(Gap::TooMany);
+        if left_out > 0 {
+            stack.gaps.push((MOST_FRAMES, Gap::LeftOut(left_out)));
+        }
         stack
+    }
+
+    /// Takes a frame of the limit for deep stacks; returns whether there was one.
+    fn take_deep_frame(&self) -> bool {
+        let left = self.deep_frames_left.get();
+        self.deep_frames_left.set(left.saturating_sub(1));
+        left > 0
     }
 
     fn managed_caller_of(

@@ -1,16 +1,19 @@
 //! A core dump, or the memory of a process, with its managed threads and the names of their frames.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use clr_dump::{
-    CoreFile, Error, Exception, ExceptionState, Frame, Memory, Method, Monitor, MonitorWait, Monitors, Names,
+    CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, Memory, Method, Monitor, MonitorWait, Monitors, Names,
     Runtime, Stack, Thread, WaitKind, deadlocks,
 };
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::native_symbols::NativeSymbols;
 
 /// The memory that is analyzed.
 pub(crate) enum Source {
@@ -51,6 +54,15 @@ impl Source {
             Self::Core(core) => &**core,
             #[cfg(target_os = "linux")]
             Self::Process(memory) => memory,
+        }
+    }
+
+    /// The process that is read; `None` of a core dump.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Core(_) => None,
+            #[cfg(target_os = "linux")]
+            Self::Process(memory) => Some(memory.pid()),
         }
     }
 
@@ -118,7 +130,17 @@ pub(crate) struct Analysis<'s> {
     pub(crate) source: &'s Source,
     pub(crate) runtime: &'s Runtime,
     pub(crate) names: Names<'s>,
+    symbols: NativeSymbols,
+    /// The texts of frames by their address and whether it is a return address: stacks share most frames.
+    texts: RefCell<HashMap<(u64, bool), FrameText>>,
     pub(crate) threads: Vec<ManagedThread>,
+}
+
+/// A thread that the runtime does not know: it has never run managed code.
+pub(crate) struct NativeThread {
+    pub(crate) tid: u32,
+    pub(crate) stack: Stack,
+    pub(crate) frames: Vec<FrameText>,
 }
 
 /// A managed thread with its stack.
@@ -150,6 +172,23 @@ pub(crate) struct FrameText {
     pub(crate) token: Option<u32>,
     /// Whether the method was made in memory, and has no name.
     pub(crate) is_dynamic: bool,
+    pub(crate) kind: FrameKind,
+}
+
+/// A kind of frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum FrameKind {
+    Managed,
+    Native {
+        /// The offset in the image.
+        offset: Option<u64>,
+    },
+}
+
+impl FrameText {
+    pub(crate) fn is_managed(&self) -> bool {
+        self.kind == FrameKind::Managed
+    }
 }
 
 /// The name of a method.
@@ -176,7 +215,8 @@ impl<'s> Analysis<'s> {
         let threads = runtime.threads(memory).map_err(|missing| {
             Failure::new(Exit::Failed, format_args!("dump analyze: the list of threads: {missing}"))
         })?;
-        let mut analysis = Self { source, runtime, names, threads: Vec::new() };
+        let symbols = NativeSymbols::new(source.pid());
+        let mut analysis = Self { source, runtime, names, symbols, texts: RefCell::default(), threads: Vec::new() };
         analysis.threads = threads.into_iter().map(|thread| analysis.thread(thread)).collect();
         Ok(analysis)
     }
@@ -209,7 +249,47 @@ impl<'s> Analysis<'s> {
     }
 
     fn frame(&self, frame: &Frame) -> FrameText {
-        frame_text(frame.ip, self.names.method(&frame.code).as_ref())
+        let key = (frame.ip, frame.position == FramePosition::Caller);
+        if let Some(text) = self.texts.borrow().get(&key) {
+            return text.clone();
+        }
+        let text = self.read_frame(frame);
+        self.texts.borrow_mut().insert(key, text.clone());
+        text
+    }
+
+    fn read_frame(&self, frame: &Frame) -> FrameText {
+        if let Some(code) = &frame.code {
+            return frame_text(frame.ip, self.names.method(code).as_ref());
+        }
+        // A return address can be past the end of the function.
+        let address = frame.position.lookup_address(frame.ip);
+        let image = self.runtime.native_image(self.source.memory(), address);
+        let name = image.as_ref().and_then(|image| self.symbols.name(image, address));
+        FrameText {
+            ip: frame.ip,
+            name: name.map(|text| FrameName { text, namespace_len: 0 }),
+            module: image.as_ref().map(|image| image.file_name().to_owned()),
+            token: None,
+            is_dynamic: false,
+            kind: FrameKind::Native { offset: image.map(|image| frame.ip.wrapping_sub(image.base)) },
+        }
+    }
+
+    /// Reads the threads that have registers and that the runtime does not know.
+    pub(crate) fn native_threads(&self) -> Vec<NativeThread> {
+        let threads = self.source.core().map(CoreFile::threads).unwrap_or_default();
+        let is_managed =
+            |tid: u32| self.threads.iter().any(|thread| thread.thread.os_id == u64::from(tid));
+        threads
+            .iter()
+            .filter(|thread| !is_managed(thread.tid))
+            .filter_map(|thread| {
+                let stack = self.runtime.native_stack(self.source.memory(), thread.registers.as_ref()?);
+                let frames = stack.frames.iter().map(|frame| self.frame(frame)).collect();
+                Some(NativeThread { tid: thread.tid, stack, frames })
+            })
+            .collect()
     }
 
     /// The thread with an address.
@@ -274,6 +354,7 @@ fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
             .filter(|name| !name.is_empty()),
         token: method.and_then(|method| method.token),
         is_dynamic: method.is_some_and(|method| method.token.is_none()),
+        kind: FrameKind::Managed,
     }
 }
 

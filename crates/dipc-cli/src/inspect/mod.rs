@@ -27,6 +27,7 @@ pub(crate) mod heap_profile;
 pub(crate) mod lines;
 pub(crate) mod merging;
 pub(crate) mod names;
+pub(crate) mod native_symbols;
 pub(crate) mod needs;
 pub(crate) mod page;
 pub(crate) mod profile;

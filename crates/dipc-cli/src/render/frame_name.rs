@@ -64,7 +64,8 @@ pub(crate) fn named(form: NameForm, full: &str, csharp: &str) -> String {
     if form == NameForm::Full { full.to_owned() } else { csharp.to_owned() }
 }
 
-fn fit_csharp(method: &str, room: usize) -> String {
+/// Returns a name in C# shortened to `room` columns.
+pub(crate) fn fit_csharp(method: &str, room: usize) -> String {
     if method.width() <= room {
         return method.to_owned();
     }

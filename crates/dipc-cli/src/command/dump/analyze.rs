@@ -21,6 +21,7 @@ use clr_dump::{Names, Runtime};
 use self::object::ObjectArgs;
 use self::objects::ObjectsArgs;
 use self::roots::{HandlesArgs, StaticsArgs};
+use self::stacks::Shown;
 use self::strings::StringsArgs;
 use crate::args::format::Format;
 use crate::args::heap_paths::{HeapPathsArgs, parse_address};
@@ -60,7 +61,7 @@ enum View {
     Threads,
     /// Show the managed stacks of all threads, each stack once
     #[command(alias = "clrstack", alias = "parallelstacks", alias = "pstacks")]
-    Stacks,
+    Stacks(StacksArgs),
     /// Show the exceptions of threads, with their causes
     #[command(alias = "pe", alias = "printexception")]
     Exceptions,
@@ -96,6 +97,13 @@ enum View {
     /// List the loaded assemblies that have code or objects
     #[command(alias = "clrmodules")]
     Modules,
+}
+
+#[derive(Debug, Args)]
+struct StacksArgs {
+    /// Show native frames beside managed ones, and the threads that have never run managed code
+    #[arg(long)]
+    native: bool,
 }
 
 #[derive(Debug, Args)]
@@ -139,7 +147,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
     let analysis = Analysis::new(&source, &runtime)?;
     match view {
         View::Threads => threads::print(&analysis, format)?,
-        View::Stacks => stacks::print(&analysis, format)?,
+        View::Stacks(of) => stacks::print(&analysis, Shown::with_native(of.native), format)?,
         View::Exceptions => exceptions::print(&analysis, format)?,
         View::Locks => locks::print(&analysis, format)?,
         View::Modules => modules::print(&analysis, format)?,

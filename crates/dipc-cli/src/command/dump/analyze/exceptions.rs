@@ -52,7 +52,7 @@ pub(super) fn of_thread(thread: &ManagedThread, width: Option<usize>) -> String 
             };
             text.push_str(&width::wrapped(&heading, width));
             for frame in &exception.frames {
-                let _ = writeln!(text, "    {}", width::cut(&escape_controls(&stacks::name(frame)), room));
+                let _ = writeln!(text, "    {}", stacks::fitted(frame, room));
             }
         }
     }

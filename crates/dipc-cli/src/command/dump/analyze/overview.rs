@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clr_dump::{CoreFile, ExceptionState, SignalInfo};
 use serde::Serialize;
 
+use super::stacks::Shown;
 use super::{exceptions, heap, locks, stacks};
 use crate::args::format::Format;
 use crate::exit::Failure;
@@ -38,10 +39,16 @@ fn text(analysis: &Analysis<'_>, written: Option<String>, width: Option<usize>) 
         text.push_str(&heading(&format!("Thread {}", stacks::label(thread))));
         text.push_str(&exceptions::of_thread(thread, width));
         text.push_str("  Its stack:\n");
-        text.push_str(&stacks::frames(thread, width));
+        text.push_str(&stacks::frames(&thread.stack, &thread.frames, Shown::All, width));
         if thread.frames.is_empty() {
-            text.push_str("  no managed frame was found\n");
+            text.push_str("  no frame was found\n");
         }
+    }
+    let natives = analysis.native_threads();
+    for thread in natives.iter().filter(|thread| signalled == Some(thread.tid.into())) {
+        text.push('\n');
+        text.push_str(&heading(&format!("Thread {} (native)", thread.tid)));
+        text.push_str(&stacks::frames(&thread.stack, &thread.frames, Shown::All, width));
     }
     let monitors = analysis.runtime.monitors(analysis.source.memory());
     let deadlocks = locks::deadlocks(analysis, &monitors, width);
@@ -51,9 +58,9 @@ fn text(analysis: &Analysis<'_>, written: Option<String>, width: Option<usize>) 
     }
     text.push('\n');
     text.push_str(&heading("Threads"));
-    text.push_str(&stacks::text(&analysis.threads, width));
+    text.push_str(&stacks::text(analysis, Shown::Managed, width));
     let frames = analysis.threads.iter().flat_map(|thread| &thread.frames);
-    let unnamed = frames.filter(|frame| frame.name.is_none() && !frame.is_dynamic).count() as u64;
+    let unnamed = frames.filter(|frame| frame.is_managed() && frame.name.is_none() && !frame.is_dynamic).count() as u64;
     if unnamed > 0 {
         let frames = units::counted(unnamed, "frame has no name", "frames have no names");
         let why = "the memory of their modules is not in the dump; dipc dump writes dumps that have it";

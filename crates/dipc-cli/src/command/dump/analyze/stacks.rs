@@ -2,41 +2,86 @@
 
 use std::fmt::Write as _;
 
+use clr_dump::{FramePosition, Stack};
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::inspect::core_dump::{Analysis, FrameText, ManagedThread};
+use crate::inspect::core_dump::{Analysis, FrameKind, FrameText, ManagedThread, NativeThread};
 use crate::render::escape::escape_controls;
-use crate::render::{output, width};
+use crate::render::frame_name::fit_csharp;
+use crate::render::{output, units, width};
 
-pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
+pub(super) fn print(analysis: &Analysis<'_>, shown: Shown, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Json => output::print_json(&Report::new(analysis)),
-        Format::Table => output::print(text(&analysis.threads, width::of_output())),
+        Format::Json => output::print_json(&Report::new(analysis, shown)),
+        Format::Table => output::print(text(analysis, shown, width::of_output())),
     }
 }
 
+/// The frames that are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Managed,
+    /// Managed and native frames, of all threads.
+    All,
+}
+
+impl Shown {
+    /// Native frames are shown if that is asked for.
+    pub(crate) const fn with_native(native: bool) -> Self {
+        if native { Self::All } else { Self::Managed }
+    }
+
+    fn has(self, frame: &FrameText) -> bool {
+        self == Self::All || frame.is_managed()
+    }
+}
+
+/// A thread with its frames.
+struct Shape<'t> {
+    label: String,
+    stack: &'t Stack,
+    frames: &'t [FrameText],
+}
+
 /// Each stack once, with the threads that have it.
-pub(super) fn text(threads: &[ManagedThread], width: Option<usize>) -> String {
-    let mut groups: IndexMap<Vec<u64>, Vec<&ManagedThread>> = IndexMap::new();
-    for thread in threads.iter().filter(|thread| !thread.frames.is_empty()) {
-        groups.entry(thread.frames.iter().map(|frame| frame.ip).collect()).or_default().push(thread);
+pub(super) fn text(analysis: &Analysis<'_>, shown: Shown, width: Option<usize>) -> String {
+    let threads = &analysis.threads;
+    let natives = if shown == Shown::All { analysis.native_threads() } else { Vec::new() };
+    let managed = threads.iter().map(|thread| Shape {
+        label: label(thread),
+        stack: &thread.stack,
+        frames: &thread.frames,
+    });
+    let natives = natives.iter().map(|thread| Shape {
+        label: format!("{} (native)", thread.tid),
+        stack: &thread.stack,
+        frames: &thread.frames,
+    });
+    let mut groups: IndexMap<Vec<u64>, Vec<Shape<'_>>> = IndexMap::new();
+    for thread in managed.chain(natives) {
+        let addresses: Vec<_> =
+            thread.frames.iter().filter(|frame| shown.has(frame)).map(|frame| frame.ip).collect();
+        if !addresses.is_empty() {
+            groups.entry(addresses).or_default().push(thread);
+        }
     }
     let mut text = String::new();
     for group in groups.values() {
-        let labels: Vec<_> = group.iter().map(|thread| label(thread)).collect();
+        let labels: Vec<_> = group.iter().map(|thread| &*thread.label).collect();
         let heading = match &labels[..] {
             [label] => format!("Thread {label}\n"),
             labels => format!("{} threads: {}\n", labels.len(), labels.join(", ")),
         };
         text.push_str(&width::wrapped(&heading, width));
         let Some(first) = group.first() else { continue };
-        text.push_str(&frames(first, width));
+        text.push_str(&frames(first.stack, first.frames, shown, width));
         text.push('\n');
     }
-    let without = threads.iter().filter(|thread| thread.frames.is_empty()).count();
+    let has_managed = |thread: &&ManagedThread| thread.frames.iter().any(FrameText::is_managed);
+    let without = threads.iter().filter(|thread| !has_managed(thread)).count();
     let _ = writeln!(text, "{} managed threads, {without} of them without managed frames", threads.len());
     text
 }
@@ -53,26 +98,76 @@ pub(super) fn label(thread: &ManagedThread) -> String {
     }
 }
 
-/// The frames of a thread, with the places where some may be missing.
-pub(super) fn frames(thread: &ManagedThread, width: Option<usize>) -> String {
+/// The longest sequence of frames whose repetitions are folded.
+const LONGEST_CYCLE: usize = 8;
+/// The least number of repetitions that are folded.
+const LEAST_REPETITIONS: usize = 4;
+
+/// The frames of a thread, with the places where some may be missing. Repetitions of a recursion are counted.
+pub(super) fn frames(stack: &Stack, frames: &[FrameText], shown: Shown, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
     let mut text = String::new();
-    for index in 0..=thread.frames.len() {
-        for (_, gap) in thread.stack.gaps.iter().filter(|(at, _)| *at == index) {
-            let _ = writeln!(text, "  [frames may be missing: {gap}]");
+    let mut index = 0;
+    while index <= frames.len() {
+        for (_, gap) in stack.gaps.iter().filter(|(at, _)| *at == index) {
+            if shown == Shown::All || !gap.is_native() {
+                let _ = writeln!(text, "  [frames may be missing: {gap}]");
+            }
         }
-        if let Some(frame) = thread.frames.get(index) {
-            let _ = writeln!(text, "  {}", width::cut(&escape_controls(&name(frame)), room));
+        let is_interrupted = |frame: &clr_dump::Frame| frame.position == FramePosition::Innermost;
+        if shown == Shown::All && index > 0 && stack.frames.get(index).is_some_and(is_interrupted) {
+            text.push_str("  [interrupted by a signal or a fault]\n");
+        }
+        // Repetitions are counted up to the next gap.
+        let gaps = stack.gaps.iter().map(|(at, _)| *at);
+        let end = gaps.filter(|at| *at > index).min().unwrap_or(frames.len()).min(frames.len());
+        let rest = frames.get(index..end).unwrap_or_default();
+        let (cycle, repetitions) = repetition(rest);
+        let step = if repetitions < LEAST_REPETITIONS { 1 } else { cycle };
+        for frame in rest.iter().take(step).filter(|frame| shown.has(frame)) {
+            let _ = writeln!(text, "  {}", fitted(frame, room));
+        }
+        if step == cycle && repetitions >= LEAST_REPETITIONS {
+            let again = units::counted(repetitions as u64 - 1, "time", "times");
+            let what = if cycle == 1 { "this frame".to_owned() } else { format!("these {cycle} frames") };
+            let _ = writeln!(text, "  [{what} again {again}]");
+            index += cycle * repetitions;
+        } else {
+            index += 1;
         }
     }
     text
 }
 
+/// The length of the sequence that frames begin with, and the number of times that it is there. Frames of a
+/// recursion differ in their first address, which is not a return address.
+fn repetition(frames: &[FrameText]) -> (usize, usize) {
+    let repetitions = |cycle: usize| {
+        let first = frames.get(..cycle).unwrap_or_default();
+        frames.chunks_exact(cycle).take_while(|part| *part == first).count()
+    };
+    (1..=LONGEST_CYCLE)
+        .map(|cycle| (cycle, repetitions(cycle)))
+        .find(|(_, repetitions)| *repetitions >= LEAST_REPETITIONS)
+        .unwrap_or((1, 1))
+}
+
+/// The name of a frame, shortened to `room` columns.
+pub(super) fn fitted(frame: &FrameText, room: usize) -> String {
+    let name = escape_controls(&name(frame)).into_owned();
+    let name = if frame.is_managed() { fit_csharp(&name, room) } else { name };
+    width::cut(&name, room)
+}
+
 /// The name of a frame without its namespace, or what is known without a name.
 pub(super) fn name(frame: &FrameText) -> String {
     match (&frame.name, &frame.module, frame.token) {
+        (Some(name), Some(module), _) if !frame.is_managed() => format!("{module}!{}", name.short()),
         (Some(name), ..) => name.short().to_owned(),
         (None, Some(module), Some(token)) => format!("{module}!0x{token:08x}"),
+        (None, Some(module), None) if let FrameKind::Native { offset: Some(offset) } = frame.kind => {
+            format!("{module}+{offset:#x}")
+        }
         _ if frame.is_dynamic => format!("{:#x} (a method made in memory)", frame.ip),
         _ => format!("{:#x}", frame.ip),
     }
@@ -82,6 +177,19 @@ pub(super) fn name(frame: &FrameText) -> String {
 struct Report<'r> {
     runtime: &'r str,
     threads: Vec<ThreadReport<'r>>,
+    /// Threads that the runtime does not know; with native frames only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    native_threads: Vec<NativeReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct NativeReport {
+    tid: u32,
+    /// Innermost first.
+    frames: Vec<serde_json::Value>,
+    /// Places where frames may be missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<GapReport>,
 }
 
 #[derive(Debug, Serialize)]
@@ -98,16 +206,27 @@ struct ThreadReport<'r> {
 
 #[derive(Debug, Serialize)]
 pub(super) struct FrameReport<'r> {
+    /// `managed` or `native`.
+    kind: &'static str,
     address: String,
     /// None if the memory lacks it.
     method: Option<&'r str>,
     module: Option<&'r str>,
     token: Option<String>,
+    /// The offset of native code in its image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<String>,
 }
 
 impl<'r> FrameReport<'r> {
     pub(super) fn new(frame: &'r FrameText) -> Self {
+        let offset = match frame.kind {
+            FrameKind::Native { offset } => offset,
+            FrameKind::Managed => None,
+        };
         Self {
+            kind: if frame.is_managed() { "managed" } else { "native" },
+            offset: offset.map(|offset| format!("{offset:#x}")),
             address: format!("{:#x}", frame.ip),
             method: frame.name.as_ref().map(|name| &*name.text),
             module: frame.module.as_deref(),
@@ -123,19 +242,42 @@ struct GapReport {
 }
 
 impl<'r> Report<'r> {
-    fn new(analysis: &'r Analysis<'_>) -> Self {
+    fn new(analysis: &'r Analysis<'_>, shown: Shown) -> Self {
         let thread = |of: &'r ManagedThread| ThreadReport {
             tid: Some(of.thread.os_id).filter(|tid| *tid != 0),
             managed_id: of.thread.managed_id,
             name: of.name.as_deref(),
-            frames: of.frames.iter().map(FrameReport::new).collect(),
-            gaps: of
-                .stack
-                .gaps
-                .iter()
-                .map(|(before_frame, gap)| GapReport { before_frame: *before_frame, cause: gap.to_string() })
-                .collect(),
+            frames: of.frames.iter().filter(|frame| shown.has(frame)).map(FrameReport::new).collect(),
+            gaps: gaps(&of.stack, &of.frames, shown),
         };
-        Self { runtime: analysis.runtime.version(), threads: analysis.threads.iter().map(thread).collect() }
+        Self {
+            runtime: analysis.runtime.version(),
+            threads: analysis.threads.iter().map(thread).collect(),
+            native_threads: match shown {
+                Shown::All => analysis.native_threads().iter().map(NativeReport::new).collect(),
+                Shown::Managed => Vec::new(),
+            },
+        }
     }
+}
+
+impl NativeReport {
+    fn new(thread: &NativeThread) -> Self {
+        let frame = |frame: &FrameText| serde_json::to_value(FrameReport::new(frame)).unwrap_or_default();
+        Self {
+            tid: thread.tid,
+            frames: thread.frames.iter().map(frame).collect(),
+            gaps: gaps(&thread.stack, &thread.frames, Shown::All),
+        }
+    }
+}
+
+/// The gaps, with the index of the shown frame after each.
+fn gaps(stack: &Stack, frames: &[FrameText], shown: Shown) -> Vec<GapReport> {
+    let gaps = stack.gaps.iter().filter(|(_, gap)| shown == Shown::All || !gap.is_native());
+    gaps.map(|(at, gap)| {
+        let before = frames.iter().take(*at).filter(|frame| shown.has(frame));
+        GapReport { before_frame: before.count(), cause: gap.to_string() }
+    })
+    .collect()
 }

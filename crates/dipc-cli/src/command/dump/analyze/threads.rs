@@ -28,7 +28,7 @@ fn table(threads: &[ManagedThread]) -> String {
         columns.row([
             if thread.os_id == 0 { "-".to_owned() } else { thread.os_id.to_string() },
             thread.managed_id.to_string(),
-            stack.frames.len().to_string(),
+            stack.managed().count().to_string(),
             states(thread).join(", "),
             name.clone().unwrap_or_default(),
         ]);
@@ -73,7 +73,7 @@ impl<'r> Report<'r> {
             managed_id: of.thread.managed_id,
             name: of.name.as_deref(),
             states: states(&of.thread),
-            frames: of.stack.frames.len(),
+            frames: of.stack.managed().count(),
         };
         Self { runtime: analysis.runtime.version(), threads: analysis.threads.iter().map(row).collect() }
     }
