@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::mapping::{MOST_MAPPINGS, MappedFile};
 use crate::memory::{Memory, MemoryResult, Missing};
 use crate::read_at::{PagedFile, ReadAt};
-use crate::registers::{Register, Registers};
+use crate::registers::Registers;
 
 /// The most parts of memory that are read.
 const MOST_SEGMENTS: u64 = 1 << 20;
@@ -307,35 +307,10 @@ impl Fields<'_> {
     }
 }
 
-/// The first registers of `user_regs_struct`, in its order.
-const ORDER: [Register; 15] = [
-    Register::R15,
-    Register::R14,
-    Register::R13,
-    Register::R12,
-    Register::RBP,
-    Register::RBX,
-    Register::R11,
-    Register::R10,
-    Register::R9,
-    Register::R8,
-    Register::RAX,
-    Register::RCX,
-    Register::RDX,
-    Register::RSI,
-    Register::RDI,
-];
-
 fn thread(status: &[u8; 336], machine: u16) -> CoreThread {
     let field = |at: usize| Fields(status.get(at..).unwrap_or_default());
-    let registers = (machine == X86_64).then(|| {
-        let word = |index: usize| field(index.saturating_mul(8).saturating_add(112)).u64();
-        let mut registers = Registers::new(word(16), word(19), word(4));
-        for (index, register) in ORDER.into_iter().enumerate() {
-            registers.set(register, word(index));
-        }
-        registers
-    });
+    let registers = if machine == X86_64 { status.get(112..) } else { None };
+    let registers = registers.and_then(Registers::of_user);
     CoreThread { tid: field(32).u32(), signal: field(12).u16(), registers }
 }
 

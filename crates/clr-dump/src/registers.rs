@@ -60,6 +60,38 @@ impl Registers {
         Self::unknown(ip, sp).with(Register::RBP, bp)
     }
 
+    /// The registers in the kernel's form, `user_regs_struct` of x86-64; `None` if there are fewer bytes.
+    ///
+    /// # Source
+    /// Linux `arch/x86/include/asm/user_64.h`.
+    pub fn of_user(bytes: &[u8]) -> Option<Self> {
+        /// The general registers in its order; the system call's number, the instruction pointer, cs, flags and
+        /// the stack pointer follow.
+        const ORDER: [Register; 15] = [
+            Register::R15,
+            Register::R14,
+            Register::R13,
+            Register::R12,
+            Register::RBP,
+            Register::RBX,
+            Register::R11,
+            Register::R10,
+            Register::R9,
+            Register::R8,
+            Register::RAX,
+            Register::RCX,
+            Register::RDX,
+            Register::RSI,
+            Register::RDI,
+        ];
+        let words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        let mut registers = Self::unknown(words.clone().nth(16)?, words.clone().nth(19)?);
+        for (register, value) in ORDER.into_iter().zip(words) {
+            registers.set(register, value);
+        }
+        Some(registers)
+    }
+
     /// Registers of which only these two are known.
     pub(crate) const fn unknown(ip: u64, sp: u64) -> Self {
         Self { ip, sp, others: [None; 16] }

@@ -87,6 +87,9 @@ pub enum Gap {
     /// explicit frames leads to them.
     #[error("native frames are missing: {0}")]
     Native(UnwindError),
+    /// The thread runs managed code, and its registers are not known.
+    #[error("it runs managed code, and only stopping it shows its innermost frames")]
+    Running,
     /// The list of explicit frames is incomplete.
     #[error("the list of explicit frames is incomplete: {0}")]
     Frames(Missing),
@@ -117,7 +120,11 @@ impl Runtime {
     /// Walks the frames of a thread. `registers` are the thread's own; without them the walk starts at the
     /// innermost explicit frame, which is right for a thread in native code.
     pub fn stack(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
-        self.walk(memory, thread.frame, registers)
+        let mut stack = self.walk(memory, thread.frame, registers);
+        if registers.is_none() && thread.is_cooperative {
+            stack.gaps.insert(0, (0, Gap::Running));
+        }
+        stack
     }
 
     /// Walks the frames of a thread that the runtime does not know.
@@ -329,7 +336,9 @@ fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryR
         let [sp, ip, bp] = memory.words(offset(at, 24))?;
         return Ok((ip != 0 && near(sp)).then(|| Registers::new(ip, sp, bp)));
     }
-    if frames.has_helpers && let Some(registers) = helper_registers(memory, runtime, at) {
+    if frames.has_helpers
+        && let Some(registers) = helper_registers(memory, runtime, at)
+    {
         return Ok(Some(registers));
     }
     let block = memory.u64(offset(at, 16))?;

@@ -2,6 +2,8 @@
 
 mod analyze;
 
+pub(crate) use analyze::stacks;
+
 use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! `dipc stack`: the stacks of all threads.
 
+mod exact;
 mod live;
 mod native;
 mod print;
@@ -42,6 +43,16 @@ pub(crate) struct StackArgs {
     /// such stacks, too. It needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
     #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
     native: bool,
+    /// Read the stacks from the memory of the process, without a session: all threads at once, with IL stubs and
+    /// threads that have no sample (.NET 9 and 10, Linux on x86-64)
+    ///
+    /// Without --stop the process runs on, and threads in managed code have no innermost frames. It needs the
+    /// rights of a debugger: the same user, or CAP_SYS_PTRACE.
+    #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
+    exact: bool,
+    /// With --exact: stop the process while its stacks are walked, for at most this time
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "exact")]
+    stop: Option<Duration>,
     /// Show, below the work of a task, the stack that created it: the chain of awaits. For a process, only
     /// tasks created while it was sampled are known: a --count of some hundreds shows most
     #[arg(long)]
@@ -81,12 +92,16 @@ pub(crate) fn run(args: &StackArgs) -> Outcome {
         return Ok(exit);
     }
     let interrupts = Interrupts::watch()?;
-    if args.native {
+    if args.native && !args.exact {
         return show_native(args, &interrupts);
+    }
+    if args.exact && args.format == StackFormat::DotnetStack {
+        return Err(Failure::usage("--exact: write its stacks as a table or as JSON"));
     }
     let found = args.process.find(args.timeout)?;
     loop {
-        let exit = live::show(args, &found, &interrupts)?;
+        let exit =
+            if args.exact { exact::show(args, &found)? } else { live::show(args, &found, &interrupts)? };
         let Some(period) = args.watch else { return Ok(exit) };
         if interrupts.wait(period) {
             return Ok(Exit::Done);

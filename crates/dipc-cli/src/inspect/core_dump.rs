@@ -1,14 +1,14 @@
 //! A core dump, or the memory of a process, with its managed threads and the names of their frames.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use clr_dump::{
-    CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, Memory, Method, Monitor, MonitorWait, Monitors, Names,
-    Runtime, Stack, Thread, WaitKind, deadlocks,
+    CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, Memory, Method, Monitor, MonitorWait,
+    Monitors, Names, Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
 };
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
@@ -58,7 +58,7 @@ impl Source {
     }
 
     /// The process that is read; `None` of a core dump.
-    pub(crate) fn pid(&self) -> Option<u32> {
+    pub(crate) const fn pid(&self) -> Option<u32> {
         match self {
             Self::Core(_) => None,
             #[cfg(target_os = "linux")]
@@ -72,15 +72,6 @@ impl Source {
             Self::Core(core) => Some(core),
             #[cfg(target_os = "linux")]
             Self::Process(_) => None,
-        }
-    }
-
-    /// The process; `None` of a core dump.
-    pub(crate) const fn pid(&self) -> Option<u32> {
-        match self {
-            Self::Core(_) => None,
-            #[cfg(target_os = "linux")]
-            Self::Process(memory) => Some(memory.pid()),
         }
     }
 
@@ -134,6 +125,8 @@ pub(crate) struct Analysis<'s> {
     /// The texts of frames by their address and whether it is a return address: stacks share most frames.
     texts: RefCell<HashMap<(u64, bool), FrameText>>,
     pub(crate) threads: Vec<ManagedThread>,
+    /// The threads that have registers and that the runtime does not know.
+    pub(crate) native_threads: Vec<NativeThread>,
 }
 
 /// A thread that the runtime does not know: it has never run managed code.
@@ -210,24 +203,65 @@ impl FrameName {
 impl<'s> Analysis<'s> {
     /// Reads the threads with their stacks, and the names of their frames.
     pub(crate) fn new(source: &'s Source, runtime: &'s Runtime) -> Result<Self, Failure> {
+        let threads = source.core().map(CoreFile::threads).unwrap_or_default().iter();
+        let registers = threads.filter_map(|thread| Some((thread.tid, thread.registers?))).collect();
+        Self::with_registers(source, runtime, registers, || {})
+    }
+
+    /// The same with the registers of threads by their ids. `walked` is called once the stacks are walked; names
+    /// are read later.
+    pub(crate) fn with_registers(
+        source: &'s Source,
+        runtime: &'s Runtime,
+        registers: BTreeMap<u32, Registers>,
+        walked: impl FnOnce(),
+    ) -> Result<Self, Failure> {
         let memory = source.memory();
         let names = Names::new(memory, runtime);
         let threads = runtime.threads(memory).map_err(|missing| {
             Failure::new(Exit::Failed, format_args!("dump analyze: the list of threads: {missing}"))
         })?;
         let symbols = NativeSymbols::new(source.pid());
-        let mut analysis = Self { source, runtime, names, symbols, texts: RefCell::default(), threads: Vec::new() };
-        analysis.threads = threads.into_iter().map(|thread| analysis.thread(thread)).collect();
+        let is_known = |tid: &u32| threads.iter().any(|thread| thread.os_id == u64::from(*tid));
+        let natives: Vec<_> = registers
+            .iter()
+            .filter(|(tid, _)| !is_known(tid))
+            .map(|(tid, registers)| (*tid, runtime.native_stack(memory, registers)))
+            .collect();
+        let stacks: Vec<_> = threads
+            .into_iter()
+            .map(|thread| {
+                let registers = u32::try_from(thread.os_id).ok().and_then(|tid| registers.get(&tid));
+                (runtime.stack(memory, &thread, registers), thread)
+            })
+            .collect();
+        walked();
+        let mut analysis = Self {
+            source,
+            runtime,
+            names,
+            symbols,
+            texts: RefCell::default(),
+            threads: Vec::new(),
+            native_threads: Vec::new(),
+        };
+        analysis.threads = stacks.into_iter().map(|(stack, thread)| analysis.thread(thread, stack)).collect();
+        analysis.native_threads = natives
+            .into_iter()
+            .map(|(tid, stack)| NativeThread { tid, frames: analysis.frames(&stack), stack })
+            .collect();
         Ok(analysis)
     }
 
-    fn thread(&self, thread: Thread) -> ManagedThread {
+    fn frames(&self, stack: &Stack) -> Vec<FrameText> {
+        stack.frames.iter().map(|frame| self.frame(frame)).collect()
+    }
+
+    fn thread(&self, thread: Thread, stack: Stack) -> ManagedThread {
         let memory = self.source.memory();
-        let registers = self.source.core().and_then(|core| core.registers(thread.os_id));
-        let stack = self.runtime.stack(memory, &thread, registers);
         let exceptions = self.runtime.thread_exceptions(memory, &thread).unwrap_or_default().into_iter();
         ManagedThread {
-            frames: stack.frames.iter().map(|frame| self.frame(frame)).collect(),
+            frames: self.frames(&stack),
             name: self.runtime.thread_name(memory, &thread).ok().flatten(),
             exceptions: exceptions.map(|(state, object)| (state, self.exceptions(object))).collect(),
             waits: self.runtime.monitor_waits(memory, &thread).unwrap_or_default(),
@@ -274,22 +308,6 @@ impl<'s> Analysis<'s> {
             is_dynamic: false,
             kind: FrameKind::Native { offset: image.map(|image| frame.ip.wrapping_sub(image.base)) },
         }
-    }
-
-    /// Reads the threads that have registers and that the runtime does not know.
-    pub(crate) fn native_threads(&self) -> Vec<NativeThread> {
-        let threads = self.source.core().map(CoreFile::threads).unwrap_or_default();
-        let is_managed =
-            |tid: u32| self.threads.iter().any(|thread| thread.thread.os_id == u64::from(tid));
-        threads
-            .iter()
-            .filter(|thread| !is_managed(thread.tid))
-            .filter_map(|thread| {
-                let stack = self.runtime.native_stack(self.source.memory(), thread.registers.as_ref()?);
-                let frames = stack.frames.iter().map(|frame| self.frame(frame)).collect();
-                Some(NativeThread { tid: thread.tid, stack, frames })
-            })
-            .collect()
     }
 
     /// The thread with an address.

@@ -8,7 +8,8 @@ use gcdump::{HeapGraph, MemoryCompleteness, MemoryGraphBuilder, MemoryType, Root
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_dump::{Analysis, Source};
-use crate::render::{messages, units};
+use crate::inspect::pause::Pause;
+use crate::render::units;
 
 /// The number of times that the heap of a running process is read, if a collection changes it meanwhile.
 const ATTEMPTS: usize = 3;
@@ -223,55 +224,4 @@ fn add_types(names: &Names<'_>, types: &HashSet<u64>, builder: &mut MemoryGraphB
     for (id, module) in modules {
         builder.add_module(id, &module.path);
     }
-}
-
-/// A process that is stopped while its heap is read.
-struct Pause {
-    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    stopped: Option<linux_sampler::StoppedProcess>,
-    limit: Duration,
-}
-
-#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-impl Pause {
-    fn begin(source: &Source, limit: Duration) -> Result<Self, Failure> {
-        let Some(pid) = source.pid() else {
-            return Err(Failure::usage("--stop is for a process: a core dump does not run"));
-        };
-        let failed = |error: &dyn std::fmt::Display| {
-            Failure::new(Exit::Failed, format_args!("--stop: process {pid}: {error}"))
-        };
-        let number = i32::try_from(pid).map_err(|error| failed(&error))?;
-        let stopped = linux_sampler::StoppedProcess::stop(number, limit).map_err(|error| failed(&error))?;
-        Ok(Self { stopped: Some(stopped), limit })
-    }
-
-    /// Lets the process run on once its time is over.
-    fn look(&mut self) {
-        if let Some(stopped) = self.stopped.take_if(|stopped| stopped.elapsed() >= self.limit) {
-            let time = stopped.resume();
-            messages::warning(format_args!(
-                "--stop: after {} the process runs on, and what it changes meanwhile can be missing",
-                units::time(time)
-            ));
-        }
-    }
-
-    fn end(self) {
-        if let Some(stopped) = self.stopped {
-            let time = stopped.resume();
-            messages::note(format_args!("Stopped        : the process, for {}", units::time(time)));
-        }
-    }
-}
-
-#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-impl Pause {
-    fn begin(_: &Source, _: Duration) -> Result<Self, Failure> {
-        Err(Failure::usage("--stop: only on Linux"))
-    }
-
-    fn look(&mut self) {}
-
-    fn end(self) {}
 }

@@ -30,6 +30,7 @@ pub(crate) mod names;
 pub(crate) mod native_symbols;
 pub(crate) mod needs;
 pub(crate) mod page;
+pub(crate) mod pause;
 pub(crate) mod profile;
 pub(crate) mod recording;
 pub(crate) mod redact;

@@ -9,7 +9,7 @@ mod object;
 mod objects;
 mod overview;
 mod roots;
-mod stacks;
+pub(crate) mod stacks;
 mod strings;
 mod threads;
 

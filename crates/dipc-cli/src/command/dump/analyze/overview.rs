@@ -44,8 +44,7 @@ fn text(analysis: &Analysis<'_>, written: Option<String>, width: Option<usize>) 
             text.push_str("  no frame was found\n");
         }
     }
-    let natives = analysis.native_threads();
-    for thread in natives.iter().filter(|thread| signalled == Some(thread.tid.into())) {
+    for thread in analysis.native_threads.iter().filter(|thread| signalled == Some(thread.tid.into())) {
         text.push('\n');
         text.push_str(&heading(&format!("Thread {} (native)", thread.tid)));
         text.push_str(&stacks::frames(&thread.stack, &thread.frames, Shown::All, width));
@@ -60,7 +59,8 @@ fn text(analysis: &Analysis<'_>, written: Option<String>, width: Option<usize>) 
     text.push_str(&heading("Threads"));
     text.push_str(&stacks::text(analysis, Shown::Managed, width));
     let frames = analysis.threads.iter().flat_map(|thread| &thread.frames);
-    let unnamed = frames.filter(|frame| frame.is_managed() && frame.name.is_none() && !frame.is_dynamic).count() as u64;
+    let unnamed =
+        frames.filter(|frame| frame.is_managed() && frame.name.is_none() && !frame.is_dynamic).count() as u64;
     if unnamed > 0 {
         let frames = units::counted(unnamed, "frame has no name", "frames have no names");
         let why = "the memory of their modules is not in the dump; dipc dump writes dumps that have it";

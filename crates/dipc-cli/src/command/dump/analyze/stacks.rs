@@ -13,7 +13,7 @@ use crate::render::escape::escape_controls;
 use crate::render::frame_name::fit_csharp;
 use crate::render::{output, units, width};
 
-pub(super) fn print(analysis: &Analysis<'_>, shown: Shown, format: Format) -> Result<(), Failure> {
+pub(crate) fn print(analysis: &Analysis<'_>, shown: Shown, format: Format) -> Result<(), Failure> {
     match format {
         Format::Json => output::print_json(&Report::new(analysis, shown)),
         Format::Table => output::print(text(analysis, shown, width::of_output())),
@@ -49,7 +49,7 @@ struct Shape<'t> {
 /// Each stack once, with the threads that have it.
 pub(super) fn text(analysis: &Analysis<'_>, shown: Shown, width: Option<usize>) -> String {
     let threads = &analysis.threads;
-    let natives = if shown == Shown::All { analysis.native_threads() } else { Vec::new() };
+    let natives = if shown == Shown::All { &*analysis.native_threads } else { &[] };
     let managed = threads.iter().map(|thread| Shape {
         label: label(thread),
         stack: &thread.stack,
@@ -179,14 +179,14 @@ struct Report<'r> {
     threads: Vec<ThreadReport<'r>>,
     /// Threads that the runtime does not know; with native frames only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    native_threads: Vec<NativeReport>,
+    native_threads: Vec<NativeReport<'r>>,
 }
 
 #[derive(Debug, Serialize)]
-struct NativeReport {
+struct NativeReport<'r> {
     tid: u32,
     /// Innermost first.
-    frames: Vec<serde_json::Value>,
+    frames: Vec<FrameReport<'r>>,
     /// Places where frames may be missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<GapReport>,
@@ -254,19 +254,18 @@ impl<'r> Report<'r> {
             runtime: analysis.runtime.version(),
             threads: analysis.threads.iter().map(thread).collect(),
             native_threads: match shown {
-                Shown::All => analysis.native_threads().iter().map(NativeReport::new).collect(),
+                Shown::All => analysis.native_threads.iter().map(NativeReport::new).collect(),
                 Shown::Managed => Vec::new(),
             },
         }
     }
 }
 
-impl NativeReport {
-    fn new(thread: &NativeThread) -> Self {
-        let frame = |frame: &FrameText| serde_json::to_value(FrameReport::new(frame)).unwrap_or_default();
+impl<'r> NativeReport<'r> {
+    fn new(thread: &'r NativeThread) -> Self {
         Self {
             tid: thread.tid,
-            frames: thread.frames.iter().map(frame).collect(),
+            frames: thread.frames.iter().map(FrameReport::new).collect(),
             gaps: gaps(&thread.stack, &thread.frames, Shown::All),
         }
     }

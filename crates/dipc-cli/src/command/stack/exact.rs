@@ -1,0 +1,32 @@
+//! Current stacks of a process, from its memory.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::args::format::Format;
+use crate::command::dump::stacks::{self, Shown};
+use crate::command::stack::{StackArgs, StackFormat};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::core_dump::{Analysis, Source};
+use crate::inspect::pause::Pause;
+use crate::process::target::FoundTarget;
+
+/// Shows the stacks once.
+pub(super) fn show(args: &StackArgs, found: &FoundTarget) -> Outcome {
+    let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid).or_else(|| found.target.pid());
+    let pid =
+        pid.ok_or_else(|| Failure::usage("--exact: the process at this address has no process id here"))?;
+    let source = Source::attach(pid)?;
+    // The files of the process and its runtime do not change: it is stopped only for its threads.
+    let runtime = source.runtime()?;
+    let pause = args.stop.map(|limit: Duration| Pause::begin(&source, limit)).transpose()?;
+    let registers = pause.as_ref().map_or_else(BTreeMap::new, Pause::registers);
+    let analysis = Analysis::with_registers(&source, &runtime, registers, || {
+        if let Some(pause) = pause {
+            pause.end();
+        }
+    })?;
+    let format = if args.format == StackFormat::Json { Format::Json } else { Format::Table };
+    stacks::print(&analysis, Shown::with_native(args.native), format)?;
+    Ok(Exit::Done)
+}
