@@ -54,7 +54,7 @@
 //! # Modules
 //!
 //! - `memory`, `core_file`, `process`, `read_at`, `mapping`: bytes at an address.
-//! - `core_writer`, `process_copy`: core dumps of live processes.
+//! - `core_writer`, `process_copy`, `touched`: core dumps of live processes.
 //! - `elf_image`, `layout`, `runtime`: the runtime in a process.
 //! - `code_map`, `ready_to_run`: managed code by address.
 //! - `module`, `names`, `signature`: modules, types and methods.
@@ -110,6 +110,7 @@ mod runtime;
 mod signature;
 mod stack;
 mod thread;
+mod touched;
 mod unwind;
 
 pub use code_map::{Code, CodeMap, CodeOrigin};
@@ -136,6 +137,7 @@ pub use registers::{Register, Registers};
 pub use runtime::Runtime;
 pub use stack::{Frame, Gap, Stack};
 pub use thread::{Thread, ThreadState};
+pub use touched::TouchedMemory;
 pub use unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
 
 /// The examples of the README are compiled.

@@ -143,10 +143,8 @@ impl SearchTable {
     /// The function and the address of the unwind information of an entry.
     fn entry(&self, memory: &dyn Memory, index: u32) -> MemoryResult<[u64; 2]> {
         let at = offset(self.header, u64::from(index).wrapping_mul(8).wrapping_add(12));
-        let word = memory.u64(at)?.to_le_bytes();
-        let [a, b, c, d, e, f, g, h] = word;
-        let from_header = |bytes| self.header.wrapping_add_signed(i32::from_le_bytes(bytes).into());
-        Ok([from_header([a, b, c, d]), from_header([e, f, g, h])])
+        let from_header = |word: u32| self.header.wrapping_add_signed(word.cast_signed().into());
+        Ok([from_header(memory.u32(at)?), from_header(memory.u32(offset(at, 4))?)])
     }
 
     /// Returns the address of the unwind information of the last function that begins at or before an address.
@@ -221,7 +219,7 @@ impl Entry {
             CfaRule::RegisterAndOffset { register, offset } => {
                 frame.register(*register)?.wrapping_add_signed(*offset)
             }
-            CfaRule::Expression(expression) => frame.evaluate(expression.get(&section)?, None)?,
+            CfaRule::Expression(expression) => frame.evaluate(&expression.get(&section)?, None)?,
         };
         let Some(ip) = frame.saved(row.register(X86_64::RA), cfa)?.filter(|ip| *ip != 0) else {
             return Ok(None);
@@ -298,7 +296,8 @@ impl Frame<'_> {
 
     /// The value of a register in the caller; `None` if it has none.
     fn saved(&self, rule: Option<RegisterRule<usize>>, cfa: u64) -> Result<Option<u64>, UnwindError> {
-        let expression = |of: gimli::UnwindExpression<usize>| self.evaluate(of.get(self.section)?, Some(cfa));
+        let expression =
+            |of: gimli::UnwindExpression<usize>| self.evaluate(&of.get(self.section)?, Some(cfa));
         let value = match rule {
             Some(RegisterRule::Offset(by)) => self.memory.u64(cfa.wrapping_add_signed(by))?,
             Some(RegisterRule::ValOffset(by)) => cfa.wrapping_add_signed(by),
@@ -311,7 +310,7 @@ impl Frame<'_> {
     }
 
     /// Evaluates an expression; that of a register begins with the frame's address.
-    fn evaluate(&self, expression: Expression<Bytes<'_>>, initial: Option<u64>) -> Result<u64, UnwindError> {
+    fn evaluate(&self, expression: &Expression<Bytes<'_>>, initial: Option<u64>) -> Result<u64, UnwindError> {
         let mut evaluation: Evaluation<Bytes<'_>> = expression.evaluation(ENCODING);
         evaluation.set_max_iterations(MOST_OPERATIONS);
         if let Some(cfa) = initial {

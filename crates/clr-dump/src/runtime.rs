@@ -39,6 +39,16 @@ pub struct Runtime {
     pub(crate) deep_frames_left: Cell<u32>,
 }
 
+/// The facts by which a runtime is read.
+struct KnownBuild {
+    version: String,
+    layout: &'static Layout,
+    /// The address of `g_dacTable`.
+    table: u64,
+    /// Whether the facts were measured on this build, and not only on its version.
+    is_measured: bool,
+}
+
 impl Runtime {
     /// Finds the runtime among the mapped files of a process, and checks its structures.
     ///
@@ -51,7 +61,9 @@ impl Runtime {
             let id = image.build_id.as_deref().unwrap_or_default();
             if let Some(build) = layout::build(id) {
                 let table = offset(image.bias, build.dac_table);
-                return Self::read(memory, files, file, &image, build.version, build.layout, table, true);
+                let version = build.version.to_owned();
+                let known = KnownBuild { version, layout: build.layout, table, is_measured: true };
+                return Self::read(memory, files, file, &image, known);
             }
             let table = image.symbol(memory, "g_dacTable").ok().flatten();
             if table.is_none() && !file.path.ends_with("/libcoreclr.so") {
@@ -60,7 +72,8 @@ impl Runtime {
             let version = version(memory, &image, &file.path);
             let layout = version.as_deref().and_then(layout::of_version);
             if let (Some(version), Some(layout), Some(table)) = (version, layout, table) {
-                return Self::read(memory, files, file, &image, &version, layout, table, false);
+                let known = KnownBuild { version, layout, table, is_measured: false };
+                return Self::read(memory, files, file, &image, known);
             }
             unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
         }
@@ -75,17 +88,15 @@ impl Runtime {
         files: &[MappedFile],
         file: &MappedFile,
         image: &ElfImage,
-        version: &str,
-        layout: &'static Layout,
-        table: u64,
-        is_measured: bool,
+        known: KnownBuild,
     ) -> Result<Self, Error> {
+        let KnownBuild { version, layout, table, is_measured } = known;
         let missing = Error::missing("the runtime's table of variables");
         let bytes = memory.bytes(table, layout.slots.count.saturating_mul(8)).map_err(missing)?;
         let slots: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let root = slots.get(layout.slots.range_map).copied().unwrap_or_default();
         let runtime = Self {
-            version: version.to_owned(),
+            version,
             path: file.path.to_string(),
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
             base: file.start,

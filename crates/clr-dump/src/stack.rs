@@ -109,11 +109,22 @@ impl Gap {
 }
 
 /// The next step of a walk.
+#[expect(clippy::large_enum_variant, reason = "one exists at a time, and each step has registers")]
 enum Next {
     Frame(Registers, FramePosition),
     /// The managed caller of the next explicit frame.
     Explicit,
     End,
+}
+
+fn managed_caller_of(
+    memory: &dyn Memory,
+    code: &Code,
+    registers: &Registers,
+    position: FramePosition,
+) -> Result<Next, Gap> {
+    let caller = unwind(memory, code.function, registers, position)?;
+    Ok(Next::Frame(caller, FramePosition::Caller))
 }
 
 impl Runtime {
@@ -175,7 +186,7 @@ impl Runtime {
                         Some(code) => {
                             stack.frames.push(Frame { ip, sp, code: Some(code), position });
                             managed_sp = Some(sp);
-                            self.managed_caller_of(memory, &code, &registers, position)
+                            managed_caller_of(memory, &code, &registers, position)
                         }
                         None => self.native_caller(memory, &mut stack, explicit.next, (&registers, position)),
                     }
@@ -197,17 +208,6 @@ impl Runtime {
         let left = self.deep_frames_left.get();
         self.deep_frames_left.set(left.saturating_sub(1));
         left > 0
-    }
-
-    fn managed_caller_of(
-        &self,
-        memory: &dyn Memory,
-        code: &Code,
-        registers: &Registers,
-        position: FramePosition,
-    ) -> Result<Next, Gap> {
-        let caller = unwind(memory, code.function, registers, position)?;
-        Ok(Next::Frame(caller, FramePosition::Caller))
     }
 
     /// Adds a frame of native code and returns the next step.

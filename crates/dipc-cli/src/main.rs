@@ -20,6 +20,7 @@
 mod args;
 mod cli;
 mod command;
+mod compression;
 mod duration;
 mod exit;
 mod flag_syntax;

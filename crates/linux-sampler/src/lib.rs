@@ -56,7 +56,8 @@
 //! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`,
 //!   `runtime_code`: stacks.
 //! - `waiting`: threads that wait in the kernel, and their stacks.
-//! - `stopped`: processes that are stopped for a moment, with their registers.
+//! - `stopped`, `crash`: processes that are stopped for a moment, or when a signal is about to end them, with
+//!   their registers.
 //! - `off_cpu`, `thinning`, `threads`: intervals off the processors, and times of threads.
 //! - `recording`: nettrace V6 (feature `nettrace`).
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -69,6 +70,7 @@
 mod access;
 mod attributes;
 mod config;
+mod crash;
 mod error;
 mod image;
 mod kernel;
@@ -89,6 +91,7 @@ mod waiting;
 
 pub use access::{Access, Obstacle, Refusal, Rights, Trial, paranoid_level};
 pub use config::{OffCpu, SamplerConfig, Scope};
+pub use crash::CrashWatch;
 pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};
 pub use kernel::kernel_symbols;

@@ -10,10 +10,8 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-
 use crate::error::Error;
-use crate::sys;
+use crate::sys::{self, Report};
 use crate::threads::threads;
 
 /// The time between looks at threads that have not stopped yet.
@@ -55,51 +53,12 @@ impl StoppedProcess {
     /// threads then run on.
     pub fn stop(pid: i32, limit: Duration) -> Result<Self, Error> {
         let since = Instant::now();
-        let mut tracing = Tracing { stopped: BTreeMap::new() };
+        let mut tracing = Tracing::default();
         // A thread that is not stopped yet may start another one.
-        loop {
-            let mut new = 0;
-            for tid in threads(pid)? {
-                if tracing.stopped.contains_key(&tid) {
-                    continue;
-                }
-                match sys::seize(tid, 0).and_then(|()| sys::interrupt(tid)) {
-                    Ok(()) => {
-                        tracing.stopped.insert(tid, None);
-                        new += 1;
-                    }
-                    // It has ended.
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    // A thread that has ended, and whose process lives on, cannot be traced.
-                    Err(_) if is_dead(pid, tid) => {}
-                    Err(error) => return Err(Error::io(format!("ptrace of thread {tid}"))(error)),
-                }
-            }
-            if new == 0 {
-                break;
-            }
+        while tracing.seize_all(pid, 0, true)? > 0 {
             tracing.wait(since, limit)?;
         }
-        let mut stopped = Vec::new();
-        for (&tid, state) in &tracing.stopped {
-            let Some(Stop { signal }) = *state else { continue };
-            let registers = sys::register_set(tid, sys::GENERAL_REGISTERS)
-                .map_err(Error::io(format!("registers of thread {tid}")))?;
-            stopped.push(StoppedThread {
-                tid,
-                registers,
-                floating_registers: sys::register_set(tid, sys::FLOATING_REGISTERS).unwrap_or_default(),
-                signal,
-                signal_info: (signal != 0).then(|| sys::signal_info(tid).ok()).flatten(),
-            });
-        }
-        // From now on this value ends the trace.
-        tracing.stopped.clear();
-        let process = Self { threads: stopped, since, _tracer: PhantomData };
-        if process.threads.is_empty() {
-            return Err(Error::NoProcess { pid });
-        }
-        Ok(process)
+        tracing.into_stopped(pid, since)
     }
 
     /// Its threads, by id.
@@ -130,21 +89,72 @@ impl Drop for StoppedProcess {
 }
 
 /// Threads that are traced; their trace ends with this value.
-struct Tracing {
+#[derive(Debug, Default)]
+pub(crate) struct Tracing {
     /// `None` until the thread has stopped.
-    stopped: BTreeMap<i32, Option<Stop>>,
+    pub(crate) stopped: BTreeMap<i32, Option<Stop>>,
 }
 
 /// The stop of a thread.
 #[derive(Debug, Clone, Copy)]
-struct Stop {
+pub(crate) struct Stop {
     /// The signal that it will receive; zero if it stopped for another reason.
-    signal: i32,
+    pub(crate) signal: i32,
+    /// The event of the trace (`PTRACE_EVENT_STOP` and others); zero for a signal.
+    pub(crate) event: i32,
+    /// The signal of a stop of the whole process, or `SIGTRAP`.
+    pub(crate) cause: i32,
 }
 
 impl Tracing {
+    /// Seizes the threads that are not traced yet, and stops them if `stops`. Returns their number.
+    pub(crate) fn seize_all(&mut self, pid: i32, options: i32, stops: bool) -> Result<usize, Error> {
+        let mut new = 0;
+        for tid in threads(pid)? {
+            if self.stopped.contains_key(&tid) {
+                continue;
+            }
+            let seized = sys::seize(tid, options);
+            match seized.and_then(|()| if stops { sys::interrupt(tid) } else { Ok(()) }) {
+                Ok(()) => {
+                    self.stopped.insert(tid, None);
+                    new += 1;
+                }
+                // It has ended.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                // A thread that has ended, and whose process lives on, cannot be traced.
+                Err(_) if is_dead(pid, tid) => {}
+                Err(error) => return Err(Error::io(format!("ptrace of thread {tid}"))(error)),
+            }
+        }
+        Ok(new)
+    }
+
+    /// Reads the registers of the threads, all of which have stopped.
+    pub(crate) fn into_stopped(mut self, pid: i32, since: Instant) -> Result<StoppedProcess, Error> {
+        let mut threads = Vec::new();
+        for (&tid, stop) in &self.stopped {
+            let Some(Stop { signal, .. }) = *stop else { continue };
+            let registers = sys::register_set(tid, sys::GENERAL_REGISTERS)
+                .map_err(Error::io(format!("registers of thread {tid}")))?;
+            threads.push(StoppedThread {
+                tid,
+                registers,
+                floating_registers: sys::register_set(tid, sys::FLOATING_REGISTERS).unwrap_or_default(),
+                signal,
+                signal_info: (signal != 0).then(|| sys::signal_info(tid).ok()).flatten(),
+            });
+        }
+        if threads.is_empty() {
+            return Err(Error::NoProcess { pid });
+        }
+        // From now on the result ends the trace.
+        self.stopped.clear();
+        Ok(StoppedProcess { threads, since, _tracer: PhantomData })
+    }
+
     /// Waits until all threads have stopped or ended.
-    fn wait(&mut self, since: Instant, limit: Duration) -> Result<(), Error> {
+    pub(crate) fn wait(&mut self, since: Instant, limit: Duration) -> Result<(), Error> {
         loop {
             let waiting: Vec<i32> =
                 self.stopped.iter().filter(|(_, stop)| stop.is_none()).map(|(&tid, _)| tid).collect();
@@ -186,22 +196,25 @@ impl Drop for Tracing {
 /// Returns the stop of a traced thread; `None` while it runs. Its report stays with the kernel, which then
 /// delivers the signal even if this program is killed.
 fn look(tid: i32) -> io::Result<Option<Stop>> {
-    let id = Pid::from_raw(tid).ok_or(io::ErrorKind::InvalidInput)?;
-    let options = WaitIdOptions::STOPPED
-        | WaitIdOptions::EXITED
-        | WaitIdOptions::NOHANG
-        | WaitIdOptions::NOWAIT
-        | WaitIdOptions::from_bits_retain(WALL);
-    let Some(status) = waitid(WaitId::Pid(id), options)? else { return Ok(None) };
-    let Some(signal) = status.trapping_signal().or(status.stopping_signal()) else {
-        return Err(io::Error::from_raw_os_error(libc::ESRCH));
-    };
-    // Stops of the trace itself, and of a process that is stopped, have an event above the signal.
-    Ok(Some(Stop { signal: if signal > 0xff { 0 } else { signal } }))
+    let Some(report) = sys::report(Some(tid), REPORTS | libc::WNOHANG)? else { return Ok(None) };
+    let stop = Stop::of(report).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    Ok(Some(stop))
 }
 
-/// `__WALL`: threads of other processes, too.
-const WALL: u32 = 0x4000_0000;
+impl Stop {
+    /// The stop that a report states; `None` if the thread has ended.
+    pub(crate) const fn of(report: Report) -> Option<Self> {
+        if !matches!(report.code, libc::CLD_STOPPED | libc::CLD_TRAPPED) {
+            return None;
+        }
+        // Stops of the trace itself, and of a process that is stopped, have an event above the signal.
+        let (event, cause) = (report.status >> 8, report.status & 0xff);
+        Some(Self { signal: if event == 0 { cause } else { 0 }, event, cause })
+    }
+}
+
+/// Reports of stops and ends of threads of any process, which stay with the kernel.
+pub(crate) const REPORTS: i32 = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | libc::__WALL;
 
 /// Whether a thread has ended, by its state in `/proc`.
 fn is_dead(pid: i32, tid: i32) -> bool {

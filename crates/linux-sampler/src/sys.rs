@@ -129,9 +129,47 @@ pub(crate) fn interrupt(tid: i32) -> io::Result<()> {
     trace(libc::PTRACE_INTERRUPT, tid, 0, 0)
 }
 
+/// Lets a stopped thread run on with a signal, zero for none.
+pub(crate) fn resume(tid: i32, signal: i32) -> io::Result<()> {
+    trace(libc::PTRACE_CONT, tid, 0, signal.into())
+}
+
+/// Lets a thread stay in the stop of its process (`SIGSTOP`) until the process is continued.
+pub(crate) fn listen(tid: i32) -> io::Result<()> {
+    trace(libc::PTRACE_LISTEN, tid, 0, 0)
+}
+
 /// Ends the tracing of a stopped thread, which runs on with a signal, zero for none.
 pub(crate) fn detach(tid: i32, signal: i32) -> io::Result<()> {
     trace(libc::PTRACE_DETACH, tid, 0, signal.into())
+}
+
+/// A report of a traced thread or child process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Report {
+    pub(crate) tid: i32,
+    /// The kind of the report (`CLD_STOPPED` and others).
+    pub(crate) code: i32,
+    /// The signal, with the event of the trace above it, or the exit status.
+    pub(crate) status: i32,
+}
+
+/// Waits for a report of a thread, or of any that this thread traces. `options` are those of `waitid`, without
+/// `WNOHANG` it waits.
+///
+/// # Errors
+/// `ECHILD` if there is nothing to wait for.
+pub(crate) fn report(of: Option<i32>, options: i32) -> io::Result<Option<Report>> {
+    let (kind, id) = of.map_or((libc::P_ALL, 0), |tid| (libc::P_PID, tid.unsigned_abs()));
+    // SAFETY: all bytes of a `siginfo_t` may be zero.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes to `info`, which outlives the call.
+    if unsafe { libc::waitid(kind, id, &raw mut info, options) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: these fields are valid for reports of `waitid`, and zero without one.
+    let (tid, status) = unsafe { (info.si_pid(), info.si_status()) };
+    Ok((tid != 0).then_some(Report { tid, code: info.si_code, status }))
 }
 
 /// Returns a set of registers of a stopped thread, as the kernel lays them out.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use clr_conditions::Condition;
 use nettrace_edit::{Capacity, Storage};
 
@@ -61,6 +61,13 @@ pub(crate) struct FlightArgs {
     /// The events that the condition needs are recorded too.
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition, requires = "keep")]
     pub(crate) snapshot_on: Option<Condition>,
+    /// Also write a core dump when this happens, beside the snapshot, with an overview of it
+    ///
+    /// A program after -- is told to dump itself (DOTNET_DbgEnableMiniDump and so on), with a crash report. A
+    /// running process cannot be told any more: dipc traces it, and copies its memory when a signal is about
+    /// to end it (Linux); no debugger can then be attached to it. Not for kill -9.
+    #[arg(long, value_enum, value_name = "EVENT", requires = "keep")]
+    pub(crate) dump_on: Option<DumpEvent>,
     /// Continue recording for this time after the reason for a snapshot
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "keep")]
     pub(crate) after: Option<Duration>,
@@ -79,6 +86,13 @@ pub(crate) struct FlightArgs {
     /// Remove files of this run that are older than this whenever another is written
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "files")]
     pub(crate) keep_age: Option<Duration>,
+}
+
+/// A reason for a core dump.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DumpEvent {
+    /// The process crashes
+    Crash,
 }
 
 impl FlightArgs {

@@ -107,7 +107,8 @@ impl<P: ProcessIds> SourceArgs<P> {
             return Err(no_router(platform));
         }
         if !self.command.is_empty() {
-            return Ok(SourceSelector::Program { command: self.command.clone(), show_io: show_child_io });
+            let command = self.command.clone();
+            return Ok(SourceSelector::Program { command, show_io: show_child_io, variables: Vec::new() });
         }
         let Some(PortChoice { address, is_ours }) = &self.diagnostic_port else {
             let (name, endpoint) = (self.name.as_ref(), self.endpoint.as_ref());

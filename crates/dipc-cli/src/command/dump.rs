@@ -1,6 +1,7 @@
 //! `dipc dump`: makes a process write a core dump of itself.
 
 mod analyze;
+mod stream;
 
 pub(crate) use analyze::stacks;
 
@@ -51,6 +52,8 @@ pub(crate) struct DumpArgs {
     /// Request it even if the runtime becomes unreachable afterwards
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    stream: stream::StreamArgs,
     /// Time limit for the dump
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
     pub(crate) timeout: Duration,
@@ -100,6 +103,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) fn run(args: &DumpArgs) -> Outcome {
     if let Some(DumpCommand::Analyze(args)) = &args.command {
         return analyze::run(args);
+    }
+    if args.stream.stream {
+        return stream::run(args);
     }
     let target = args.target.find(REQUEST_TIMEOUT.min(args.timeout))?.target;
     let timeouts = target.timeouts().with_dump(args.timeout);

@@ -25,7 +25,8 @@ use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
 use crate::process::target::TargetSelector;
 use crate::record::flight::{
-    FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder, check_output,
+    CrashDump, FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder,
+    check_output, dump_variables,
 };
 use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, SampleSettings, merge_into};
 use crate::record::names::NamesRecorder;
@@ -47,7 +48,15 @@ pub(crate) use args::TraceArgs;
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
-    let sources = args.sources()?;
+    let mut sources = args.sources()?;
+    let dumps_on_crash = args.flight.dump_on.is_some();
+    let mut is_told = false;
+    if let [SourceSelector::Program { variables, .. }] = &mut sources[..]
+        && dumps_on_crash
+    {
+        *variables = dump_variables(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
+        is_told = !variables.is_empty();
+    }
     let kernel_samples = args.kernel_samples()?;
     if sources.len() > 1 {
         refuse_standard_output("several processes", args)?;
@@ -106,6 +115,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         flight,
         rotation,
         child: None,
+        crash_dump: dumps_on_crash.then_some(is_told),
         kernel_samples,
         without_sampler,
     };
@@ -238,6 +248,8 @@ struct RecordingSettings {
     rotation: Option<(u64, Retention)>,
     /// The program that was started, if one was.
     child: Option<ChildEnd>,
+    /// Whether the program was told to dump itself, if a crash is to leave a core dump.
+    crash_dump: Option<bool>,
     /// The samples to request from the kernel.
     kernel_samples: Option<SampleSettings>,
     /// The selection to use if the kernel samples the process.
@@ -478,7 +490,11 @@ impl RecordingSettings {
                 recorder.list_methods(&source.target, needs_help, is_starting);
             }
             // A followed runtime is not the program that dipc started.
-            recorder.watch_for_crash(&source.target, self.child.clone().filter(|_| !beside_others));
+            let dump = self.crash_dump.map(|is_told| CrashDump {
+                has_our_names: is_told && !beside_others,
+                folder: folder_of(self.output.as_deref().unwrap_or("trace.nettrace".as_ref())).to_owned(),
+            });
+            recorder.watch_for_crash(&source.target, self.child.clone().filter(|_| !beside_others), dump);
             let bytes = units::bytes(capacity.bytes);
             match capacity.time {
                 Some(time) => {

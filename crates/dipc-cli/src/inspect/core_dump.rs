@@ -7,13 +7,14 @@ use std::io::Read as _;
 use std::path::Path;
 
 use clr_dump::{
-    CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, Memory, Method, Monitor, MonitorWait,
+    CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, MappedFile, Memory, Method, Monitor, MonitorWait,
     Monitors, Names, Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
 };
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::native_symbols::NativeSymbols;
+use crate::inspect::unpacked_core;
 
 /// The memory that is analyzed.
 pub(crate) enum Source {
@@ -23,7 +24,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Opens a core dump.
+    /// Opens a core dump, also a compressed one.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()))
@@ -32,7 +33,7 @@ impl Source {
         if !path.metadata().map_err(|error| failed(&error))?.is_file() {
             return Err(failed(&"it is not a regular file"));
         }
-        let file = File::open(path).map_err(|error| failed(&error))?;
+        let file = unpacked_core::open(path)?;
         let core = CoreFile::open(file).map_err(|error| failed(&error))?;
         Ok(Self::Core(Box::new(core)))
     }
@@ -352,6 +353,28 @@ impl<'s> Analysis<'s> {
         let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
         first.map(|thread| u64::from(thread.tid))
     }
+}
+
+/// Reads all that the views of threads, stacks, exceptions and modules need, for a small core dump that has it.
+pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64, Option<Registers>)]) {
+    let Ok(runtime) = Runtime::find(memory, files) else { return };
+    let names = Names::new(memory, &runtime);
+    for thread in runtime.threads(memory).unwrap_or_default() {
+        let registers = registers.iter().find(|(tid, _)| *tid == thread.os_id);
+        let registers = registers.and_then(|(_, registers)| registers.as_ref());
+        for frame in runtime.stack(memory, &thread, registers).frames {
+            names.method(&frame.code);
+        }
+        let _ = runtime.thread_name(memory, &thread);
+        let _ = runtime.monitor_waits(memory, &thread);
+        for (_, object) in runtime.thread_exceptions(memory, &thread).unwrap_or_default() {
+            for frame in names.exceptions(object).iter().flat_map(|exception| &exception.stack) {
+                names.exception_method(frame);
+            }
+        }
+    }
+    runtime.monitors(memory);
+    names.known_modules();
 }
 
 fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {

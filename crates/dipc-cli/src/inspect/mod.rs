@@ -12,7 +12,7 @@
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts. `merging`:
 //!   many recordings merged into one.
-//! - `core_dump`: core dumps and the memory of processes.
+//! - `core_dump`, `unpacked_core`: core dumps, also compressed, and the memory of processes.
 
 pub(crate) mod core_dump;
 pub(crate) mod core_heap;
@@ -40,3 +40,4 @@ pub(crate) mod symbols;
 pub(crate) mod thread_stacks;
 pub(crate) mod thread_times;
 pub(crate) mod time_range;
+mod unpacked_core;

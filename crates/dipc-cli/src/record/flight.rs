@@ -4,6 +4,7 @@
 mod condition_watch;
 mod core_files;
 mod crash;
+mod crash_core;
 mod method_lists;
 mod retention;
 mod rotation;
@@ -14,6 +15,7 @@ mod stream;
 mod test_stream;
 mod trigger;
 
+pub(crate) use crash_core::{CrashDump, dump_variables};
 pub(crate) use retention::Retention;
 pub(crate) use rotation::RotatingRecorder;
 pub(crate) use session::{FlightRecorder, FlightSettings, FlightSummary};

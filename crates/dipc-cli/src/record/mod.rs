@@ -9,6 +9,7 @@
 //!   files.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
 //!   recording or to a live reader. `kernel_samples`: the kernel's samples, merged into the recording.
+//! - `process_core`: core dumps of processes, read from outside.
 //! - `flight`: `segment` (recordings in memory or in files), `ring`, `names_store` and `method_lists` (what
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
 //!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
@@ -19,6 +20,8 @@ pub(crate) mod kernel_samples;
 pub(crate) mod live_stream;
 pub(crate) mod module_types;
 pub(crate) mod names;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(crate) mod process_core;
 pub(crate) mod recorder;
 pub(crate) mod selection;
 pub(crate) mod session;

@@ -35,8 +35,8 @@ pub(crate) enum SourceSelector {
     Runtime(Address),
     /// The first runtime that connects to a port at the address.
     Port(Address),
-    /// A program that is started; `show_io` lets it use the terminal.
-    Program { command: Vec<OsString>, show_io: bool },
+    /// A program that is started with these variables; `show_io` lets it use the terminal.
+    Program { command: Vec<OsString>, show_io: bool, variables: Vec<(String, OsString)> },
 }
 
 /// A runtime to record.
@@ -87,8 +87,8 @@ impl Source {
                     Start::Ended { failure, .. } => Err(failure),
                 }
             }
-            SourceSelector::Program { command, show_io } => {
-                let spawn = |mut command: Command| command.spawn();
+            SourceSelector::Program { command, show_io, variables } => {
+                let spawn = |mut command: Command| command.envs(variables.iter().cloned()).spawn();
                 match Self::start(command, *show_io, timeout, interrupts, spawn)? {
                     Start::Connected(source) => Ok(*source),
                     Start::Ended { failure, .. } => Err(failure),

@@ -211,18 +211,23 @@ impl OutputFile {
         &self.path
     }
 
-    fn file(&mut self) -> io::Result<&mut File> {
+    /// The open file, for writing at any offset; `None` after it was closed.
+    pub(crate) const fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
+    fn open_file(&mut self) -> io::Result<&mut File> {
         self.file.as_mut().ok_or_else(|| io::Error::other("the file is closed"))
     }
 }
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file()?.write(bytes)
+        self.open_file()?.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file()?.flush()
+        self.open_file()?.flush()
     }
 }
 

@@ -11,8 +11,10 @@ use crate::exit::Failure;
 use crate::http::host_name;
 use crate::process::info::timeouts;
 use crate::record::flight::core_files::{KernelCore, PathPattern, ProcessFacts, RuntimeFiles};
+use crate::record::flight::crash_core::{CrashCore, CrashDump, adopt, write_overview};
 use crate::record::source::ChildEnd;
 use crate::render::escape::escape_controls;
+use crate::render::messages;
 use crate::render::output_file::OutputFile;
 
 /// The data missing from a snapshot of a crash.
@@ -22,12 +24,13 @@ pub(super) const MISSING: &str = "the events of its last 100 ms or so, and with 
 const ANSWER: Duration = Duration::from_secs(1);
 /// The longest wait for the end of a program whose stream has ended: it may write a core dump.
 const END: Duration = Duration::from_secs(10);
+/// The longest wait for the end of a program that writes a core dump with heaps.
+const CORE: Duration = Duration::from_secs(120);
 /// The most bytes read of an environment.
 #[cfg(target_os = "linux")]
 const LONGEST_ENVIRONMENT: u64 = 1 << 20;
 
 /// The sources of facts about a crash, determined before it happens.
-#[derive(Debug)]
 pub(super) struct CrashSources {
     pid: Option<u32>,
     child: Option<ChildEnd>,
@@ -36,10 +39,20 @@ pub(super) struct CrashSources {
     /// `None` if the system does not say.
     kernel: Option<KernelCore>,
     has_own_root: bool,
+    /// The core dump that was asked for.
+    core: Option<CrashCore>,
+}
+
+/// The files of a core dump that was asked for.
+#[derive(Debug, Default)]
+struct CoreFiles {
+    core: Option<PathBuf>,
+    report: Option<PathBuf>,
+    overview: Option<PathBuf>,
 }
 
 impl CrashSources {
-    pub(super) fn new(target: &Target, child: Option<ChildEnd>) -> Self {
+    pub(super) fn new(target: &Target, child: Option<ChildEnd>, dump: Option<&CrashDump>) -> Self {
         let pid = target.pid();
         let environment = environment(target);
         let facts = process_facts(pid);
@@ -48,22 +61,64 @@ impl CrashSources {
             let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").ok()?;
             Some(KernelCore::new(&pattern, core_limit(pid).as_deref(), &facts))
         });
-        Self { pid, child, dumps, kernel, has_own_root: facts.has_own_root }
+        let is_told = dumps.as_ref().is_some_and(|dumps| dumps.core.is_some());
+        let core = dump.and_then(|dump| CrashCore::prepare(pid, is_told, dump));
+        Self { pid, child, dumps, kernel, has_own_root: facts.has_own_root, core }
     }
 
     /// Writes the known facts about the crash to a file beside the snapshot. Returns the file's path.
     pub(super) fn write(&self, snapshot: &Path, reason: &str) -> Result<PathBuf, Failure> {
-        let mut name = snapshot.file_name().unwrap_or_default().to_owned();
-        name.push(".crash.txt");
-        let mut file = OutputFile::create_new(&snapshot.with_file_name(name))?;
+        let files = self.collect(snapshot);
+        let mut file = OutputFile::create_new(&beside(snapshot, ".crash.txt"))?;
         let path = file.path().to_owned();
-        let text = self.text(snapshot, reason);
+        let text = self.text(snapshot, reason, &files);
         file.write_all(text.as_bytes()).map_err(|error| file.failed("write", &error))?;
         file.store()?;
         Ok(path)
     }
 
-    fn text(&self, snapshot: &Path, reason: &str) -> String {
+    /// Gives the core dump that was asked for, and what belongs to it, names beside the snapshot. What fails is
+    /// a warning: the rest is still written.
+    fn collect(&self, snapshot: &Path) -> CoreFiles {
+        let mut files = CoreFiles::default();
+        let core_path = beside(snapshot, ".core");
+        match &self.core {
+            None => return files,
+            Some(CrashCore::Runtime { has_our_names }) => {
+                // The runtime ends once it is written.
+                self.child.as_ref().and_then(|child| child.wait(CORE));
+                let found = |pattern: Option<&PathPattern>| pattern.and_then(PathPattern::find);
+                let dumps = self.dumps.as_ref();
+                files.core = found(dumps.and_then(|dumps| dumps.core.as_ref()));
+                files.report = found(dumps.and_then(|dumps| dumps.report.as_ref()));
+                if *has_our_names {
+                    files.core = files.core.map(|core| adopt(core, &core_path));
+                    let report_path = beside(snapshot, ".crashreport.json");
+                    files.report = files.report.map(|report| adopt(report, &report_path));
+                }
+            }
+            #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+            Some(CrashCore::Watch(watch)) => match watch.finish(&core_path) {
+                Ok(core) => files.core = core,
+                Err(failure) => messages::warning(failure),
+            },
+        }
+        match &files.core {
+            None => messages::warning(
+                "--dump-on: there is no core dump: the process was killed, or its runtime wrote none",
+            ),
+            Some(core) => {
+                messages::note(format_args!("Core dump      : {}", core.display()));
+                match write_overview(core, &beside(snapshot, ".overview.txt")) {
+                    Ok(path) => files.overview = Some(path),
+                    Err(failure) => messages::warning(failure),
+                }
+            }
+        }
+        files
+    }
+
+    fn text(&self, snapshot: &Path, reason: &str, files: &CoreFiles) -> String {
         let mut text = String::new();
         let mut line = |name: &str, value: &str| {
             // Writing into a `String` does not fail.
@@ -79,7 +134,15 @@ impl CrashSources {
             let end = child.wait(END);
             line("Exit status", end.as_deref().unwrap_or("not known: it had not ended 10 s later"));
         }
+        for (name, file) in
+            [("Core dump", &files.core), ("Crash report", &files.report), ("Overview", &files.overview)]
+        {
+            if let Some(file) = file {
+                line(name, &file.display().to_string());
+            }
+        }
         match &self.dumps {
+            _ if files.core.is_some() => {}
             None => line("Core dump", "not known: the environment of the process could not be read"),
             Some(RuntimeFiles { core: None, report: None }) => line(
                 "Core dump",
@@ -137,6 +200,13 @@ impl CrashSources {
             None => format!("{} (not there now)", path.display()),
         }
     }
+}
+
+/// The path of a file of the bundle: the snapshot's, with an ending.
+fn beside(snapshot: &Path, ending: &str) -> PathBuf {
+    let mut name = snapshot.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    snapshot.with_file_name(name)
 }
 
 /// Reads the facts about a process that names of core dumps have. All are unknown if the system does not show

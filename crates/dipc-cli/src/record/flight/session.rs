@@ -10,6 +10,7 @@ use nettrace_edit::{Capacity, Error, Ring, Snapshot, Storage};
 
 use super::condition_watch::ConditionWatch;
 use super::crash::{self, CrashSources};
+use super::crash_core::CrashDump;
 use super::method_lists::MethodLists;
 use super::retention::Retention;
 use super::snapshot::{SnapshotFile, Written, check_room};
@@ -95,8 +96,13 @@ impl FlightRecorder {
     }
 
     /// Determines the sources of facts about a crash.
-    pub(crate) fn watch_for_crash(&mut self, target: &Target, child: Option<ChildEnd>) {
-        self.crash = Some(CrashSources::new(target, child));
+    pub(crate) fn watch_for_crash(
+        &mut self,
+        target: &Target,
+        child: Option<ChildEnd>,
+        dump: Option<CrashDump>,
+    ) {
+        self.crash = Some(CrashSources::new(target, child, dump.as_ref()));
     }
 
     /// Reads the records that have arrived.

@@ -1,0 +1,63 @@
+//! Memory that records which pages are read.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use crate::core_writer::PAGE;
+use crate::memory::{Memory, MemoryResult};
+
+/// The most pages that are recorded: 4 GiB.
+const MOST_PAGES: usize = 1 << 20;
+
+/// Memory with the pages that were read of it: what an answer takes is what a small core dump must have.
+#[derive(Debug)]
+pub struct TouchedMemory<'a, M: ?Sized> {
+    memory: &'a M,
+    pages: RefCell<BTreeSet<u64>>,
+}
+
+impl<'a, M: Memory + ?Sized> TouchedMemory<'a, M> {
+    /// No page has been read yet.
+    pub const fn new(memory: &'a M) -> Self {
+        Self { memory, pages: RefCell::new(BTreeSet::new()) }
+    }
+
+    /// The numbers of the pages of 4096 bytes that were read, at most 2^20.
+    pub fn into_pages(self) -> BTreeSet<u64> {
+        self.pages.into_inner()
+    }
+}
+
+impl<M: Memory + ?Sized> Memory for TouchedMemory<'_, M> {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        self.memory.read(address, buffer)?;
+        let Some(last) = u64::try_from(buffer.len()).ok().and_then(|size| size.checked_sub(1)) else {
+            return Ok(());
+        };
+        let mut pages = self.pages.borrow_mut();
+        for page in address / PAGE..=address.saturating_add(last) / PAGE {
+            if pages.len() < MOST_PAGES {
+                pages.insert(page);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+
+    #[test]
+    fn pages_that_are_read_are_recorded() {
+        let mut memory = TestMemory::default();
+        memory.put(0x1000, &[0; 0x3000]);
+        let touched = TouchedMemory::new(&memory);
+        touched.read(0x1ffc, &mut [0; 8]).unwrap();
+        touched.read(0x1000, &mut [0; 8]).unwrap();
+        assert!(touched.read(0x9000, &mut [0; 8]).is_err());
+        assert!(touched.read(0x3000, &mut []).is_ok());
+        assert_eq!(touched.into_pages().into_iter().collect::<Vec<_>>(), [1, 2]);
+    }
+}

@@ -1,0 +1,144 @@
+//! `dipc dump --stream`: a core dump by reading the process from outside, written where dipc runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::DumpArgs;
+use crate::compression::OutputCompression;
+use crate::exit::Outcome;
+use crate::{duration, size};
+
+/// Arguments of core dumps that dipc writes itself.
+#[derive(Debug, Clone, Args)]
+pub(super) struct StreamArgs {
+    /// Read the process's memory from outside and write the dump here, not on the target's filesystem; with
+    /// -o - to standard output
+    ///
+    /// For containers without disk, runtimes without createdump, and programs of any kind. It takes the
+    /// permission to trace the process. The process is stopped while its memory is copied, and runs on even
+    /// if dipc is killed. Linux only.
+    #[arg(long, conflicts_with_all = ["diag", "crashreport", "force"])]
+    pub(super) stream: bool,
+    /// The longest time for which the process is stopped; memory that was not copied by then is left out, the
+    /// largest parts first
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s", requires = "stream")]
+    pub(super) pause: Duration,
+    /// The most memory that is copied; the largest parts are left out
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "stream")]
+    pub(super) max_size: Option<u64>,
+    /// Compress the dump [default: gzip for a name that ends in .gz, else none]
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "stream")]
+    pub(super) compress: Option<OutputCompression>,
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(super) fn run(args: &DumpArgs) -> Outcome {
+    use jiff::Zoned;
+
+    use super::{DumpKind, REQUEST_TIMEOUT, file_name};
+    use crate::args::format::Format;
+    use crate::exit::{Exit, Failure};
+    use crate::record::process_core::{CoreKind, CorePlace, CoreSettings, write};
+    use crate::render::messages;
+    use crate::render::output;
+    use crate::render::output_file::NameOrigin;
+
+    let kind = match args.kind {
+        DumpKind::Full => CoreKind::Full,
+        DumpKind::Heap => CoreKind::Heap,
+        DumpKind::Mini => CoreKind::Mini,
+        DumpKind::Triage => {
+            return Err(Failure::usage("dump: --type triage: only the runtime can leave out personal data")
+                .with_help("--type mini is as small; dipc dump strip removes texts from a dump"));
+        }
+    };
+    let pid = match args.target.process_id {
+        Some(pid) => Some(pid),
+        None => args.target.find(REQUEST_TIMEOUT.min(args.timeout))?.target.pid(),
+    };
+    let pid = pid.ok_or_else(|| {
+        Failure::usage("dump: --stream: the process at this address has no process id here")
+    })?;
+    let is_standard_output = args.output.as_deref().is_some_and(|path| path.as_os_str() == "-");
+    if is_standard_output && args.format == Format::Json {
+        return Err(Failure::usage("dump: --format json: standard output takes the dump"));
+    }
+    let path = args.output.clone().unwrap_or_else(|| {
+        let extension = match args.stream.compress {
+            Some(OutputCompression::Gzip) => ".gz",
+            Some(OutputCompression::None) | None => "",
+        };
+        let mut name = file_name(Some(pid), &Zoned::now()).into_os_string();
+        name.push(extension);
+        PathBuf::from(name)
+    });
+    let settings = CoreSettings {
+        kind,
+        pause: args.stream.pause,
+        most_bytes: args.stream.max_size,
+        compression: args.stream.compress.unwrap_or_else(|| OutputCompression::of_path(&path)),
+    };
+    let origin = if args.output.is_some() { NameOrigin::User } else { NameOrigin::Chosen };
+    let place = if is_standard_output { CorePlace::StandardOutput } else { CorePlace::File(&path, origin) };
+    let written = write(pid, &settings, place)?;
+    messages::note(format_args!("Stopped        : {pid}, for {}", duration::display(written.paused)));
+    messages::note(format_args!("Written        : {}", written.amounts()));
+    let omitted = written.copied.omitted_bytes;
+    if omitted > 0 {
+        messages::warning(format_args!(
+            "dump: {} of memory were left out for --pause or --max-size",
+            crate::render::units::bytes(omitted)
+        ));
+    }
+    match (&written.path, args.format) {
+        (None, _) => {}
+        (Some(_), Format::Json) => output::print_json(&Written::new(&written, kind))?,
+        (Some(path), Format::Table) => output::print(format_args!("{}\n", path.display()))?,
+    }
+    Ok(if omitted > 0 { Exit::Incomplete } else { Exit::Done })
+}
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+pub(super) fn run(_: &DumpArgs) -> Outcome {
+    Err(crate::exit::Failure::usage("dump: --stream: only on Linux"))
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[derive(serde::Serialize)]
+struct Written<'d> {
+    path: Option<&'d std::path::Path>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    threads: usize,
+    /// Bytes of memory in the dump, with those that the process has never touched.
+    memory_bytes: u64,
+    /// Bytes that are not zero.
+    copied_bytes: u64,
+    /// Bytes that were left out for the limits.
+    omitted_bytes: u64,
+    /// Bytes that the kernel did not let be read.
+    unreadable_bytes: u64,
+    paused_ms: u128,
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+impl<'d> Written<'d> {
+    fn new(
+        written: &'d crate::record::process_core::WrittenCore,
+        kind: crate::record::process_core::CoreKind,
+    ) -> Self {
+        let copied = &written.copied;
+        Self {
+            path: written.path.as_deref(),
+            kind: kind.name(),
+            threads: written.threads,
+            memory_bytes: copied.memory_bytes,
+            copied_bytes: copied.copied_bytes,
+            omitted_bytes: copied.omitted_bytes,
+            unreadable_bytes: copied.unreadable_bytes,
+            paused_ms: written.paused.as_millis(),
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The core dump of a crash: written by the runtime of a program that dipc starts, or by dipc, which traces a
+//! running process.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use dipc_client::ProcessView;
+
+use crate::exit::{Exit, Failure};
+use crate::render::output_file::{OutputFile, unused_names};
+use crate::render::staged_file::{folder_of, rename_new};
+use crate::render::{messages, shell, units};
+
+/// The longest time for the overview of a core dump.
+const OVERVIEW: Duration = Duration::from_secs(120);
+
+/// The prefixes of the runtime's variables.
+const PREFIXES: [&str; 2] = ["DOTNET_", "COMPlus_"];
+
+/// The core dump that was asked for.
+pub(super) enum CrashCore {
+    /// The runtime writes it, as its environment says.
+    Runtime {
+        /// Whether the variables are those of [`dump_variables`]: the files then get the names of the bundle.
+        has_our_names: bool,
+    },
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    Watch(watch::CoreWatch),
+}
+
+/// A core dump of a crash, as asked for.
+#[derive(Debug)]
+pub(crate) struct CrashDump {
+    /// Whether the program was started with the variables of [`dump_variables`].
+    pub(crate) has_our_names: bool,
+    /// The folder of the output.
+    pub(crate) folder: PathBuf,
+}
+
+/// Returns variables that make a runtime write a core dump with heaps and a crash report when it crashes, into
+/// the folder of an output; none if its environment already asks for one.
+pub(crate) fn dump_variables(output: &Path) -> Result<Vec<(String, OsString)>, Failure> {
+    let has_own = PREFIXES.iter().any(|prefix| {
+        std::env::var_os(format!("{prefix}DbgEnableMiniDump")).is_some_and(|value| value == "1")
+    });
+    if has_own {
+        return Ok(Vec::new());
+    }
+    let folder = std::path::absolute(folder_of(output)).map_err(|error| {
+        Failure::new(Exit::Failed, format_args!("--dump-on: {}: {error}", output.display()))
+    })?;
+    // The runtime replaces what follows a '%'.
+    let mut name = folder.to_string_lossy().replace('%', "%%");
+    name.push_str("/crashed.%p.core");
+    let variables = [
+        ("DbgEnableMiniDump", "1"),
+        ("DbgMiniDumpType", "2"),
+        ("DbgMiniDumpName", &name),
+        ("EnableCrashReport", "1"),
+    ];
+    Ok(variables.map(|(variable, value)| (format!("DOTNET_{variable}"), value.into())).to_vec())
+}
+
+impl CrashCore {
+    /// Prepares the core dump of a process. A process that can be neither told nor traced has none, which a
+    /// warning says. `is_told` if its environment asks for a core dump.
+    pub(super) fn prepare(pid: Option<u32>, is_told: bool, dump: &CrashDump) -> Option<Self> {
+        let Some(pid) = pid else {
+            messages::warning("--dump-on: the process at this address has no process id here: no core dump");
+            return None;
+        };
+        if is_told && ProcessView::of(pid).createdump_hazard().is_none() {
+            return Some(Self::Runtime { has_our_names: dump.has_our_names });
+        }
+        #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+        match watch::CoreWatch::start(pid, &dump.folder) {
+            Ok(watch) => {
+                messages::note(format_args!("Core dump      : by dipc, which traces process {pid}"));
+                return Some(Self::Watch(watch));
+            }
+            Err(failure) => messages::warning(failure),
+        }
+        messages::help(
+            "start the program with dipc trace --dump-on crash -- COMMAND, or with DOTNET_DbgEnableMiniDump=1 in its environment",
+        );
+        None
+    }
+}
+
+/// Gives a file that the runtime wrote the name of a bundle. Returns the name that it has then.
+pub(super) fn adopt(file: PathBuf, name: &Path) -> PathBuf {
+    for candidate in unused_names(name) {
+        match rename_new(&file, &candidate) {
+            Ok(()) => return candidate,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(_) => break,
+        }
+    }
+    file
+}
+
+/// Writes the overview of a core dump beside it. It runs as a program of its own: a core dump of a crash is the
+/// last thing to rely on.
+pub(super) fn write_overview(core: &Path, path: &Path) -> Result<PathBuf, Failure> {
+    let failed = |why: &dyn std::fmt::Display| {
+        Failure::new(Exit::Failed, format_args!("overview of {}: {why}", core.display()))
+            .with_help(format_args!("dipc dump analyze {}", shell::path(core)))
+    };
+    let mut file = OutputFile::create_new(path)?;
+    let output = file.file().ok_or_else(|| failed(&"the file is closed"))?;
+    let output = output.try_clone().map_err(|error| failed(&error))?;
+    let program = std::env::current_exe().map_err(|error| failed(&error))?;
+    let mut command = Command::new(program);
+    command.args(["dump", "analyze"]).arg(core).stdin(Stdio::null()).stderr(Stdio::null()).stdout(output);
+    let mut child = command.spawn().map_err(|error| failed(&error))?;
+    let started = Instant::now();
+    loop {
+        match child.try_wait().map_err(|error| failed(&error))? {
+            Some(status) if status.success() || status.code() == Some(6) => break,
+            Some(status) => {
+                file.discard();
+                return Err(failed(&status));
+            }
+            None if started.elapsed() > OVERVIEW => {
+                let _ = child.kill();
+                let _ = child.wait();
+                file.discard();
+                return Err(failed(&format_args!("it took longer than {}", units::time(OVERVIEW))));
+            }
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+    file.store()?;
+    Ok(file.path().to_owned())
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+pub(super) mod watch {
+    use std::fs::{File, Permissions};
+    use std::io;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::{Path, PathBuf};
+    use std::sync::mpsc::{self, Receiver};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use linux_sampler::CrashWatch;
+
+    use crate::compression::OutputCompression;
+    use crate::exit::{Exit, Failure};
+    use crate::record::process_core::{self, CoreKind, CoreSettings};
+    use crate::render::output_file::unused_names;
+    use crate::render::staged_file::StagedFile;
+
+    /// The longest time for the core dump of a process that is about to end.
+    const LIMIT: Duration = Duration::from_secs(60);
+    /// The longest wait for the threads of a process that is about to end.
+    const STOP: Duration = Duration::from_secs(5);
+
+    /// A thread that traces a process.
+    pub(in crate::record::flight) struct CoreWatch {
+        core: Receiver<Result<Option<StagedFile>, Failure>>,
+    }
+
+    impl CoreWatch {
+        /// Begins to trace a process. Its core dump is written in `folder`, without a name.
+        pub(super) fn start(pid: u32, folder: &Path) -> Result<Self, Failure> {
+            let (attached, is_attached) = mpsc::channel();
+            let (sender, core) = mpsc::channel();
+            let folder = folder.to_owned();
+            // The trace belongs to one thread, and ends with it.
+            thread::spawn(move || match CrashWatch::attach(i32::try_from(pid).unwrap_or(i32::MAX)) {
+                Ok(watch) => {
+                    let _ = attached.send(Ok(()));
+                    let _ = sender.send(dump(watch, pid, &folder));
+                }
+                Err(error) => {
+                    let _ = attached.send(Err(error));
+                }
+            });
+            let failed = |error: &dyn std::fmt::Display| {
+                Failure::new(Exit::NotReachable, format_args!("--dump-on: process {pid}: {error}"))
+            };
+            match is_attached.recv() {
+                Ok(Ok(())) => Ok(Self { core }),
+                Ok(Err(error)) => Err(failed(&error)),
+                Err(error) => Err(failed(&error)),
+            }
+        }
+
+        /// Names the core dump; `None` if no signal ended the process that has one.
+        pub(in crate::record::flight) fn finish(&self, path: &Path) -> Result<Option<PathBuf>, Failure> {
+            let core = self.core.recv_timeout(LIMIT + STOP).unwrap_or_else(|_| {
+                Err(Failure::new(Exit::TimedOut, "--dump-on: the core dump is not finished"))
+            });
+            let Some(mut core) = core? else { return Ok(None) };
+            for candidate in unused_names(path) {
+                match core.name_new(&candidate) {
+                    Ok(()) => return Ok(Some(candidate)),
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(failed(path, &error)),
+                }
+            }
+            Err(failed(path, &io::ErrorKind::AlreadyExists.into()))
+        }
+    }
+
+    fn failed(path: &Path, error: &io::Error) -> Failure {
+        Failure::new(Exit::Failed, format_args!("--dump-on: {}: {error}", path.display()))
+    }
+
+    fn dump(watch: CrashWatch, pid: u32, folder: &Path) -> Result<Option<StagedFile>, Failure> {
+        let process = watch
+            .wait(STOP)
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("--dump-on: process {pid}: {error}")))?;
+        let Some(process) = process else { return Ok(None) };
+        let settings = CoreSettings {
+            kind: CoreKind::Heap,
+            pause: LIMIT,
+            most_bytes: None,
+            compression: OutputCompression::None,
+        };
+        let (file, staged) = create(folder).map_err(|error| failed(folder, &error))?;
+        process_core::copy(pid, &process, &settings, Instant::now() + LIMIT, &file)?;
+        // Now the signal ends it.
+        process.resume();
+        Ok(Some(staged))
+    }
+
+    /// Creates a file for its owner alone: a core dump has all that the process knows.
+    fn create(folder: &Path) -> io::Result<(File, StagedFile)> {
+        let (file, staged) = StagedFile::create(folder)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        Ok((file, staged))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_gets_the_name_of_the_bundle_or_one_like_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["a", "b"] {
+            std::fs::write(at(name), name).unwrap();
+        }
+        assert_eq!(adopt(at("a"), &at("t.core")), at("t.core"));
+        assert_eq!(adopt(at("b"), &at("t.core")), at("t_2.core"));
+        assert_eq!(std::fs::read_to_string(at("t.core")).unwrap(), "a");
+        assert_eq!(adopt(at("gone"), &at("x")), at("gone"));
+    }
+
+    #[test]
+    fn dumps_are_asked_for_in_the_folder_of_the_output() {
+        let variables = dump_variables("/a%b/trace.nettrace".as_ref()).unwrap();
+        let name = variables.iter().find(|(name, _)| name == "DOTNET_DbgMiniDumpName").unwrap();
+        assert_eq!(name.1, "/a%%b/crashed.%p.core");
+    }
+}

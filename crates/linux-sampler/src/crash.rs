@@ -1,0 +1,213 @@
+//! A watch over a process that stops it when a signal is about to end it.
+//!
+//! # Source
+//! ptrace(2), signal(7), proc(5).
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::stopped::{REPORTS, Stop, StoppedProcess, Tracing};
+use crate::sys;
+
+/// A watch over a process. The process runs on when this is dropped, and when this program ends in whatever
+/// way. It belongs to the thread that attached it.
+///
+/// Each signal that the process receives, and each thread that it starts, takes a few microseconds more.
+#[derive(Debug)]
+pub struct CrashWatch {
+    pid: i32,
+    tracing: Tracing,
+}
+
+impl CrashWatch {
+    /// Begins to watch a process.
+    ///
+    /// # Errors
+    /// If the process may not be traced, is traced already, or has ended.
+    pub fn attach(pid: i32) -> Result<Self, Error> {
+        let mut tracing = Tracing::default();
+        // Threads that are traced report those that they start; the others may start some meanwhile.
+        while tracing.seize_all(pid, libc::PTRACE_O_TRACECLONE, false)? > 0 {}
+        if tracing.stopped.is_empty() {
+            return Err(Error::NoProcess { pid });
+        }
+        Ok(Self { pid, tracing })
+    }
+
+    /// Waits until a signal is about to end the process, and returns the stopped process with that signal;
+    /// `None` if it has ended in another way: by itself, or killed.
+    ///
+    /// A crash is a signal that has a core dump as its default action, if it has that action, and `SIGABRT`
+    /// also if the process handles it: runtimes send it to themselves to end.
+    ///
+    /// # Errors
+    /// If a call fails, or the threads do not stop within `limit`.
+    pub fn wait(mut self, limit: Duration) -> Result<Option<StoppedProcess>, Error> {
+        loop {
+            // Only what this thread traces, not the child processes of others.
+            let report = match sys::report(None, REPORTS | libc::__WNOTHREAD) {
+                Ok(Some(report)) => report,
+                Ok(None) => continue,
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR) => continue,
+                    Some(libc::ECHILD) => return Ok(None),
+                    _ => return Err(Error::io("waitid")(error)),
+                },
+            };
+            let tid = report.tid;
+            let Some(stop) = Stop::of(report) else {
+                // The first thread is reported last, and its report is its parent's, too.
+                if tid == self.pid {
+                    return Ok(None);
+                }
+                self.tracing.stopped.remove(&tid);
+                reap(tid)?;
+                continue;
+            };
+            if stop.signal != 0 && self.is_fatal(stop.signal) {
+                self.tracing.stopped.insert(tid, Some(stop));
+                return self.stop(limit).map(Some);
+            }
+            // A thread that is new to this watch reports its first stop.
+            self.tracing.stopped.entry(tid).or_insert(None);
+            let is_stopped = stop.event == libc::PTRACE_EVENT_STOP && stop.cause != libc::SIGTRAP;
+            let resumed = if is_stopped { sys::listen(tid) } else { sys::resume(tid, stop.signal) };
+            match resumed {
+                // It was killed meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                resumed => resumed.map_err(Error::io(format!("ptrace of thread {tid}")))?,
+            }
+        }
+    }
+
+    /// Whether a signal ends the process.
+    fn is_fatal(&self, signal: i32) -> bool {
+        const DUMPING: [i32; 10] = [
+            libc::SIGQUIT,
+            libc::SIGILL,
+            libc::SIGTRAP,
+            libc::SIGABRT,
+            libc::SIGBUS,
+            libc::SIGFPE,
+            libc::SIGSEGV,
+            libc::SIGXCPU,
+            libc::SIGXFSZ,
+            libc::SIGSYS,
+        ];
+        if signal == libc::SIGABRT {
+            return true;
+        }
+        DUMPING.contains(&signal) && !handled_signals(self.pid).is_some_and(|mask| mask & bit(signal) != 0)
+    }
+
+    fn stop(mut self, limit: Duration) -> Result<StoppedProcess, Error> {
+        let since = Instant::now();
+        loop {
+            let running = self.tracing.stopped.iter().filter(|(_, stop)| stop.is_none());
+            for (&tid, _) in running {
+                // It fails for threads that have ended, which the wait below notices.
+                let _ = sys::interrupt(tid);
+            }
+            self.tracing.wait(since, limit)?;
+            // Those that were started meanwhile and have not reported yet are traced by now.
+            let all = crate::threads::threads(self.pid)?;
+            let mut new = all.into_iter().filter(|tid| !self.tracing.stopped.contains_key(tid)).peekable();
+            if new.peek().is_none() {
+                return self.tracing.into_stopped(self.pid, since);
+            }
+            let new: Vec<i32> = new.collect();
+            for tid in new {
+                self.tracing.stopped.insert(tid, None);
+            }
+        }
+    }
+}
+
+const fn bit(signal: i32) -> u64 {
+    match signal {
+        1..=64 => 1 << (signal - 1),
+        _ => 0,
+    }
+}
+
+/// Returns the signals that a process handles or ignores.
+fn handled_signals(pid: i32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mask = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    };
+    Some(mask("SigCgt:")? | mask("SigIgn:")?)
+}
+
+/// Takes the report of a thread that has ended.
+fn reap(tid: i32) -> Result<(), Error> {
+    match sys::report(Some(tid), libc::WEXITED | libc::WNOHANG | libc::__WALL) {
+        Err(error) if error.raw_os_error() != Some(libc::ECHILD) => {
+            Err(Error::io(format!("waitid of thread {tid}"))(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, BufRead as _, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    struct Shell(Child);
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    /// Watches a shell that does as the script says once it gets a line, and returns what came of it.
+    fn watch(script: &str) -> (Option<i32>, String) {
+        let mut command = Command::new("bash");
+        let script = format!("echo ready; read -r line; {script}");
+        command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // The shell is the child of another thread than the tracer, as programs that are watched are.
+        let mut shell = Shell(command.spawn().unwrap());
+        let mut output = BufReader::new(shell.0.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let pid = shell.0.id().cast_signed();
+        let (sender, attached) = std::sync::mpsc::channel();
+        let watch = std::thread::spawn(move || {
+            let watch = CrashWatch::attach(pid).unwrap();
+            sender.send(()).unwrap();
+            let stopped = watch.wait(LIMIT).unwrap();
+            stopped.map(|stopped| {
+                let thread = stopped.threads().iter().find(|thread| thread.signal != 0).unwrap();
+                assert!(thread.signal_info.is_some());
+                thread.signal
+            })
+        });
+        attached.recv().unwrap();
+        io::Write::write_all(&mut shell.0.stdin.take().unwrap(), b"go\n").unwrap();
+        let mut rest = String::new();
+        io::Read::read_to_string(&mut output, &mut rest).unwrap();
+        let signal = watch.join().unwrap();
+        let status = shell.0.wait().unwrap();
+        (signal, format!("{rest}{status}"))
+    }
+
+    #[test]
+    fn a_signal_that_ends_the_process_stops_it_first() {
+        assert_eq!(watch("kill -SEGV $$").0, Some(libc::SIGSEGV));
+        assert_eq!(watch("kill -ABRT $$").0, Some(libc::SIGABRT));
+        let (signal, end) =
+            watch("trap 'echo handled' SEGV RTMIN; kill -SEGV $$; kill -RTMIN $$; (exit 3); exit 7");
+        assert_eq!((signal, &*end), (None, "handled\nhandled\nexit status: 7"));
+        assert_eq!(watch("kill -KILL $$").0, None);
+        assert_eq!(watch("kill -TERM $$").0, None);
+    }
+}
