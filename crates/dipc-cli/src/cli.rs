@@ -21,6 +21,7 @@ use crate::command::info::InfoArgs;
 use crate::command::list_profiles::ListProfilesArgs;
 use crate::command::man::ManArgs;
 use crate::command::merge::MergeArgs;
+use crate::command::monitor::MonitorArgs;
 use crate::command::ports::PortsArgs;
 use crate::command::ps::PsArgs;
 use crate::command::push::PushArgs;
@@ -106,6 +107,14 @@ pub(crate) enum Command {
     Trace(Deferred<TraceArgs>),
     /// Listen on a diagnostic port, and show which runtimes connect and go
     Ports(Deferred<PortsArgs>),
+    /// Watch all .NET processes: their counters for Prometheus, and traces, dumps, heaps and logs over HTTP
+    ///
+    /// The routes are those of dotnet-monitor. Only this machine can connect by default, with the rights of this
+    /// program: --token-file asks for tokens, and other addresses need them.
+    ///
+    /// A process has at most one session for its counters, whoever reads them; other sessions run while
+    /// someone asks for them. No process is left suspended.
+    Monitor(Deferred<MonitorArgs>),
     /// Write a core dump of a .NET process
     Dump(Deferred<DumpArgs>),
     /// Resume a .NET process that was started suspended

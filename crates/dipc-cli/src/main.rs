@@ -81,6 +81,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Doctor(args) => command::doctor::run(args),
         Command::Trace(args) => command::trace::run(args),
         Command::Ports(args) => command::ports::run(args),
+        Command::Monitor(args) => command::monitor::run(args),
         Command::Dump(args) => command::dump::run(args),
         Command::Resume(args) => command::control::resume(args),
         Command::SetEnv(args) => command::control::set_env(args),

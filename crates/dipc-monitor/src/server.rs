@@ -66,6 +66,8 @@ pub struct ServerConfig {
     pub is_open: bool,
     /// Filters of the process that requests without one are about.
     pub default_process: Vec<Filter>,
+    /// Whether artifacts are refused as answers, so that they go to egress providers alone.
+    pub no_http_egress: bool,
     /// The version that `/info` states.
     pub version: String,
 }
@@ -144,6 +146,7 @@ impl Server {
             operations: operations.clone(),
             tokens: config.tokens,
             default_process: config.default_process,
+            no_http_egress: config.no_http_egress,
             version: config.version,
             runtime: runtime.handle().clone(),
         });

@@ -17,6 +17,7 @@ pub(crate) mod info;
 pub(crate) mod list_profiles;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod monitor;
 pub(crate) mod ports;
 pub(crate) mod ps;
 pub(crate) mod push;

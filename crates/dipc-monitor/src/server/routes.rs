@@ -41,6 +41,7 @@ pub(super) struct Service {
     pub(super) operations: Operations,
     pub(super) tokens: Tokens,
     pub(super) default_process: Vec<Filter>,
+    pub(super) no_http_egress: bool,
     pub(super) version: String,
     pub(super) runtime: Handle,
 }
@@ -203,6 +204,12 @@ impl Service {
                     let what = format!("there is no egress provider '{provider}'");
                     return Err(Problem::invalid("egressProvider", what));
                 }
+                if self.no_http_egress {
+                    return Err(Problem::invalid(
+                        "egressProvider",
+                        "it is required: HTTP egress is switched off",
+                    ));
+                }
                 let artifact = artifact(route, request, &query).await?;
                 collect::answer(self, process, artifact, query.tags(), &base).await
             }
@@ -273,7 +280,7 @@ impl Service {
             ("parameters", false),
             ("call_stacks", false),
             ("metrics", self.metrics.is_some()),
-            ("http_egress", true),
+            ("http_egress", !self.no_http_egress),
         ];
         let info = Info {
             version: &self.version,

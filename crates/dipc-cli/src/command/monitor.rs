@@ -1,0 +1,246 @@
+//! `dipc monitor`: all .NET processes of a machine, over HTTP.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use clr_counters::Selection;
+use clr_counters::prometheus::NameStyle;
+use dipc_client::Uuid;
+use dipc_monitor::{
+    Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig, Monitor, MonitorConfig,
+    MonitorError, Operations, ProcessObserver, Server, ServerConfig, ServerError, Tokens,
+};
+
+use crate::args::target::ReachArgs;
+use crate::duration;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::interrupt::Interrupts;
+use crate::process::target;
+use crate::render::messages;
+
+#[derive(Debug, Args)]
+pub(crate) struct MonitorArgs {
+    /// Addresses to listen at, separated by semicolons: http://127.0.0.1:PORT, http://+:PORT, unix:PATH
+    #[arg(short, long, value_name = "URLS", value_delimiter = ';', default_value = "http://127.0.0.1:52323")]
+    urls: Vec<ListenAddress>,
+    /// Addresses at which only /metrics answers
+    #[arg(
+        long = "metricUrls",
+        alias = "metric-urls",
+        value_name = "URLS",
+        value_delimiter = ';',
+        default_value = "http://127.0.0.1:52325"
+    )]
+    metric_urls: Vec<ListenAddress>,
+    /// Whether to have counters of all processes at /metrics, for which each has a session
+    #[arg(short, long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
+    metrics: bool,
+    /// The names of the metrics
+    #[arg(long, value_enum, default_value_t)]
+    names: MetricNames,
+    /// The counters at /metrics, as in 'dipc counters' [default: those of .NET and ASP.NET Core]
+    #[arg(long, value_name = "LIST")]
+    counters: Option<String>,
+    /// Seconds between values of counters
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = duration::parse_seconds)]
+    refresh_interval: Duration,
+    /// Address of a diagnostic port to create, which runtimes connect to: the path of a socket
+    ///
+    /// Runtimes with DOTNET_DiagnosticPorts=PATH connect to it, and are watched from their beginning; those
+    /// that wait there are resumed.
+    #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::FilePath)]
+    diagnostic_port: Option<String>,
+    #[command(flatten)]
+    reach: ReachArgs,
+    /// Watch only processes with this: ProcessName=shop, CommandLine~=--prod, ProcessId=7
+    ///
+    /// KEY=VALUE compares the whole text, KEY~=VALUE a part, both in any case. Keys are ProcessId,
+    /// ProcessName, CommandLine and ManagedEntryPointAssemblyName. Given several times, all must match.
+    #[arg(long = "filter", value_name = "KEY=VALUE", value_parser = parse_filter)]
+    filters: Vec<Filter>,
+    /// The process that requests without pid, uid and name are about, in the same form
+    #[arg(long = "default-process", value_name = "KEY=VALUE", value_parser = parse_filter)]
+    default_process: Vec<Filter>,
+    /// File with the tokens that clients have to send, a line each: SCOPES TOKEN
+    ///
+    /// The scopes are read, metrics, artifacts and admin, separated by commas. A token may be replaced by
+    /// sha256: and its hash. Clients send 'Authorization: Bearer TOKEN'.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+    /// Make a token for this run, with all scopes, and print it on standard error
+    #[arg(long, visible_alias = "temp-apikey")]
+    temp_api_key: bool,
+    /// Let everyone who can connect do everything, from other machines, too
+    #[arg(long, conflicts_with_all = ["token_file", "temp_api_key"])]
+    no_auth: bool,
+    /// Refuse to send artifacts as answers to requests
+    #[arg(long)]
+    no_http_egress: bool,
+    /// End when standard input is closed
+    #[arg(long)]
+    exit_on_stdin_disconnect: bool,
+}
+
+/// The names of the metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum MetricNames {
+    /// For Meters as in OpenTelemetry, for EventCounters with their provider, in base units
+    #[default]
+    Opentelemetry,
+    /// As in dotnet-monitor: counters are gauges of an interval
+    DotnetMonitor,
+}
+
+fn parse_filter(text: &str) -> Result<Filter, String> {
+    let (key, value) = text.split_once('=').ok_or("a filter is KEY=VALUE or KEY~=VALUE")?;
+    let (key, match_type) = match key.strip_suffix('~') {
+        Some(key) => (key, MatchType::Contains),
+        None => (key, MatchType::Exact),
+    };
+    let keys = [
+        ("ProcessId", FilterKey::ProcessId),
+        ("ProcessName", FilterKey::ProcessName),
+        ("CommandLine", FilterKey::CommandLine),
+        ("ManagedEntryPointAssemblyName", FilterKey::ManagedEntryPointAssemblyName),
+    ];
+    let found = keys.iter().find(|(name, _)| name.eq_ignore_ascii_case(key.trim()));
+    let Some((_, key)) = found else {
+        return Err(format!(
+            "'{key}' is not a key: use ProcessId, ProcessName, CommandLine or ManagedEntryPointAssemblyName"
+        ));
+    };
+    Ok(Filter { key: *key, value: value.to_owned(), match_type })
+}
+
+pub(crate) fn run(args: &MonitorArgs) -> Outcome {
+    let interrupts = Interrupts::watch()?;
+    let tokens = tokens(args)?;
+    let metrics = args.metrics.then(|| metrics(args)).transpose()?.map(Arc::new);
+    let mut config = MonitorConfig::default();
+    config.filters.clone_from(&args.filters);
+    if let Some(address) = &args.diagnostic_port {
+        config.port = Some(target::parse_address(address, args.reach.tcp())?);
+    }
+    let observers: Vec<Arc<dyn ProcessObserver>> =
+        metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>).collect();
+    let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
+    let server =
+        Server::start(server_config(args, tokens), Arc::clone(&monitor), metrics, Operations::default())
+            .map_err(|error| not_served(&error))?;
+    if let Some(address) = monitor.port_address() {
+        messages::note(format_args!("Diagnostic port: {address}"));
+    }
+    for address in server.addresses() {
+        messages::note(format_args!("Listening at   : {address}"));
+    }
+    for address in server.metrics_addresses() {
+        messages::note(format_args!("Metrics at     : {address}/metrics"));
+    }
+    let is_disconnected = Arc::new(AtomicBool::new(false));
+    if args.exit_on_stdin_disconnect {
+        let is_disconnected = Arc::clone(&is_disconnected);
+        thread::spawn(move || {
+            let mut input = std::io::stdin().lock();
+            while matches!(input.read(&mut [0; 1024]), Ok(1..)) {}
+            is_disconnected.store(true, Ordering::Release);
+        });
+    }
+    while !interrupts.wait(Duration::from_millis(500)) && !is_disconnected.load(Ordering::Acquire) {}
+    // Requests end first, then the sessions of the processes.
+    drop(server);
+    drop(monitor);
+    Ok(Exit::Done)
+}
+
+/// The tokens that clients have to send.
+fn tokens(args: &MonitorArgs) -> Result<Tokens, Failure> {
+    let mut tokens = Tokens::default();
+    if let Some(path) = &args.token_file {
+        let failed = |what: &dyn std::fmt::Display| {
+            Failure::usage(format_args!("monitor: --token-file {}: {what}", path.display()))
+        };
+        let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
+        tokens = Tokens::parse(&text).map_err(|error| failed(&error))?;
+        if tokens.is_empty() {
+            return Err(failed(&"it has no tokens"));
+        }
+    }
+    if args.temp_api_key {
+        // Each has 122 random bits.
+        let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
+        tokens.add_admin(&token);
+        messages::note(format_args!("Token          : {token}"));
+    }
+    Ok(tokens)
+}
+
+fn metrics(args: &MonitorArgs) -> Result<Metrics, Failure> {
+    let mut config = MetricsConfig::new(match args.names {
+        MetricNames::Opentelemetry => NameStyle::OpenTelemetry,
+        MetricNames::DotnetMonitor => NameStyle::DotnetMonitor,
+    });
+    config.interval = args.refresh_interval;
+    if let Some(list) = &args.counters {
+        config.selection = Selection::parse(list)
+            .map_err(|error| Failure::usage(format_args!("monitor: --counters: {error}")))?;
+    }
+    Ok(Metrics::new(config))
+}
+
+fn server_config(args: &MonitorArgs, tokens: Tokens) -> ServerConfig {
+    let mut config = ServerConfig::default();
+    config.addresses.clone_from(&args.urls);
+    if args.metrics {
+        config.metrics_addresses.clone_from(&args.metric_urls);
+    }
+    config.tokens = tokens;
+    config.is_open = args.no_auth;
+    config.default_process.clone_from(&args.default_process);
+    config.no_http_egress = args.no_http_egress;
+    config.version = concat!("dipc ", env!("CARGO_PKG_VERSION")).to_owned();
+    config
+}
+
+fn not_started(error: MonitorError) -> Failure {
+    match error {
+        MonitorError::Port(error) => error.into(),
+        error => Failure::new(Exit::Failed, format_args!("monitor: {error}")),
+    }
+}
+
+fn not_served(error: &ServerError) -> Failure {
+    match error {
+        ServerError::Open(_) => Failure::usage(format_args!("monitor: {error}")).with_help(
+            "--token-file names a file of tokens, --temp-api-key makes one, --no-auth lets everyone in",
+        ),
+        ServerError::Bind { .. } => Failure::new(Exit::Failed, format_args!("monitor: listen at {error}"))
+            .with_help("--urls and --metricUrls choose other addresses; port 0 is any free port"),
+        error => Failure::new(Exit::Failed, format_args!("monitor: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_have_the_keys_of_dotnet_monitor() {
+        let filter = parse_filter("processname=shop").unwrap();
+        assert_eq!(
+            (filter.key, filter.match_type, &*filter.value),
+            (FilterKey::ProcessName, MatchType::Exact, "shop")
+        );
+        let filter = parse_filter("CommandLine~=--a=b").unwrap();
+        assert_eq!(
+            (filter.key, filter.match_type, &*filter.value),
+            (FilterKey::CommandLine, MatchType::Contains, "--a=b")
+        );
+        assert!(parse_filter("shop").is_err() && parse_filter("Name=x").is_err());
+    }
+}
