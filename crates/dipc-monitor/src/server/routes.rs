@@ -24,7 +24,7 @@ use crate::artifact::{Artifact, LogFormat, LogLevel, LogsRequest, TraceProfile, 
 use crate::filter::Filter;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
-use crate::operation::{Operation, Operations};
+use crate::operation::{Operation, OperationState, Operations};
 use crate::process::Watched;
 
 /// The largest body of a request, in bytes.
@@ -328,8 +328,8 @@ impl Service {
         let parsed = Uuid::try_parse(id).map_err(|_| Problem::invalid("operationId", "it is not a UUID"))?;
         if method == Method::GET {
             let operation = self.operations.get(parsed).ok_or_else(unknown)?;
-            let status =
-                if operation.resource_location.is_some() { StatusCode::CREATED } else { StatusCode::OK };
+            let has_succeeded = operation.state == OperationState::Succeeded;
+            let status = if has_succeeded { StatusCode::CREATED } else { StatusCode::OK };
             return Ok(json::response(status, &OperationStatus::of(&operation)));
         }
         let (result, status) = if query.flag("stop")? {
