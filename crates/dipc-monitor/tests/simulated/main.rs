@@ -1,0 +1,89 @@
+//! The monitor and its server over simulated runtimes, which connect to a port of the test: no other process of
+//! the machine is touched.
+
+#![cfg(unix)]
+
+mod faults;
+mod http;
+mod routes;
+mod sessions;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dipc_monitor::{
+    ListenAddress, Metrics, MetricsConfig, Monitor, MonitorConfig, Operations, ProcessObserver, Server,
+    ServerConfig, Tokens,
+};
+use dipc_sim::{Builder, Runtime};
+use dipc_wire::PortConfig;
+use tempfile::TempDir;
+
+/// Longer than anything takes on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A monitor that watches the runtimes at a port, and its server.
+struct Fixture {
+    server: Server,
+    monitor: Arc<Monitor>,
+    port: PortConfig,
+    _folder: TempDir,
+}
+
+impl Fixture {
+    fn start() -> Self {
+        Self::with(Tokens::default(), None)
+    }
+
+    fn with(tokens: Tokens, metrics: Option<MetricsConfig>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("port");
+        let mut config = MonitorConfig::default();
+        config.port = Some(path.as_path().into());
+        config.only_port = true;
+        let metrics = metrics.map(|config| Arc::new(Metrics::new(config)));
+        let observers = metrics.iter().map(|it| Arc::clone(it) as Arc<dyn ProcessObserver>).collect();
+        let monitor = Arc::new(Monitor::start(config, observers).unwrap());
+        let mut config = ServerConfig::default();
+        config.addresses = vec!["http://127.0.0.1:0".parse().unwrap()];
+        config.tokens = tokens;
+        config.version = "test".to_owned();
+        let server = Server::start(config, Arc::clone(&monitor), metrics, Operations::default()).unwrap();
+        let port = path.to_str().unwrap().parse().unwrap();
+        Self { server, monitor, port, _folder: folder }
+    }
+
+    fn address(&self) -> SocketAddr {
+        match &self.server.addresses()[0] {
+            ListenAddress::Tcp(address) => *address,
+            other => panic!("{other}"),
+        }
+    }
+
+    /// Starts a runtime and waits until it is in the table.
+    fn add(&self, builder: Builder) -> Runtime {
+        let count = self.monitor.processes().len();
+        let runtime = builder.connect(&self.port).unwrap();
+        await_that("the runtime is in the table", || self.monitor.processes().len() > count);
+        runtime
+    }
+
+    fn get(&self, path: &str) -> http::Answer {
+        http::get(self.address(), path)
+    }
+}
+
+/// Waits until a condition holds.
+fn await_that(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "it does not happen: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A recording of EventCounters and Meters of .NET 10, one value a second.
+fn counters() -> Vec<u8> {
+    testdata::bytes("counters/net10-csv.nettrace.xz")
+}

@@ -1,0 +1,172 @@
+//! Routes: status, type and body.
+
+use std::time::Duration;
+
+use clr_counters::prometheus::NameStyle;
+use dipc_client::Uuid;
+use dipc_monitor::{MetricsConfig, Tokens};
+use dipc_sim::{Runtime, Speed, Version};
+
+use crate::{Fixture, await_that, counters, http};
+
+const PROBLEM: Option<&str> = Some("application/problem+json");
+
+#[test]
+fn a_process_is_described_as_in_the_contract() {
+    let fixture = Fixture::start();
+    let cookie = Uuid::from_u128(0x1234);
+    let runtime = fixture.add(Runtime::builder().cookie(cookie).version(Version::NET9));
+    let list = fixture.get("/processes").json();
+    let process = &list[0];
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    assert_eq!((process["pid"].as_u64(), process["isDefault"].as_bool()), (Some(runtime.pid().into()), Some(true)));
+    assert_eq!(process["uid"], cookie.to_string());
+    let details = fixture.get(&format!("/process?uid={cookie}")).json();
+    let mut members: Vec<_> = details.as_object().unwrap().keys().map(String::as_str).collect();
+    members.sort_unstable();
+    assert_eq!(
+        members,
+        [
+            "commandLine",
+            "managedEntryPointAssemblyName",
+            "name",
+            "operatingSystem",
+            "pid",
+            "processArchitecture",
+            "uid"
+        ]
+    );
+    assert_eq!(details["operatingSystem"], "Linux");
+    // The default process is the only one.
+    assert_eq!(fixture.get("/process").json(), details);
+    assert!(fixture.get("/env").json().is_object());
+    let info = fixture.get("/info").json();
+    assert_eq!((&info["version"], &info["diagnosticPortMode"]), (&"test".into(), &"Listen".into()));
+    // A second one makes the choice ambiguous.
+    let _second = fixture.add(Runtime::builder().cookie(Uuid::from_u128(2)));
+    let ambiguous = fixture.get("/process");
+    assert_eq!((ambiguous.status, ambiguous.header("content-type")), (400, PROBLEM));
+    assert!(ambiguous.text().contains("2 processes match"), "{}", ambiguous.text());
+}
+
+#[test]
+fn invalid_requests_are_problems() {
+    let fixture = Fixture::start();
+    let _runtime = fixture.add(Runtime::builder());
+    let rows = [
+        ("GET", "/nothing", 404),
+        ("POST", "/processes", 405),
+        ("DELETE", "/trace", 405),
+        ("GET", "/process?pid=-1", 400),
+        ("GET", "/process?pid=x", 400),
+        ("GET", "/process?name=nobody", 400),
+        ("GET", "/trace?durationSeconds=-2", 400),
+        ("GET", "/trace?profile=Memory", 400),
+        ("GET", "/trace?egressProvider=blob", 400),
+        ("GET", "/dump?type=Huge", 400),
+        ("GET", "/logs?level=Loud", 400),
+        ("POST", "/trace", 415),
+        ("GET", "/stacks", 501),
+        ("GET", "/exceptions", 501),
+        ("POST", "/parameters", 501),
+        ("GET", "/metrics", 400),
+        ("GET", "/operations/7", 400),
+        ("DELETE", "/operations/00000000-0000-0000-0000-000000000001", 400),
+        ("GET", "/collectionrules/x", 400),
+    ];
+    for (method, path, status) in rows {
+        let answer = http::receive(http::send(fixture.address(), method, path, "", ""));
+        assert_eq!((answer.status, answer.header("content-type")), (status, PROBLEM), "{method} {path}");
+        assert_eq!(answer.json()["status"], status, "{method} {path}");
+        assert!(!answer.json()["detail"].as_str().unwrap().is_empty(), "{method} {path}");
+    }
+    let answer = http::post(fixture.address(), "/trace", "{\"providers\":[]}");
+    assert_eq!(answer.status, 400);
+    assert!(answer.json()["errors"]["providers"][0].is_string(), "{}", answer.text());
+    let large = format!("{{\"x\":\"{}\"}}", "x".repeat(2 << 20));
+    assert_eq!(http::post(fixture.address(), "/trace", &large).status, 413);
+    // A page whose name resolves to this machine.
+    let mut stream = std::net::TcpStream::connect(fixture.address()).unwrap();
+    std::io::Write::write_all(&mut stream, b"GET /processes HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").unwrap();
+    assert_eq!(http::receive(stream).status, 421);
+}
+
+#[test]
+fn a_trace_is_the_stream_of_the_runtime() {
+    let fixture = Fixture::start();
+    let recording = counters();
+    let _runtime = fixture.add(Runtime::builder().replay(recording.clone()).speed(Speed::Max));
+    let answer = http::post(
+        fixture.address(),
+        "/trace?durationSeconds=1&tags=a,b",
+        r#"{"Providers":[{"Name":"System.Runtime","Arguments":{"EventCounterIntervalSec":"1"}}]}"#,
+    );
+    assert_eq!((answer.status, answer.is_whole), (200, true));
+    assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
+    assert!(answer.header("content-disposition").unwrap().ends_with(".nettrace"));
+    assert!(answer.body == recording, "{} bytes of {}", answer.body.len(), recording.len());
+    let location = answer.header("location").unwrap();
+    let operation = fixture.get(location.strip_prefix("http://localhost").unwrap());
+    // 201 says that it is complete.
+    assert_eq!((operation.status, operation.json()["status"].as_str()), (201, Some("Succeeded")));
+    assert_eq!(fixture.get("/operations?tags=b").json().as_array().unwrap().len(), 1);
+    assert_eq!(fixture.get("/operations?tags=b,c").json().as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn values_of_counters_are_json_sequences() {
+    let fixture = Fixture::start();
+    let _runtime = fixture.add(Runtime::builder().replay(counters()).looped());
+    let answer = fixture.get("/livemetrics?durationSeconds=8");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json-seq")));
+    let records: Vec<serde_json::Value> = answer
+        .text()
+        .split_terminator('\n')
+        .map(|line| serde_json::from_str(line.strip_prefix('\u{1e}').expect(line)).expect(line))
+        .collect();
+    let cpu = records.iter().find(|record| record["name"] == "cpu-usage").expect("a value of cpu-usage");
+    assert_eq!((&cpu["provider"], &cpu["unit"]), (&"System.Runtime".into(), &"%".into()));
+    assert_eq!((&cpu["displayName"], &cpu["counterType"]), (&"CPU Usage".into(), &"Metric".into()));
+    assert!(cpu["value"].is_number() && cpu["timestamp"].as_str().unwrap().ends_with("+00:00"), "{cpu}");
+}
+
+#[test]
+fn metrics_have_all_processes() {
+    let mut config = MetricsConfig::new(NameStyle::OpenTelemetry);
+    config.interval = Duration::from_secs(1);
+    let fixture = Fixture::with(Tokens::default(), Some(config));
+    let add = |number| {
+        fixture.add(Runtime::builder().cookie(Uuid::from_u128(number)).replay(counters()).looped())
+    };
+    let (_one, _two) = (add(1), add(2));
+    let count = || {
+        let answer = fixture.get("/metrics");
+        assert_eq!(answer.status, 200);
+        let lines = answer.text().lines().filter(|line| line.contains("process_pid=")).count();
+        (lines, fixture.get("/metrics").header("content-type").unwrap().starts_with("text/plain; version=0.0.4"))
+    };
+    await_that("both have values", || count().0 > 10);
+    assert!(count().1);
+    let sessions: Vec<_> = fixture.monitor.processes().iter().map(|it| it.counters.session_count()).collect();
+    assert_eq!(sessions, [1, 1], "a session a process");
+}
+
+#[test]
+fn tokens_permit_their_scopes() {
+    let tokens = "read 0123456789abcdef\nmetrics,artifacts fedcba9876543210\nadmin aaaaaaaaaaaaaaaa\n";
+    let fixture = Fixture::with(Tokens::parse(tokens).unwrap(), None);
+    let _runtime = fixture.add(Runtime::builder());
+    let status = |path: &str, token: &str| {
+        let header = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+        let answer = http::receive(http::send(fixture.address(), "GET", path, &header, ""));
+        assert_eq!(answer.header("www-authenticate").is_some(), answer.status == 401);
+        answer.status
+    };
+    assert_eq!(status("/processes", ""), 401);
+    assert_eq!(status("/processes", "0123456789abcdeX"), 401);
+    assert_eq!(status("/processes", "0123456789abcdef"), 200);
+    assert_eq!(status("/env", "0123456789abcdef"), 403);
+    assert_eq!(status("/env", "fedcba9876543210"), 200);
+    assert_eq!(status("/processes", "fedcba9876543210"), 403);
+    assert_eq!((status("/env", "aaaaaaaaaaaaaaaa"), status("/processes", "aaaaaaaaaaaaaaaa")), (200, 200));
+}
