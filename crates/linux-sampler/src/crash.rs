@@ -98,7 +98,7 @@ impl CrashWatch {
         if signal == libc::SIGABRT {
             return true;
         }
-        DUMPING.contains(&signal) && !handled_signals(self.pid).is_some_and(|mask| mask & bit(signal) != 0)
+        DUMPING.contains(&signal) && handled_signals(self.pid).is_none_or(|mask| mask & bit(signal) == 0)
     }
 
     fn stop(mut self, limit: Duration) -> Result<StoppedProcess, Error> {
