@@ -1,6 +1,7 @@
 //! Actions as data.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use dipc_client::Uuid;
 
@@ -93,6 +94,21 @@ pub struct StoppingEvent {
     pub event: String,
     /// The values that fields have to have.
     pub payload: BTreeMap<String, String>,
+}
+
+impl fmt::Display for ActionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.type_name())?;
+        match self {
+            Self::Collect { destination, .. } | Self::Unavailable { destination, .. } => {
+                write!(f, " to {}", destination.egress)
+            }
+            Self::Execute { path, .. } | Self::LoadProfiler { path, .. } => write!(f, " {path}"),
+            Self::SetEnvironmentVariable { name, .. } | Self::GetEnvironmentVariable { name } => {
+                write!(f, " {name}")
+            }
+        }
+    }
 }
 
 impl ActionKind {

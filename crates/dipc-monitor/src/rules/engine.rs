@@ -425,6 +425,6 @@ pub(crate) fn provider_requests(trigger: &Trigger) -> Vec<ProviderRequest> {
         Trigger::RequestCount { .. } | Trigger::RequestDuration { .. } | Trigger::ResponseStatus { .. } => {
             Condition::parse(REQUESTS).map(|condition| condition.requests()).unwrap_or_default()
         }
-        Trigger::Condition(condition) => condition.requests(),
+        Trigger::Condition { condition, .. } => condition.requests(),
     }
 }

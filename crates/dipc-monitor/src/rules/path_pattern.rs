@@ -1,9 +1,12 @@
 //! Paths of requests, chosen by patterns.
 
+use std::fmt;
+
 /// A pattern of paths: `**/` matches any number of segments, `**` any text, `*` any text within a segment.
 /// Case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern {
+    text: String,
     parts: Vec<Part>,
 }
 
@@ -36,7 +39,7 @@ impl PathPattern {
             parts.push(part);
             rest = rest.get(length..).unwrap_or_default();
         }
-        Self { parts }
+        Self { text: text.to_owned(), parts }
     }
 
     /// Whether a path matches: its length times that of the pattern in steps.
@@ -97,6 +100,18 @@ pub struct PathFilter {
     pub include: Vec<PathPattern>,
     /// The paths to exclude.
     pub exclude: Vec<PathPattern>,
+}
+
+impl fmt::Display for PathFilter {
+    /// Writes nothing for all paths, else ` of /a/*, not /b`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (patterns, start) in [(&self.include, " of "), (&self.exclude, ", not ")] {
+            for (number, pattern) in patterns.iter().enumerate() {
+                write!(f, "{}{}", if number > 0 { ", " } else { start }, pattern.text)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl PathFilter {

@@ -1,9 +1,11 @@
 //! Rules as data.
 
+use std::fmt;
 use std::time::Duration;
 
 use clr_conditions::Condition;
 
+use crate::configuration::format_time_span;
 use crate::filter::{Filter, ProcessFacts};
 
 use super::action::Action;
@@ -76,8 +78,41 @@ pub enum Trigger {
     },
     /// A counter passes bounds for some time.
     Counter(CounterTrigger),
-    /// A condition of the [language](clr_conditions#the-language) is met.
-    Condition(Condition),
+    /// A condition is met.
+    Condition {
+        /// The text, in the [language](clr_conditions#the-language).
+        text: String,
+        /// The condition.
+        condition: Condition,
+    },
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Startup => f.write_str("the process appears"),
+            Self::RequestCount { count, window, paths } => {
+                write!(f, "{count} requests start in {}{paths}", format_time_span(*window))
+            }
+            Self::RequestDuration { count, duration, window, paths } => {
+                let (duration, window) = (format_time_span(*duration), format_time_span(*window));
+                write!(f, "{count} requests of at least {duration} in {window}{paths}")
+            }
+            Self::ResponseStatus { codes, count, window, paths } => {
+                write!(f, "{count} responses with status ")?;
+                for (number, (first, last)) in codes.iter().enumerate() {
+                    f.write_str(if number > 0 { ", " } else { "" })?;
+                    write!(f, "{first}")?;
+                    if first != last {
+                        write!(f, "-{last}")?;
+                    }
+                }
+                write!(f, " in {}{paths}", format_time_span(*window))
+            }
+            Self::Counter(counter) => counter.fmt(f),
+            Self::Condition { text, .. } => f.write_str(text),
+        }
+    }
 }
 
 /// The way in which a counter is requested.
@@ -108,6 +143,22 @@ pub struct CounterTrigger {
     pub window: Duration,
 }
 
+impl fmt::Display for CounterTrigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.provider, self.counter)?;
+        if let Some(percentile) = self.percentile {
+            write!(f, ":p{percentile}")?;
+        }
+        if let Some(bound) = self.greater_than {
+            write!(f, " > {bound}")?;
+        }
+        if let Some(bound) = self.less_than {
+            write!(f, "{} < {bound}", if self.greater_than.is_some() { " and" } else { "" })?;
+        }
+        write!(f, " for {}", format_time_span(self.window))
+    }
+}
+
 impl CounterTrigger {
     /// Whether a value passes the bounds, which are strict.
     pub fn passes(&self, value: f64) -> bool {
@@ -125,6 +176,19 @@ pub struct Limits {
     pub action_count_window: Option<Duration>,
     /// The time after which the rule ends.
     pub rule_duration: Option<Duration>,
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} times", self.action_count)?;
+        if let Some(window) = self.action_count_window {
+            write!(f, " in {}", format_time_span(window))?;
+        }
+        if let Some(duration) = self.rule_duration {
+            write!(f, ", for {}", format_time_span(duration))?;
+        }
+        Ok(())
+    }
 }
 
 impl Default for Limits {
