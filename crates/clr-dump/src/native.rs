@@ -221,7 +221,7 @@ impl Entry {
             }
             CfaRule::Expression(expression) => frame.evaluate(&expression.get(&section)?, None)?,
         };
-        let Some(ip) = frame.saved(row.register(X86_64::RA), cfa)?.filter(|ip| *ip != 0) else {
+        let Some(ip) = frame.saved(row.register(X86_64::RA).as_ref(), cfa)?.filter(|ip| *ip != 0) else {
             return Ok(None);
         };
         let mut caller = Registers::unknown(ip, cfa);
@@ -232,7 +232,7 @@ impl Entry {
                 None if is_preserved(register) => registers.get(register),
                 None => None,
                 // The value of a register may be missing where that of others is there.
-                rule => frame.saved(rule, cfa).unwrap_or_default(),
+                rule => frame.saved(rule.as_ref(), cfa).unwrap_or_default(),
             };
             if let Some(value) = value {
                 caller.set(register, value);
@@ -295,15 +295,15 @@ impl Frame<'_> {
     }
 
     /// The value of a register in the caller; `None` if it has none.
-    fn saved(&self, rule: Option<RegisterRule<usize>>, cfa: u64) -> Result<Option<u64>, UnwindError> {
+    fn saved(&self, rule: Option<&RegisterRule<usize>>, cfa: u64) -> Result<Option<u64>, UnwindError> {
         let expression =
             |of: gimli::UnwindExpression<usize>| self.evaluate(&of.get(self.section)?, Some(cfa));
         let value = match rule {
-            Some(RegisterRule::Offset(by)) => self.memory.u64(cfa.wrapping_add_signed(by))?,
-            Some(RegisterRule::ValOffset(by)) => cfa.wrapping_add_signed(by),
-            Some(RegisterRule::Register(register)) => self.register(register)?,
-            Some(RegisterRule::Expression(of)) => self.memory.u64(expression(of)?)?,
-            Some(RegisterRule::ValExpression(of)) => expression(of)?,
+            Some(RegisterRule::Offset(by)) => self.memory.u64(cfa.wrapping_add_signed(*by))?,
+            Some(RegisterRule::ValOffset(by)) => cfa.wrapping_add_signed(*by),
+            Some(RegisterRule::Register(register)) => self.register(*register)?,
+            Some(RegisterRule::Expression(of)) => self.memory.u64(expression(*of)?)?,
+            Some(RegisterRule::ValExpression(of)) => expression(*of)?,
             _ => return Ok(None),
         };
         Ok(Some(value))

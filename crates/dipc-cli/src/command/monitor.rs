@@ -1,5 +1,7 @@
 //! `dipc monitor`: all .NET processes of a machine, over HTTP.
 
+mod check;
+
 use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -8,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, ValueEnum, ValueHint};
+use clap::{ArgAction, Args, Subcommand, ValueEnum, ValueHint};
 use clr_counters::Selection;
 use clr_counters::prometheus::NameStyle;
 use dipc_client::Uuid;
@@ -17,6 +19,7 @@ use dipc_monitor::{
     MonitorError, Operations, ProcessObserver, Server, ServerConfig, ServerError, Tokens,
 };
 
+use self::check::CheckArgs;
 use crate::args::target::ReachArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
@@ -25,7 +28,10 @@ use crate::process::target;
 use crate::render::messages;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct MonitorArgs {
+    #[command(subcommand)]
+    command: Option<MonitorCommand>,
     /// Addresses to listen at, separated by semicolons: http://127.0.0.1:PORT, http://+:PORT, unix:PATH
     #[arg(short, long, value_name = "URLS", value_delimiter = ';', default_value = "http://127.0.0.1:52323")]
     urls: Vec<ListenAddress>,
@@ -87,6 +93,12 @@ pub(crate) struct MonitorArgs {
     exit_on_stdin_disconnect: bool,
 }
 
+#[derive(Debug, Subcommand)]
+enum MonitorCommand {
+    /// Check a configuration of dotnet-monitor, and show the rules that it has
+    Check(CheckArgs),
+}
+
 /// The names of the metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum MetricNames {
@@ -119,6 +131,9 @@ fn parse_filter(text: &str) -> Result<Filter, String> {
 }
 
 pub(crate) fn run(args: &MonitorArgs) -> Outcome {
+    if let Some(MonitorCommand::Check(check)) = &args.command {
+        return check::run(check);
+    }
     let interrupts = Interrupts::watch()?;
     let tokens = tokens(args)?;
     let metrics = args.metrics.then(|| metrics(args)).transpose()?.map(Arc::new);

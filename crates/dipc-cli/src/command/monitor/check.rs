@@ -22,7 +22,7 @@ pub(crate) struct CheckArgs {
     /// The configuration: JSON as dotnet-monitor has it, or TOML; or a part of one, as a rule
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Merge it with the settings of the system, as dipc monitor does
+    /// Merge it with the settings of the system, as dotnet-monitor does
     #[arg(long)]
     system: bool,
     /// Format of the result
