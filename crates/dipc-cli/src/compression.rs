@@ -59,14 +59,14 @@ impl Compression {
     }
 
     /// Returns the content of a file.
-    pub(crate) fn reader(self, file: File) -> io::Result<Box<dyn Read>> {
+    pub(crate) fn reader(self, file: File) -> Box<dyn Read> {
         let file = BufReader::with_capacity(1 << 16, file);
-        Ok(match self {
+        match self {
             Self::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(file)),
             Self::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(file)),
             Self::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB)),
             Self::Zstd => Box::new(ZstdFrames { file: Some(file), frame: None }),
-        })
+        }
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
         let mut file = file(bytes);
         let compression = Compression::detect(&mut file)?.unwrap();
         let mut content = Vec::new();
-        compression.reader(file)?.read_to_end(&mut content)?;
+        compression.reader(file).read_to_end(&mut content)?;
         Ok(content)
     }
 

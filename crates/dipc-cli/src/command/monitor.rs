@@ -218,7 +218,7 @@ fn server_config(args: &MonitorArgs, tokens: Tokens) -> ServerConfig {
     config.is_open = args.no_auth;
     config.default_process.clone_from(&args.default_process);
     config.no_http_egress = args.no_http_egress;
-    config.version = concat!("dipc ", env!("CARGO_PKG_VERSION")).to_owned();
+    concat!("dipc ", env!("CARGO_PKG_VERSION")).clone_into(&mut config.version);
     config
 }
 

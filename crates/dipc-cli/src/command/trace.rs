@@ -49,14 +49,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
     let mut sources = args.sources()?;
-    let dumps_on_crash = args.flight.dump_on.is_some();
-    let mut is_told = false;
-    if let [SourceSelector::Program { variables, .. }] = &mut sources[..]
-        && dumps_on_crash
-    {
-        *variables = dump_variables(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
-        is_told = !variables.is_empty();
-    }
+    let crash_dump = args.flight.dump_on.map(|_| have_it_dump_itself(&mut sources, args)).transpose()?;
     let kernel_samples = args.kernel_samples()?;
     if sources.len() > 1 {
         refuse_standard_output("several processes", args)?;
@@ -115,7 +108,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         flight,
         rotation,
         child: None,
-        crash_dump: dumps_on_crash.then_some(is_told),
+        crash_dump,
         kernel_samples,
         without_sampler,
     };
@@ -156,6 +149,14 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         }
     }
     Ok(outcome?.or_program(code?))
+}
+
+/// Gives a program that is started the variables by which its runtime dumps it in a crash. Returns whether it has
+/// them.
+fn have_it_dump_itself(sources: &mut [SourceSelector], args: &TraceArgs) -> Result<bool, Failure> {
+    let [SourceSelector::Program { variables, .. }] = sources else { return Ok(false) };
+    *variables = dump_variables(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
+    Ok(!variables.is_empty())
 }
 
 /// Records several processes at the same time, each in a file of its own. All are found before the first
@@ -379,7 +380,9 @@ impl RecordingSettings {
     /// Finds the source. If it is a process that cannot be reached, and the kernel's samples are requested,
     /// it is sampled without its runtime. A program that is started gets an `early` sampler.
     fn open(&self, source: &SourceSelector, early: &mut Option<KernelSampler>) -> Result<Opened, Failure> {
-        if let (SourceSelector::Program { command, show_io }, Some(samples)) = (source, self.kernel_samples) {
+        if let (SourceSelector::Program { command, show_io, .. }, Some(samples)) =
+            (source, self.kernel_samples)
+        {
             return self.start(command, *show_io, samples, early);
         }
         let failure = match Source::open(source, self.timeout, &self.interrupts) {
@@ -494,7 +497,11 @@ impl RecordingSettings {
                 has_our_names: is_told && !beside_others,
                 folder: folder_of(self.output.as_deref().unwrap_or("trace.nettrace".as_ref())).to_owned(),
             });
-            recorder.watch_for_crash(&source.target, self.child.clone().filter(|_| !beside_others), dump);
+            recorder.watch_for_crash(
+                &source.target,
+                self.child.clone().filter(|_| !beside_others),
+                dump.as_ref(),
+            );
             let bytes = units::bytes(capacity.bytes);
             match capacity.time {
                 Some(time) => {

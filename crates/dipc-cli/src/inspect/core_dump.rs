@@ -7,8 +7,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use clr_dump::{
-    CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, MappedFile, Memory, Method, Monitor, MonitorWait,
-    Monitors, Names, Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
+    CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, MappedFile, Memory, Method, Monitor,
+    MonitorWait, Monitors, Names, Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
 };
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
@@ -206,7 +206,7 @@ impl<'s> Analysis<'s> {
     pub(crate) fn new(source: &'s Source, runtime: &'s Runtime) -> Result<Self, Failure> {
         let threads = source.core().map(CoreFile::threads).unwrap_or_default().iter();
         let registers = threads.filter_map(|thread| Some((thread.tid, thread.registers?))).collect();
-        Self::with_registers(source, runtime, registers, || {})
+        Self::with_registers(source, runtime, &registers, || {})
     }
 
     /// The same with the registers of threads by their ids. `walked` is called once the stacks are walked; names
@@ -214,7 +214,7 @@ impl<'s> Analysis<'s> {
     pub(crate) fn with_registers(
         source: &'s Source,
         runtime: &'s Runtime,
-        registers: BTreeMap<u32, Registers>,
+        registers: &BTreeMap<u32, Registers>,
         walked: impl FnOnce(),
     ) -> Result<Self, Failure> {
         let memory = source.memory();
@@ -362,8 +362,9 @@ pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64
     for thread in runtime.threads(memory).unwrap_or_default() {
         let registers = registers.iter().find(|(tid, _)| *tid == thread.os_id);
         let registers = registers.and_then(|(_, registers)| registers.as_ref());
-        for frame in runtime.stack(memory, &thread, registers).frames {
-            names.method(&frame.code);
+        for code in runtime.stack(memory, &thread, registers).frames.iter().filter_map(|it| it.code.as_ref())
+        {
+            names.method(code);
         }
         let _ = runtime.thread_name(memory, &thread);
         let _ = runtime.monitor_waits(memory, &thread);

@@ -28,7 +28,7 @@ pub(super) fn open(path: &Path) -> Result<File, Failure> {
         Failure::new(Exit::Failed, format_args!("unpack {}: {}: {error}", path.display(), folder.display()))
             .with_help("TMPDIR names another folder")
     })?;
-    let content = compression.reader(file).map_err(failed)?;
+    let content = compression.reader(file);
     let Unpacked { bytes, stored, end } = unpack(content, &mut unpacked, most, MOST_BYTES).map_err(failed)?;
     messages::note(format_args!(
         "Unpacked       : {} of {}, {} of it not zero, in a temporary file",
@@ -90,7 +90,7 @@ fn unpack(mut content: impl Read, file: &mut File, most: u64, most_bytes: u64) -
         };
         for page in buffer[..filled].chunks(PAGE) {
             if page.iter().all(|byte| *byte == 0) {
-                file.seek(SeekFrom::Current(page.len() as i64))?;
+                file.seek_relative(page.len().cast_signed() as i64)?;
             } else {
                 file.write_all(page)?;
                 stored += page.len() as u64;

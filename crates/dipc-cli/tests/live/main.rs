@@ -44,6 +44,7 @@ mod scale;
 mod single_file;
 mod stacks;
 mod stopping;
+mod streamed_dump;
 mod thread_times;
 mod top;
 mod values;

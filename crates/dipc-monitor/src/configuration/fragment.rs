@@ -74,7 +74,7 @@ fn below(mut node: Node, path: &[&str]) -> Node {
     let location = node.location;
     for name in path.iter().rev() {
         let mut parent = Node::new("", location);
-        node.name = (*name).to_owned();
+        (*name).clone_into(&mut node.name);
         parent.set(node);
         node = parent;
     }

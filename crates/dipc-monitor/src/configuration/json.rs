@@ -74,7 +74,7 @@ pub(crate) fn merge(text: &str, source: u32, root: &mut Node, findings: &mut Fin
             findings.error(location, "", "expected an object, as '{ … }'".to_owned(), None);
         }
         None => {
-            findings.error(location, "", "the file is empty: expected an object, as '{}'".to_owned(), None)
+            findings.error(location, "", "the file is empty: expected an object, as '{}'".to_owned(), None);
         }
     }
 }

@@ -50,7 +50,7 @@ struct Section<'c> {
     path: String,
 }
 
-impl<'c> Section<'c> {
+impl Section<'_> {
     fn get(&self, name: &str) -> Self {
         Self { view: self.view.get(name), path: format!("{}:{name}", self.path) }
     }
@@ -442,12 +442,11 @@ fn status_codes(settings: &Section<'_>, findings: &mut Findings) -> Vec<(u16, u1
     let mut codes = Vec::new();
     for item in settings.items("StatusCodes") {
         let text = item.view.own_text().unwrap_or_default();
-        match parse_status_codes(text) {
-            Some(range) => codes.push(range),
-            None => {
-                let help = Some("write \"500\", or \"400-499\"".to_owned());
-                item.error(findings, format!("{text:?} is not a range of status codes"), help);
-            }
+        if let Some(range) = parse_status_codes(text) {
+            codes.push(range);
+        } else {
+            let help = Some("write \"500\", or \"400-499\"".to_owned());
+            item.error(findings, format!("{text:?} is not a range of status codes"), help);
         }
     }
     codes

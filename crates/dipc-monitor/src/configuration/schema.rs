@@ -121,7 +121,7 @@ static COLLECTION_RULE_ACTION_OPTIONS: Object = Object::new(
 static COLLECTION_RULE_LIMITS_OPTIONS: Object = Object::new(
     "CollectionRuleLimitsOptions",
     &[
-        optional("ActionCount", Shape::Integer(1, 2147483647)),
+        optional("ActionCount", Shape::Integer(1, 2_147_483_647)),
         optional("ActionCountSlidingWindowDuration", Shape::Duration),
         optional("RuleDuration", Shape::Duration),
     ],
@@ -131,8 +131,8 @@ static GLOBAL_COUNTER_OPTIONS: Object = Object::new(
     "GlobalCounterOptions",
     &[
         optional("IntervalSeconds", Shape::Number(1.0, 86400.0)),
-        optional("MaxHistograms", Shape::Integer(1, 2147483647)),
-        optional("MaxTimeSeries", Shape::Integer(1, 2147483647)),
+        optional("MaxHistograms", Shape::Integer(1, 2_147_483_647)),
+        optional("MaxTimeSeries", Shape::Integer(1, 2_147_483_647)),
         optional("Providers", Shape::Map(&Shape::Object(&GLOBAL_PROVIDER_OPTIONS))),
     ],
 );
@@ -158,7 +158,7 @@ static EXCEPTIONS_OPTIONS: Object = Object::new(
     "ExceptionsOptions",
     &[
         optional("Enabled", Shape::Boolean),
-        optional("TopLevelLimit", Shape::Integer(1, 2147483647))
+        optional("TopLevelLimit", Shape::Integer(1, 2_147_483_647))
             .ignored("exceptions come from a session, which has no list"),
         optional("CollectionFilters", Shape::Object(&EXCEPTIONS_CONFIGURATION))
             .unsupported("exceptions are filtered by the request or the action: write Filters there"),
@@ -200,7 +200,7 @@ static DIAGNOSTIC_PORT_OPTIONS: Object = Object::new(
     &[
         optional("ConnectionMode", Shape::Enum(DIAGNOSTIC_PORT_CONNECTION_MODE)),
         optional("EndpointName", Shape::Text),
-        optional("MaxConnections", Shape::Integer(-2147483648, 2147483647))
+        optional("MaxConnections", Shape::Integer(-2_147_483_648, 2_147_483_647))
             .ignored("the number of processes is bounded by the monitor"),
         optional("DeleteEndpointOnStartup", Shape::Boolean),
     ],
@@ -218,7 +218,8 @@ static FILE_SYSTEM_EGRESS_PROVIDER_OPTIONS: Object = Object::new(
     &[
         required("DirectoryPath", Shape::Text),
         optional("IntermediateDirectoryPath", Shape::Text),
-        optional("CopyBufferSize", Shape::Integer(1, 2147483647)).ignored("files are copied by the kernel"),
+        optional("CopyBufferSize", Shape::Integer(1, 2_147_483_647))
+            .ignored("files are copied by the kernel"),
     ],
 );
 
@@ -227,7 +228,7 @@ static METRICS_OPTIONS: Object = Object::new(
     &[
         optional("Enabled", Shape::Boolean),
         optional("Endpoints", Shape::Text),
-        optional("MetricCount", Shape::Integer(1, 2147483647))
+        optional("MetricCount", Shape::Integer(1, 2_147_483_647))
             .ignored("each value is reported once, without a time stamp"),
         optional("IncludeDefaultProviders", Shape::Boolean),
         optional("Providers", Shape::List(&Shape::Object(&METRIC_PROVIDER))),
@@ -271,8 +272,8 @@ static COLLECTION_RULE_DEFAULTS_OPTIONS: Object = Object::new(
 static COLLECTION_RULE_TRIGGER_DEFAULTS_OPTIONS: Object = Object::new(
     "CollectionRuleTriggerDefaultsOptions",
     &[
-        optional("RequestCount", Shape::Integer(1, 2147483647)),
-        optional("ResponseCount", Shape::Integer(1, 2147483647)),
+        optional("RequestCount", Shape::Integer(1, 2_147_483_647)),
+        optional("ResponseCount", Shape::Integer(1, 2_147_483_647)),
         optional("SlidingWindowDuration", Shape::Duration),
     ],
 );
@@ -283,7 +284,7 @@ static COLLECTION_RULE_ACTION_DEFAULTS_OPTIONS: Object =
 static COLLECTION_RULE_LIMITS_DEFAULTS_OPTIONS: Object = Object::new(
     "CollectionRuleLimitsDefaultsOptions",
     &[
-        optional("ActionCount", Shape::Integer(1, 2147483647)),
+        optional("ActionCount", Shape::Integer(1, 2_147_483_647)),
         optional("ActionCountSlidingWindowDuration", Shape::Duration),
         optional("RuleDuration", Shape::Duration),
     ],
@@ -437,7 +438,7 @@ static GET_ENVIRONMENT_VARIABLE_OPTIONS: Object =
 static ASP_NET_REQUEST_COUNT_OPTIONS: Object = Object::new(
     "AspNetRequestCountOptions",
     &[
-        optional("RequestCount", Shape::Integer(1, 2147483647)),
+        optional("RequestCount", Shape::Integer(1, 2_147_483_647)),
         optional("SlidingWindowDuration", Shape::Duration),
         optional("IncludePaths", Shape::List(&Shape::Text)),
         optional("ExcludePaths", Shape::List(&Shape::Text)),
@@ -447,7 +448,7 @@ static ASP_NET_REQUEST_COUNT_OPTIONS: Object = Object::new(
 static ASP_NET_REQUEST_DURATION_OPTIONS: Object = Object::new(
     "AspNetRequestDurationOptions",
     &[
-        optional("RequestCount", Shape::Integer(1, 2147483647)),
+        optional("RequestCount", Shape::Integer(1, 2_147_483_647)),
         optional("RequestDuration", Shape::Duration),
         optional("SlidingWindowDuration", Shape::Duration),
         optional("IncludePaths", Shape::List(&Shape::Text)),
@@ -459,7 +460,7 @@ static ASP_NET_RESPONSE_STATUS_OPTIONS: Object = Object::new(
     "AspNetResponseStatusOptions",
     &[
         required("StatusCodes", Shape::List(&Shape::Text)),
-        optional("ResponseCount", Shape::Integer(1, 2147483647)),
+        optional("ResponseCount", Shape::Integer(1, 2_147_483_647)),
         optional("SlidingWindowDuration", Shape::Duration),
         optional("IncludePaths", Shape::List(&Shape::Text)),
         optional("ExcludePaths", Shape::List(&Shape::Text)),
@@ -528,7 +529,7 @@ static AZURE_BLOB_EGRESS_PROVIDER_OPTIONS: Object = Object::new(
         optional("UseWorkloadIdentityFromEnvironment", Shape::Boolean),
         required("ContainerName", Shape::Text),
         optional("BlobPrefix", Shape::Text),
-        optional("CopyBufferSize", Shape::Integer(1, 2147483647)),
+        optional("CopyBufferSize", Shape::Integer(1, 2_147_483_647)),
         optional("QueueName", Shape::Text),
         optional("QueueAccountUri", Shape::Uri),
         optional("QueueSharedAccessSignature", Shape::Text),
@@ -549,7 +550,7 @@ static S3_STORAGE_EGRESS_PROVIDER_OPTIONS: Object = Object::new(
         optional("AwsProfilePath", Shape::Text),
         optional("PreSignedUrlExpiry", Shape::Duration),
         optional("ForcePathStyle", Shape::Boolean),
-        optional("CopyBufferSize", Shape::Integer(1, 2147483647)),
+        optional("CopyBufferSize", Shape::Integer(1, 2_147_483_647)),
         optional("UseKmsEncryption", Shape::Boolean),
         optional("KmsEncryptionKey", Shape::Text),
     ],

@@ -264,9 +264,9 @@ impl Shape {
             Self::Text => "a text".to_owned(),
             Self::Boolean => "true or false".to_owned(),
             Self::Integer(least, most) => {
-                range("a whole number", least, most, i32::MIN.into(), i32::MAX.into())
+                range("a whole number", *least, *most, i32::MIN.into(), i32::MAX.into())
             }
-            Self::Number(least, most) => range("a number", least, most, f64::NEG_INFINITY, f64::INFINITY),
+            Self::Number(least, most) => range("a number", *least, *most, f64::NEG_INFINITY, f64::INFINITY),
             Self::Duration => "a duration as 00:00:30".to_owned(),
             Self::Uri => "a URI as https://host".to_owned(),
             Self::Guid => "a GUID".to_owned(),
@@ -325,10 +325,16 @@ impl Shape {
 }
 
 /// Describes a kind of number with its bounds, unless they are those of its type.
-fn range<T: PartialEq + std::fmt::Display>(kind: &str, least: &T, most: &T, lowest: T, highest: T) -> String {
+fn range<T: Copy + PartialEq + std::fmt::Display>(
+    kind: &str,
+    least: T,
+    most: T,
+    lowest: T,
+    highest: T,
+) -> String {
     let mut text = kind.to_owned();
     // Writing into a `String` does not fail.
-    let _ = match (*least != lowest, *most != highest) {
+    let _ = match (least != lowest, most != highest) {
         (true, true) => write!(text, " from {least} to {most}"),
         (true, false) => write!(text, " of at least {least}"),
         (false, true) => write!(text, " of at most {most}"),

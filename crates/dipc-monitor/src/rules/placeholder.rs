@@ -41,15 +41,12 @@ impl Placeholders {
                 let value = self.values.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?.1;
                 Some((value, after))
             });
-            match found {
-                Some((value, after)) => {
-                    result.push_str(value);
-                    rest = after;
-                }
-                None => {
-                    result.push_str("$(");
-                    rest = after;
-                }
+            if let Some((value, after)) = found {
+                result.push_str(value);
+                rest = after;
+            } else {
+                result.push_str("$(");
+                rest = after;
             }
         }
         result.push_str(rest);

@@ -33,7 +33,9 @@ impl TriggerState {
                 running: BTreeMap::new(),
             }),
             Trigger::Counter(_) => Self::Counter(CounterState { interval, streaks: HashMap::new() }),
-            Trigger::Condition { condition, .. } => Self::Condition(Box::new(Evaluator::new(condition.clone()))),
+            Trigger::Condition { condition, .. } => {
+                Self::Condition(Box::new(Evaluator::new(condition.clone())))
+            }
         }
     }
 

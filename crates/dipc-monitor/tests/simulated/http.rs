@@ -39,8 +39,11 @@ pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &str,
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let length = if body.is_empty() { String::new() } else { format!("Content-Length: {}\r\n", body.len()) };
-    write!(stream, "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{length}{headers}\r\n{body}")
-        .unwrap();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{length}{headers}\r\n{body}"
+    )
+    .unwrap();
     stream
 }
 
@@ -60,7 +63,11 @@ pub(crate) fn receive(mut stream: TcpStream) -> Answer {
         return Answer { body, is_whole, ..answer };
     }
     let length = answer.header("content-length").and_then(|length| length.parse().ok());
-    Answer { body: rest.to_vec(), is_whole: length.is_none_or(|length: usize| length == rest.len()), ..answer }
+    Answer {
+        body: rest.to_vec(),
+        is_whole: length.is_none_or(|length: usize| length == rest.len()),
+        ..answer
+    }
 }
 
 fn unchunk(mut bytes: &[u8]) -> (Vec<u8>, bool) {

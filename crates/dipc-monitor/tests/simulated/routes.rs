@@ -19,7 +19,10 @@ fn a_process_is_described_as_in_the_contract() {
     let list = fixture.get("/processes").json();
     let process = &list[0];
     assert_eq!(list.as_array().unwrap().len(), 1);
-    assert_eq!((process["pid"].as_u64(), process["isDefault"].as_bool()), (Some(runtime.pid().into()), Some(true)));
+    assert_eq!(
+        (process["pid"].as_u64(), process["isDefault"].as_bool()),
+        (Some(runtime.pid().into()), Some(true))
+    );
     assert_eq!(process["uid"], cookie.to_string());
     let details = fixture.get(&format!("/process?uid={cookie}")).json();
     let mut members: Vec<_> = details.as_object().unwrap().keys().map(String::as_str).collect();
@@ -87,7 +90,11 @@ fn invalid_requests_are_problems() {
     assert_eq!(http::post(fixture.address(), "/trace", &large).status, 413);
     // A page whose name resolves to this machine.
     let mut stream = std::net::TcpStream::connect(fixture.address()).unwrap();
-    std::io::Write::write_all(&mut stream, b"GET /processes HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n").unwrap();
+    std::io::Write::write_all(
+        &mut stream,
+        b"GET /processes HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+    )
+    .unwrap();
     assert_eq!(http::receive(stream).status, 421);
 }
 
@@ -135,15 +142,17 @@ fn metrics_have_all_processes() {
     let mut config = MetricsConfig::new(NameStyle::OpenTelemetry);
     config.interval = Duration::from_secs(1);
     let fixture = Fixture::with(Tokens::default(), Some(config));
-    let add = |number| {
-        fixture.add(Runtime::builder().cookie(Uuid::from_u128(number)).replay(counters()).looped())
-    };
+    let add =
+        |number| fixture.add(Runtime::builder().cookie(Uuid::from_u128(number)).replay(counters()).looped());
     let (_one, _two) = (add(1), add(2));
     let count = || {
         let answer = fixture.get("/metrics");
         assert_eq!(answer.status, 200);
         let lines = answer.text().lines().filter(|line| line.contains("process_pid=")).count();
-        (lines, fixture.get("/metrics").header("content-type").unwrap().starts_with("text/plain; version=0.0.4"))
+        (
+            lines,
+            fixture.get("/metrics").header("content-type").unwrap().starts_with("text/plain; version=0.0.4"),
+        )
     };
     await_that("both have values", || count().0 > 10);
     assert!(count().1);
@@ -157,7 +166,8 @@ fn tokens_permit_their_scopes() {
     let fixture = Fixture::with(Tokens::parse(tokens).unwrap(), None);
     let _runtime = fixture.add(Runtime::builder());
     let status = |path: &str, token: &str| {
-        let header = if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
+        let header =
+            if token.is_empty() { String::new() } else { format!("Authorization: Bearer {token}\r\n") };
         let answer = http::receive(http::send(fixture.address(), "GET", path, &header, ""));
         assert_eq!(answer.header("www-authenticate").is_some(), answer.status == 401);
         answer.status

@@ -49,7 +49,9 @@ fn consumers_share_a_session_that_ends_with_the_last() {
     assert_eq!((runtime.session_count(), process.counters.session_count()), (1, 1));
     // A consumer of other counters has the session replaced by one of both.
     let other = Counting::default();
-    let third = process.counters.subscribe(request(r"EventCounters\System.Runtime[cpu-usage]", 1), Box::new(other.clone()));
+    let third = process
+        .counters
+        .subscribe(request(r"EventCounters\System.Runtime[cpu-usage]", 1), Box::new(other.clone()));
     await_that("the session is replaced", || process.counters.session_count() == 2);
     await_that("values come to the third", || other.count() > 0);
     assert_eq!(*other.names.lock().unwrap(), ["cpu-usage".to_owned()].into());

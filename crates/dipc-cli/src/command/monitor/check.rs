@@ -1,5 +1,6 @@
 //! `dipc monitor check`: a dry run on a configuration.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
@@ -217,11 +218,16 @@ fn table(checked: &CheckedConfiguration) -> String {
             let filters: Vec<_> = rule.filters.iter().map(filter).collect();
             let actions: Vec<_> = rule.actions.iter().map(|action| action.kind.to_string()).collect();
             let filters = if filters.is_empty() { "all".to_owned() } else { filters.join(" and ") };
-            let texts =
-                [&rule.name, &filters, &rule.trigger.to_string(), &actions.join(", "), &rule.limits.to_string()];
+            let texts = [
+                &rule.name,
+                &filters,
+                &rule.trigger.to_string(),
+                &actions.join(", "),
+                &rule.limits.to_string(),
+            ];
             columns.row(texts.map(|text| escape_controls(text).into_owned()));
         }
-        lines.push(columns.fitted(&[]).to_string().trim_end().to_owned());
+        lines.push(columns.fitted(&[]).trim_end().to_owned());
     }
     if !configuration.egress.is_empty() {
         let mut columns =
@@ -232,7 +238,7 @@ fn table(checked: &CheckedConfiguration) -> String {
             let texts = [&*name, kind, &directory];
             columns.row(texts.map(|text| escape_controls(text).into_owned()));
         }
-        lines.push(columns.fitted(&[]).to_string().trim_end().to_owned());
+        lines.push(columns.fitted(&[]).trim_end().to_owned());
     }
     if checked.fragment_of.is_none() {
         let port = &configuration.diagnostic_port;
@@ -244,26 +250,28 @@ fn table(checked: &CheckedConfiguration) -> String {
             format_time_span(configuration.global_counter.interval)
         ));
     }
+    // Writing into a `String` does not fail.
     let mut findings = String::new();
     for finding in &checked.findings {
         let text = finding.to_string();
-        findings.push_str(&format!("{}: {}\n", finding.severity.name(), escape_controls(&text)));
+        let _ = writeln!(findings, "{}: {}", finding.severity.name(), escape_controls(&text));
         if let Some(help) = &finding.help {
-            findings.push_str(&format!("help: {}\n", escape_controls(help)));
+            let _ = writeln!(findings, "help: {}", escape_controls(help));
         }
     }
     if checked.left_out > 0 {
-        findings.push_str(&format!("{} more findings\n", checked.left_out));
+        let _ = writeln!(findings, "{} more findings", checked.left_out);
     }
     let count = |severity| checked.findings.iter().filter(|finding| finding.severity == severity).count();
-    findings.push_str(&format!(
+    let _ = write!(
+        findings,
         "{} rules usable, {} not; {} errors, {} parts unsupported, {} ignored",
         configuration.rules.len(),
         configuration.unusable_rules.len(),
         count(Severity::Error),
         count(Severity::Unsupported),
         count(Severity::Ignored)
-    ));
+    );
     lines.push(findings);
     lines.join("\n\n")
 }

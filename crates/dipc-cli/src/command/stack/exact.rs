@@ -21,7 +21,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget) -> Outcome {
     let runtime = source.runtime()?;
     let pause = args.stop.map(|limit: Duration| Pause::begin(&source, limit)).transpose()?;
     let registers = pause.as_ref().map_or_else(BTreeMap::new, Pause::registers);
-    let analysis = Analysis::with_registers(&source, &runtime, registers, || {
+    let analysis = Analysis::with_registers(&source, &runtime, &registers, || {
         if let Some(pause) = pause {
             pause.end();
         }

@@ -100,9 +100,9 @@ impl FlightRecorder {
         &mut self,
         target: &Target,
         child: Option<ChildEnd>,
-        dump: Option<CrashDump>,
+        dump: Option<&CrashDump>,
     ) {
-        self.crash = Some(CrashSources::new(target, child, dump.as_ref()));
+        self.crash = Some(CrashSources::new(target, child, dump));
     }
 
     /// Reads the records that have arrived.

@@ -1,0 +1,188 @@
+//! `dump --stream`, and the core dumps of crashes: core dumps that dipc writes or collects, read again.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::program::{Running, dipc, run};
+use crate::runtime::Runtime;
+use crate::workload::{Target, Workload};
+
+const VIEWS: [&str; 6] = ["threads", "stacks", "exceptions", "heap", "locks", "modules"];
+
+fn views(core: &str) -> Vec<Value> {
+    let view = |view| run(["dump", "analyze", core, view, "--format", "json"]).with_code(0).json();
+    VIEWS.into_iter().map(view).collect()
+}
+
+/// The state of a process, as `/proc` has it.
+fn state(pid: u32) -> char {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+}
+
+#[test]
+fn a_streamed_core_has_the_answers_of_createdumps() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("keep 1000");
+    workload.run("park");
+    let pid = workload.pid().to_string();
+    let at = |name: &str| workload.folder().join(name).into_os_string().into_string().unwrap();
+    for kind in ["full", "heap"] {
+        let (own, theirs) = (at("own.gz"), at("theirs"));
+        // The pool may end or start a thread between the two.
+        let mut same = false;
+        for _ in 0..4 {
+            let json = ["--format", "json"];
+            let written = ["dump", "-p", &pid, "--stream", "--type", kind, "-o", &own];
+            let written = run(written.into_iter().chain(json)).with_code(0).json();
+            assert_eq!((&written["omitted_bytes"], &written["path"]), (&0.into(), &own.clone().into()));
+            assert!(written["copied_bytes"].as_u64() > Some(1 << 20), "{written}");
+            run(["dump", "-p", &pid, "--type", "heap", "-o", &theirs]).with_code(0);
+            same = views(&own) == views(&theirs);
+            if same {
+                break;
+            }
+        }
+        assert!(same, "{kind}");
+    }
+    // A small one has the stacks, and no heap.
+    let mini = at("mini");
+    run(["dump", "-p", &pid, "--stream", "--type", "mini", "-o", &mini]).with_code(0);
+    assert!(fs::metadata(&mini).unwrap().len() < 20 << 20);
+    let stacks = run(["dump", "analyze", &mini, "stacks"]).with_code(0).text();
+    assert!(stacks.contains("\n  Thread.Sleep(int)\n"), "{stacks}");
+    run(["dump", "analyze", &mini, "heap"]).with_code(6);
+    assert!(workload.run("version").starts_with("9.0"), "it runs on");
+}
+
+#[test]
+fn limits_of_a_streamed_core_cost_the_heap_first() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("park");
+    let pid = workload.pid().to_string();
+    let core = workload.folder().join("core").into_os_string().into_string().unwrap();
+    let limited = ["dump", "-p", &pid, "--stream", "--max-size", "24MB", "-o", &core];
+    let limited = run(limited).with_code(6);
+    assert!(
+        limited.stderr.contains(" of memory were left out for --pause or --max-size"),
+        "{}",
+        limited.stderr
+    );
+    assert!(fs::metadata(&core).unwrap().len() < 64 << 20);
+    // It is a core dump of the process, whatever is left out.
+    let bytes = fs::read(&core).unwrap();
+    assert!(bytes.starts_with(b"\x7fELF"));
+    run(["dump", "-p", &pid, "--stream", "--type", "triage", "-o", &core]).with_code(2);
+    assert!(workload.run("version").starts_with("9.0"), "it runs on");
+}
+
+/// The kernel ends the stop with its tracer.
+#[test]
+fn a_process_runs_on_if_dipc_is_killed_while_it_copies() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let pid = workload.pid();
+    let core = workload.folder().join("core");
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let mut was_stopped = false;
+    while !was_stopped {
+        assert!(Instant::now() < deadline, "no stop was seen");
+        let arguments = ["dump", "-p", &pid.to_string(), "--stream", "-o", core.to_str().unwrap()];
+        let mut copying = Running::start(dipc(arguments));
+        while !copying.is_over() {
+            if state(pid) == 't' {
+                copying.signal(Signal::KILL);
+                was_stopped = true;
+                break;
+            }
+        }
+        drop(copying.finish());
+    }
+    assert!(workload.run("version").starts_with("9.0"), "it runs on");
+    assert_ne!(state(pid), 't');
+}
+
+/// Reads the bundle of a crash: the overview and the core dump beside the one snapshot.
+fn check_bundle(folder: &Path, has_report: bool) {
+    let names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let snapshot =
+        names.iter().find(|name| name.ends_with(".nettrace")).unwrap_or_else(|| panic!("{names:?}"));
+    let at = |ending: &str| folder.join(format!("{snapshot}{ending}"));
+    let overview = fs::read_to_string(at(".overview.txt")).unwrap();
+    for part in ["Signal  : SIGABRT", "System.InvalidOperationException: the last straw", "Crash.Unhandled()"]
+    {
+        assert!(overview.contains(part), "{part}: {overview}");
+    }
+    let core = at(".core");
+    let report = run(["dump", "analyze", core.to_str().unwrap(), "exceptions", "--format", "json"]);
+    let report = report.with_code(0).json();
+    assert_eq!(report["exceptions"][0]["chain"][0]["message"], "the last straw");
+    assert_eq!(at(".crashreport.json").is_file(), has_report, "{names:?}");
+    let facts = fs::read_to_string(at(".crash.txt")).unwrap();
+    assert!(facts.contains(&format!("\nCore dump      : {}\n", core.display())), "{facts}");
+}
+
+#[test]
+fn a_program_that_crashes_leaves_its_core_beside_the_snapshot() {
+    let Some(program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let input = tempfile::NamedTempFile::new().unwrap();
+    fs::write(input.path(), "go\n").unwrap();
+    let output = folder.path().join("out.nettrace");
+    let script = "exec \"$@\" < \"$INPUT\"";
+    let arguments = ["trace", "--keep", "30s,64MB", "--dump-on", "crash", "-o", output.to_str().unwrap()];
+    let mut command = dipc(arguments.into_iter().chain(["--", "sh", "-c", script, "sh"]));
+    command.arg(program.get_program()).args(program.get_args()).arg("unhandled");
+    command.env("INPUT", input.path()).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
+    command.env_remove("DOTNET_DbgEnableMiniDump");
+    let finished = Running::start(command).finish();
+    assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
+    check_bundle(folder.path(), true);
+}
+
+#[test]
+fn a_running_program_that_crashes_leaves_its_core_beside_the_snapshot() {
+    let Some(mut program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
+    program.arg("unhandled").env("DOTNET_DbgEnableMiniDump", "0");
+    let mut target = Target::start(program);
+    assert!(target.line().starts_with("ready "));
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.nettrace");
+    let pid = target.pid().to_string();
+    let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
+    let recording = Running::start(dipc(arguments.into_iter().chain([output.to_str().unwrap()])));
+    let traced = format!("TracerPid:\t{}\n", recording.pid());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let status = format!("/proc/{pid}/status");
+    while !fs::read_to_string(&status).unwrap().contains(&traced) {
+        assert!(Instant::now() < deadline, "it is not traced");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    target.send("go");
+    let finished = recording.finish();
+    assert!(finished.stderr.contains("Core dump      : by dipc, which traces process"), "{finished:?}");
+    check_bundle(folder.path(), false);
+}
+
+/// No runtime is needed for these.
+#[test]
+fn a_compressed_core_has_the_answers_of_its_content() {
+    let packed = crate::runtime::testdata().join("cores/parked-mini.core.xz");
+    let packed = packed.to_str().unwrap();
+    let answer = run(["dump", "analyze", packed, "stacks", "--format", "json"]).with_code(0);
+    assert!(answer.stderr.contains("Unpacked       : "), "{}", answer.stderr);
+    assert_eq!(answer.json()["runtime"], "9.0.1");
+    let folder = tempfile::tempdir().unwrap();
+    let cut = folder.path().join("cut.xz");
+    let bytes = fs::read(packed).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let read = run(["dump", "analyze", cut.to_str().unwrap(), "stacks"]);
+    assert!(matches!(read.code, Some(1 | 6)), "{read:?}");
+    assert!(read.stderr.contains("the dump is read as far as it was unpacked"), "{}", read.stderr);
+}
