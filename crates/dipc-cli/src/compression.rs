@@ -129,7 +129,7 @@ mod tests {
 
     fn content() -> Vec<u8> {
         let mut content: Vec<u8> =
-            (0..300_000_u32).flat_map(|number| (number * number).to_le_bytes()).collect();
+            (0..300_000_u32).flat_map(|number| number.wrapping_mul(number).to_le_bytes()).collect();
         content.resize(3 << 20, 0);
         content
     }

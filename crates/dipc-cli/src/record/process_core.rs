@@ -76,7 +76,8 @@ impl WrittenCore {
             units::bytes(copied_bytes)
         );
         if unreadable_bytes > 0 {
-            text.push_str(&format!("; the kernel refused {}", units::bytes(unreadable_bytes)));
+            text.push_str("; the kernel refused ");
+            text.push_str(&units::bytes(unreadable_bytes));
         }
         text
     }
@@ -208,15 +209,12 @@ impl Output {
         let Self { mut named, spool } = self;
         if let Some(mut spool) = spool {
             spool.seek(SeekFrom::Start(0)).map_err(|error| output::failed(&error))?;
-            match &mut named {
-                Some(file) => {
-                    let copied = compression.copy(spool, &mut *file);
-                    copied.map_err(|error| file.failed("write", &error))?;
-                }
-                None => {
-                    let copied = compression.copy(spool, output::stream());
-                    copied.map_err(|error| output::failed(&error))?;
-                }
+            if let Some(file) = &mut named {
+                let copied = compression.copy(spool, &mut *file);
+                copied.map_err(|error| file.failed("write", &error))?;
+            } else {
+                let copied = compression.copy(spool, output::stream());
+                copied.map_err(|error| output::failed(&error))?;
             }
         }
         let Some(mut file) = named else { return Ok(None) };

@@ -542,12 +542,10 @@ fn documented_configurations_give_the_expected_result() {
     for (number, (entry, (part, findings))) in configurations.iter().zip(DOCUMENTED).enumerate() {
         let text = serde_json::to_string_pretty(&entry["configuration"]).unwrap();
         let checked = Configuration::read_part(&ConfigurationSources::new().with_text("", &text));
-        let found: String = checked
-            .findings
-            .iter()
-            .filter(|finding| finding.severity != Severity::Ignored)
-            .map(|finding| format!("{} {}: {}\n", finding.severity.name(), finding.key, finding.message))
-            .collect();
+        let mut found = String::new();
+        for finding in checked.findings.iter().filter(|finding| finding.severity != Severity::Ignored) {
+            writeln!(found, "{} {}: {}", finding.severity.name(), finding.key, finding.message).unwrap();
+        }
         assert_eq!(found, findings, "{number}: {text}");
         assert_eq!(checked.fragment_of.as_deref().unwrap_or_default(), part, "{number}: {text}");
         let rules = entry["configuration"].as_object().unwrap();

@@ -48,7 +48,7 @@ impl Fixture {
         let mut config = ServerConfig::default();
         config.addresses = vec!["http://127.0.0.1:0".parse().unwrap()];
         config.tokens = tokens;
-        config.version = "test".to_owned();
+        "test".clone_into(&mut config.version);
         let server = Server::start(config, Arc::clone(&monitor), metrics, Operations::default()).unwrap();
         let port = path.to_str().unwrap().parse().unwrap();
         Self { server, monitor, port, _folder: folder }
@@ -57,7 +57,7 @@ impl Fixture {
     fn address(&self) -> SocketAddr {
         match &self.server.addresses()[0] {
             ListenAddress::Tcp(address) => *address,
-            other => panic!("{other}"),
+            other @ ListenAddress::Unix(_) => panic!("{other}"),
         }
     }
 
