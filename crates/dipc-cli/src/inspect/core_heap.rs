@@ -1,6 +1,6 @@
 //! The heap of a core dump or of a process's memory as a graph, with its roots.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use clr_dump::{HandleKind, HeapObject, HeapVisitor, HeapWalk, Names, ValueKind};
@@ -42,7 +42,7 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
     missing.stacks_without_roots = without_stack;
     let mut reader = Reader {
         builder: MemoryGraphBuilder::new(8, pid),
-        types: HashSet::new(),
+        types: BTreeSet::new(),
         last_type: 0,
         words: words.into_iter().peekable(),
         on_stacks: Vec::new(),
@@ -100,7 +100,7 @@ fn missing_bytes(walk: &HeapWalk) -> u64 {
 /// The objects of a heap on their way into a graph.
 struct Reader {
     builder: MemoryGraphBuilder,
-    types: HashSet<u64>,
+    types: BTreeSet<u64>,
     last_type: u64,
     /// Words of stacks, in rising order, as the objects come.
     words: std::iter::Peekable<std::vec::IntoIter<u64>>,
@@ -190,7 +190,7 @@ fn add_finalizable(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
 }
 
 /// Adds the static fields that refer to objects.
-fn add_statics(names: &Names<'_>, types: &HashSet<u64>, builder: &mut MemoryGraphBuilder) {
+fn add_statics(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
     let mut sorted: Vec<_> = types.iter().copied().collect();
     sorted.sort_unstable();
     for field in names.static_fields(sorted) {
@@ -204,7 +204,7 @@ fn add_statics(names: &Names<'_>, types: &HashSet<u64>, builder: &mut MemoryGrap
 }
 
 /// Describes the types of the objects, and their modules.
-fn add_types(names: &Names<'_>, types: &HashSet<u64>, builder: &mut MemoryGraphBuilder) {
+fn add_types(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
     let mut modules = BTreeMap::new();
     for &id in types {
         let (Some(name), Some(whole_name)) = (names.event_type_name(id), names.type_name(id)) else {

@@ -297,7 +297,11 @@ fn a_counter_leaves_a_snapshot(pid: u32) {
     let pid = pid.to_string();
     let until = ["--until", "cpu-usage >= 0", "--duration", "60s", "--format", "jsonl", "-o", "-"];
     let collect = run(["counters", "collect", "-p", &pid].into_iter().chain(until)).with_code(0);
-    assert!(collect.stderr.contains("Met            : System.Runtime CPU Usage: "), "{}", collect.stderr);
+    assert!(
+        collect.stderr.contains("Met            : counter System.Runtime/cpu-usage = "),
+        "{}",
+        collect.stderr
+    );
 }
 
 #[test]

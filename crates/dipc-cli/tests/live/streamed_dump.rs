@@ -56,7 +56,8 @@ fn a_streamed_core_has_the_answers_of_createdumps() {
     let stacks = run(["dump", "analyze", &mini, "stacks"]).with_code(0).text();
     assert!(stacks.contains("\n  Thread.Sleep(int)\n"), "{stacks}");
     run(["dump", "analyze", &mini, "heap"]).with_code(6);
-    assert!(workload.run("version").starts_with("9.0"), "it runs on");
+    // createdump has written to its standard output.
+    run(["info", "-p", &pid]).with_code(0);
 }
 
 #[test]
@@ -157,10 +158,14 @@ fn a_running_program_that_crashes_leaves_its_core_beside_the_snapshot() {
     let pid = target.pid().to_string();
     let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
     let recording = Running::start(dipc(arguments.into_iter().chain([output.to_str().unwrap()])));
-    let traced = format!("TracerPid:\t{}\n", recording.pid());
     let deadline = Instant::now() + Duration::from_secs(60);
-    let status = format!("/proc/{pid}/status");
-    while !fs::read_to_string(&status).unwrap().contains(&traced) {
+    let is_traced = || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).unwrap().trim();
+        // It is a thread of dipc, by its own id.
+        Path::new(&format!("/proc/{}/task/{tracer}", recording.pid())).exists()
+    };
+    while !is_traced() {
         assert!(Instant::now() < deadline, "it is not traced");
         std::thread::sleep(Duration::from_millis(20));
     }
