@@ -36,7 +36,7 @@ fn processes_that_hang_do_not_delay_others() {
 
 #[test]
 fn the_end_of_a_process_is_noticed() {
-    let fixture = Fixture::start();
+    let fixture = Fixture::over_tcp();
     let one = fixture.add(Runtime::builder().cookie(Uuid::from_u128(1)));
     let _two = fixture.add(Runtime::builder().cookie(Uuid::from_u128(2)));
     let process = fixture.monitor.processes().into_iter().find(|it| it.uid == Uuid::from_u128(1)).unwrap();

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dipc_client::dipc_transport::Address;
 use dipc_monitor::{
     ListenAddress, Metrics, MetricsConfig, Monitor, MonitorConfig, Operations, ProcessObserver, Server,
     ServerConfig, Tokens,
@@ -28,7 +29,7 @@ struct Fixture {
     server: Server,
     monitor: Arc<Monitor>,
     port: PortConfig,
-    _folder: TempDir,
+    _folder: Option<TempDir>,
 }
 
 impl Fixture {
@@ -38,9 +39,19 @@ impl Fixture {
 
     fn with(tokens: Tokens, metrics: Option<MetricsConfig>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("port");
+        let port = Address::from(folder.path().join("port").as_path());
+        Self { _folder: Some(folder), ..Self::at(port, tokens, metrics) }
+    }
+
+    /// The same at a TCP port, where the process of a runtime is not visible: these runtimes are threads of the
+    /// test, whose process does not end.
+    fn over_tcp() -> Self {
+        Self::at("127.0.0.1:0".parse().unwrap(), Tokens::default(), None)
+    }
+
+    fn at(port: Address, tokens: Tokens, metrics: Option<MetricsConfig>) -> Self {
         let mut config = MonitorConfig::default();
-        config.port = Some(path.as_path().into());
+        config.port = Some(port);
         config.only_port = true;
         let metrics = metrics.map(|config| Arc::new(Metrics::new(config)));
         let observers = metrics.iter().map(|it| Arc::clone(it) as Arc<dyn ProcessObserver>).collect();
@@ -50,8 +61,8 @@ impl Fixture {
         config.tokens = tokens;
         "test".clone_into(&mut config.version);
         let server = Server::start(config, Arc::clone(&monitor), metrics, Operations::default()).unwrap();
-        let port = path.to_str().unwrap().parse().unwrap();
-        Self { server, monitor, port, _folder: folder }
+        let port = monitor.port_address().unwrap().to_string().parse().unwrap();
+        Self { server, monitor, port, _folder: None }
     }
 
     fn address(&self) -> SocketAddr {
