@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use self::executables::Order;
 use crate::arguments::TestOptions;
 use crate::task::packages::{array, metadata, text};
 use crate::task::runtimes::{self, Setup};
@@ -35,7 +36,7 @@ fn run_quick() -> Result<()> {
     steps.run("tests that need nothing from outside", || {
         let targets = quick_targets()?;
         let arguments = selection(targets.iter().map(String::as_str)).chain(["--lib", "--bins"]);
-        executables::test(arguments, |test| _ = test.env_remove(REQUIRE_RUNTIMES))
+        executables::test(arguments, Order::SideBySide, |test| _ = test.env_remove(REQUIRE_RUNTIMES))
     });
     steps.finish()
 }
@@ -77,10 +78,11 @@ fn run_all(options: &TestOptions) -> Result<()> {
     steps.run("tests", || {
         let targets = quick_targets()?;
         let arguments = selection(targets.iter().map(String::as_str));
-        executables::test(arguments.chain(["--lib", "--bins", "--examples", "--benches"]), require)
+        let arguments = arguments.chain(["--lib", "--bins", "--examples", "--benches"]);
+        executables::test(arguments, Order::SideBySide, require)
     });
     steps.run("tests with real runtimes, a browser and other clients", || {
-        executables::test(selection(SLOW), require)
+        executables::test(selection(SLOW), Order::OneByOne, require)
     });
     steps.run("doc tests", || {
         execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))

@@ -1,6 +1,7 @@
-//! The test executables of the workspace, as many at a time as there are processors.
+//! The test executables of the workspace.
 //!
-//! `cargo test` runs one after the other, and some wait for most of their time.
+//! `cargo test` runs one after the other, and some wait for most of their time: most run at the same time here, as
+//! many as there are processors.
 
 use std::io::Write as _;
 use std::num::NonZero;
@@ -32,22 +33,35 @@ struct Executable {
     name: String,
 }
 
+/// Whether executables run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    SideBySide,
+    /// For tests of other programs, which answer later on a loaded machine.
+    OneByOne,
+}
+
 /// Builds the tests that cargo's `selection` chooses, and runs them in the environment that `prepare` sets. All
 /// are run, even if some fail.
 pub(crate) fn test<'a>(
     selection: impl IntoIterator<Item = &'a str>,
+    order: Order,
     prepare: impl Fn(&mut Command) + Sync,
 ) -> Result<()> {
     let start = Instant::now();
     let executables = build(selection)?;
     println!("{} test executables, built in {:.1} s", executables.len(), start.elapsed().as_secs_f64());
     let failed = Mutex::new(Vec::new());
-    on_all_processors(&executables, |executable| {
+    let run = |executable: &Executable| {
         if !run(executable, &prepare)? {
             failed.lock().unwrap_or_else(PoisonError::into_inner).push(executable.name.clone());
         }
         Ok(())
-    })?;
+    };
+    match order {
+        Order::SideBySide => on_all_processors(&executables, run)?,
+        Order::OneByOne => executables.iter().try_for_each(run)?,
+    }
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     ensure!(failed.is_empty(), "tests failed: {}", failed.join(", "));
     Ok(())
