@@ -161,12 +161,13 @@ pub(super) fn fitted(frame: &FrameText, room: usize) -> String {
 
 /// The name of a frame without its namespace, or what is known without a name.
 pub(super) fn name(frame: &FrameText) -> String {
+    let offset = if let FrameKind::Native { offset } = frame.kind { offset } else { None };
     match (&frame.name, &frame.module, frame.token) {
         (Some(name), Some(module), _) if !frame.is_managed() => format!("{module}!{}", name.short()),
         (Some(name), ..) => name.short().to_owned(),
         (None, Some(module), Some(token)) => format!("{module}!0x{token:08x}"),
-        (None, Some(module), None) if let FrameKind::Native { offset: Some(offset) } = frame.kind => {
-            format!("{module}+{offset:#x}")
+        (None, Some(module), None) if offset.is_some() => {
+            format!("{module}+{:#x}", offset.unwrap_or_default())
         }
         _ if frame.is_dynamic => format!("{:#x} (a method made in memory)", frame.ip),
         _ => format!("{:#x}", frame.ip),
