@@ -51,7 +51,7 @@ pub(super) fn run(args: &DumpArgs) -> Outcome {
         DumpKind::Mini => CoreKind::Mini,
         DumpKind::Triage => {
             return Err(Failure::usage("dump: --type triage: only the runtime can leave out personal data")
-                .with_help("--type mini is as small; dipc dump strip removes texts from a dump"));
+                .with_help("--type mini is as small, but has the texts of the process; without --stream the runtime writes a triage dump"));
         }
     };
     let pid = match args.target.process_id {
