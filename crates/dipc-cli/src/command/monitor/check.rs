@@ -20,7 +20,7 @@ use crate::render::table::{Align, Columns};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The configuration: JSON as dotnet-monitor has it, or TOML; or a part of one, as a rule
+    /// The configuration: JSON as dotnet-monitor has it, or a part of one, as a rule; dipc monitor does not run its rules yet
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Merge it with the settings of the system, as dotnet-monitor does
