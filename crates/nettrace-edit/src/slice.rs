@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use clr_events::ids::{event_pipe, runtime};
-use clr_events::{Provider, sets};
+use clr_events::{KernelSample, KernelSampleKind, Provider, sets};
 use nettrace::{Event, Events, Metadata, MetadataMap, PassedPoint, RelativeTime, Source, TraceInfo};
 
 use crate::choice::{Choice, Chooser};
@@ -21,7 +21,8 @@ const MARGIN: Duration = Duration::from_secs(1);
 /// A part of a recording: the choice of the events that match criteria.
 ///
 /// Events of other times are kept if those of the part need them: events that name code, types, processes and
-/// threads, and the samples and waits that may reach into the part.
+/// threads, the samples and waits that may reach into the part, and the intervals off the processors that do.
+/// All are kept whole: the last event [states the time](RecordedRange) by which views cut them.
 #[derive(Debug)]
 pub struct Slice {
     filter: Filter,
@@ -68,6 +69,8 @@ enum Use {
     Names,
     /// It spans a time.
     Lasts,
+    /// It ends an interval off the processors, and states how long that was.
+    EndsOffCpu,
     None,
 }
 
@@ -191,6 +194,18 @@ impl Slice {
         distance <= MARGIN
     }
 
+    /// Whether an interval off the processors, which an event ends, goes on from within the slice beyond its
+    /// end.
+    fn is_off_cpu_at_end(&self, event: &Event<'_>) -> bool {
+        let time = event.relative_time();
+        match KernelSampleKind::OffCpu.read(event) {
+            KernelSample::OffCpu { nanoseconds, .. } if time >= self.to => {
+                nanoseconds > u64::try_from(time.abs_diff(self.to).as_nanos()).unwrap_or(u64::MAX)
+            }
+            _ => false,
+        }
+    }
+
     const fn is_limited(&self) -> bool {
         self.first.is_some() || self.last.is_some()
     }
@@ -225,15 +240,29 @@ impl Use {
             Self::Names
         } else if lasts.iter().any(|set| set.contains(metadata)) {
             Self::Lasts
+        } else if is_off_cpu(metadata) {
+            Self::EndsOffCpu
         } else {
             Self::None
         }
     }
 }
 
-/// The same, but only for lists at the end of a recording (rundown) and for recordings of whole machines.
-fn is_listed_name(metadata: &Metadata) -> bool {
-    names_others(metadata) && !matches!(Provider::of(metadata), Some(Provider::Runtime))
+/// Whether events of a kind end intervals off the processors.
+fn is_off_cpu(metadata: &Metadata) -> bool {
+    KernelSampleKind::of(metadata) == Some(KernelSampleKind::OffCpu)
+}
+
+/// Whether events of a kind may be needed whatever their time.
+fn is_needed_anywhere(metadata: &Metadata) -> bool {
+    names_others(metadata) || is_off_cpu(metadata)
+}
+
+/// The same, with names only from lists at the end of a recording (rundown) and in recordings of whole
+/// machines.
+fn is_needed_anywhere_or_listed(metadata: &Metadata) -> bool {
+    is_off_cpu(metadata)
+        || names_others(metadata) && !matches!(Provider::of(metadata), Some(Provider::Runtime))
 }
 
 impl Chooser for Slice {
@@ -255,6 +284,7 @@ impl Chooser for Slice {
             _ if is_in_time => Choice::Remove,
             Use::Names => Choice::KeepBeyond,
             Use::Lasts if self.is_near(time) && self.admits(event) => Choice::KeepBeyond,
+            Use::EndsOffCpu if self.is_off_cpu_at_end(event) && self.admits(event) => Choice::KeepBeyond,
             _ => Choice::Skip,
         }
     }
@@ -281,7 +311,10 @@ impl Chooser for Slice {
             info.ticks(RelativeTime::from_nanos(time.as_nanos().saturating_add(margin)))
         };
         let times = at(self.from, margin.saturating_neg())..=at(self.to, margin);
-        events.skip_blocks_outside(times, if self.lists_only { is_listed_name } else { names_others });
+        events.skip_blocks_outside(
+            times,
+            if self.lists_only { is_needed_anywhere_or_listed } else { is_needed_anywhere },
+        );
         true
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use nettrace::{Decoder, RelativeTime, SliceReader};
+use nettrace::{Decoder, RelativeTime, SliceReader, Value};
 use nettrace_edit::{
     Capacity, Criteria, KeepAll, Letters, RecordedRange, Redaction, Redactor, Ring, Rotation, Segment, Slice,
     Storage, Written, copy,
@@ -75,6 +75,46 @@ fn a_slice_has_all_events_of_its_time_and_states_it() {
         assert!(again == part, "{name}");
         assert_eq!(range(&whole), None);
     }
+}
+
+/// The intervals off the processors: thread, beginning and end in nanoseconds.
+fn off_cpu(bytes: &[u8]) -> Vec<(u64, i64, i64)> {
+    let mut intervals = Vec::new();
+    let mut reader = SliceReader::new(bytes).unwrap();
+    reader
+        .for_each(|event| {
+            if (event.provider(), event.name()) != ("Universal.Events", "cswitch") {
+                return;
+            }
+            let Some(Ok((_, Value::U64(length)))) = event.fields().next() else { panic!("a length") };
+            let end = event.relative_time().as_nanos();
+            intervals.push((event.thread_id().0, end - i64::try_from(length).unwrap(), end));
+        })
+        .unwrap();
+    intervals
+}
+
+#[test]
+fn intervals_off_the_processors_are_in_every_part_that_they_reach_into() {
+    let whole = recording("net9-kernel.nettrace");
+    let all = off_cpu(&whole);
+    let mut crossing = [0; 2];
+    for lists_only in [false, true] {
+        for (from, to) in [(0, 60), (60, 200), (200, 201), (150, 450), (450, 100_000)] {
+            let range = (milliseconds(from), milliseconds(to));
+            let criteria = Criteria { from: Some(range.0), to: Some(range.1), ..Criteria::default() };
+            let mut part = Vec::new();
+            copy(&*whole, &mut part, &mut Slice::new(criteria).with_lists_only(lists_only)).unwrap();
+            let (from, to) = (range.0.as_nanos(), range.1.as_nanos());
+            // An interval of no time is an event of its moment.
+            let reaches_into = |&(_, begin, end): &(u64, i64, i64)| begin < to && end >= from;
+            let expected: Vec<_> = all.iter().copied().filter(reaches_into).collect();
+            assert_eq!(off_cpu(&part), expected, "{from} {to}");
+            crossing[0] += expected.iter().filter(|(_, begin, end)| *begin < from && *end >= from).count();
+            crossing[1] += expected.iter().filter(|(_, begin, end)| *begin < to && *end >= to).count();
+        }
+    }
+    assert!(crossing.iter().all(|count| *count > 20), "{crossing:?}");
 }
 
 #[test]

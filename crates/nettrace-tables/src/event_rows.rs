@@ -4,7 +4,9 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use clr_events::enums::ThreadSampleType;
-use clr_events::{ClrEvent, Interval, Intervals, Provider, event_name, event_opcode, is_named_by_kind};
+use clr_events::{
+    ClrEvent, Interval, Intervals, KernelSampleKind, Provider, event_name, event_opcode, is_named_by_kind,
+};
 use hashbrown::HashMap;
 use nettrace::{Event, EventBuffer, Events, MetadataMap, Reader, RelativeTime, Source, TraceInfo, Value};
 use nettrace_export::events::push_fields;
@@ -257,11 +259,11 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
         let route = match Provider::of(metadata) {
             Some(Provider::Rundown) if !self.options.rundown => Route::LeftOut,
             Some(Provider::SampleProfiler) => Route::ThreadSample,
-            _ if metadata.provider() == "Universal.Events" && metadata.name() == "cpu" => {
-                Route::ProcessorSample
-            }
-            _ if metadata.provider() == "Universal.Events" && metadata.name() == "cswitch" => Route::Switch,
-            _ => Route::Event(TypedKind::of(metadata)),
+            _ => match KernelSampleKind::of(metadata) {
+                Some(KernelSampleKind::OnCpu) => Route::ProcessorSample,
+                Some(KernelSampleKind::OffCpu) => Route::Switch,
+                None => Route::Event(TypedKind::of(metadata)),
+            },
         };
         let name = event_name(event).to_string();
         let count = self.keys.len() as u64;

@@ -9,7 +9,7 @@ mod threads;
 use std::time::Duration;
 
 use clr_events::code::UnresolvedReason;
-use clr_events::{ClrEvent, CodeMap, ThreadRoles};
+use clr_events::{ClrEvent, CodeMap, KernelSampleKind, ThreadRoles};
 use nettrace::{Event, Metadata, RelativeTime, TraceInfo};
 
 use crate::profile::address_stacks::AddressStacks;
@@ -19,7 +19,7 @@ use crate::profile::kernel_times::correction::Correction;
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::measure::Measure;
 use crate::profile::metric::{self, Metric};
-use crate::profile::metrics::{KernelSampleKind, Sample, SampleEvent, Sampler, Samples};
+use crate::profile::metrics::{Sample, SampleEvent, Sampler, Samples};
 use crate::profile::options::{CausalGrouping, NeedsTimeOrder, Options, Order};
 use crate::profile::selection::Selection;
 use crate::profile::stack_totals::StackTotals;

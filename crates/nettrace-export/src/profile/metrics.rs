@@ -2,7 +2,6 @@
 
 mod allocation;
 mod exception;
-mod kernel_sample;
 mod pause;
 mod rounds;
 mod thread_time;
@@ -10,7 +9,7 @@ mod wait;
 
 use std::borrow::Cow;
 
-use clr_events::{ClrEvent, StackId};
+use clr_events::{ClrEvent, KernelSampleKind, StackId};
 use nettrace::{Event, RelativeTime, Ticks};
 
 use crate::bounds::LONGEST_NAME;
@@ -22,7 +21,6 @@ use crate::profile::pseudo_frames;
 use allocation::Allocations;
 pub use allocation::estimated_bytes;
 use exception::Exceptions;
-pub(crate) use kernel_sample::{KernelSample, KernelSampleKind};
 use pause::Pauses;
 pub use thread_time::Samples;
 use thread_time::ThreadTime;

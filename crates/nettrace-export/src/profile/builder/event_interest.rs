@@ -1,12 +1,11 @@
 //! The uses of each kind of event.
 
 use clr_events::ids::event_pipe;
-use clr_events::{ClrEvent, Provider, sets};
+use clr_events::{ClrEvent, KernelSampleKind, Provider, sets};
 use nettrace::{Event, Metadata, MetadataMap};
 
 use crate::profile::causality::states_context;
 use crate::profile::metric::Metric;
-use crate::profile::metrics::KernelSampleKind;
 use crate::profile::options::{Options, Order};
 
 /// The uses of a kind of event, as bits, and the provider by which it is decoded.

@@ -2,12 +2,12 @@
 
 use clr_events::enums::ThreadSampleType;
 use clr_events::view::ThreadSample;
-use clr_events::{ClrEvent, StackId};
+use clr_events::{ClrEvent, KernelSample, StackId};
 use nettrace::{Event, RelativeTime};
 
 use crate::profile::frame::FrameId;
 use crate::profile::metrics::rounds::Rounds;
-use crate::profile::metrics::{KernelSample, Leaves, PendingSample, Sample, SampleContext};
+use crate::profile::metrics::{Leaves, PendingSample, Sample, SampleContext};
 use crate::profile::pseudo_frames;
 
 /// From a thread's sample to its next. The last sample of a thread weighs nothing: how long it held is not

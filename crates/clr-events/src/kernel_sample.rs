@@ -3,8 +3,8 @@
 use nettrace::{Event, Metadata, Value};
 
 /// The kind of a sample of the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KernelSampleKind {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KernelSampleKind {
     /// A thread ran.
     OnCpu,
     /// A thread came back to a processor.
@@ -13,14 +13,18 @@ pub(crate) enum KernelSampleKind {
 
 /// A sample of the kernel.
 ///
+/// Profiles of a part of a recording count the time of a sample that lies in the part: an interval off the
+/// processors belongs to each part that it reaches into.
+///
 /// # Source
 /// `UniversalProviders.md` of microsoft/perfview; the second field of `cswitch` is linux-sampler's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KernelSample {
-    /// The thread ran, for so many nanoseconds as the sample stands for.
+pub enum KernelSample {
+    /// The thread ran: the nanoseconds that the sample represents.
     OnCpu(u64),
-    /// The thread was off the processors for so many nanoseconds, up to the time of the event.
+    /// The thread was off the processors until the time of the event.
     OffCpu {
+        /// The length of the interval.
         nanoseconds: u64,
         /// Whether it could have run all the time: another thread took its processor.
         preempted: bool,
@@ -28,8 +32,8 @@ pub(crate) enum KernelSample {
 }
 
 impl KernelSampleKind {
-    /// The kind of the samples that an event states; `None` for all other events.
-    pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
+    /// The kind of the samples that events of a kind state; `None` for all other events.
+    pub fn of(metadata: &Metadata) -> Option<Self> {
         match (metadata.provider(), metadata.name()) {
             ("Universal.Events", "cpu") => Some(Self::OnCpu),
             ("Universal.Events", "cswitch") => Some(Self::OffCpu),
@@ -37,8 +41,9 @@ impl KernelSampleKind {
         }
     }
 
-    /// Returns the sample of an event of this kind.
-    pub(crate) fn read(self, event: &Event<'_>) -> KernelSample {
+    /// Returns the sample of an event of this kind. A field that is missing or cannot be read counts as one
+    /// millisecond on a processor, and as no time off them.
+    pub fn read(self, event: &Event<'_>) -> KernelSample {
         let mut numbers = event.fields().map_while(|field| match field {
             Ok((_, Value::U64(number))) => Some(number),
             _ => None,
