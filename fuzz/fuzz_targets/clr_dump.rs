@@ -60,4 +60,5 @@ fn read(bytes: Vec<u8>) {
     runtime.monitors(&core);
     names.known_modules();
     let _ = names.heap_statistics();
+    let _ = names.await_chains();
 }

@@ -62,6 +62,7 @@
 //! - `exception`, `lock`: exceptions, monitors.
 //! - `regions`, `heap_window`, `pointers`, `heap`: the objects of the heap, with their references.
 //! - `field`, `object`, `handle`, `root`: contents of objects; what keeps them alive.
+//! - `delegate`, `async_type`, `async_roles`, `await_graph`, `await_chain`: delegates; `async` methods, and what they wait for.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -78,9 +79,14 @@
     )
 )]
 
+mod async_roles;
+mod async_type;
+mod await_chain;
+mod await_graph;
 mod code_map;
 mod core_file;
 mod core_writer;
+mod delegate;
 mod elf_image;
 mod error;
 mod exception;
@@ -113,6 +119,8 @@ mod thread;
 mod touched;
 mod unwind;
 
+pub use await_chain::ChainEnd;
+pub use await_graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode};
 pub use code_map::{Code, CodeMap, CodeOrigin};
 pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use core_writer::{ProcessNote, ThreadNote};

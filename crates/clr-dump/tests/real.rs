@@ -35,6 +35,7 @@ fn read_all(bytes: Vec<u8>, names: &mut Vec<String>) -> Result<(usize, u64), Err
     runtime.monitors(&core);
     of_runtime.known_modules();
     let heap = of_runtime.heap_statistics().unwrap_or_default();
+    let _ = of_runtime.await_chains();
     Ok((frames, heap.types.iter().map(|of| of.amount.objects).sum()))
 }
 

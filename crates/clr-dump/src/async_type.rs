@@ -1,0 +1,173 @@
+//! Types that take part in awaits: their roles, and the places of the fields that lead from one to another.
+//!
+//! # Source
+//! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Task.cs`, `TaskContinuation.cs`,
+//! `System/Runtime/CompilerServices/AsyncTaskMethodBuilderT.cs`, `PoolingAsyncValueTaskMethodBuilderT.cs`;
+//! dotnet/roslyn `GeneratedNames` for the fields of state machines.
+
+use crate::field::{Field, ValueKind};
+use crate::memory::offset;
+use crate::names::Names;
+
+/// The most base types of a type.
+const MOST_BASES: usize = 64;
+/// The offset of the base type in a MethodTable.
+const BASE_TYPE: u64 = 16;
+
+/// The boxes of state machines.
+const BOXES: [&str; 3] = [
+    "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1",
+    "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+DebugFinalizableAsyncStateMachineBox`1",
+    "System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder`1+StateMachineBox`1",
+];
+/// The events that threads wait for in `Task.Wait` and `Task.WaitAll`.
+const THREAD_EVENTS: [&str; 2] =
+    ["System.Threading.Tasks.Task+SetOnInvokeMres", "System.Threading.Tasks.Task+SetOnCountdownMres"];
+/// The fields of continuation objects that lead to the waiting object.
+const LINKS: [&str; 3] = ["m_task", "m_action", "_continuation"];
+/// The fields with the state of a state machine, of the C# and Visual Basic compilers and of Mono's.
+const STATES: [&str; 3] = ["<>1__state", "$State", "$PC"];
+
+/// The role of a type in awaits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum AsyncRole {
+    /// The box of an `async` method's state machine, which is its task in most cases.
+    Method(MethodBox),
+    /// A task of another kind.
+    Task(TaskFields),
+    /// A delegate.
+    Delegate,
+    /// `Action<object>`: the continuation of a `ValueTask` source.
+    SourceContinuation,
+    /// An event that a thread waits for.
+    ThreadEvent,
+    /// A list of continuations.
+    List { items: u64, count: u64 },
+    /// None of these.
+    Other,
+}
+
+/// The offsets of fields in a task, from the address of the object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaskFields {
+    pub(crate) continuation: u64,
+    pub(crate) flags: u64,
+    pub(crate) action: u64,
+    /// The timer of `Task.Delay`.
+    pub(crate) timer: Option<u64>,
+}
+
+/// A box of a state machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MethodBox {
+    /// Its fields as a task; a pooled box is no task.
+    pub(crate) task: Option<TaskFields>,
+    pub(crate) state_machine: Option<StateMachine>,
+}
+
+/// The place of a state machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StateMachine {
+    /// A structure in the box, and its type.
+    Inline { at: u64, type_handle: u64 },
+    /// An object that the box refers to.
+    Reference { at: u64 },
+}
+
+impl Names<'_> {
+    /// Reads the role of a type.
+    pub(crate) fn async_role(&self, type_handle: u64) -> AsyncRole {
+        let Some(name) = self.type_name(type_handle) else { return AsyncRole::Other };
+        let own = name.split('[').next().unwrap_or_default();
+        if BOXES.contains(&own) {
+            let fields = self.fields(type_handle);
+            let task = TaskFields::new(&fields);
+            return AsyncRole::Method(MethodBox { task, state_machine: state_machine(&fields) });
+        }
+        if THREAD_EVENTS.contains(&&*name) {
+            return AsyncRole::ThreadEvent;
+        }
+        match &*name {
+            "System.Action`1[System.Object]" => return AsyncRole::SourceContinuation,
+            "System.Collections.Generic.List`1[System.Object]" => {
+                let fields = self.fields(type_handle);
+                let at = |name| place(&fields, name);
+                if let (Some(items), Some(count)) = (at("_items"), at("_size")) {
+                    return AsyncRole::List { items, count };
+                }
+            }
+            _ => {}
+        }
+        match self.known_base(type_handle) {
+            Some(Base::Delegate) => AsyncRole::Delegate,
+            Some(Base::Task) => match TaskFields::new(&self.fields(type_handle)) {
+                Some(task) => AsyncRole::Task(task),
+                None => AsyncRole::Other,
+            },
+            None => AsyncRole::Other,
+        }
+    }
+
+    fn known_base(&self, type_handle: u64) -> Option<Base> {
+        let mut of = type_handle;
+        for _ in 0..MOST_BASES {
+            match self.type_name(of).as_deref() {
+                Some("System.Threading.Tasks.Task") => return Some(Base::Task),
+                Some("System.MulticastDelegate") => return Some(Base::Delegate),
+                _ => {}
+            }
+            of = self.memory().u64(offset(of, BASE_TYPE)).ok().filter(|base| *base != 0)?;
+        }
+        None
+    }
+
+    /// The offsets of the fields by which a continuation object leads to the waiting object.
+    pub(crate) fn continuation_links(&self, type_handle: u64) -> Vec<u64> {
+        let fields = self.fields(type_handle);
+        LINKS.iter().filter_map(|name| place(&fields, name)).collect()
+    }
+
+    /// The offset of the state in a state machine of a type, from its first field.
+    pub(crate) fn state_offset(&self, state_machine: u64) -> Option<u64> {
+        let fields = self.fields(state_machine);
+        let state = fields.iter().find(|field| STATES.contains(&&*field.name))?;
+        Some(state.offset.into())
+    }
+
+    /// The offset of a field of an object, by its name.
+    pub(crate) fn field_offset(&self, type_handle: u64, name: &str) -> Option<u64> {
+        place(&self.fields(type_handle), name)
+    }
+}
+
+/// A base type that gives a role.
+enum Base {
+    Task,
+    Delegate,
+}
+
+impl TaskFields {
+    fn new(fields: &[Field]) -> Option<Self> {
+        Some(Self {
+            continuation: place(fields, "m_continuationObject")?,
+            flags: place(fields, "m_stateFlags")?,
+            action: place(fields, "m_action")?,
+            timer: place(fields, "_timer"),
+        })
+    }
+}
+
+/// The offset of a field, from the address of the object.
+fn place(fields: &[Field], name: &str) -> Option<u64> {
+    fields.iter().find(|field| field.name == name).map(|field| offset(field.offset.into(), 8))
+}
+
+fn state_machine(fields: &[Field]) -> Option<StateMachine> {
+    let field = fields.iter().find(|field| field.name == "StateMachine")?;
+    let at = offset(field.offset.into(), 8);
+    match (field.kind, field.value_type) {
+        (ValueKind::STRUCTURE, Some(type_handle)) => Some(StateMachine::Inline { at, type_handle }),
+        (ValueKind::STRUCTURE, None) => None,
+        _ => Some(StateMachine::Reference { at }),
+    }
+}
