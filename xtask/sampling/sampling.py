@@ -25,6 +25,8 @@ import time
 
 DIPC, RUNTIMES, WORKLOADS, OUTPUT = sys.argv[1], *(pathlib.Path(path) for path in sys.argv[2:5])
 PARTS = sys.argv[5:]
+# Of perf record. The shares have an error of sqrt(p * (1 - p) / samples).
+PERF_SECONDS = "20"
 # csv refuses long stacks otherwise.
 csv.field_size_limit(1 << 24)
 
@@ -347,7 +349,7 @@ def waits():
 
 def perf():
     """The shares of files by perf record of the same process at the same time."""
-    heading("Beside perf record -F 997, the process sampled by both at once", "program", "file", "perf, percent", "dipc, percent")
+    heading("Beside perf record -F 997, the process sampled by both at once", "program", "file", "perf, percent (samples)", "dipc, percent (samples)")
     if not shutil.which("perf"):
         print("perf is not installed")
         return
@@ -360,18 +362,21 @@ def perf():
             time.sleep(1)
             recording = Recording(program, "perf.nettrace", "--cpu")
             data = OUTPUT / "perf.data"
-            subprocess.run(["perf", "record", "-q", "-F", "997", "-g", "-p", str(program.pid), "-o", str(data), "--", "sleep", "5"], stderr=subprocess.DEVNULL, check=False)
+            # dipc samples a little longer: for as long as perf takes to begin and to end.
+            subprocess.run(["perf", "record", "-q", "-F", "997", "-g", "-p", str(program.pid), "-o", str(data), "--", "sleep", PERF_SECONDS], stderr=subprocess.DEVNULL, check=False)
             recording.stop()
-        text = subprocess.run(["perf", "report", "-i", str(data), "--no-children", "--sort", "dso", "-g", "none", "--stdio"], capture_output=True, text=True).stdout
+        text = subprocess.run(["perf", "report", "-i", str(data), "--no-children", "--show-nr-samples", "--sort", "dso", "-g", "none", "--stdio"], capture_output=True, text=True).stdout
         theirs, ours = {}, {}
-        for found in re.finditer(r"^\s*([\d.]+)%\s+(\S+)", text, re.M):
-            theirs[kind_of(found[2])] = theirs.get(kind_of(found[2]), 0) + float(found[1])
+        for found in re.finditer(r"^\s*([\d.]+)%\s+(\d+)\s+(\S+)", text, re.M):
+            share, samples = theirs.get(kind_of(found[3]), (0, 0))
+            theirs[kind_of(found[3])] = (share + float(found[1]), samples + int(found[2]))
         report = recording.rows("--by", "cpu")
         for entry in report["rows"]:
             module = "JIT-compiled" if entry["kind"] == "managed" and version != "NativeAOT" else entry["frame"].partition("!")[0]
-            ours[kind_of(module)] = ours.get(kind_of(module), 0) + entry["exclusive_percent"]
-        for file in sorted(theirs, key=lambda file: -theirs[file])[:5]:
-            row(f"{version}, {line.split()[0]}", file, f"{theirs[file]:.1f}", f"{ours.get(file, 0):.1f}")
+            share, samples = ours.get(kind_of(module), (0, 0))
+            ours[kind_of(module)] = (share + entry["exclusive_percent"], samples + entry["exclusive"])
+        for file in sorted(theirs, key=lambda file: -theirs[file][0])[:5]:
+            row(f"{version}, {line.split()[0]}", file, *("{:.1f} ({})".format(*shares.get(file, (0, 0))) for shares in (theirs, ours)))
 
 
 def kind_of(module):
