@@ -1,4 +1,5 @@
-//! Any bytes as a recording, and as the texts of events of counters: samples of them, at their interval and at a longer one.
+//! Any bytes as a recording, and as the texts of events of counters: samples of them, at their interval and
+//! at a longer one.
 
 #![no_main]
 
@@ -26,8 +27,8 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Checks that samples are of series that are known, of which there are no more than may be, that each can be written, and that at a
-/// longer interval what grew is the same.
+/// Checks that samples are of series that are known, of which there are no more than may be, that each can be
+/// written, and that at a longer interval what grew is the same.
 fn check(bytes: &[u8]) {
     let Ok(reader) = Reader::new(bytes) else { return };
     let mut counters = Counters::new(Selection::everything()).with_max_series(MOST);

@@ -34,7 +34,8 @@ fn check(bytes: &[u8]) {
         assert!(!frame.to_string().is_empty());
         check_csharp(frame);
         if let Code::Method(method) = frame {
-            // An address has the IL offset of the nearest one before it, so the start has one if any address has.
+            // An address has the IL offset of the nearest one before it, so the start has one if any address
+            // has.
             let end = method.start().saturating_add(method.size().into());
             assert!(method.il_offset(end).is_none() || method.il_offset(method.start()).is_some());
         }

@@ -1,5 +1,5 @@
-//! Any bytes as a recording, and as the texts of events of counters, and conditions that wait for each thing that they may have: what met one is
-//! said in a bounded text, alike in both orders where those are the same.
+//! Any bytes as a recording, and as the texts of events of counters, and conditions that wait for each thing
+//! that they may have: what met one is said in a bounded text, alike in both orders where those are the same.
 
 #![no_main]
 
@@ -20,7 +20,8 @@ const CONDITIONS: [&str; 9] = [
     "exit or crash or (gc > 1us and exception) or event A/B where x = \"y\"",
 ];
 
-/// Bytes of what met a part: its words, and texts of the process, each cut at 120 characters. An event has its names, and some fields.
+/// Bytes of what met a part: its words, and texts of the process, each cut at 120 characters. An event has
+/// its names, and some fields.
 const LONGEST: usize = (2 + 2 * 16) * 500;
 
 fuzz_target!(|input: &[u8]| {

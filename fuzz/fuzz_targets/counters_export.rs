@@ -1,5 +1,5 @@
-//! Any bytes as a recording, and as the texts of events of counters, encoded for Prometheus and for OTLP: what scrapers and receivers would refuse is
-//! not written.
+//! Any bytes as a recording, and as the texts of events of counters, encoded for Prometheus and for OTLP:
+//! what scrapers and receivers would refuse is not written.
 
 #![no_main]
 
@@ -68,7 +68,8 @@ fn each_sample(bytes: &[u8], mut each: impl FnMut(ProcessKey, &Sample<'_>)) {
     counters.finish(&mut add);
 }
 
-/// Checks text as a scraper reads it: comments of a family before its samples, names and labels of their letters, and no sample twice.
+/// Checks text as a scraper reads it: comments of a family before its samples, names and labels of their
+/// letters, and no sample twice.
 fn check_text(bytes: &[u8], is_open_metrics: bool) {
     let text = std::str::from_utf8(bytes).expect("metrics are text");
     assert!(text.ends_with('\n') && text.ends_with("\n# EOF\n") == is_open_metrics);

@@ -1,5 +1,5 @@
-//! Any text as what the kernel shows of a process, most of which that process chooses: its environment, status, mounts and sockets, and the
-//! names of files. And as the name of a runtime's socket.
+//! Any text as what the kernel shows of a process, most of which that process chooses: its environment,
+//! status, mounts and sockets, and the names of files. And as the name of a runtime's socket.
 //!
 //! The parsers are not public: they are source files of dipc-doctor. The first byte chooses one.
 

@@ -1,5 +1,5 @@
-//! Any bytes as a recording, event by event as JSON and as columns: each object has what the event says, and no text steers a terminal or
-//! begins a line.
+//! Any bytes as a recording, event by event as JSON and as columns: each object has what the event says, and
+//! no text steers a terminal or begins a line.
 
 #![no_main]
 

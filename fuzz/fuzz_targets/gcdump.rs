@@ -1,4 +1,5 @@
-//! Any bytes as a recording of a heap dump: its graph, what that consists of, and the graph again out of its file.
+//! Any bytes as a recording of a heap dump: its graph, what that consists of, and the graph again out of its
+//! file.
 
 #![no_main]
 

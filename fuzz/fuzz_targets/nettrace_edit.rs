@@ -1,4 +1,5 @@
-//! Any bytes as a recording that is cut, redacted, kept in a ring and written in parts: what is written is whole, and memory is bounded.
+//! Any bytes as a recording that is cut, redacted, kept in a ring and written in parts: what is written is
+//! whole, and memory is bounded.
 
 #![no_main]
 

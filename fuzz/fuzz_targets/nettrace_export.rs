@@ -1,5 +1,5 @@
-//! Any bytes as a recording, converted to a profile by any metric, with and without causal grouping, lines and filters, added up with
-//! others, in every format.
+//! Any bytes as a recording, converted to a profile by any metric, with and without causal grouping, lines
+//! and filters, added up with others, in every format.
 
 #![no_main]
 

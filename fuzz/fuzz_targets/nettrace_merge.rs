@@ -1,5 +1,6 @@
-//! Any bytes as two recordings, merged: the first is all of them, the second the part before an offset that the first four bytes choose. What is
-//! written is whole, and has every event once, or twice where the second is no part of the first.
+//! Any bytes as two recordings, merged: the first is all of them, the second the part before an offset that
+//! the first four bytes choose. What is written is whole, and has every event once, or twice where the second
+//! is no part of the first.
 
 #![no_main]
 
@@ -16,7 +17,8 @@ fuzz_target!(|input: &[u8]| {
     dipc_fuzz::bounded(bytes.len() + cut, || check(&recordings));
 });
 
-/// What is written is read as it comes, so that only its reader, the merger and the readers of the recordings need memory.
+/// What is written is read as it comes, so that only its reader, the merger and the readers of the recordings
+/// need memory.
 fn check(recordings: &[&[u8]]) {
     let readers = recordings.iter().map(|bytes| SliceReader::new(bytes).unwrap()).collect();
     let mut out = Written::default();

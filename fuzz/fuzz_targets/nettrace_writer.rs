@@ -1,4 +1,5 @@
-//! Any bytes as a recording, written again in V4 and in V6: what is written is whole, has as many events, and needs no more memory than reading.
+//! Any bytes as a recording, written again in V4 and in V6: what is written is whole, has as many events, and
+//! needs no more memory than reading.
 
 #![no_main]
 

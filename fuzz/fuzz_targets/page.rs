@@ -1,5 +1,5 @@
-//! Any bytes as a recording that is shown on a page. The page is the same for all recordings but for its data, which are one JSON object: no text
-//! of a recording, a title or a note gets out of them.
+//! Any bytes as a recording that is shown on a page. The page is the same for all recordings but for its
+//! data, which are one JSON object: no text of a recording, a title or a note gets out of them.
 
 #![no_main]
 

@@ -25,7 +25,8 @@ fn check(input: &[u8]) {
 
 fn read_pdb(bytes: &[u8]) {
     let Ok(pdb) = Pdb::parse(bytes) else { return };
-    // Many rows may refer to the same points: to read all would take time quadratic in the length of the input.
+    // Many rows may refer to the same points: to read all would take time quadratic in the length of the
+    // input.
     for method in 0..=pdb.method_count().min(64) {
         let method = 0x0600_0000 | method;
         let Ok(points) = pdb.sequence_points(method) else { continue };

@@ -1,5 +1,6 @@
-//! Any bytes as a recording: its counters, and all reports, which are the same whether each decodes the events or they are decoded once for all, and
-//! whether each sees all events or the kinds that it needs, and the methods and call trees of a profile.
+//! Any bytes as a recording: its counters, and all reports, which are the same whether each decodes the
+//! events or they are decoded once for all, and whether each sees all events or the kinds that it needs, and
+//! the methods and call trees of a profile.
 
 #![no_main]
 
@@ -84,7 +85,8 @@ fn reports(bytes: &[u8], add: impl Fn(&mut Reports, &Event<'_>)) -> Option<[Stri
     Some(reports.finish())
 }
 
-/// Returns the reports of a recording, each of the kinds of events that it needs; `None` if it cannot be read.
+/// Returns the reports of a recording, each of the kinds of events that it needs; `None` if it cannot be
+/// read.
 fn reports_of_kinds(bytes: &[u8]) -> Option<[String; 7]> {
     let mut reports = Reports::default();
     macro_rules! read {
@@ -136,7 +138,8 @@ fn check_requests(bytes: &[u8]) {
     }
 }
 
-/// Checks that no method or frame of a tree weighs more than the profile, nor more alone than with what it called.
+/// Checks that no method or frame of a tree weighs more than the profile, nor more alone than with what it
+/// called.
 fn check_stacks(bytes: &[u8], by_thread: bool) {
     let Ok(reader) = SliceReader::new(bytes) else { return };
     let mut builder = ProfileBuilder::new(Options::new(Metric::Wall));

@@ -1,4 +1,5 @@
-//! Any bytes as a recording whose payloads are replaced: all else of an event is as it was, and a recording that is written of them has them.
+//! Any bytes as a recording whose payloads are replaced: all else of an event is as it was, and a recording
+//! that is written of them has them.
 
 #![no_main]
 

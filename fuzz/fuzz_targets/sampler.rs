@@ -1,5 +1,5 @@
-//! Any bytes as the kernel's records, the text of mappings, the names of its functions, or a program with symbols and unwind
-//! information.
+//! Any bytes as the kernel's records, the text of mappings, the names of its functions, or a program with
+//! symbols and unwind information.
 //!
 //! The readers of records are not public: they are the source files of linux-sampler.
 

@@ -1,4 +1,5 @@
-//! Any bytes as requests to the simulated runtime: each connection is answered or closed, and what is answered is a message.
+//! Any bytes as requests to the simulated runtime: each connection is answered or closed, and what is
+//! answered is a message.
 
 #![no_main]
 

@@ -1,8 +1,8 @@
-//! Well-formed recordings of every version, written by `nettrace-synth`: they are read as written, in every form and order, cut anywhere,
-//! and alike in all forms after the fuzzer has changed them.
+//! Well-formed recordings of every version, written by `nettrace-synth`: they are read as written, in every
+//! form and order, cut anywhere, and alike in all forms after the fuzzer has changed them.
 //!
-//! The plans of recordings and the properties are those of nettrace's own tests. Of the input, eight bytes seed the plan, and every six
-//! bytes behind them are a change: what to do, where, and with which byte.
+//! The plans of recordings and the properties are those of nettrace's own tests. Of the input, eight bytes
+//! seed the plan, and every six bytes behind them are a change: what to do, where, and with which byte.
 
 #![no_main]
 

@@ -1,6 +1,8 @@
-//! Any bytes as a recording, written as tables: each event is a row or is counted, and no file is outside of the data set.
+//! Any bytes as a recording, written as tables: each event is a row or is counted, and no file is outside of
+//! the data set.
 //!
-//! The recording chooses the columns that are promoted and the labels, and some of its payloads are replaced or cannot be read.
+//! The recording chooses the columns that are promoted and the labels, and some of its payloads are replaced
+//! or cannot be read.
 
 #![no_main]
 

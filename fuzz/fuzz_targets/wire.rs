@@ -1,5 +1,5 @@
-//! Any bytes as messages. Whole and in pieces they give the same messages or the same error; a decoded value encodes to bytes that decode
-//! to the same value; a value decoded in place encodes to the same bytes.
+//! Any bytes as messages. Whole and in pieces they give the same messages or the same error; a decoded value
+//! encodes to bytes that decode to the same value; a value decoded in place encodes to the same bytes.
 //!
 //! The last byte seeds the lengths of the pieces.
 
@@ -63,8 +63,8 @@ fn check_text(text: &str) {
     }
 }
 
-/// Returns the messages in `bytes`, and whether they end in an error. `piece` chooses the length of each piece from the number of bytes
-/// left.
+/// Returns the messages in `bytes`, and whether they end in an error. `piece` chooses the length of each
+/// piece from the number of bytes left.
 fn read(bytes: &[u8], mut piece: impl FnMut(usize) -> usize) -> (Vec<Message>, bool) {
     let mut reader = MessageReader::new();
     let mut messages = Vec::new();
@@ -125,8 +125,8 @@ fn check_in_place(message: &Message) {
     check_borrowed::<ProcessInfo3Reply<Utf16<'_>>, ProcessInfo3Reply>(message);
 }
 
-/// Checks that `B`, which borrows, and `O`, which does not, decode from the same payloads, and that `B` encodes to the same bytes,
-/// except booleans, which may be any number but 0.
+/// Checks that `B`, which borrows, and `O`, which does not, decode from the same payloads, and that `B`
+/// encodes to the same bytes, except booleans, which may be any number but 0.
 fn check_borrowed<'a, B: Decode<'a> + Encode, O: Decode<'a> + Encode + Debug + PartialEq>(
     message: &'a Message,
 ) {

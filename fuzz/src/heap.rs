@@ -1,4 +1,5 @@
-//! The check of a heap's graph: sums agree, and nothing that a graph is asked for takes more time or memory than its size allows.
+//! The check of a heap's graph: sums agree, and nothing that a graph is asked for takes more time or memory
+//! than its size allows.
 
 use gcdump::{Dominators, Grouping, HeapDiff, HeapGraph, HeapReport, PathTree, RetainedSets, dotnet_gcdump};
 

@@ -20,7 +20,8 @@ use nettrace::{
 /// Bytes that a second reader may hold whatever its input: the room for a block that is said to be long.
 const READER: usize = 4 << 20;
 
-/// The result of reading a recording: digests of its events in order, and the numbers of lost events and damages.
+/// The result of reading a recording: digests of its events in order, and the numbers of lost events and
+/// damages.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     events: Vec<u64>,
@@ -37,7 +38,8 @@ impl Outcome {
     }
 }
 
-/// Reads `header` followed by the fuzzer's bytes, the first four of which are the lengths of the pieces that are pushed.
+/// Reads `header` followed by the fuzzer's bytes, the first four of which are the lengths of the pieces that
+/// are pushed.
 pub fn read(header: &[u8], input: &[u8]) {
     let (splits, body) = input.split_at(input.len().min(4));
     let bytes = [header, body].concat();
@@ -217,8 +219,8 @@ fn check_parts(bytes: &[u8], whole: &Outcome) {
     assert_eq!(digests, whole.events, "event by event and part by part");
 }
 
-/// Checks that time order returns each event once, to one reader and to two that take turns, each with parts of `most` events, and that of some
-/// kinds alone it is the same without the others.
+/// Checks that time order returns each event once, to one reader and to two that take turns, each with parts
+/// of `most` events, and that of some kinds alone it is the same without the others.
 fn check_time_order(bytes: &[u8], mut expected: Vec<u64>, most: usize) {
     let Ok(events) = SliceReader::new(bytes) else { return };
     let mut events: TimeOrder<_> = events.in_time_order();

@@ -1,4 +1,5 @@
-//! The bound of memory: what reads an input holds no more than a fixed amount and a multiple of the input's size.
+//! The bound of memory: what reads an input holds no more than a fixed amount and a multiple of the input's
+//! size.
 
 use std::panic::Location;
 
@@ -7,10 +8,11 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// The bytes that a reader may hold whatever its input: tables of a fixed size, and the room for a block that is said to be long, at most 4 MiB,
-/// beside the smaller one that it replaces.
+/// The bytes that a reader may hold whatever its input: tables of a fixed size, and the room for a block that
+/// is said to be long, at most 4 MiB, beside the smaller one that it replaces.
 const FIXED: usize = 6 << 20;
-/// The bytes that a reader may hold for each byte of its input: an interned value has a few words for its few bytes.
+/// The bytes that a reader may hold for each byte of its input: an interned value has a few words for its few
+/// bytes.
 const FOR_EACH_BYTE: usize = 1 << 10;
 
 /// Runs `work` on an input of this size.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder, TraceInfo};
 
-/// The events of a stream while it arrives, in time order as far as possible without waiting. The caller reads
-/// the bytes, of a [`Session`](crate::Session) for example. An error ends the events, and is kept.
+/// The events of a stream while it arrives, in time order as far as possible without waiting. The caller
+/// reads the bytes, of a [`Session`](crate::Session) for example. An error ends the events, and is kept.
 #[derive(Debug)]
 pub struct LiveReader {
     events: TimeOrder<PushSource>,

@@ -39,12 +39,14 @@ pub struct Completeness {
     pub other_processes: u64,
     /// Bytes of the heap that could not be read from memory.
     pub missing_bytes: u64,
-    /// A collection was moving objects while memory was read or dumped: objects can be missing or counted twice.
+    /// A collection was moving objects while memory was read or dumped: objects can be missing or counted
+    /// twice.
     pub is_moving: bool,
-    /// Objects that words of stacks point into. Not each of these words is a local variable that is in use: objects
-    /// can seem to be alive that are not.
+    /// Objects that words of stacks point into. Not each of these words is a local variable that is in use:
+    /// objects can seem to be alive that are not.
     pub conservative_roots: u64,
-    /// Threads whose local variables are unknown: they ran managed code, and their registers could not be read.
+    /// Threads whose local variables are unknown: they ran managed code, and their registers could not be
+    /// read.
     pub stacks_without_roots: u64,
     /// Kinds of roots that could not be read from memory.
     pub missing_roots: u64,

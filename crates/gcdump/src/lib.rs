@@ -12,8 +12,8 @@
 //! - [`mod@file`] reads and writes files. For the same events the file is dotnet-gcdump's, byte for byte.
 //! - [`Dominators`] has the retained bytes of each object: those that would be free without it.
 //!   [`RetainedSets`] has them for sets of objects.
-//! - [`HeapReport`] sums up by type, module or namespace, [`HeapDiff`] compares two reports, [`PathTree`] has the
-//!   paths from roots to objects.
+//! - [`HeapReport`] sums up by type, module or namespace, [`HeapDiff`] compares two reports, [`PathTree`] has
+//!   the paths from roots to objects.
 //! - [`TypeTree`] is the dominator tree with the objects of a type merged.
 //! - [`dotnet_gcdump`] prints that tool's report.
 //!
@@ -43,7 +43,8 @@
 //! # Modules
 //!
 //! - `request`: the session that makes a runtime dump its heap.
-//! - `large_vec`, `address`, `object_addresses`, `object_index`: addresses in 32 bits, and objects by address.
+//! - `large_vec`, `address`, `object_addresses`, `object_index`: addresses in 32 bits, and objects by
+//!   address.
 //! - `type_name`, `type_table`, `root_groups`, `definitions` (types as their modules define them, from the
 //!   caller).
 //! - `builder`: from events to the `graph`, with its `completeness`.

@@ -201,8 +201,9 @@ impl EventIds {
     }
 
     fn of(&self, id: u64) -> EventSource {
-        // If two samplers count the switches of a thread, the kernel puts the identifier of one sampler's event
-        // into the samples of both (seen on Linux 6.18). Clock events have their own identifiers always.
+        // If two samplers count the switches of a thread, the kernel puts the identifier of one sampler's
+        // event into the samples of both (seen on Linux 6.18). Clock events have their own identifiers
+        // always.
         let event = if self.has_switches { SampleEvent::Switch } else { SampleEvent::Unknown };
         self.sources.get(&id).copied().unwrap_or(EventSource { event, thread: None })
     }

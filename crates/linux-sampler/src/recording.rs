@@ -13,10 +13,11 @@
 //!
 //! Numbers are unsigned integers of variable length, texts are UTF-8 after their length in two bytes.
 //!
-//! `Preempted` and `StackValue` are fields of this crate, after the one that other writers have. `StackValue` is zero without a stack, and
-//! that of `Value` unless [stacks are thinned](SamplerConfig::switch_stacks_per_second). Then only every n-th
-//! switch of a busy thread has a stack, and `StackValue` is n times `Value`: the sum of `Value` is the time off
-//! the processors, and the sum of `StackValue` by stack is an unbiased estimate of its part of it.
+//! `Preempted` and `StackValue` are fields of this crate, after the one that other writers have. `StackValue`
+//! is zero without a stack, and that of `Value` unless
+//! [stacks are thinned](SamplerConfig::switch_stacks_per_second). Then only every n-th switch of a busy
+//! thread has a stack, and `StackValue` is n times `Value`: the sum of `Value` is the time off the
+//! processors, and the sum of `StackValue` by stack is an unbiased estimate of its part of it.
 //!
 //! # Source
 //! microsoft/perfview, `src/TraceEvent/EventPipe/UniversalProviders.md`; the fields as real files have them,

@@ -31,8 +31,8 @@ pub struct SampledFrame<'a> {
 /// [`Unwinder`](crate::Unwinder) asks it for each frame outside of images with unwind information. Without
 /// it, such code is expected to keep frame pointers.
 pub trait RuntimeUnwinder: Debug + Send {
-    /// Returns the registers in the caller of a frame; `None` if the code or the needed bytes of the stack are
-    /// not known. A result whose stack pointer does not rise, or whose instruction pointer is not in
+    /// Returns the registers in the caller of a frame; `None` if the code or the needed bytes of the stack
+    /// are not known. A result whose stack pointer does not rise, or whose instruction pointer is not in
     /// executable memory, is ignored.
     fn caller(&mut self, pid: i32, frame: &SampledFrame<'_>) -> Option<Registers>;
 

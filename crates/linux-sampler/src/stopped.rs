@@ -17,8 +17,8 @@ use crate::threads::threads;
 /// The time between looks at threads that have not stopped yet.
 const TICK: Duration = Duration::from_micros(200);
 
-/// A stopped process. Its threads run on when this is dropped, and when this program ends in whatever way: the
-/// kernel ends a trace with its tracer. It belongs to the thread that stopped it.
+/// A stopped process. Its threads run on when this is dropped, and when this program ends in whatever way:
+/// the kernel ends a trace with its tracer. It belongs to the thread that stopped it.
 #[derive(Debug)]
 pub struct StoppedProcess {
     threads: Vec<StoppedThread>,
@@ -46,7 +46,8 @@ pub struct StoppedThread {
 impl StoppedProcess {
     /// Stops all threads of a process, and reads their registers.
     ///
-    /// Signals that arrive meanwhile are delivered afterwards, and a process that was stopped before stays so.
+    /// Signals that arrive meanwhile are delivered afterwards, and a process that was stopped before stays
+    /// so.
     ///
     /// # Errors
     /// If the process may not be traced, is traced already, has ended, or has not stopped within `limit`. Its

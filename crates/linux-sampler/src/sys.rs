@@ -154,8 +154,8 @@ pub(crate) struct Report {
     pub(crate) status: i32,
 }
 
-/// Waits for a report of a thread, or of any that this thread traces. `options` are those of `waitid`, without
-/// `WNOHANG` it waits.
+/// Waits for a report of a thread, or of any that this thread traces. `options` are those of `waitid`,
+/// without `WNOHANG` it waits.
 ///
 /// # Errors
 /// `ECHILD` if there is nothing to wait for.

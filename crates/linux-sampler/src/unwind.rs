@@ -1,5 +1,5 @@
-//! Stacks of programs: the kernel's chain by frame pointers, completed by unwind information where code has no
-//! frame pointer.
+//! Stacks of programs: the kernel's chain by frame pointers, completed by unwind information where code has
+//! no frame pointer.
 
 use std::collections::HashMap;
 
@@ -121,7 +121,8 @@ impl Unwinder {
                     process.caller(&registers, position, copy)
                 }
             } else {
-                // Code outside images, as the JIT's. Native code that it was called from keeps frame pointers.
+                // Code outside images, as the JIT's. Native code that it was called from keeps frame
+                // pointers.
                 by_frame_pointers = true;
                 let frame = SampledFrame { registers, position, stack_start: copy.start, stack: copy.bytes };
                 let caller = self.runtime.as_mut().and_then(|runtime| runtime.caller(pid, &frame));

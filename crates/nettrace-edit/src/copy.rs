@@ -95,8 +95,8 @@ pub fn write_to<W: Write>(output: &mut W) -> impl FnMut(&mut Transcoder) -> Resu
     |transcoder| transcoder.drain_to(0, output).map_err(Error::Write)
 }
 
-/// Appends the chosen events of a recording to one of the same process, whose `threads` have ended in it. Returns
-/// their number, and the error that ended the reading early.
+/// Appends the chosen events of a recording to one of the same process, whose `threads` have ended in it.
+/// Returns their number, and the error that ended the reading early.
 pub(crate) fn append_events<R: Source, E: From<Error>>(
     transcoder: &mut Transcoder,
     threads: &[Thread],

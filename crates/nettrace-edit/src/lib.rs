@@ -3,8 +3,8 @@
 //! - [`copy`] writes the part of a recording that a [`Chooser`] chooses. [`Slice`] chooses events by time,
 //!   thread, process, provider and name ([`Criteria`]), and keeps the events that these need, so that the
 //!   part has the names of its code and types. A [`Redactor`] replaces texts such as command lines and paths.
-//! - [`Ring`] holds the last events of a live stream within limits on time and bytes, in memory or in files. A
-//!   [`Snapshot`] of it is a whole recording.
+//! - [`Ring`] holds the last events of a live stream within limits on time and bytes, in memory or in files.
+//!   A [`Snapshot`] of it is a whole recording.
 //! - [`Rotation`] writes a stream as consecutive recordings.
 //! - [`Filter`] applies criteria to events, and explains values that [match nothing](Miss).
 //! - [`MappingIds`] renumbers mapped files where recordings of whole machines are merged.
@@ -33,11 +33,11 @@
 //!
 //! - `error`: errors.
 //! - `filter`, `redact`: the choice of events, and of texts.
-//! - `choice`, `copy`: choosers, and the copy of a recording. `slice`: the chooser of parts; `range`: the time
-//!   that a part states.
+//! - `choice`, `copy`: choosers, and the copy of a recording. `slice`: the chooser of parts; `range`: the
+//!   time that a part states.
 //! - `mapping_ids`: recordings of whole machines that are merged.
-//! - `segment`, `names_store`: recordings in memory or in files. `receipt_clock`, `ring`, `snapshot`: the last
-//!   events of a stream.
+//! - `segment`, `names_store`: recordings in memory or in files. `receipt_clock`, `ring`, `snapshot`: the
+//!   last events of a stream.
 //! - `rotation`: consecutive recordings.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

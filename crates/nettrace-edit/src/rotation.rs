@@ -15,12 +15,12 @@ use crate::snapshot::{Content, Written, append_list};
 /// The pending bytes above which they are written.
 const PART: usize = 256 << 10;
 
-/// A writer of a stream as consecutive parts of a size, each a recording of its own that begins with the names
-/// of code, types and threads from the parts before it.
+/// A writer of a stream as consecutive parts of a size, each a recording of its own that begins with the
+/// names of code, types and threads from the parts before it.
 ///
-/// The caller [begins](Self::begin) a part, [adds](Self::add) records to it until it [is
-/// full](Self::is_full), and [ends](Self::end) it. Between the end of a part and the beginning of the next one
-/// no record may be left out.
+/// The caller [begins](Self::begin) a part, [adds](Self::add) records to it until it
+/// [is full](Self::is_full), and [ends](Self::end) it. Between the end of a part and the beginning of the
+/// next one no record may be left out.
 #[derive(Debug)]
 pub struct Rotation {
     size: u64,

@@ -92,7 +92,8 @@ impl Container {
         self.out.clear();
     }
 
-    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`. An error keeps them.
+    /// Passes the bytes at hand to `write` and drops them, if there are more than `most`. An error keeps
+    /// them.
     #[inline]
     pub(crate) fn drain<E>(
         &mut self,

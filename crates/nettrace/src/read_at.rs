@@ -18,8 +18,8 @@ pub trait ReadAt: Sync {
     fn size(&self) -> u64;
 }
 
-/// Reads bytes of a file from an offset on, as [`ReadAt::read_at`] does: for implementations over files, which
-/// have to decide on the [size](ReadAt::size) of a file that grows.
+/// Reads bytes of a file from an offset on, as [`ReadAt::read_at`] does: for implementations over files,
+/// which have to decide on the [size](ReadAt::size) of a file that grows.
 ///
 /// On Windows this moves the file's position.
 ///

@@ -1,7 +1,8 @@
 //! The functions that the page calls: they count the events of a recording by provider.
 //!
-//! A page writes a piece of the file at `buffer(length)`, calls `push()`, and after the last piece `finish()`. A text of
-//! `finish()` bytes is then at `result()`. Memory holds a block of the recording, not the recording.
+//! A page writes a piece of the file at `buffer(length)`, calls `push()`, and after the last piece
+//! `finish()`. A text of `finish()` bytes is then at `result()`. Memory holds a block of the recording, not
+//! the recording.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -38,8 +38,8 @@ pub(crate) enum MemoryFormat {
     Json,
     /// For spreadsheets, of a heap: one line per group
     Csv,
-    /// A page about a heap with treemap, dominator tree, types and paths from roots; opens in any browser, loads
-    /// nothing
+    /// A page about a heap with treemap, dominator tree, types and paths from roots; opens in any browser,
+    /// loads nothing
     Html,
 }
 

@@ -17,7 +17,8 @@ const ATTEMPTS: usize = 3;
 /// The number of objects between two looks at the clock.
 const LOOK: u64 = 4096;
 
-/// Reads the heap; a failure if the dump does not have it. A process is stopped meanwhile, for `stop` at most.
+/// Reads the heap; a failure if the dump does not have it. A process is stopped meanwhile, for `stop` at
+/// most.
 pub(crate) fn read(source: &Source, stop: Option<Duration>) -> Result<HeapGraph, Failure> {
     let runtime = source.runtime()?;
     let mut attempts = if source.pid().is_some() && stop.is_none() { ATTEMPTS } else { 1 };

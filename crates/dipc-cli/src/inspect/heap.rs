@@ -42,8 +42,8 @@ impl Heap {
         Ok(Self { graph, exit })
     }
 
-    /// Reads the heap of a core dump or of a process's memory. The process is stopped meanwhile, for `stop` at most;
-    /// it runs on if that is `None`.
+    /// Reads the heap of a core dump or of a process's memory. The process is stopped meanwhile, for `stop`
+    /// at most; it runs on if that is `None`.
     pub(crate) fn of_memory(source: &Source, stop: Option<Duration>) -> Result<Self, Failure> {
         let graph = core_heap::read(source, stop)?;
         let missing = warn_of_missing(graph.completeness());

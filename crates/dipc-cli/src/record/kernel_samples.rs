@@ -42,8 +42,8 @@ pub(crate) enum SamplerChoice {
 }
 
 impl SamplerChoice {
-    /// Starts the kernel's samples of a process, and says so if that `is_new`; `None` if the runtime samples itself, for a
-    /// stated reason unless the user asked for it.
+    /// Starts the kernel's samples of a process, and says so if that `is_new`; `None` if the runtime samples
+    /// itself, for a stated reason unless the user asked for it.
     ///
     /// # Errors
     /// If the user asked for the kernel's samples, or the program has no sampler, and they are not available.

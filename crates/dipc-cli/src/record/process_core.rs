@@ -90,8 +90,8 @@ pub(crate) enum CorePlace<'a> {
     File(&'a Path, NameOrigin),
 }
 
-/// Stops a process, copies its memory into a core dump, and lets it run on. It runs on even if this program is
-/// killed.
+/// Stops a process, copies its memory into a core dump, and lets it run on. It runs on even if this program
+/// is killed.
 pub(crate) fn write(pid: u32, settings: &CoreSettings, place: CorePlace<'_>) -> Result<WrittenCore, Failure> {
     let id = i32::try_from(pid).map_err(|_| no_process(pid))?;
     let mut output = Output::open(place, settings.compression)?;

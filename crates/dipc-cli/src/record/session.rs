@@ -40,7 +40,8 @@ pub(crate) fn warn_without_sampler(target: &Target, selection: &Selection) {
     }
 }
 
-/// Returns whether the process is a NativeAOT program, which has no sampler. Waits a second for the answer at most.
+/// Returns whether the process is a NativeAOT program, which has no sampler. Waits a second for the answer at
+/// most.
 pub(crate) fn is_native_aot(target: &Target) -> Result<bool, Error> {
     let timeouts = timeouts(target.timeouts().request.min(SAMPLER_TIMEOUT));
     target.clone().with_timeouts(timeouts).is_native_aot()

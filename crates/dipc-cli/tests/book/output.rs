@@ -25,7 +25,8 @@ impl Varies {
         varies
     }
 
-    /// The lines without those about processes that the session did not start: rows, which begin with a pid, and warnings.
+    /// The lines without those about processes that the session did not start: rows, which begin with a pid,
+    /// and warnings.
     pub(crate) fn own_rows(self, mut lines: Vec<String>, session: &Session) -> Vec<String> {
         if self.processes {
             lines.retain(|line| {

@@ -85,15 +85,16 @@ impl Session {
         self.texts.push((DOTNET, folder));
     }
 
-    /// Runs a command: its output, of both streams, and its exit code. One that goes on in the background has printed what it
-    /// prints when this many lines have come.
+    /// Runs a command: its output, of both streams, and its exit code. One that goes on in the background has
+    /// printed what it prints when this many lines have come.
     pub(crate) fn run(&mut self, command: &str, awaited: Option<usize>) -> (Vec<String>, i32) {
         let command = self
             .pids
             .iter()
             .fold(command.to_owned(), |command, (written, real)| replace_number(&command, written, real));
         let command = command.replace(VOLUME, "\"$HOME\"/diagnostics").replace(FOLDER, "\"$HOME\"");
-        // The exit code of the command before is there for `echo $?`; the shell's own input is not for commands.
+        // The exit code of the command before is there for `echo $?`; the shell's own input is not for
+        // commands.
         self.send(&format!("(exit ${{last:-0}})\n{{ {command}\n}} </dev/null\nlast=$?\n"));
         let deadline = Instant::now() + PATIENCE;
         let mut printed = Vec::new();
@@ -133,7 +134,8 @@ impl Session {
         lines.into_iter().map(written).collect()
     }
 
-    /// Whether this is a process of the chapter, which all are of the shell's group. True where there is no `/proc` to look into.
+    /// Whether this is a process of the chapter, which all are of the shell's group. True where there is no
+    /// `/proc` to look into.
     pub(crate) fn has_started(&self, pid: u32) -> bool {
         if !Path::new("/proc/self/stat").exists() {
             return true;
@@ -162,7 +164,8 @@ impl Drop for Session {
     }
 }
 
-/// Replaces a number where it is not a part of another, nor of one with a fraction or commas: a process id may be as short as those.
+/// Replaces a number where it is not a part of another, nor of one with a fraction or commas: a process id
+/// may be as short as those.
 fn replace_number(text: &str, from: &str, to: &str) -> String {
     let mut replaced = String::new();
     let mut rest = text;

@@ -208,7 +208,8 @@ fn one_that_never_ends_the_stream() {
     assert_eq!(std::fs::read(&output).unwrap(), b"Nettrace", "what came is kept");
 }
 
-/// Without a limit, commands that read the stream stop its session: it would go on for as long as the process.
+/// Without a limit, commands that read the stream stop its session: it would go on for as long as the
+/// process.
 #[test]
 fn one_whose_stream_cannot_be_read() {
     let (stopped, is_stopped) = std::sync::mpsc::channel();

@@ -126,7 +126,8 @@ fn a_socket_whose_key_belongs_to_an_earlier_process() {
     let mut stale = Stale::start();
     let pid = stale.process.id().to_string();
     fs::remove_file(&stale.socket).unwrap();
-    // As a process of the same number left it behind, or as somebody planted it: alive, but not this process's.
+    // As a process of the same number left it behind, or as somebody planted it: alive, but not this
+    // process's.
     stale.socket = stale.socket.with_file_name(format!("dotnet-diagnostic-{pid}-17-socket"));
     let planted = UnixListener::bind(&stale.socket).unwrap();
     planted.set_nonblocking(true).unwrap();

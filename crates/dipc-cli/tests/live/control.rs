@@ -1,4 +1,5 @@
-//! `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`: what they change is changed, and what would end the process is held back.
+//! `resume`, `set-env`, `startup-hook`, `profiler`, `perfmap`: what they change is changed, and what would
+//! end the process is held back.
 
 use std::fs;
 use std::path::PathBuf;

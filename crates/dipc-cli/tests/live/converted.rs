@@ -18,7 +18,8 @@ use crate::workload::Workload;
 /// For how many milliseconds the workload is busy.
 const SPIN: u32 = 600;
 
-/// How long a method was on the stacks of a file for speedscope, in milliseconds, once each open is seen to have its close.
+/// How long a method was on the stacks of a file for speedscope, in milliseconds, once each open is seen to
+/// have its close.
 fn milliseconds(file: &Path, method: &str) -> f64 {
     let profile: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
     let frames = profile["shared"]["frames"].as_array().unwrap();
@@ -124,7 +125,8 @@ fn a_program_that_is_started_becomes_one_and_its_code_is_ours() {
     assert!((0.5..2.0).contains(&(busy / f64::from(SPIN))), "{busy} ms of {SPIN}");
 }
 
-/// A terminal sends Ctrl-C to all that it has in the foreground. The program must live on until its runtime has named its methods.
+/// A terminal sends Ctrl-C to all that it has in the foreground. The program must live on until its runtime
+/// has named its methods.
 #[test]
 fn ctrl_c_leaves_the_recording_and_a_profile_with_names() {
     let Some(workload) = Runtime::Net9_0.workload() else { return };

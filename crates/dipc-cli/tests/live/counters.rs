@@ -123,8 +123,8 @@ fn a_condition_ends_the_wait(runtime: Runtime) {
     assert!(met.stderr.contains("Met            : the process crashed or was killed"), "{met:?}");
 }
 
-/// Without Meters: the class constructors of a NativeAOT program wait for one another at times when it is asked for both for the first
-/// time, on a machine that is busy.
+/// Without Meters: the class constructors of a NativeAOT program wait for one another at times when it is
+/// asked for both for the first time, on a machine that is busy.
 const EVENT_COUNTERS_OF_DOTNET: &str = r"EventCounters\System.Runtime";
 const EVENT_COUNTERS_OF_WORKLOAD: &str = r"EventCounters\Workload-Counters";
 
@@ -401,7 +401,8 @@ fn what_a_process_has_is_listed(runtime: Runtime) {
     }
 }
 
-/// A process has one interval for its EventCounters, the shortest that a session asks for; one that asked for a longer has sums.
+/// A process has one interval for its EventCounters, the shortest that a session asks for; one that asked for
+/// a longer has sums.
 fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
@@ -431,8 +432,8 @@ fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
         let of = lines.iter().filter(|line| line["name"] == "requests");
         of.map(|line| line["interval_ns"].as_u64().unwrap()).collect()
     };
-    // The last value is of what remained. The others end where the next shorter one would miss the second by more: with one of two
-    // thirds of a second at the earliest, where the process was late.
+    // The last value is of what remained. The others end where the next shorter one would miss the second by
+    // more: with one of two thirds of a second at the earliest, where the process was late.
     let slow_intervals = intervals(&slow);
     let (_, whole) = slow_intervals.split_last().unwrap();
     assert!(!whole.is_empty() && whole.iter().all(|ns| *ns >= 666_666_666), "{slow_intervals:?}");
@@ -441,7 +442,8 @@ fn values_come_at_the_interval_that_was_asked_for(runtime: Runtime) {
     assert!(fast_intervals[fast_intervals.len() / 2] < 500_000_000, "{fast_intervals:?}");
 }
 
-/// Clients of the Meters' shared session have to agree on its settings: the second takes over those of the first.
+/// Clients of the Meters' shared session have to agree on its settings: the second takes over those of the
+/// first.
 #[test]
 fn a_second_client_joins_the_session_of_meters() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };

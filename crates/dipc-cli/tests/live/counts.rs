@@ -36,13 +36,14 @@ fn emitted_events_are_counted_exactly(runtime: Runtime) {
     assert_eq!(stat.count("Workload-Nested", "Nested"), 5000);
 }
 
-/// How many messages of its own an EventSource adds to so many rounds of `emit`: since .NET 5 one for each Enumy event, whose
-/// argument is an enum that is written as an int, up to the limit that it sets itself.
+/// How many messages of its own an EventSource adds to so many rounds of `emit`: since .NET 5 one for each
+/// Enumy event, whose argument is an enum that is written as an int, up to the limit that it sets itself.
 pub(crate) fn complaints(runtime: Runtime, rounds: u64) -> u64 {
     if runtime == Runtime::Net3_1 { 0 } else { rounds.min(16) }
 }
 
-/// The default profile: the runtime's own events, the sampler where there is one, and at the end a list of all methods.
+/// The default profile: the runtime's own events, the sampler where there is one, and at the end a list of
+/// all methods.
 fn a_session_with_rundown_is_whole(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let recording = workload.record(&[]);

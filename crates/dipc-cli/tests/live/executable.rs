@@ -1,7 +1,7 @@
 //! Programs that tests make and then run.
 //!
-//! A program that is open for writing cannot be run, and a child that another test starts has this process's open files until it runs
-//! its own program. So no program is written by this process: `cp` does it.
+//! A program that is open for writing cannot be run, and a child that another test starts has this process's
+//! open files until it runs its own program. So no program is written by this process: `cp` does it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;

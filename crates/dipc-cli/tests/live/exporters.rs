@@ -38,7 +38,8 @@ fn prometheus_has_what_the_program_counts(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.run("counters 1");
     let pid = workload.pid().to_string();
-    // One way of reporting only: on a busy machine, .NET's code for both waits for itself at times when both are asked for first.
+    // One way of reporting only: on a busy machine, .NET's code for both waits for itself at times when both
+    // are asked for first.
     let system =
         if runtime == Runtime::Net3_1 { r"EventCounters\System.Runtime" } else { r"Meter\System.Runtime" };
     let counters = format!("{system},Workload-Counters,Workload.Meter");
@@ -114,7 +115,8 @@ fn prometheus_has_native_histograms_and_hostile_texts() {
         let count = if is_native { "histogram_count(size_kg)" } else { "size_kg_count" };
         let count = until(count, || prometheus.value(count));
         assert!((count - 5.0).abs() < 1e-9, "{count}");
-        // Three of five lie in (2, 4]: at power-of-two buckets nine tenths are reached at 11/3, and in finer ones in (2^1.75, 4].
+        // Three of five lie in (2, 4]: at power-of-two buckets nine tenths are reached at 11/3, and in finer
+        // ones in (2^1.75, 4].
         let quantile = if is_native {
             "histogram_quantile(0.9, size_kg)"
         } else {

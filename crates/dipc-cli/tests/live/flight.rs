@@ -53,8 +53,8 @@ impl Flight {
         }
     }
 
-    /// Requests a snapshot, and waits for it, the `count`th. Runtimes send their events ten times a second: the
-    /// snapshot waits for those that came before the request.
+    /// Requests a snapshot, and waits for it, the `count`th. Runtimes send their events ten times a second:
+    /// the snapshot waits for those that came before the request.
     fn request_snapshot(&mut self, count: usize) {
         self.running.signal(Signal::USR1);
         self.until("Snapshot", count);
@@ -67,7 +67,8 @@ impl Flight {
         lines.map(|line| (PathBuf::from(line.split(", ").next().unwrap()), line.to_owned())).collect()
     }
 
-    /// Waits for the end of the program, which is to have a code; no file is there but the snapshots, and what is known of a crash.
+    /// Waits for the end of the program, which is to have a code; no file is there but the snapshots, and
+    /// what is known of a crash.
     fn finish(self, code: i32) -> (Vec<(PathBuf, String)>, tempfile::TempDir) {
         let (snapshots, messages) = (self.snapshots(), self.messages());
         let Self { folder, running } = self;
@@ -86,8 +87,8 @@ impl Flight {
 }
 
 /// Waits until the runtime reports the methods that it compiles. `dipc` starts a session for that after the
-/// one that it shows; `sockets` is the number of open ones before both. Runtimes handle requests one after the
-/// other, so the session runs when a later request has its answer.
+/// one that it shows; `sockets` is the number of open ones before both. Runtimes handle requests one after
+/// the other, so the session runs when a later request has its answer.
 fn await_compiled_methods(workload: &Workload, sockets: usize) {
     let deadline = Instant::now() + PATIENCE;
     while workload.sockets() < sockets + 2 {
@@ -123,7 +124,8 @@ fn top(snapshot: &(PathBuf, String)) -> Finished {
     run(["report", snapshot.0.to_str().unwrap(), "topN", "--inclusive", "-n", "1000"]).with_code(0)
 }
 
-/// The methods should be callers of what runs: the sampler stops a thread where the runtime lets it, which may be never in a leaf.
+/// The methods should be callers of what runs: the sampler stops a thread where the runtime lets it, which
+/// may be never in a leaf.
 #[track_caller]
 fn assert_named(snapshot: &(PathBuf, String), methods: &[&str]) {
     let report = top(snapshot);
@@ -282,7 +284,8 @@ fn a_crash_is_described_beside_its_snapshot() {
     assert!(text.contains("\nUnhandled exception. System."), "{text}");
 }
 
-/// `cpu-usage` is an EventCounter; 9.0 and later have a Meter of the same provider beside it, with other names.
+/// `cpu-usage` is an EventCounter; 9.0 and later have a Meter of the same provider beside it, with other
+/// names.
 fn a_counter_leaves_a_snapshot(pid: u32) {
     for condition in
         ["counter System.Runtime/cpu-usage >= 0", r"counter EventCounters\System.Runtime/cpu-usage >= 0"]
@@ -332,7 +335,8 @@ fn fail_fast_leaves_its_last_seconds() {
     crashed("failfast", None);
 }
 
-/// The exception itself may be missing: runtimes send what they have ten times a second, and a crash takes the last of it along.
+/// The exception itself may be missing: runtimes send what they have ten times a second, and a crash takes
+/// the last of it along.
 #[test]
 fn an_unhandled_exception_leaves_its_last_seconds() {
     crashed("unhandled", None);

@@ -71,7 +71,8 @@ fn what_the_program_keeps_is_in_its_heap(runtime: Runtime) {
     assert_eq!((&node["objects_before"], &node["objects_after"]), (&20_000.into(), &21_000.into()), "{node}");
 }
 
-/// Of a process the files of its modules say which type declares a static field, and which types are around nested ones.
+/// Of a process the files of its modules say which type declares a static field, and which types are around
+/// nested ones.
 fn assert_names(pid: &str) {
     let paths = json(&["paths", "-p", pid, "--type", "Node"]);
     let steps: Vec<_> =

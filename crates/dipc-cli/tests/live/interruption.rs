@@ -94,8 +94,8 @@ fn an_interrupt_while_the_session_is_asked_for() {
     assert!(!output.exists(), "nothing was recorded, so nothing is left behind");
 }
 
-/// The recording ends too early, and what is in it is what was sent first: of each thread the numbers from 0 on, with gaps only
-/// where the runtime says that it lost some.
+/// The recording ends too early, and what is in it is what was sent first: of each thread the numbers from 0
+/// on, with gaps only where the runtime says that it lost some.
 fn assert_cut(recorded: &Recorded) {
     let stat = recorded.stat(6);
     assert_eq!(stat.0["truncated"], true, "{}", stat.0);
@@ -114,8 +114,8 @@ fn assert_cut(recorded: &Recorded) {
     assert_eq!(missing + lost_behind_the_last(recorded), stat.lost(), "{}", stat.0);
 }
 
-/// The events that a last sequence point tells of, behind the last event of their thread: the cut left no later one whose number
-/// would show the gap.
+/// The events that a last sequence point tells of, behind the last event of their thread: the cut left no
+/// later one whose number would show the gap.
 fn lost_behind_the_last(recorded: &Recorded) -> u64 {
     let mut events = nettrace::Reader::new(fs::File::open(recorded.file()).unwrap()).unwrap();
     let mut last = BTreeMap::new();

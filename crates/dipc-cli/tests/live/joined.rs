@@ -1,4 +1,5 @@
-//! Time below the requests and tasks that it was spent for, from end to end (`testdata/workload/joined/Joined.cs`).
+//! Time below the requests and tasks that it was spent for, from end to end
+//! (`testdata/workload/joined/Joined.cs`).
 
 use std::collections::BTreeMap;
 

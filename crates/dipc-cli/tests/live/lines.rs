@@ -47,14 +47,16 @@ fn line(frame: &Value) -> Option<String> {
     line.contains(".cs:").then(|| line.to_owned())
 }
 
-/// Everything that the runtime printed must have been thrown; `leaf` says whether that goes for where it was thrown, too.
+/// Everything that the runtime printed must have been thrown; `leaf` says whether that goes for where it was
+/// thrown, too.
 fn compare(printed: &str, thrown: &[Vec<String>], leaf: bool) {
     let mut checked = 0;
     for row in printed.lines() {
         let (name, places) = row.split_once('|').unwrap();
         let mut expected: Vec<_> = places.split('|').map(place).collect();
         if name == "handler" {
-            // Of code in a handler runtimes record the address at which the method was left, in what is handled.
+            // Of code in a handler runtimes record the address at which the method was left, in what is
+            // handled.
             "Lines.cs:107".clone_into(&mut expected[0]);
         }
         // What is thrown again where it is awaited is two exceptions.

@@ -125,7 +125,8 @@ fn a_target_is_found_by_name() {
     ambiguous.assert_error_names(&[&name, &first.pid().to_string(), &second.pid().to_string()]);
 }
 
-/// `dotnet workload.dll` is a process named dotnet; a copy gives the assembly a name that no other test's has.
+/// `dotnet workload.dll` is a process named dotnet; a copy gives the assembly a name that no other test's
+/// has.
 #[test]
 fn a_target_is_found_by_its_entry_assembly() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,14 +10,15 @@ use crate::workload::Workload;
 /// The numbered events alone.
 pub(crate) const FLOOD: &str = "Workload-Typed:0x20:5";
 
-/// From one thread, and not for long: the runtime does not report what a thread lost that never had a buffer, or that ended
-/// behind the last sequence point that names it (see `nettrace::Loss`). With four threads and a million events one recording in
-/// ten lacks such a tail (seen on 9.0.20).
+/// From one thread, and not for long: the runtime does not report what a thread lost that never had a buffer,
+/// or that ended behind the last sequence point that names it (see `nettrace::Loss`). With four threads and a
+/// million events one recording in ten lacks such a tail (seen on 9.0.20).
 const FLOODING: &str = "flood 1 300000";
 const SENT: u64 = 300_000;
 
-/// Fifty threads that end one after the other, most of which find the buffers full: 40,000 to 700,000 of the million events are
-/// neither received nor reported as lost. (3.1 reports all of them, but no recording names its runtime's version.)
+/// Fifty threads that end one after the other, most of which find the buffers full: 40,000 to 700,000 of the
+/// million events are neither received nor reported as lost. (3.1 reports all of them, but no recording names
+/// its runtime's version.)
 const SHORT_LIVED: &str = "flood 50 20000";
 
 on_each_runtime!(
@@ -26,8 +27,8 @@ on_each_runtime!(
     loss_of_ended_threads_is_a_lower_bound
 );
 
-/// Waits until the runtime has sent the events so far. It sends them ten times a second, or when a block is full,
-/// and reports nowhere that its buffers are empty: a fixed wait.
+/// Waits until the runtime has sent the events so far. It sends them ten times a second, or when a block is
+/// full, and reports nowhere that its buffers are empty: a fixed wait.
 fn await_flush() {
     thread::sleep(Duration::from_millis(500));
 }

@@ -1,4 +1,5 @@
-//! The files that results go to: a name for each, one writer at a time, and a word where something is overwritten.
+//! The files that results go to: a name for each, one writer at a time, and a word where something is
+//! overwritten.
 
 use std::collections::BTreeSet;
 use std::fs;

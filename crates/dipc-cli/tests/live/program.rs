@@ -13,7 +13,8 @@ use serde_json::Value;
 /// After this the program hangs. No test waits that long for anything that works.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waits until a signal counts as a request of its own: sooner it is one with the signal before. The time that passes is what is tested.
+/// Waits until a signal counts as a request of its own: sooner it is one with the signal before. The time
+/// that passes is what is tested.
 pub(crate) fn await_next_request() {
     std::thread::sleep(Duration::from_millis(1100));
 }
@@ -66,7 +67,8 @@ impl Running {
         kill_process_group(Pid::from_child(&self.child), Signal::INT).unwrap();
     }
 
-    /// Waits until a recording has at least so many bytes. One byte is there once the session runs in the target.
+    /// Waits until a recording has at least so many bytes. One byte is there once the session runs in the
+    /// target.
     pub(crate) fn until_recorded(&mut self, file: &Path, bytes: u64) {
         let deadline = Instant::now() + PATIENCE;
         while fs::metadata(file).map_or(0, |file| file.len()) < bytes {
@@ -119,7 +121,8 @@ impl Finished {
         self
     }
 
-    /// The message of a failure: one line `error: …`, then at most candidates, indented, and lines of help. It names everything that is in `parts`.
+    /// The message of a failure: one line `error: …`, then at most candidates, indented, and lines of help.
+    /// It names everything that is in `parts`.
     #[track_caller]
     pub(crate) fn assert_error_names(&self, parts: &[&str]) {
         let mut lines = self.stderr.lines().skip_while(|line| !line.starts_with("error: "));

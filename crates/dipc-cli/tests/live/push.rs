@@ -1,4 +1,5 @@
-//! `dipc push`: profiles as servers receive them, read by the rules of their protocols or official messages, and by nothing of the program's.
+//! `dipc push`: profiles as servers receive them, read by the rules of their protocols or official messages,
+//! and by nothing of the program's.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

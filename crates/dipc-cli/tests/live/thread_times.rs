@@ -1,4 +1,5 @@
-//! Work of threads is never longer than the kernel ran them: in stacks, in `dipc top` and in every report of a recording.
+//! Work of threads is never longer than the kernel ran them: in stacks, in `dipc top` and in every report of
+//! a recording.
 //!
 //! The tests read `/proc` themselves, before and after.
 

@@ -16,8 +16,8 @@ on_each_runtime!(a_killed_client_leaves_the_target_as_it_was);
 
 fn a_killed_client_leaves_the_target_as_it_was(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
-    // Between floods: runtimes themselves do not always survive it in the middle of one (NativeAOT 9.0.20 dies of a segmentation
-    // fault about once in six times).
+    // Between floods: runtimes themselves do not always survive it in the middle of one (NativeAOT 9.0.20
+    // dies of a segmentation fault about once in six times).
     let sockets = workload.sockets();
     for _ in 0..3 {
         let mut recording = workload.record(&["--providers", FLOOD, "--rundown", "false"]);

@@ -15,16 +15,17 @@ use crate::runtime::{self, Runtime};
 /// Longer than any answer takes on a loaded machine of two slow cores.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Waits until the providers of a session that has just begun are enabled. 3.1 answers before: in one of a hundred sessions events at
-/// once were not in it. It has no command and no event that would say when, so this is one of the few fixed waits.
+/// Waits until the providers of a session that has just begun are enabled. 3.1 answers before: in one of a
+/// hundred sessions events at once were not in it. It has no command and no event that would say when, so
+/// this is one of the few fixed waits.
 pub(crate) fn await_providers(runtime: Runtime) {
     if runtime == Runtime::Net3_1 {
         std::thread::sleep(Duration::from_secs(1));
     }
 }
 
-/// A child that lives no longer than its guard, with a temporary folder of its own for the diagnostic socket. Should the test
-/// itself be killed, the end of its standard input ends it.
+/// A child that lives no longer than its guard, with a temporary folder of its own for the diagnostic socket.
+/// Should the test itself be killed, the end of its standard input ends it.
 pub(crate) struct Target {
     child: Child,
     stdin: Option<ChildStdin>,

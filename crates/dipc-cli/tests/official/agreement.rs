@@ -1,5 +1,5 @@
-//! Every recording at hand through `dipc edit`, `merge` and `repair`: the events that Microsoft's library finds in the results, and the
-//! profiles that dotnet-trace makes of them, are those of the recording itself.
+//! Every recording at hand through `dipc edit`, `merge` and `repair`: the events that Microsoft's library
+//! finds in the results, and the profiles that dotnet-trace makes of them, are those of the recording itself.
 //!
 //! `cargo test -p dipc-cli --test official agreement -- --nocapture` prints a row for each recording.
 
@@ -30,8 +30,8 @@ const WAYS: [(&str, &[&str]); 5] = [
 /// Known differences, each with its reason. The table has their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Difference {
-    /// Of netperf the library takes the related activity from where newer versions have it, so that it shows pieces of the payload or of a
-    /// stack, or none.
+    /// Of netperf the library takes the related activity from where newer versions have it, so that it shows
+    /// pieces of the payload or of a stack, or none.
     RelatedActivity = 1,
     /// Before V6 a time has eight bytes, and V6 has no type for these: they are described as a number.
     Date = 2,
@@ -39,17 +39,19 @@ enum Difference {
     ThreadNumber = 3,
     /// A merge gives the mapped files of each recording numbers of their own.
     MappingNumber = 4,
-    /// The library shows events behind later ones where threads stand in blocks of their own, and of the same time as it meets them. In the
-    /// result they are in the order of time.
+    /// The library shows events behind later ones where threads stand in blocks of their own, and of the same
+    /// time as it meets them. In the result they are in the order of time.
     Order = 5,
-    /// The library reads the fields of an event that it knows by heart also behind the end of a payload without any bytes.
+    /// The library reads the fields of an event that it knows by heart also behind the end of a payload
+    /// without any bytes.
     NoPayload = 6,
 }
 
 /// Events of a recording of which a profile is made.
 const FEW: u64 = 50;
 
-/// What the library says of a recording: its events in the order of time, and the number of lost ones; `None` if it throws.
+/// What the library says of a recording: its events in the order of time, and the number of lost ones; `None`
+/// if it throws.
 type Dump = Option<(Vec<Value>, i64)>;
 
 #[test]
@@ -89,7 +91,8 @@ fn unpack(archive: &Path, folder: &Path) {
     }
 }
 
-/// Checks the recordings in these folders, and prints a table. Returns their number; `None` where the clients are missing.
+/// Checks the recordings in these folders, and prints a table. Returns their number; `None` where the clients
+/// are missing.
 fn check_all(folders: &[PathBuf]) -> Option<usize> {
     let clients = Clients::find()?;
     let mut recordings = Vec::new();
@@ -110,8 +113,8 @@ fn check_all(folders: &[PathBuf]) -> Option<usize> {
     Some(recordings.len())
 }
 
-/// Returns the results of some work for each item, in the order of the items. As many are done at once as there
-/// are processors.
+/// Returns the results of some work for each item, in the order of the items. As many are done at once as
+/// there are processors.
 fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let worker = || {
@@ -258,7 +261,8 @@ fn compare(expectation: &Expectation<'_>, found: Dump) -> Result<String, String>
             Err(format!("{} events and {found_lost} lost, not {events} and {lost}", found.len()))
         };
     };
-    // In version 6 the library counts what every thread has lost; in version 4 not what threads without any event have.
+    // In version 6 the library counts what every thread has lost; in version 4 not what threads without any
+    // event have.
     if found_lost != if expectation.is_v6 { said } else { *expected_lost } {
         return Err(format!("{found_lost} lost events, not {expected_lost}"));
     }

@@ -74,8 +74,8 @@ impl Clients {
         self.run("dotnet-trace", tmpdir, arguments).0
     }
 
-    /// The processes that dotnet-trace lists. It fails where one of those that it has found, of another test, ends before it asks for the
-    /// name: then it is asked again.
+    /// The processes that dotnet-trace lists. It fails where one of those that it has found, of another test,
+    /// ends before it asks for the name: then it is asked again.
     pub(crate) fn processes(&self, tmpdir: &Path) -> String {
         let ends = |error: &String| error.contains("Process has exited");
         let mut listed = self.try_run("dotnet-trace", tmpdir, &["ps"]);
@@ -129,7 +129,8 @@ impl Clients {
     }
 }
 
-/// The folder of the clients and of the larger collection; none where no variable names it, which is then said.
+/// The folder of the clients and of the larger collection; none where no variable names it, which is then
+/// said.
 pub(crate) fn shared() -> Option<PathBuf> {
     let shared = std::env::var_os("DIPC_SHARED").map(PathBuf::from);
     if shared.is_none() {

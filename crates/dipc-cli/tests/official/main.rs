@@ -1,7 +1,8 @@
 //! Microsoft's clients against `dipc sim`, and what they say of a real runtime and of a simulated one.
 //!
-//! They are where `$DIPC_SHARED` names the folder that has them packed, and need a .NET 9 as `cargo xtask runtimes` sets it up. Without
-//! either these tests say that they are not run; `dipc-sim`'s own tests then replay what these clients were seen to send.
+//! They are where `$DIPC_SHARED` names the folder that has them packed, and need a .NET 9 as
+//! `cargo xtask runtimes` sets it up. Without either these tests say that they are not run; `dipc-sim`'s own
+//! tests then replay what these clients were seen to send.
 
 #![cfg(unix)]
 
@@ -87,7 +88,8 @@ fn dotnet_trace_lists_it_records_it_and_reports_on_it() {
     assert!(report.contains("Monitor.Wait(class System.Object,int32)"), "{report}");
 }
 
-/// A recording that is played over and over, and one that is made up: Microsoft's reader finds as many events as ours, and none lost.
+/// A recording that is played over and over, and one that is made up: Microsoft's reader finds as many events
+/// as ours, and none lost.
 #[test]
 fn another_reader_finds_nothing_lost_in_what_is_looped_or_made_up() {
     let Some(clients) = Clients::find() else { return };

@@ -55,7 +55,8 @@ fn another_reader_finds_the_events_of_all_recordings_in_a_merged_one() {
         let whole = recording(name, folder.path());
         dipc(folder.path(), &["merge", name, "-o", "out.nettrace"], 0);
         assert!(sorted(&clients.dump(&whole)) == sorted(&clients.dump(&written)), "{name}");
-        // In version 6 the library counts what every thread has lost; in version 4 not what threads without any event have.
+        // In version 6 the library counts what every thread has lost; in version 4 not what threads without
+        // any event have.
         let told = dipc(folder.path(), &["stat", name, "--format", "json"], 0);
         let told: serde_json::Value = serde_json::from_str(&told).unwrap();
         let (events, lost) = clients.count(&written);

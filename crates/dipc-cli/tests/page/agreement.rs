@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::{WEB, dipc, page_data, recording, report};
 
-/// Counts by key of cells, each of which is written as what its key and its bin are more than those of the one before, a count and a sum.
+/// Counts by key of cells, each of which is written as what its key and its bin are more than those of the
+/// one before, a count and a sum.
 fn counts(cells: &Value, key: u64) -> u64 {
     let numbers: Vec<u64> =
         cells.as_array().expect("cells").iter().map(|n| n.as_u64().expect("a number")).collect();

@@ -41,7 +41,8 @@ impl Browser {
         found.map(Self)
     }
 
-    /// Opens a page, does what a script says, and returns what it returns. `pause()` waits until the browser has drawn.
+    /// Opens a page, does what a script says, and returns what it returns. `pause()` waits until the browser
+    /// has drawn.
     pub(crate) fn drive(&self, page: &Path, script: &str) -> Value {
         let text = std::fs::read_to_string(page).expect("a page");
         let (before, after) = text.rsplit_once("</body>").expect("the page's end");

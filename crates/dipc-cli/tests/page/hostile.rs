@@ -8,7 +8,8 @@ use crate::dipc;
 
 const NAME: &str = "</script><script>globalThis.wasRun=1</script><img src=x onerror=wasRun=1>\u{202e}\u{1b}[2J\u{2028}&quot;\"'`${wasRun=1}";
 
-/// A thread with two samples in a method of that name, which throws an exception of that type and with that message.
+/// A thread with two samples in a method of that name, which throws an exception of that type and with that
+/// message.
 fn recording() -> Vec<u8> {
     let mut trace = Trace::new(&TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() });
     let kind = |id, provider: &str, event_id, version| Metadata {

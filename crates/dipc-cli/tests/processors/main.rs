@@ -10,7 +10,8 @@ const THREADS: u64 = 40;
 const ROUNDS: u64 = 30;
 const EVENTS: u64 = 60;
 
-/// A recording of many threads, whose blocks overlap in time, with stacks that change between sequence points.
+/// A recording of many threads, whose blocks overlap in time, with stacks that change between sequence
+/// points.
 fn of_many_threads() -> Vec<u8> {
     let mut trace = v4::Trace::new(&TraceHeader::default());
     let kind = |id: u32| Metadata { id, provider: "P".into(), event_id: id, ..Metadata::default() };
@@ -155,8 +156,8 @@ fn statistics_are_the_same() {
     }
 }
 
-/// Events of the garbage collector that have their names in their payloads: more names than are counted apart, in an order in which each part
-/// of the recording has others.
+/// Events of the garbage collector that have their names in their payloads: more names than are counted
+/// apart, in an order in which each part of the recording has others.
 fn of_many_names() -> Vec<u8> {
     let mut trace = v4::Trace::new(&TraceHeader::default());
     let provider = "Microsoft-Windows-DotNETRuntime".into();

@@ -14,7 +14,8 @@ fn met(folder: &Path, file: &str, condition: &str) -> Option<u64> {
     result["met"].as_u64()
 }
 
-/// A thread that asks for a collection waits until the suspension of another has ended: that is no part of its pause.
+/// A thread that asks for a collection waits until the suspension of another has ended: that is no part of
+/// its pause.
 #[test]
 fn pauses_of_conditions_are_those_of_the_report() {
     for (folder, file) in [

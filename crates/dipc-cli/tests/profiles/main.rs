@@ -291,7 +291,8 @@ fn samples_that_are_not_of_managed_code_are_said_to_be_there() {
     assert!(!String::from_utf8_lossy(&whole.stderr).contains("marked"));
 }
 
-/// A runtime that is told of when the session ends has not started then, and its version is that which its folder has.
+/// A runtime that is told of when the session ends has not started then, and its version is that which its
+/// folder has.
 #[test]
 fn a_running_program_has_not_started() {
     let (folder, file) = recording("net10-sample.nettrace");
@@ -335,7 +336,8 @@ fn method_load(address: u64, namespace: &str, name: &str, signature: &str) -> Ve
     ])
 }
 
-/// Half a megabyte of events that all mean one stack of 1,024 frames, whose method has a name of 16,000 characters.
+/// Half a megabyte of events that all mean one stack of 1,024 frames, whose method has a name of 16,000
+/// characters.
 fn one_deep_stack() -> (TempDir, PathBuf) {
     let mut trace = Trace::new(&TraceHeader::default());
     trace.metadata_block(&method_and_sample());

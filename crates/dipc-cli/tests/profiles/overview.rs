@@ -59,7 +59,8 @@ fn what_threads_did_and_waited_for_is_in_it() {
     assert!(shown.lines().count() < 24, "{shown}");
 }
 
-/// 4.57 ms of 274 are the method's own, and 2.29 ms are what it calls and waits for: those are not subtracted.
+/// 4.57 ms of 274 are the method's own, and 2.29 ms are what it calls and waits for: those are not
+/// subtracted.
 #[test]
 fn methods_that_also_wait_for_what_they_call_are_not_left_out() {
     let (folder, file) = recording("net10-all.nettrace");

@@ -10,8 +10,8 @@ const SUSPEND_START: u32 = 3;
 const SUSPEND_STOP: u32 = 4;
 const RESTART_STOP: u32 = 5;
 
-/// Threads 7 and 8 run `P.SetOrAdd`, whose samples come each millisecond, and thread 8 stops the other for 3 ms. The events of a thread
-/// stand together, those of thread 8 at the end, as a runtime writes them.
+/// Threads 7 and 8 run `P.SetOrAdd`, whose samples come each millisecond, and thread 8 stops the other for 3
+/// ms. The events of a thread stand together, those of thread 8 at the end, as a runtime writes them.
 fn recording() -> Vec<u8> {
     let mut trace =
         Trace::new(&TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() });

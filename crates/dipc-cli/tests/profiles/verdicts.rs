@@ -51,7 +51,8 @@ fn made(events: Vec<(u32, u64, u32, u64, Vec<u8>)>) -> Vec<u8> {
     trace.finish()
 }
 
-/// The events that name `Task.InternalWait` at 0x1000, `Shop.Cart.Pay` at 0x2000 and the pool's `Dispatch` at 0x3000.
+/// The events that name `Task.InternalWait` at 0x1000, `Shop.Cart.Pay` at 0x2000 and the pool's `Dispatch` at
+/// 0x3000.
 fn names() -> Vec<(u32, u64, u32, u64, Vec<u8>)> {
     let module = |id: u64, path: &str| {
         payload(&[

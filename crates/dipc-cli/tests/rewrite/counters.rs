@@ -1,4 +1,5 @@
-//! Counters of merged recordings: each process has those of its own recording, with their intervals and rates.
+//! Counters of merged recordings: each process has those of its own recording, with their intervals and
+//! rates.
 
 use serde_json::{Value, json};
 
@@ -7,7 +8,8 @@ use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Valu
 
 use super::{dipc, folder_with, printed};
 
-/// Escapes, line ends and overrides in names and tags steer no terminal, forge no row, and leave JSON as it is.
+/// Escapes, line ends and overrides in names and tags steer no terminal, forge no row, and leave JSON as it
+/// is.
 #[test]
 fn names_from_outside_are_escaped_in_every_format() {
     const NAME: &str = "a\"b\nc\u{1b}]0;x\u{7}\u{202e}";

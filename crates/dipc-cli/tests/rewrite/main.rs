@@ -389,7 +389,8 @@ fn filters_choose_what_dipc_events_shows() {
     }
 }
 
-/// The rows of `report requests`, without what depends on the length of the recording, and the slowest of them.
+/// The rows of `report requests`, without what depends on the length of the recording, and the slowest of
+/// them.
 fn requests(folder: &TempDir, file: &str, options: &str) -> (Vec<Value>, Value) {
     let text = printed(folder, &format!("report {file} requests --slowest 1 --format json {options}"), 0);
     let mut report: Value = serde_json::from_str(&text).expect("an object");
@@ -585,7 +586,8 @@ fn mistakes_are_refused() {
     assert!(folder.path().join("in.nettrace").metadata().expect("a file").len() > 400_000);
 }
 
-/// The kernel's samples of a process stay what they are when a recording is edited, taken apart and merged again.
+/// The kernel's samples of a process stay what they are when a recording is edited, taken apart and merged
+/// again.
 #[test]
 fn the_kernels_samples_are_carried_with_their_names_and_times() {
     let folder = folder_with("net9-kernel.nettrace");

@@ -1,4 +1,5 @@
-//! Which part `dipc edit` writes: times of the calendar, the time around an event, what it tells programs of it.
+//! Which part `dipc edit` writes: times of the calendar, the time around an event, what it tells programs of
+//! it.
 
 use std::fs;
 use std::path::Path;
@@ -22,8 +23,8 @@ fn run(folder: &TempDir, arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// A recording that began on 2026-01-02 at 03:04:05.250 UTC, with an event `Shop/Order` each second, from the first on, whose `amount` is
-/// its number and whose `customer` is one of two.
+/// A recording that began on 2026-01-02 at 03:04:05.250 UTC, with an event `Shop/Order` each second, from the
+/// first on, whose `amount` is its number and whose `customer` is one of two.
 fn write_orders(path: &Path, start: SystemTime) {
     let mut trace = v6::Trace::new(&TraceHeader { start, ..TraceHeader::default() });
     trace.metadata_block(&[Metadata {

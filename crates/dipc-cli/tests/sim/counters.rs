@@ -1,4 +1,5 @@
-//! Sessions of dotnet-counters that were captured, replayed: `dipc counters collect` writes what that tool wrote.
+//! Sessions of dotnet-counters that were captured, replayed: `dipc counters collect` writes what that tool
+//! wrote.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -84,7 +85,8 @@ fn csv_is_that_of_the_tool_from_end_to_end() {
     assert_eq!(collected("net10-csv.nettrace.xz", "csv"), expected);
 }
 
-/// The tool writes when it received a value, which a replay does not repeat, and the name of the process, which the stream lacks.
+/// The tool writes when it received a value, which a replay does not repeat, and the name of the process,
+/// which the stream lacks.
 #[test]
 fn json_is_that_of_the_tool_from_end_to_end() {
     let expected = fs::read_to_string(testdata("net10-json.json")).unwrap();

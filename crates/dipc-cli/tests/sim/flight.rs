@@ -7,7 +7,8 @@ use super::{Sim, dipc, files};
 
 const PROVIDERS: &str = "Dipc-Simulated:FFFFFFFFFFFFFFFF:5";
 
-/// Records a simulated runtime into a ring; the names of the files are below `folder`. What it says, and its exit code.
+/// Records a simulated runtime into a ring; the names of the files are below `folder`. What it says, and its
+/// exit code.
 fn keep(sim: &Sim, folder: &std::path::Path, arguments: &[&str]) -> (Option<i32>, String) {
     let (pid, output) = (sim.child.id().to_string(), folder.join("ring.nettrace"));
     let fixed = ["trace", "-p", &pid, "--no-names", "--providers", PROVIDERS, "-o"];
@@ -77,7 +78,8 @@ fn a_ring_in_files_leaves_nothing_but_snapshots() {
     assert_eq!(test("disconnect", &["--end", "crash"]).0, Some(1));
 }
 
-/// In a mount namespace of its own the ring is on a small file system, which something else fills. The snapshot is elsewhere.
+/// In a mount namespace of its own the ring is on a small file system, which something else fills. The
+/// snapshot is elsewhere.
 #[test]
 fn a_ring_whose_disk_is_full_is_written_elsewhere() {
     const SCRIPT: &str = r#"mount -t tmpfs -o size=24m none "$1" || exit 99

@@ -53,7 +53,8 @@ fn a_dump_that_fails_leaves_the_one_before() {
     assert!(!messages.contains("Overwriting"), "{messages}");
 }
 
-/// A program of a simulated runtime, and the arguments behind `--` that start it. Its pid is in the file `pid`.
+/// A program of a simulated runtime, and the arguments behind `--` that start it. Its pid is in the file
+/// `pid`.
 fn program(folder: &Path) -> [String; 3] {
     let script = format!(
         "echo $$ > {0}/pid; exec {1} sim --connect \"$DOTNET_DiagnosticPorts\" --replay {2} --speed max",

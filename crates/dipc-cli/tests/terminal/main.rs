@@ -1,4 +1,5 @@
-//! `dipc` as one sees it on a terminal: names from outside cannot steer it, and a reader that has seen enough ends it quietly.
+//! `dipc` as one sees it on a terminal: names from outside cannot steer it, and a reader that has seen enough
+//! ends it quietly.
 
 #![cfg(unix)]
 
@@ -11,8 +12,8 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use nettrace_export::is_control;
 use tempfile::TempDir;
 
-/// What a name is replaced with: an escape, the C1 control that begins a sequence, a right-to-left override, a line separator, a
-/// line end. As long as `Lines`.
+/// What a name is replaced with: an escape, the C1 control that begins a sequence, a right-to-left override,
+/// a line separator, a line end. As long as `Lines`.
 const HOSTILE: &str = "\u{1b}\u{9b}\u{202e}\u{2028}\n";
 const SHOWN: &str = r"\u001b\u009b\u202e\u2028\n";
 

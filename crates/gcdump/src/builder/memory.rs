@@ -168,8 +168,8 @@ impl MemoryGraphBuilder {
         self.builder.add_root(group, target);
     }
 
-    /// Adds a static field that refers to an object. `type_id` is the type of the object, `owner` the name of the type
-    /// that declares the field.
+    /// Adds a static field that refers to an object. `type_id` is the type of the object, `owner` the name of
+    /// the type that declares the field.
     pub fn add_static(&mut self, owner: Option<&str>, field: &str, type_id: u64, target: u64) {
         let target = self.builder.encode_target(target);
         self.builder.statics.push(StaticVariable {

@@ -106,8 +106,8 @@ fn hexadecimal(f: &mut Formatter<'_>, bytes: &[u8]) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
-/// Writes a decimal of .NET: the scale is the third byte, the sign the highest bit of the fourth; then come the
-/// high, low and middle 32 bits of an integer.
+/// Writes a decimal of .NET: the scale is the third byte, the sign the highest bit of the fourth; then come
+/// the high, low and middle 32 bits of an integer.
 fn decimal(f: &mut Formatter<'_>, bytes: [u8; 16]) -> fmt::Result {
     let [_, _, scale, sign, h0, h1, h2, h3, l0, l1, l2, l3, m0, m1, m2, m3] = bytes;
     let integer = u128::from_le_bytes([l0, l1, l2, l3, m0, m1, m2, m3, h0, h1, h2, h3, 0, 0, 0, 0]);

@@ -1,7 +1,7 @@
 //! The test executables of the workspace.
 //!
-//! `cargo test` runs one after the other, and some wait for most of their time: most run at the same time here, as
-//! many as there are processors.
+//! `cargo test` runs one after the other, and some wait for most of their time: most run at the same time
+//! here, as many as there are processors.
 
 use std::io::Write as _;
 use std::num::NonZero;
@@ -17,9 +17,9 @@ use serde_json::Value;
 use crate::task::packages::{array, text};
 use crate::task::workspace::{cargo, command_line, on_all_processors};
 
-/// The number of tests at a time of an executable, on each processor. Most of their time is waiting for runtimes,
-/// which send events ten times a second and counters at most once: the 327 of `live` need 126 s of a processor,
-/// and last 620 s.
+/// The number of tests at a time of an executable, on each processor. Most of their time is waiting for
+/// runtimes, which send events ten times a second and counters at most once: the 327 of `live` need 126 s of
+/// a processor, and last 620 s.
 const TESTS_PER_PROCESSOR: usize = 3;
 /// The environment variable with the number of tests at a time.
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
@@ -41,8 +41,8 @@ pub(crate) enum Order {
     OneByOne,
 }
 
-/// Builds the tests that cargo's `selection` chooses, and runs them in the environment that `prepare` sets. All
-/// are run, even if some fail.
+/// Builds the tests that cargo's `selection` chooses, and runs them in the environment that `prepare` sets.
+/// All are run, even if some fail.
 pub(crate) fn test<'a>(
     selection: impl IntoIterator<Item = &'a str>,
     order: Order,

@@ -160,7 +160,8 @@ impl PathPattern {
     }
 }
 
-/// Inserts the values of the specifiers (`%p` and the like) in a pattern, and [`UNKNOWN`] for those without one.
+/// Inserts the values of the specifiers (`%p` and the like) in a pattern, and [`UNKNOWN`] for those without
+/// one.
 fn expand(pattern: &str, value: impl Fn(char) -> Option<String>) -> String {
     let mut text = String::new();
     let mut characters = pattern.chars();

@@ -77,8 +77,8 @@ impl CrashSources {
         Ok(path)
     }
 
-    /// Gives the core dump that was asked for, and what belongs to it, names beside the snapshot. What fails is
-    /// a warning: the rest is still written.
+    /// Gives the core dump that was asked for, and what belongs to it, names beside the snapshot. What fails
+    /// is a warning: the rest is still written.
     fn collect(&self, snapshot: &Path) -> CoreFiles {
         let mut files = CoreFiles::default();
         let core_path = beside(snapshot, ".core");

@@ -39,8 +39,8 @@ pub(crate) struct CrashDump {
     pub(crate) folder: PathBuf,
 }
 
-/// Returns variables that make a runtime write a core dump with heaps and a crash report when it crashes, into
-/// the folder of an output; none if its environment already asks for one.
+/// Returns variables that make a runtime write a core dump with heaps and a crash report when it crashes,
+/// into the folder of an output; none if its environment already asks for one.
 pub(crate) fn dump_variables(output: &Path) -> Result<Vec<(String, OsString)>, Failure> {
     let has_own = PREFIXES.iter().any(|prefix| {
         std::env::var_os(format!("{prefix}DbgEnableMiniDump")).is_some_and(|value| value == "1")
@@ -101,8 +101,8 @@ pub(super) fn adopt(file: PathBuf, name: &Path) -> PathBuf {
     file
 }
 
-/// Writes the overview of a core dump beside it. It runs as a program of its own: a core dump of a crash is the
-/// last thing to rely on.
+/// Writes the overview of a core dump beside it. It runs as a program of its own: a core dump of a crash is
+/// the last thing to rely on.
 pub(super) fn write_overview(core: &Path, path: &Path) -> Result<PathBuf, Failure> {
     let failed = |why: &dyn std::fmt::Display| {
         Failure::new(Exit::Failed, format_args!("overview of {}: {why}", core.display()))

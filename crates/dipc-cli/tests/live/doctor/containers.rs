@@ -7,7 +7,8 @@ use crate::runtime::Runtime::{self, NativeAot9, Net9_0};
 use crate::runtime::say_not_run;
 use crate::workload::Workload;
 
-/// Starts the workload in its own namespaces, after a shell script that prepares them; `$TMPDIR` is the folder of its socket.
+/// Starts the workload in its own namespaces, after a shell script that prepares them; `$TMPDIR` is the
+/// folder of its socket.
 fn contained(runtime: Runtime, options: &[&str], script: &str) -> Option<Contained> {
     if !rustix::process::geteuid().is_root() {
         say_not_run("only root can make namespaces");

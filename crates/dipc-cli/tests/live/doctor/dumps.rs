@@ -25,7 +25,8 @@ fn with_createdump(folder: &Path, text: Option<&str>, mode: u32) -> Option<Workl
     Some(Workload::from_command(Runtime::Net9_0, own))
 }
 
-/// Links the files where the file system allows it, else copies them. Not symbolic links, whose targets the kernel would name.
+/// Links the files where the file system allows it, else copies them. Not symbolic links, whose targets the
+/// kernel would name.
 fn same_files(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {

@@ -72,7 +72,8 @@ fn a_process_that_is_kept_busy_by_another_client() {
         examined.names(
             "answer",
             "problem",
-            // Tests that ask all processes of the machine may have connected as well: the number is not known.
+            // Tests that ask all processes of the machine may have connected as well: the number is not
+            // known.
             &["no answer after ", " other connection", "end the other client"],
         );
         let pid = workload.pid().to_string();

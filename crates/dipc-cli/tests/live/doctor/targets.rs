@@ -1,4 +1,5 @@
-//! Processes without problems, pids without processes, other programs, processes of other users; and all of them at once.
+//! Processes without problems, pids without processes, other programs, processes of other users; and all of
+//! them at once.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

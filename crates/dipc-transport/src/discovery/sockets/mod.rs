@@ -23,8 +23,8 @@ pub(super) fn discover() -> Discovery {
     };
     let viewpoint = NamespaceView::new();
     let mut directories = Directories::default();
-    // Its pid may be another one in its own namespace. That takes a look at most processes of the machine, but
-    // few directories have a socket whose process is not found without it.
+    // Its pid may be another one in its own namespace. That takes a look at most processes of the machine,
+    // but few directories have a socket whose process is not found without it.
     let is_foreign = |pid, directory: &SocketDirectory| {
         directory.has_unclaimed() && viewpoint.namespace_pid(pid).is_none()
     };

@@ -1,5 +1,5 @@
-//! Managed code for the unwinder of the kernel's samples: small methods of Tier 1 have no frame pointer, and only
-//! the runtime has their unwind information.
+//! Managed code for the unwinder of the kernel's samples: small methods of Tier 1 have no frame pointer, and
+//! only the runtime has their unwind information.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

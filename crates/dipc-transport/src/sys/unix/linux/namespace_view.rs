@@ -73,8 +73,8 @@ impl NamespaceView {
     }
 
     /// Returns whether the paths of a process refer to other files than those of this process: another mount
-    /// namespace, or a `chroot`. Without permission they are assumed to be the same; the name of the socket has
-    /// to match anyway.
+    /// namespace, or a `chroot`. Without permission they are assumed to be the same; the name of the socket
+    /// has to match anyway.
     fn is_elsewhere(&self, pid: u32) -> bool {
         let (Some(ours), Some(theirs)) = (self.root, Root::read(&proc_path(pid, "root"))) else {
             return self.is_in_other_namespace(pid);
