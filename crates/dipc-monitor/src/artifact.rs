@@ -20,10 +20,10 @@ pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
 pub use trace::{TraceProfile, TraceRequest, http_provider};
 
-pub(crate) use trace::{default_counters, parse_event_level, parse_keywords};
+pub(crate) use trace::{DIAGNOSTIC_SOURCE, default_counters, parse_event_level, parse_keywords};
 
 /// An artifact to collect.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Artifact {
     /// The stream of a session, in the nettrace format.
     Trace(TraceRequest),

@@ -21,7 +21,7 @@ mod view;
 pub use finding::{Finding, Location, Severity};
 pub use model::{
     CheckedConfiguration, Configuration, ConnectionMode, CounterGroup, DiagnosticPort, DirectoryEgress,
-    EgressProvider, GlobalCounter, Metrics, MonitorApiKey, Storage,
+    EgressProvider, GlobalCounter, Metrics, Storage,
 };
 pub use source::ConfigurationSources;
 pub use value::format_time_span;

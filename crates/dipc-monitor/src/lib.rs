@@ -8,8 +8,9 @@
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records. `stop`:
 //!   requests to end. `operation`: the table of what is collected.
 //! - `metrics`: the counters of all processes for Prometheus. `access`: tokens. `server`: HTTP.
-//! - `configuration`: dotnet-monitor's settings, and rules in TOML, checked and typed.
-//! - `rules`: triggers over events, limits and states; actions as data.
+//! - `configuration`: dotnet-monitor's settings, checked and typed.
+//! - `rules`: triggers over events, limits and states; actions as data. `rule_runner`: the rules of all
+//!   processes, their sessions and their actions. `egress`: files of artifacts.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -17,11 +18,13 @@ mod access;
 mod artifact;
 pub mod configuration;
 mod counters;
+mod egress;
 mod filter;
 mod metrics;
 mod monitor;
 mod operation;
 mod process;
+mod rule_runner;
 pub mod rules;
 mod server;
 mod stop;
@@ -37,6 +40,7 @@ pub use metrics::{Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
 pub use process::Watched;
+pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, Rules, RulesConfig};
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};
 pub use stop::StopSignal;
 

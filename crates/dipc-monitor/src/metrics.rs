@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use clr_counters::prometheus::{Exporter, Format, NameStyle};
-use clr_counters::{ProcessKey, Sample, Selection};
+use clr_counters::{ProcessKey, Sample, Selection, SelectionError};
 use dipc_client::nettrace::TraceInfo;
 
 use crate::artifact::default_counters;
+use crate::configuration::{Configuration, CounterGroup, GlobalCounter};
 use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::monitor::ProcessObserver;
 use crate::process::Watched;
@@ -30,6 +31,10 @@ pub struct MetricsConfig {
     pub selection: Selection,
     /// The interval between values.
     pub interval: Duration,
+    /// The most histograms of Meters in a process.
+    pub max_histograms: u32,
+    /// The most time series of Meters in a process.
+    pub max_time_series: u32,
 }
 
 impl MetricsConfig {
@@ -41,7 +46,36 @@ impl MetricsConfig {
         } else {
             Selection::parse(DEFAULT_COUNTERS).unwrap_or_default()
         };
-        Self { style, selection, interval: Duration::from_secs(5) }
+        let GlobalCounter { interval, max_histograms, max_time_series, .. } = GlobalCounter::default();
+        Self { style, selection, interval, max_histograms, max_time_series }
+    }
+
+    /// Applies the settings of a configuration. Returns `None` if it exports no counters.
+    ///
+    /// # Errors
+    /// If the name of a counter cannot be requested.
+    pub fn with_configuration(
+        mut self,
+        configuration: &Configuration,
+    ) -> Result<Option<Self>, SelectionError> {
+        let Configuration { metrics, global_counter, .. } = configuration;
+        self.interval = global_counter.interval;
+        self.max_histograms = global_counter.max_histograms;
+        self.max_time_series = global_counter.max_time_series;
+        let mut selection = metrics.include_default_providers.then(|| self.selection.clone());
+        for (groups, prefix) in [(&metrics.providers, r"EventCounters\"), (&metrics.meters, r"Meter\")] {
+            for CounterGroup { name, counters } in groups {
+                let counters =
+                    if counters.is_empty() { String::new() } else { format!("[{}]", counters.join(",")) };
+                let named = Selection::parse(&format!("{prefix}{name}{counters}"))?;
+                selection = Some(match selection {
+                    Some(known) => known.and(named),
+                    None => named,
+                });
+            }
+        }
+        let is_used = metrics.enabled;
+        Ok(selection.filter(|_| is_used).map(|selection| Self { selection, ..self }))
     }
 }
 
@@ -91,6 +125,8 @@ impl ProcessObserver for Metrics {
         };
         let request = CounterRequest {
             exponential_histograms: self.config.style == NameStyle::OpenTelemetry,
+            max_histograms: self.config.max_histograms,
+            max_time_series: self.config.max_time_series,
             ..CounterRequest::new(self.config.selection.clone(), self.config.interval)
         };
         let subscription = process.counters.subscribe(request, Box::new(consumer));

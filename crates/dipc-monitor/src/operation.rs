@@ -75,6 +75,8 @@ pub struct Operation {
     /// The reason of a failure.
     pub error: Option<String>,
     stop: StopSignal,
+    /// Whether it counts for the limits.
+    is_limited: bool,
     /// Whether something still works for it: a cancelled one may have to wait for its process.
     is_active: bool,
 }
@@ -127,10 +129,33 @@ impl Operations {
         egress_provider: Option<String>,
     ) -> Result<RunningOperation, TooMany> {
         let mut table = self.table();
-        let running = table.iter().filter(|it| it.kind == kind && it.is_active).count();
+        let running = table.iter().filter(|it| it.kind == kind && it.is_active && it.is_limited).count();
         if running >= kind.limit() {
             return Err(TooMany { kind });
         }
+        Ok(self.add(&mut table, kind, process, tags, egress_provider, true))
+    }
+
+    /// Begins an operation of a rule. Those of rules have their own limits, and do not count for those of
+    /// requests.
+    pub fn begin_for_rule(
+        &self,
+        kind: ArtifactKind,
+        process: &Watched,
+        egress_provider: String,
+    ) -> RunningOperation {
+        self.add(&mut self.table(), kind, process, BTreeSet::new(), Some(egress_provider), false)
+    }
+
+    fn add(
+        &self,
+        table: &mut VecDeque<Operation>,
+        kind: ArtifactKind,
+        process: &Watched,
+        tags: BTreeSet<String>,
+        egress_provider: Option<String>,
+        is_limited: bool,
+    ) -> RunningOperation {
         let ended = table.iter().filter(|it| !it.is_active).count();
         if ended >= MOST_ENDED
             && let Some(oldest) = table.iter().position(|it| !it.is_active)
@@ -150,12 +175,13 @@ impl Operations {
             resource_location: None,
             error: None,
             stop: StopSignal::new(),
+            is_limited,
             is_active: true,
         };
         let running =
             RunningOperation { operations: self.clone(), id: operation.id, stop: operation.stop.clone() };
         table.push_back(operation);
-        Ok(running)
+        running
     }
 
     /// Returns all operations, oldest first.

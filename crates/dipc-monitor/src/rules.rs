@@ -10,12 +10,17 @@ mod path_pattern;
 pub(crate) mod placeholder;
 mod rule;
 mod status;
+#[cfg(test)]
+mod tests;
 mod trigger;
 mod window;
 
 pub use action::{Action, ActionKind, Destination, StoppingEvent};
+pub use clr_conditions::StreamEnd;
 pub use engine::{CounterNeed, Execution, RuleEngine};
 pub use path_pattern::{PathFilter, PathPattern};
 pub use placeholder::Placeholders;
 pub use rule::{CounterSource, CounterTrigger, Limits, Rule, Trigger};
 pub use status::{FinishReason, RuleState, RuleStatus};
+
+pub(crate) use placeholder::used_actions;

@@ -31,6 +31,7 @@ use crate::filter::Filter;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
+use crate::rule_runner::Rules;
 
 pub use address::{ListenAddress, ParseAddressError};
 
@@ -70,6 +71,8 @@ pub struct ServerConfig {
     pub no_http_egress: bool,
     /// The version that `/info` states.
     pub version: String,
+    /// The rules, if a configuration has any.
+    pub rules: Option<Arc<Rules>>,
 }
 
 /// An error of starting a server.
@@ -148,6 +151,7 @@ impl Server {
             default_process: config.default_process,
             no_http_egress: config.no_http_egress,
             version: config.version,
+            rules: config.rules,
             runtime: runtime.handle().clone(),
         });
         let (stop, stopped) = watch::channel(false);

@@ -20,7 +20,7 @@ const MOST_WAITING: usize = 1000;
 const TICK: Duration = Duration::from_millis(100);
 
 /// The counters to collect.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LiveMetricsRequest {
     /// The counters.
     pub selection: Selection,

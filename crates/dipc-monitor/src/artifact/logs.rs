@@ -58,7 +58,7 @@ pub enum LogFormat {
 }
 
 /// The log records to collect.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogsRequest {
     /// The level of categories that no filter names.
     pub level: LogLevel,

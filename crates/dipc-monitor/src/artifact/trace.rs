@@ -13,13 +13,15 @@ use crate::stop::StopSignal;
 
 /// The keywords of the runtime that TraceEvent calls the default ones.
 const DEFAULT_KEYWORDS: u64 = 0x14_C14F_CCBD;
+/// The provider that passes on the events of other libraries.
+pub(crate) const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 /// The provider of log records.
 const LOGGING: &str = "Microsoft-Extensions-Logging";
 /// The interval of counters in a trace.
 const COUNTER_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A session to record.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRequest {
     /// The providers.
     pub providers: Vec<ProviderConfig>,
@@ -121,7 +123,7 @@ pub fn http_provider() -> ProviderConfig {
     ];
     ProviderConfig {
         arguments: format!("FilterAndPayloadSpecs=\"{}\"", lines.join("\r\n")),
-        ..provider("Microsoft-Diagnostics-DiagnosticSource", 3, level::VERBOSE)
+        ..provider(DIAGNOSTIC_SOURCE, 3, level::VERBOSE)
     }
 }
 

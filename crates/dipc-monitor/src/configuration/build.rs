@@ -8,7 +8,7 @@ use crate::filter::{Filter, FilterKey, MatchType};
 use super::finding::{Findings, Severity};
 use super::model::{
     Configuration, ConnectionMode, CounterGroup, DiagnosticPort, DirectoryEgress, EgressProvider,
-    GlobalCounter, Metrics, MonitorApiKey, Storage,
+    GlobalCounter, Metrics, Storage,
 };
 use super::rule::RuleBuilder;
 use super::tree::Node;
@@ -21,12 +21,10 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
         diagnostic_port: diagnostic_port(root.get("DiagnosticPort")),
         storage: Storage {
             default_shared_path: root.get("Storage").owned("DefaultSharedPath").map(PathBuf::from),
-            dump_temp_folder: root.get("Storage").owned("DumpTempFolder").map(PathBuf::from),
         },
         default_process: default_process(root.get("DefaultProcess"), findings),
         global_counter: global_counter(root.get("GlobalCounter")),
         metrics: metrics(root.get("Metrics")),
-        api_key: api_key(root.get("Authentication").get("MonitorApiKey")),
         ..Configuration::default()
     };
     egress(root.get("Egress"), &mut configuration, findings);
@@ -41,6 +39,25 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
             "listen mode needs an address".to_owned(),
             Some("set EndpointName, or Storage:DefaultSharedPath".to_owned()),
         );
+    }
+    if mode == ConnectionMode::Connect {
+        let shared = root.get("Storage").get("DefaultSharedPath");
+        if shared.is_set() {
+            let message = "it is the directory of the port, which listen mode has".to_owned();
+            findings.add(Severity::Ignored, shared.location(), "Storage:DefaultSharedPath", message, None);
+        }
+        let endpoint = root.get("DiagnosticPort").get("EndpointName");
+        if endpoint.is_set() {
+            let message = "connect mode has no port".to_owned();
+            let help = Some("add \"ConnectionMode\": \"Listen\"".to_owned());
+            findings.add(
+                Severity::Ignored,
+                endpoint.location(),
+                "DiagnosticPort:EndpointName",
+                message,
+                help,
+            );
+        }
     }
     let builder = RuleBuilder::new(root, &configuration.egress, configuration.global_counter.interval);
     let (mut rules, mut unusable) = (Vec::new(), Vec::new());
@@ -57,21 +74,13 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
 
 fn diagnostic_port(port: View<'_>) -> DiagnosticPort {
     if let Some(endpoint) = port.own_text() {
-        return DiagnosticPort {
-            mode: ConnectionMode::Listen,
-            endpoint: Some(endpoint.to_owned()),
-            delete_on_startup: false,
-        };
+        return DiagnosticPort { mode: ConnectionMode::Listen, endpoint: Some(endpoint.to_owned()) };
     }
     let mode = match port.one_of("ConnectionMode", &["Connect", "Listen"]) {
         Some("Listen") => ConnectionMode::Listen,
         _ => ConnectionMode::Connect,
     };
-    DiagnosticPort {
-        mode,
-        endpoint: port.owned("EndpointName"),
-        delete_on_startup: port.boolean("DeleteEndpointOnStartup").unwrap_or(false),
-    }
+    DiagnosticPort { mode, endpoint: port.owned("EndpointName") }
 }
 
 fn default_process(section: View<'_>, findings: &mut Findings) -> Vec<Filter> {
@@ -158,14 +167,6 @@ fn metrics(section: View<'_>) -> Metrics {
         providers: groups("Providers", "ProviderName", "CounterNames"),
         meters: groups("Meters", "MeterName", "InstrumentNames"),
     }
-}
-
-fn api_key(section: View<'_>) -> Option<MonitorApiKey> {
-    Some(MonitorApiKey {
-        subject: section.owned("Subject")?,
-        public_key: section.owned("PublicKey")?,
-        issuer: section.owned("Issuer"),
-    })
 }
 
 fn egress(section: View<'_>, configuration: &mut Configuration, findings: &mut Findings) {

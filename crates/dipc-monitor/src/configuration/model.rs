@@ -29,8 +29,6 @@ pub struct Configuration {
     pub global_counter: GlobalCounter,
     /// Exported metrics.
     pub metrics: Metrics,
-    /// The key whose tokens are accepted.
-    pub api_key: Option<MonitorApiKey>,
 }
 
 /// The result of reading a configuration.
@@ -65,8 +63,18 @@ pub struct DiagnosticPort {
     pub mode: ConnectionMode,
     /// The address of the port. In listen mode without one it is `dotnet-monitor.sock` in the shared directory.
     pub endpoint: Option<String>,
-    /// Whether a socket that is left from an earlier run is removed.
-    pub delete_on_startup: bool,
+}
+
+impl Configuration {
+    /// The address of the diagnostic port; `None` in connect mode.
+    pub fn port_address(&self) -> Option<String> {
+        if self.diagnostic_port.mode == ConnectionMode::Connect {
+            return None;
+        }
+        let shared = self.storage.default_shared_path.as_ref();
+        let in_shared = shared.map(|path| path.join("dotnet-monitor.sock").display().to_string());
+        self.diagnostic_port.endpoint.clone().or(in_shared)
+    }
 }
 
 /// `Storage`.
@@ -74,8 +82,6 @@ pub struct DiagnosticPort {
 pub struct Storage {
     /// The directory that monitor and processes share.
     pub default_shared_path: Option<PathBuf>,
-    /// The directory in which runtimes write dumps before they are sent.
-    pub dump_temp_folder: Option<PathBuf>,
 }
 
 /// `GlobalCounter`.
@@ -143,17 +149,6 @@ pub struct CounterGroup {
     pub name: String,
     /// The names of the counters or instruments; empty for all.
     pub counters: Vec<String>,
-}
-
-/// `Authentication:MonitorApiKey`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MonitorApiKey {
-    /// The subject that tokens have to have.
-    pub subject: String,
-    /// The public key, a JSON Web Key in base64url.
-    pub public_key: String,
-    /// The issuer that tokens have to have.
-    pub issuer: Option<String>,
 }
 
 /// A destination of artifacts.

@@ -306,7 +306,7 @@ impl<'c> RuleBuilder<'c> {
                 Severity::Unsupported,
                 place.view.location(),
                 &place.path,
-                format!("{egress:?} is of {kind}: the artifact is not written"),
+                format!("{egress:?} is of {kind}, which is not supported: the rule is not run"),
                 Some("use a provider of Egress:FileSystem".to_owned()),
             ),
             // The providers of the whole configuration are not known.
@@ -391,12 +391,17 @@ impl<'c> RuleBuilder<'c> {
         action: &Section<'c>,
         findings: &mut Findings,
     ) -> ActionKind {
+        let help = if type_name == "CollectExceptions" {
+            "use CollectTrace with Microsoft-Windows-DotNETRuntime, keywords 0x8000, level Error"
+        } else {
+            "use CollectTrace with the profile Cpu"
+        };
         findings.add(
             Severity::Unsupported,
             action.view.location(),
             &action.path,
-            format!("{type_name} is not supported: the action fails"),
-            Some("use CollectTrace with the profile Cpu".to_owned()),
+            format!("{type_name} is not supported: the rule is not run"),
+            Some(help.to_owned()),
         );
         ActionKind::Unavailable { type_name, destination: self.destination(section, action, findings) }
     }
@@ -561,6 +566,9 @@ fn trace(
         event: event_name,
         payload: texts(event.get("PayloadFilter")),
     });
+    if let Some(Err(error)) = stopping_event.as_ref().map(StoppingEvent::condition) {
+        section.get("StoppingEvent").error(findings, error, None);
+    }
     if let Some(event) = &stopping_event
         && !providers.iter().any(|provider| provider.name.eq_ignore_ascii_case(&event.provider))
     {

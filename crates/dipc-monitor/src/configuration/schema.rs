@@ -14,7 +14,7 @@ pub(crate) static ROOT: Object = Object::new(
         optional("GlobalCounter", Shape::Object(&GLOBAL_COUNTER_OPTIONS)),
         optional("InProcessFeatures", Shape::Object(&IN_PROCESS_FEATURES_OPTIONS)),
         optional("CorsConfiguration", Shape::Object(&CORS_CONFIGURATION_OPTIONS))
-            .unsupported("pages of other origins cannot call this service; its own page needs no CORS"),
+            .unsupported("pages of other origins cannot call this service"),
         optional("DiagnosticPort", Shape::TextOr(&Shape::Object(&DIAGNOSTIC_PORT_OPTIONS))),
         optional("Egress", Shape::Object(&EGRESS_OPTIONS)),
         optional("Metrics", Shape::Object(&METRICS_OPTIONS)),
@@ -55,9 +55,10 @@ static LOG_LEVEL_OPTIONS: Object =
 static AUTHENTICATION_OPTIONS: Object = Object::new(
     "AuthenticationOptions",
     &[
-        optional("MonitorApiKey", Shape::Object(&MONITOR_API_KEY_OPTIONS)),
+        optional("MonitorApiKey", Shape::Object(&MONITOR_API_KEY_OPTIONS))
+            .unsupported("JSON Web Tokens are not accepted: use tokens in a text file, --token-file"),
         optional("AzureAd", Shape::Object(&AZURE_AD_OPTIONS))
-            .unsupported("Entra ID is not supported: use MonitorApiKey, or tokens in text files"),
+            .unsupported("Entra ID is not supported: use tokens in a text file, --token-file"),
     ],
 );
 
@@ -144,26 +145,28 @@ static IN_PROCESS_FEATURES_OPTIONS: Object = Object::new(
     "InProcessFeaturesOptions",
     &[
         optional("Enabled", Shape::Boolean)
-            .ignored("stacks and exceptions come from sessions: no code is loaded into the process"),
-        optional("CallStacks", Shape::Object(&CALL_STACKS_OPTIONS))
-            .ignored("stacks come from a short session; /stacks is always there"),
+            .unsupported("no code is loaded into processes: the routes say what to use instead"),
+        optional("CallStacks", Shape::Object(&CALL_STACKS_OPTIONS)),
         optional("Exceptions", Shape::Object(&EXCEPTIONS_OPTIONS)),
         optional("ParameterCapturing", Shape::Object(&PARAMETER_CAPTURING_OPTIONS)),
     ],
 );
 
-static CALL_STACKS_OPTIONS: Object = Object::new("CallStacksOptions", &[optional("Enabled", Shape::Boolean)]);
+static CALL_STACKS_OPTIONS: Object = Object::new(
+    "CallStacksOptions",
+    &[optional("Enabled", Shape::Boolean)
+        .unsupported("/stacks has no answer: 'dipc stack' shows the stacks of a process")],
+);
 
 static EXCEPTIONS_OPTIONS: Object = Object::new(
     "ExceptionsOptions",
     &[
-        optional("Enabled", Shape::Boolean),
-        optional("TopLevelLimit", Shape::Integer(1, 2_147_483_647))
-            .ignored("exceptions come from a session, which has no list"),
+        optional("Enabled", Shape::Boolean)
+            .unsupported("/exceptions has no answer: a trace of exceptions has them, with stacks"),
+        optional("TopLevelLimit", Shape::Integer(1, 2_147_483_647)).ignored("/exceptions has no answer"),
         optional("CollectionFilters", Shape::Object(&EXCEPTIONS_CONFIGURATION))
-            .unsupported("exceptions are filtered by the request or the action: write Filters there"),
-        optional("CollectOnStartup", Shape::Boolean)
-            .ignored("exceptions come from a session that starts with the request"),
+            .ignored("/exceptions has no answer"),
+        optional("CollectOnStartup", Shape::Boolean).ignored("/exceptions has no answer"),
     ],
 );
 
@@ -202,13 +205,14 @@ static DIAGNOSTIC_PORT_OPTIONS: Object = Object::new(
         optional("EndpointName", Shape::Text),
         optional("MaxConnections", Shape::Integer(-2_147_483_648, 2_147_483_647))
             .ignored("the number of processes is bounded by the monitor"),
-        optional("DeleteEndpointOnStartup", Shape::Boolean),
+        optional("DeleteEndpointOnStartup", Shape::Boolean)
+            .ignored("a socket that nobody listens at is replaced in any case"),
     ],
 );
 
 static EGRESS_OPTIONS: Object = Object::new("EgressOptions", &[
     optional("FileSystem", Shape::Map(&Shape::Object(&FILE_SYSTEM_EGRESS_PROVIDER_OPTIONS))),
-    optional("Properties", Shape::Map(&Shape::Text)),
+    optional("Properties", Shape::Map(&Shape::Text)).ignored("only providers that are not supported have secrets"),
     optional("AzureBlobStorage", Shape::Map(&Shape::Object(&AZURE_BLOB_EGRESS_PROVIDER_OPTIONS))).unsupported("this program writes artifacts into directories only; sync the directory, or use dipc-fleet for buckets"),
     optional("S3Storage", Shape::Map(&Shape::Object(&S3_STORAGE_EGRESS_PROVIDER_OPTIONS))).unsupported("this program writes artifacts into directories only; sync the directory, or use dipc-fleet for buckets"),
 ]);
@@ -219,7 +223,7 @@ static FILE_SYSTEM_EGRESS_PROVIDER_OPTIONS: Object = Object::new(
         required("DirectoryPath", Shape::Text),
         optional("IntermediateDirectoryPath", Shape::Text),
         optional("CopyBufferSize", Shape::Integer(1, 2_147_483_647))
-            .ignored("files are copied by the kernel"),
+            .ignored("artifacts are written in pieces of a fixed size"),
     ],
 );
 
@@ -250,7 +254,8 @@ static STORAGE_OPTIONS: Object = Object::new(
     "StorageOptions",
     &[
         optional("DefaultSharedPath", Shape::Text),
-        optional("DumpTempFolder", Shape::Text),
+        optional("DumpTempFolder", Shape::Text)
+            .unsupported("a process writes its dump into its own /tmp, from where it is moved"),
         optional("SharedLibraryPath", Shape::Text).ignored("no library is copied into processes"),
     ],
 );

@@ -61,14 +61,15 @@ fn unknown_keys_and_wrong_values_are_named_with_the_fix() {
         &[
             "error test.json:1:34: Egress:FileSystem:a: DirectoryPath is missing",
             "  add \"DirectoryPath\": a text",
-            "ignored test.json:1:55: Egress:FileSystem:a:CopyBufferSize: files are copied by the kernel",
+            "ignored test.json:1:55: Egress:FileSystem:a:CopyBufferSize: artifacts are written in pieces of a \
+             fixed size",
         ],
     );
     assert_findings(
         r#"{"InProcessFeatures": {"Enabled": true, "ParameterCapturing": {"Enabled": true}}}"#,
         &[
-            "ignored test.json:1:24: InProcessFeatures:Enabled: stacks and exceptions come from sessions: no code is \
-             loaded into the process",
+            "unsupported test.json:1:24: InProcessFeatures:Enabled: no code is loaded into processes: the routes say \
+             what to use instead",
             "unsupported test.json:1:64: InProcessFeatures:ParameterCapturing:Enabled: parameters of methods need code \
              in the process; use an ILogger or an EventSource there",
         ],
@@ -81,6 +82,45 @@ fn unknown_keys_and_wrong_values_are_named_with_the_fix() {
             "  remove one of them; keys are compared without regard to case",
         ],
     );
+}
+
+#[test]
+fn keys_without_effect_are_named() {
+    let key = |checked: &CheckedConfiguration| {
+        let keys: Vec<_> =
+            checked.findings.iter().map(|it| format!("{} {}", it.severity.name(), it.key)).collect();
+        keys.join(", ")
+    };
+    for (text, expected) in [
+        (r#"{"Logging": {"CaptureScopes": true}}"#, "ignored Logging"),
+        (
+            r#"{"Authentication": {"MonitorApiKey": {"Subject": "s", "PublicKey": "k"}}}"#,
+            "unsupported Authentication:MonitorApiKey",
+        ),
+        (r#"{"DiagnosticPort": {"EndpointName": "/x"}}"#, "ignored DiagnosticPort:EndpointName"),
+        (
+            r#"{"DiagnosticPort": {"ConnectionMode": "Listen", "EndpointName": "/x",
+                "DeleteEndpointOnStartup": true}}"#,
+            "ignored DiagnosticPort:DeleteEndpointOnStartup",
+        ),
+        (r#"{"Storage": {"DefaultSharedPath": "/diag"}}"#, "ignored Storage:DefaultSharedPath"),
+        (
+            r#"{"Storage": {"DefaultSharedPath": "/diag"}, "DiagnosticPort": {"ConnectionMode": "Listen"}}"#,
+            "",
+        ),
+        (r#"{"Storage": {"DumpTempFolder": "/diag"}}"#, "unsupported Storage:DumpTempFolder"),
+        (r#"{"Storage": {"SharedLibraryPath": "/diag"}}"#, "ignored Storage:SharedLibraryPath"),
+        (r#"{"Metrics": {"MetricCount": 3}}"#, "ignored Metrics:MetricCount"),
+        (r#"{"Egress": {"Properties": {"a": "b"}}}"#, "ignored Egress:Properties"),
+        (r#"{"InProcessFeatures": {"CallStacks": {"Enabled": false}}}"#, ""),
+        (
+            r#"{"InProcessFeatures": {"CallStacks": {"Enabled": true}}}"#,
+            "unsupported InProcessFeatures:CallStacks:Enabled",
+        ),
+        (r#"{"GlobalCounter": {"IntervalSeconds": 2}, "DefaultProcess": {"Filters": []}}"#, ""),
+    ] {
+        assert_eq!(key(&read(text)), expected, "{text}");
+    }
 }
 
 #[test]
@@ -484,7 +524,11 @@ fn compare_variants(
 /// it is, and its findings without the ones that are ignored, sorted: `serde_json` has members in their
 /// order or in that of the alphabet, depending on a feature that other crates of a build enable.
 const DOCUMENTED: [(&str, &str); 27] = [
-    ("", ""),
+    (
+        "",
+        "unsupported Authentication:MonitorApiKey: JSON Web Tokens are not accepted: use tokens in a text file, \
+         --token-file\n",
+    ),
     ("CollectionRules", ""),
     ("CollectionRules", ""),
     ("CollectionRules", ""),
@@ -507,7 +551,7 @@ const DOCUMENTED: [(&str, &str); 27] = [
     (
         "",
         "unsupported CollectionRules:HighRequestCount:Actions:1:Settings:Egress: \"monitorBlob\" is of \
-         AzureBlobStorage: the artifact is not written\n\
+         AzureBlobStorage, which is not supported: the rule is not run\n\
          unsupported Egress:AzureBlobStorage: this program writes artifacts into directories only; sync the \
          directory, or use dipc-fleet for buckets\n",
     ),
@@ -523,15 +567,31 @@ const DOCUMENTED: [(&str, &str); 27] = [
         "unsupported Egress:S3Storage: this program writes artifacts into directories only; sync the directory, or \
          use dipc-fleet for buckets\n",
     ),
+    (
+        "",
+        "unsupported InProcessFeatures:Enabled: no code is loaded into processes: the routes say what to use \
+         instead\n",
+    ),
+    (
+        "",
+        "unsupported InProcessFeatures:Enabled: no code is loaded into processes: the routes say what to use \
+         instead\n",
+    ),
+    (
+        "",
+        "unsupported InProcessFeatures:Enabled: no code is loaded into processes: the routes say what to use \
+         instead\n",
+    ),
     ("", ""),
     ("", ""),
     ("", ""),
     ("", ""),
     ("", ""),
-    ("", ""),
-    ("", ""),
-    ("", ""),
-    ("", ""),
+    (
+        "",
+        "unsupported Storage:DumpTempFolder: a process writes its dump into its own /tmp, from where it is \
+         moved\n",
+    ),
     ("", ""),
 ];
 

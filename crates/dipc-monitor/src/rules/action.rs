@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use clr_conditions::Condition;
 use dipc_client::Uuid;
 
 use crate::artifact::Artifact;
 
 /// An action of a rule.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Action {
     /// The name by which later actions refer to its outputs.
@@ -36,7 +37,7 @@ pub struct Destination {
 }
 
 /// The work of an action.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ActionKind {
     /// Collects an artifact.
@@ -94,6 +95,28 @@ pub struct StoppingEvent {
     pub event: String,
     /// The values that fields have to have.
     pub payload: BTreeMap<String, String>,
+}
+
+impl StoppingEvent {
+    /// Returns the condition that the event meets.
+    ///
+    /// # Errors
+    /// If the provider has no such event or field, as far as these are known.
+    pub fn condition(&self) -> Result<Condition, String> {
+        let mut text = format!("event {}", quoted(&format!("{}/{}", self.provider, self.event))?);
+        for (number, (field, value)) in self.payload.iter().enumerate() {
+            let join = if number == 0 { " where" } else { "," };
+            text = format!("{text}{join} {} = {}", quoted(field)?, quoted(value)?);
+        }
+        Condition::parse(&text).map_err(|error| error.to_string())
+    }
+}
+
+/// Quotes a text of a condition.
+fn quoted(text: &str) -> Result<String, String> {
+    let quote = ['"', '\''].into_iter().find(|quote| !text.contains(*quote));
+    let quote = quote.ok_or_else(|| format!("{text:?} has both kinds of quotes"))?;
+    Ok(format!("{quote}{text}{quote}"))
 }
 
 impl fmt::Display for ActionKind {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clr_activity::Spans;
-use clr_conditions::{Condition, StreamEnd};
+use clr_conditions::StreamEnd;
 use clr_counters::{ProviderRequest, Sample, Selection};
 use nettrace::{Event, RelativeTime};
 
+use crate::artifact::{DIAGNOSTIC_SOURCE, http_provider};
 use crate::filter::ProcessFacts;
 
 use super::rule::{Rule, Trigger};
@@ -17,8 +18,6 @@ use super::trigger::{self, TriggerState};
 
 /// The time by which events may be late: a request that has not ended so long ago still runs.
 const MOST_DELAY: Duration = Duration::from_secs(1);
-/// The condition whose providers have the requests of ASP.NET, with their status.
-const REQUESTS: &str = "request duration >= 0ms";
 
 /// The rules of one process.
 ///
@@ -97,37 +96,60 @@ impl RuleEngine {
         interval_of: impl Fn(&str) -> Duration,
         now: Duration,
     ) -> Self {
-        let rules: Vec<_> = rules
-            .map(|rule| {
-                let interval = match &rule.trigger {
-                    Trigger::Counter(counter) => interval_of(&counter.provider),
-                    _ => Duration::ZERO,
-                };
-                ActiveRule {
-                    trigger: TriggerState::new(&rule.trigger, interval),
-                    rule: Arc::clone(rule),
-                    start: now,
-                    executions: VecDeque::new(),
-                    lifetime: 0,
-                    throttled: 0,
-                    is_executing: false,
-                    finished: None,
-                }
-            })
-            .collect();
-        let has_requests = rules.iter().any(|rule| matches!(rule.trigger, TriggerState::Requests(_)));
-        let mut engine = Self {
-            rules,
-            spans: has_requests.then(Spans::default),
-            newest: None,
-            executions: VecDeque::new(),
-        };
-        for number in 0..engine.rules.len() {
-            if engine.rules.get(number).is_some_and(|rule| matches!(rule.trigger, TriggerState::Startup)) {
-                engine.fire(number, None, "the process appeared".to_owned(), now);
-            }
+        let mut engine = Self { rules: Vec::new(), spans: None, newest: None, executions: VecDeque::new() };
+        for rule in rules {
+            engine.add(rule, interval_of_trigger(&rule.trigger, &interval_of), now);
         }
         engine
+    }
+
+    fn add(&mut self, rule: &Arc<Rule>, interval: Duration, now: Duration) {
+        let rule = ActiveRule {
+            trigger: TriggerState::new(&rule.trigger, interval),
+            rule: Arc::clone(rule),
+            start: now,
+            executions: VecDeque::new(),
+            lifetime: 0,
+            throttled: 0,
+            is_executing: false,
+            finished: None,
+        };
+        let is_startup = matches!(rule.trigger, TriggerState::Startup);
+        if matches!(rule.trigger, TriggerState::Requests(_)) {
+            self.spans.get_or_insert_default();
+        }
+        self.rules.push(rule);
+        if is_startup {
+            self.fire(self.rules.len().saturating_sub(1), None, "the process appeared".to_owned(), now);
+        }
+    }
+
+    /// Replaces the rules. Those that are the same go on as they are; others finish, and new ones start.
+    /// Numbers of rules stay theirs: finished ones are kept.
+    pub fn change_rules(
+        &mut self,
+        rules: &[Arc<Rule>],
+        process: &ProcessFacts,
+        interval_of: impl Fn(&str) -> Duration,
+        now: Duration,
+    ) {
+        let rules: Vec<_> = rules.iter().filter(|rule| rule.is_for(process)).collect();
+        let interval = |rule: &Rule| interval_of_trigger(&rule.trigger, &interval_of);
+        for known in &mut self.rules {
+            let is_same = rules.iter().any(|rule| **rule == known.rule)
+                && known.trigger.interval().is_none_or(|own| own == interval(&known.rule));
+            if !is_same {
+                known.finished = Some(FinishReason::ConfigurationChanged);
+            }
+        }
+        for rule in rules {
+            let is_known = self.rules.iter().any(|known| {
+                known.rule == *rule && known.finished != Some(FinishReason::ConfigurationChanged)
+            });
+            if !is_known {
+                self.add(rule, interval(rule), now);
+            }
+        }
     }
 
     /// The rules, by their numbers.
@@ -167,7 +189,8 @@ impl RuleEngine {
         self.newest = Some((time, now));
         self.find_running(time, now);
         let mut fired: Vec<(usize, String)> = Vec::new();
-        if let Some(spans) = &mut self.spans {
+        // Other providers of the session, which conditions need, report the same requests once more.
+        if let Some(spans) = self.spans.as_mut().filter(|_| event.provider() == DIAGNOSTIC_SOURCE) {
             let rules = &mut self.rules;
             spans.add(event, |span| {
                 for (number, rule) in rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_watching()) {
@@ -227,13 +250,13 @@ impl RuleEngine {
         }
     }
 
-    /// Records that another session has taken the place of the one whose values a rule was given: its times
-    /// and its series are others.
-    pub fn restart_counters(&mut self, rule_number: usize) {
-        if let Some(ActiveRule { trigger: trigger @ TriggerState::Counter(_), .. }) =
+    /// Records that another session has taken the place of the one whose values a rule was given. `start` is
+    /// its start, since that of the first one; `None` if it is not known, so that nothing of before counts.
+    pub fn restart_counters(&mut self, rule_number: usize, start: Option<Duration>) {
+        if let Some(ActiveRule { trigger: TriggerState::Counter(counter), .. }) =
             self.rules.get_mut(rule_number)
         {
-            trigger.restart();
+            counter.begin_session(start);
         }
     }
 
@@ -418,12 +441,22 @@ impl ActiveRule {
     }
 }
 
+/// The interval of a trigger's counter.
+fn interval_of_trigger(trigger: &Trigger, interval_of: &impl Fn(&str) -> Duration) -> Duration {
+    match trigger {
+        Trigger::Counter(counter) => interval_of(&counter.provider),
+        _ => Duration::ZERO,
+    }
+}
+
 /// Returns the providers of events that a trigger needs, except for counters.
 pub(crate) fn provider_requests(trigger: &Trigger) -> Vec<ProviderRequest> {
     match trigger {
         Trigger::Startup | Trigger::Counter(_) => Vec::new(),
         Trigger::RequestCount { .. } | Trigger::RequestDuration { .. } | Trigger::ResponseStatus { .. } => {
-            Condition::parse(REQUESTS).map(|condition| condition.requests()).unwrap_or_default()
+            // The same in every session of a monitor: the arguments of the last one apply to all.
+            let provider = http_provider();
+            vec![ProviderRequest::new(provider.name, provider.keywords, provider.level, provider.arguments)]
         }
         Trigger::Condition { condition, .. } => condition.requests(),
     }

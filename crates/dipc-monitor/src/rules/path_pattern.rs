@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-/// A pattern of paths: `**/` matches any number of segments, `**` any text, `*` any text within a segment.
-/// Case is ignored.
+/// A pattern of paths: `**/` matches any number of segments, `*` any text within a segment. Case is ignored.
+///
+/// # Source
+/// `GlobMatcher.cs` of dotnet/diagnostics: `**` without a slash is two `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathPattern {
     text: String,
@@ -15,8 +17,6 @@ enum Part {
     Sign(char),
     /// Any text within a segment.
     WithinSegment,
-    /// Any text.
-    Text,
     /// Nothing, or any text that ends with a slash.
     Segments,
 }
@@ -29,8 +29,6 @@ impl PathPattern {
         while let Some(sign) = rest.chars().next() {
             let (part, length) = if rest.starts_with("**/") {
                 (Part::Segments, 3)
-            } else if rest.starts_with("**") {
-                (Part::Text, 2)
             } else if sign == '*' {
                 (Part::WithinSegment, 1)
             } else {
@@ -61,10 +59,6 @@ impl PathPattern {
                     Part::Sign(wanted) => {
                         sign == Some(*wanted)
                             && before.and_then(|at| reached.get(at)).copied().unwrap_or(false)
-                    }
-                    Part::Text => {
-                        is_open |= is_here;
-                        is_open
                     }
                     Part::WithinSegment => {
                         is_open = is_here || (is_open && sign != Some('/'));
@@ -131,7 +125,9 @@ mod tests {
         let rows = [
             ("/api/*", "/api/orders", true),
             ("/api/*", "/api/orders/7", false),
-            ("/api/**", "/api/orders/7", true),
+            ("/api/**", "/api/orders", true),
+            ("/api/**", "/api/orders/7", false),
+            ("/api/**/*", "/api/orders/7", true),
             ("/api/**/items", "/api/items", true),
             ("/api/**/items", "/api/orders/7/items", true),
             ("/api/**/items", "/api/ordersitems", false),
@@ -154,7 +150,7 @@ mod tests {
     #[test]
     fn exclusion_wins() {
         let patterns = |list: &[&str]| list.iter().map(|text| PathPattern::new(text)).collect();
-        let filter = PathFilter { include: patterns(&["/api/**"]), exclude: patterns(&["**/health"]) };
+        let filter = PathFilter { include: patterns(&["/api/**/*"]), exclude: patterns(&["**/health"]) };
         let rows = [("/api/a", true), ("/api/health", false), ("/x", false)];
         for (path, expected) in rows {
             assert_eq!(filter.accepts(path), expected, "{path}");

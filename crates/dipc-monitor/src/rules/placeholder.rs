@@ -33,6 +33,26 @@ impl Placeholders {
 
     /// Returns the text with values in place of placeholders. Unknown ones stay. Values are not searched.
     pub fn expand(&self, text: &str) -> String {
+        self.expand_with(text, str::to_owned)
+    }
+
+    /// Returns the name of a file with values in place of placeholders. A process chooses some of them: they
+    /// add no directories.
+    pub fn expand_file_name(&self, name: &str) -> String {
+        let is_unsafe = |sign: char| matches!(sign, '/' | '\\' | ':') || sign.is_control();
+        self.expand_with(name, |value| value.replace(is_unsafe, "_").replace("..", "__"))
+    }
+
+    /// Returns the arguments of a program with values in place of placeholders. Arguments are divided as .NET
+    /// divides them, but for values, which a process may have chosen: each is within one argument.
+    ///
+    /// # Source
+    /// `ParseArgumentsIntoList` in `Process.Unix.cs` of dotnet/runtime.
+    pub fn expand_arguments(&self, text: &str) -> Vec<String> {
+        split_arguments(text).iter().map(|argument| self.expand(argument)).collect()
+    }
+
+    fn expand_with(&self, text: &str, escape: impl Fn(&str) -> String) -> String {
         let mut result = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("$(") {
@@ -42,7 +62,7 @@ impl Placeholders {
                 Some((value, after))
             });
             if let Some((value, after)) = found {
-                result.push_str(value);
+                result.push_str(&escape(value));
                 rest = after;
             } else {
                 result.push_str("$(");
@@ -53,12 +73,63 @@ impl Placeholders {
         result
     }
 
-    /// Returns the action with values in place of placeholders.
+    /// Returns the action with values in place of placeholders, except in the arguments of a program: see
+    /// [`expand_arguments`](Self::expand_arguments).
     pub fn expand_action(&self, kind: &ActionKind) -> ActionKind {
         let mut kind = kind.clone();
-        kind.for_each_text(|text| *text = self.expand(text));
+        match &mut kind {
+            ActionKind::Execute { path, .. } => *path = self.expand(path),
+            ActionKind::Collect { destination, stopping_event, .. } => {
+                if let Some(name) = &mut destination.name {
+                    *name = self.expand_file_name(name);
+                }
+                for value in stopping_event.iter_mut().flat_map(|event| event.payload.values_mut()) {
+                    *value = self.expand(value);
+                }
+            }
+            other => other.for_each_text(|text| *text = self.expand(text)),
+        }
         kind
     }
+}
+
+/// Divides a text into arguments: at blanks outside of double quotes.
+fn split_arguments(text: &str) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut current: Option<String> = None;
+    let mut in_quotes = false;
+    let mut signs = text.chars().peekable();
+    while let Some(sign) = signs.next() {
+        match sign {
+            ' ' | '\t' if !in_quotes => arguments.extend(current.take()),
+            '\\' => {
+                let mut count = 1;
+                while signs.next_if_eq(&'\\').is_some() {
+                    count += 1;
+                }
+                let argument = current.get_or_insert_default();
+                if signs.peek() == Some(&'"') {
+                    argument.push_str(&"\\".repeat(count / 2));
+                    if count % 2 == 1 {
+                        argument.extend(signs.next());
+                    }
+                } else {
+                    argument.push_str(&"\\".repeat(count));
+                }
+            }
+            '"' => {
+                let argument = current.get_or_insert_default();
+                if in_quotes && signs.next_if_eq(&'"').is_some() {
+                    argument.push('"');
+                } else {
+                    in_quotes = !in_quotes;
+                }
+            }
+            sign => current.get_or_insert_default().push(sign),
+        }
+    }
+    arguments.extend(current);
+    arguments
 }
 
 /// The names of the placeholders in a text.
@@ -67,7 +138,6 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The names of actions whose outputs an action uses.
-#[allow(dead_code, reason = "the executor of actions, which follows")]
 pub(crate) fn used_actions(kind: &ActionKind) -> Vec<String> {
     let mut used = Vec::new();
     // Texts are only read: the method is for both.
@@ -126,5 +196,27 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(values.expand(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn values_stay_within_an_argument_and_a_directory() {
+        let mut values = Placeholders::default();
+        values.set("Process.Name", "a b\" ../../etc/x");
+        values.set_output("MyDump", "EgressPath", "/a b");
+        let rows: [(&str, &[&str]); 9] = [
+            ("one two\tthree", &["one", "two", "three"]),
+            ("  \"one two\"  three ", &["one two", "three"]),
+            (r#"a"b c"d"#, &["ab cd"]),
+            (r#""a ""b"" c""#, &["a \"b\" c"]),
+            (r#"\"a\" \\"b c" \d\"#, &["\"a\"", "\\b c", "\\d\\"]),
+            (r#""" x"#, &["", "x"]),
+            ("", &[]),
+            ("-p $(Actions.MyDump.EgressPath) x", &["-p", "/a b", "x"]),
+            (r#""--name=$(Process.Name)" y"#, &["--name=a b\" ../../etc/x", "y"]),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(values.expand_arguments(text), expected, "{text}");
+        }
+        assert_eq!(values.expand_file_name("dumps/$(Process.Name).dmp"), "dumps/a b\" ______etc_x.dmp");
     }
 }

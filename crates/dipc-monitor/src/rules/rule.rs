@@ -12,7 +12,7 @@ use super::action::Action;
 use super::path_pattern::PathFilter;
 
 /// A rule: a trigger, and the actions that it starts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Rule {
     /// The name, which is unique.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clr_activity::{Span, SpanId, SpanRole, StartedSpan};
 use clr_conditions::{Evaluator, StreamEnd};
-use clr_counters::{Aspect, Sample, Selection, SeriesId};
+use clr_counters::{Aspect, Measurement, MeterMeasurement, Sample, Selection, Series};
 use nettrace::{Event, RelativeTime};
 
 use super::path_pattern::PathFilter;
@@ -32,10 +32,18 @@ impl TriggerState {
                 window: SlidingWindow::new(*window),
                 running: BTreeMap::new(),
             }),
-            Trigger::Counter(_) => Self::Counter(CounterState { interval, streaks: HashMap::new() }),
+            Trigger::Counter(_) => Self::Counter(CounterState::new(interval)),
             Trigger::Condition { condition, .. } => {
                 Self::Condition(Box::new(Evaluator::new(condition.clone())))
             }
+        }
+    }
+
+    /// The interval of its counter, if it has one.
+    pub(crate) const fn interval(&self) -> Option<Duration> {
+        match self {
+            Self::Counter(counter) => Some(counter.interval),
+            _ => None,
         }
     }
 
@@ -119,26 +127,49 @@ impl RequestTrigger {
     }
 }
 
+/// The most series of a counter that are followed. Values of further ones do not count.
+const MOST_SERIES: usize = 10_000;
+
 /// The state of a trigger over a counter.
 #[derive(Debug)]
 pub(crate) struct CounterState {
     /// The requested interval.
     interval: Duration,
-    /// Each series whose last value passes.
-    streaks: HashMap<SeriesId, Streak>,
+    /// The start of the session whose values come, since the start of the first one.
+    session_start: Duration,
+    /// Each series whose last value passes, by its tags.
+    streaks: HashMap<String, Streak>,
 }
 
-/// Values that pass without a break.
+/// Values that pass without a break. Times are since the start of the first session.
 #[derive(Debug, Clone, Copy)]
 struct Streak {
-    latest: RelativeTime,
+    latest: Duration,
     /// The start of the interval of the first one.
     start: Duration,
+    /// The session of `latest`, by its start.
+    session_start: Duration,
 }
 
 impl CounterState {
+    fn new(interval: Duration) -> Self {
+        Self { interval, session_start: Duration::ZERO, streaks: HashMap::new() }
+    }
+
     pub(crate) const fn interval(&self) -> Duration {
         self.interval
+    }
+
+    /// Records that another session has taken the place of the last one. `start` is its start, since that of
+    /// the first one; `None` if it is not known, so that nothing of before counts.
+    pub(crate) fn begin_session(&mut self, start: Option<Duration>) {
+        match start.filter(|start| *start >= self.session_start) {
+            Some(start) => self.session_start = start,
+            None => {
+                self.session_start = Duration::ZERO;
+                self.streaks.clear();
+            }
+        }
     }
 
     /// Adds a value. Returns the text of the value if the trigger fires.
@@ -151,31 +182,46 @@ impl CounterState {
         {
             return None;
         }
-        let value = trigger.value(sample).filter(|value| trigger.passes(*value));
-        let Some(value) = value else {
-            self.streaks.remove(&sample.id);
+        let key = key(series);
+        let Some(value) = trigger.value(sample).filter(|value| trigger.passes(*value)) else {
+            self.streaks.remove(&key);
             return None;
         };
+        let session_start = self.session_start;
+        let time = session_start.saturating_add(sample.time.since_start());
         let interval = sample.interval.unwrap_or(self.interval);
-        let new = Streak { latest: sample.time, start: sample.time.since_start().saturating_sub(interval) };
-        let streak = self.streaks.entry(sample.id).or_insert(new);
-        // A value is missing: the series has a hole.
-        if sample.time.saturating_duration_since(streak.latest) > self.interval.mul_f64(1.5) {
+        let new = Streak { latest: time, start: time.saturating_sub(interval), session_start };
+        if self.streaks.len() >= MOST_SERIES && !self.streaks.contains_key(&key) {
+            return None;
+        }
+        let streak = self.streaks.entry(key).or_insert(new);
+        // A session's first value comes one interval after its start: no value is missing before it.
+        let longest = self.interval.mul_f64(if streak.session_start == session_start { 1.5 } else { 2.5 });
+        if time.saturating_sub(streak.latest) > longest {
             *streak = new;
         }
-        streak.latest = sample.time;
-        let is_met = sample.time.since_start().saturating_sub(streak.start) >= trigger.window;
+        streak.latest = time;
+        streak.session_start = session_start;
+        let is_met = time.saturating_sub(streak.start) >= trigger.window;
         is_met.then(|| format!("{}/{} = {value}", series.provider, series.name))
     }
 }
 
+/// The part of a series that is not in the trigger. Numbers of series belong to one session.
+fn key(series: &Series) -> String {
+    let parts = [&*series.meter_version, &series.meter_tags, &series.instrument_tags, &series.tags];
+    parts.join("\u{1f}")
+}
+
 impl CounterTrigger {
-    /// Returns the value that the bounds are for: the mean, increment, gauge or total, as in dotnet-monitor;
-    /// the rate where runtimes before 8.0 report no total; the quantile of a histogram.
+    /// Returns the value that the bounds are for, as dotnet-monitor has it: the mean, the increment of the
+    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters have no total before
+    /// .NET 8: it is their increment there.
     fn value(&self, sample: &Sample<'_>) -> Option<f64> {
-        match self.percentile {
-            Some(percentile) => sample.number(Aspect::Quantile(percentile.saturating_mul(10))),
-            None => sample.number(Aspect::Value).or_else(|| sample.number(Aspect::Rate)),
+        match (self.percentile, sample.measurement) {
+            (Some(percentile), _) => sample.number(Aspect::Quantile(percentile.saturating_mul(10))),
+            (None, Measurement::Meter(MeterMeasurement::Counter { total: None, increment })) => *increment,
+            (None, _) => sample.number(Aspect::Value),
         }
     }
 

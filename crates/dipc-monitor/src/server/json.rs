@@ -1,12 +1,16 @@
 //! Answers in JSON, with the members of dotnet-monitor's.
 
+use std::time::Duration;
+
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use super::body::AnswerBody;
+use crate::configuration::format_time_span;
 use crate::operation::Operation;
 use crate::process::Watched;
+use crate::rules::RuleStatus;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -124,6 +128,52 @@ impl<'o> OperationStatus<'o> {
             resource_location: operation.resource_location.as_deref(),
             error: error.map(|message| OperationError { code: "Failed", message }),
             summary: OperationSummary::of(operation),
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RuleDescription {
+    state: &'static str,
+    state_reason: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RuleDetails {
+    lifetime_occurrences: i32,
+    sliding_window_occurrences: i32,
+    action_count_limit: i32,
+    action_count_sliding_window_duration_limit: Option<String>,
+    sliding_window_duration_countdown: Option<String>,
+    rule_finished_countdown: Option<String>,
+    #[serde(flatten)]
+    description: RuleDescription,
+}
+
+impl RuleDescription {
+    pub(super) fn of(status: &RuleStatus) -> Self {
+        Self { state: status.state.name(), state_reason: status.state.reason() }
+    }
+}
+
+impl RuleDetails {
+    pub(super) fn of(status: &RuleStatus) -> Self {
+        // The contract has 32 bits.
+        let count = |count: u64| i32::try_from(count).unwrap_or(i32::MAX);
+        let whole_seconds = |duration: Duration| format_time_span(Duration::from_secs(duration.as_secs()));
+        Self {
+            lifetime_occurrences: count(status.lifetime_occurrences),
+            sliding_window_occurrences: count(status.sliding_window_occurrences),
+            action_count_limit: count(status.limits.action_count.into()),
+            action_count_sliding_window_duration_limit: status
+                .limits
+                .action_count_window
+                .map(format_time_span),
+            sliding_window_duration_countdown: status.window_countdown.map(whole_seconds),
+            rule_finished_countdown: status.finished_countdown.map(whole_seconds),
+            description: RuleDescription::of(status),
         }
     }
 }

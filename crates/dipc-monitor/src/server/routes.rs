@@ -15,6 +15,7 @@ use tokio::runtime::Handle;
 use super::body::AnswerBody;
 use super::json::{
     self, Capability, Info, OperationStatus, OperationSummary, ProcessDetails, ProcessIdentifier,
+    RuleDescription, RuleDetails,
 };
 use super::problem::Problem;
 use super::query::{ProcessSelector, Query};
@@ -26,6 +27,8 @@ use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::{Operation, OperationState, Operations};
 use crate::process::Watched;
+use crate::rule_runner::Rules;
+use crate::rules::RuleStatus;
 
 /// The largest body of a request, in bytes.
 const MOST_BODY: usize = 1 << 20;
@@ -43,6 +46,7 @@ pub(super) struct Service {
     pub(super) default_process: Vec<Filter>,
     pub(super) no_http_egress: bool,
     pub(super) version: String,
+    pub(super) rules: Option<Arc<Rules>>,
     pub(super) runtime: Handle,
 }
 
@@ -185,10 +189,21 @@ impl Service {
             Route::Operations => self.list_operations(&query),
             Route::Operation(id) => self.operation(id, &query, request.method()),
             Route::Rules => {
-                query.process()?;
-                Ok(json::response(StatusCode::OK, &BTreeMap::<&str, &str>::new()))
+                let statuses = self.rule_statuses(&*self.process(&query)?);
+                let rules: BTreeMap<&str, _> =
+                    statuses.iter().map(|status| (&*status.name, RuleDescription::of(status))).collect();
+                Ok(json::response(StatusCode::OK, &rules))
             }
-            Route::Rule(name) => Err(Problem::bad_request(format!("there is no rule '{name}'"))),
+            Route::Rule(name) => {
+                let statuses = self.rule_statuses(&*self.process(&query)?);
+                let name = percent_decoded(name);
+                let status = statuses.iter().find(|status| status.name == name).ok_or_else(|| {
+                    Problem::bad_request(format!(
+                        "the process has no rule '{name}': /collectionrules lists them"
+                    ))
+                })?;
+                Ok(json::response(StatusCode::OK, &RuleDetails::of(status)))
+            }
             Route::Stacks => Err(Problem::not_implemented(
                 "/stacks has no answer so far: 'dipc stack -p PID' shows the stacks of a process; GET /trace?profile=Cpu records samples",
             )),
@@ -314,6 +329,10 @@ impl Service {
         Ok(json::response(StatusCode::OK, &pairs))
     }
 
+    fn rule_statuses(&self, process: &Watched) -> Vec<RuleStatus> {
+        self.rules.as_ref().map(|rules| rules.statuses(process)).unwrap_or_default()
+    }
+
     fn list_operations(&self, query: &Query) -> Result<Response<AnswerBody>, Problem> {
         let (selector, tags) = (query.process()?, query.tags());
         let mut operations = self.operations.list();
@@ -356,6 +375,14 @@ impl ProcessSelector {
             && self.uid.is_none_or(|wanted| wanted == uid)
             && self.name.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name))
     }
+}
+
+/// Decodes a part of a path.
+fn percent_decoded(part: &str) -> String {
+    // These mean something in a form only.
+    let part = part.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
+    let mut pairs = form_urlencoded::parse(part.as_bytes());
+    pairs.next().map(|(text, _)| text.into_owned()).unwrap_or_default()
 }
 
 fn header<'r>(request: &'r Request<Incoming>, name: &HeaderName) -> Option<&'r str> {

@@ -6,16 +6,18 @@
 mod faults;
 mod http;
 mod routes;
+mod rules;
 mod sessions;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use dipc_client::dipc_transport::Address;
+use dipc_monitor::configuration::{Configuration, ConfigurationSources};
 use dipc_monitor::{
-    ListenAddress, Metrics, MetricsConfig, Monitor, MonitorConfig, Operations, ProcessObserver, Server,
-    ServerConfig, Tokens,
+    ListenAddress, Metrics, MetricsConfig, Monitor, MonitorConfig, Operations, ProcessObserver, RuleMessage,
+    Rules, RulesConfig, Server, ServerConfig, Tokens,
 };
 use dipc_sim::{Builder, Runtime};
 use dipc_wire::PortConfig;
@@ -28,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct Fixture {
     server: Server,
     monitor: Arc<Monitor>,
+    rules: Arc<Rules>,
+    /// The messages of rules.
+    messages: Arc<Mutex<Vec<RuleMessage>>>,
     port: PortConfig,
     _folder: Option<TempDir>,
 }
@@ -40,29 +45,44 @@ impl Fixture {
     fn with(tokens: Tokens, metrics: Option<MetricsConfig>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let port = Address::from(folder.path().join("port").as_path());
-        Self { _folder: Some(folder), ..Self::at(port, tokens, metrics) }
+        Self { _folder: Some(folder), ..Self::at(port, tokens, metrics, RulesConfig::default()) }
+    }
+
+    /// Starts with the rules of a configuration.
+    fn with_rules(configuration: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = Address::from(folder.path().join("port").as_path());
+        let rules = rules_config(configuration);
+        Self { _folder: Some(folder), ..Self::at(port, Tokens::default(), None, rules) }
     }
 
     /// The same at a TCP port, where the process of a runtime is not visible: these runtimes are threads of the
     /// test, whose process does not end.
     fn over_tcp() -> Self {
-        Self::at("127.0.0.1:0".parse().unwrap(), Tokens::default(), None)
+        Self::at("127.0.0.1:0".parse().unwrap(), Tokens::default(), None, RulesConfig::default())
     }
 
-    fn at(port: Address, tokens: Tokens, metrics: Option<MetricsConfig>) -> Self {
+    fn at(port: Address, tokens: Tokens, metrics: Option<MetricsConfig>, rules: RulesConfig) -> Self {
         let mut config = MonitorConfig::default();
         config.port = Some(port);
         config.only_port = true;
         let metrics = metrics.map(|config| Arc::new(Metrics::new(config)));
-        let observers = metrics.iter().map(|it| Arc::clone(it) as Arc<dyn ProcessObserver>).collect();
+        let operations = Operations::default();
+        let messages = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&messages);
+        let log = Arc::new(move |message: &RuleMessage| log.lock().unwrap().push(message.clone()));
+        let rules = Arc::new(Rules::new(rules, operations.clone(), "host".to_owned(), log));
+        let metrics_observer = metrics.iter().map(|it| Arc::clone(it) as Arc<dyn ProcessObserver>);
+        let observers = metrics_observer.chain([Arc::clone(&rules) as Arc<dyn ProcessObserver>]).collect();
         let monitor = Arc::new(Monitor::start(config, observers).unwrap());
         let mut config = ServerConfig::default();
         config.addresses = vec!["http://127.0.0.1:0".parse().unwrap()];
         config.tokens = tokens;
         "test".clone_into(&mut config.version);
-        let server = Server::start(config, Arc::clone(&monitor), metrics, Operations::default()).unwrap();
+        config.rules = Some(Arc::clone(&rules));
+        let server = Server::start(config, Arc::clone(&monitor), metrics, operations).unwrap();
         let port = monitor.port_address().unwrap().to_string().parse().unwrap();
-        Self { server, monitor, port, _folder: None }
+        Self { server, monitor, rules, messages, port, _folder: None }
     }
 
     fn address(&self) -> SocketAddr {
@@ -83,6 +103,13 @@ impl Fixture {
     fn get(&self, path: &str) -> http::Answer {
         http::get(self.address(), path)
     }
+}
+
+/// The rules of a configuration without errors.
+fn rules_config(configuration: &str) -> RulesConfig {
+    let checked = Configuration::read(&ConfigurationSources::new().with_text("test", configuration));
+    assert!(checked.findings.is_empty(), "{:?}", checked.findings);
+    RulesConfig::of(&checked.configuration)
 }
 
 /// Waits until a condition holds.

@@ -1,0 +1,201 @@
+//! Files as the destination of artifacts: written beside, and renamed when they are complete.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Component, Path, PathBuf};
+
+use dipc_client::Uuid;
+
+use crate::configuration::DirectoryEgress;
+
+/// The bytes that are written at once.
+const BUFFER: usize = 64 << 10;
+/// The most artifacts of one name: further ones are refused.
+const MOST_OF_A_NAME: u32 = 10_000;
+/// The longest name of an artifact in bytes, with room for a number.
+const LONGEST_NAME: usize = 200;
+
+/// A file that is being written. It is removed when this is dropped before [`publish`](Self::publish).
+#[derive(Debug)]
+pub(crate) struct PartFile {
+    /// `None` once it has its name.
+    file: Option<BufWriter<File>>,
+    path: PathBuf,
+    target: PathBuf,
+}
+
+/// Returns the path of an artifact below a directory; `None` if its name leads out of it.
+fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
+    let name = Path::new(name);
+    let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
+    let length = name.file_name()?.len();
+    (is_inside && length <= LONGEST_NAME).then(|| directory.join(name))
+}
+
+impl PartFile {
+    /// Creates the file of an artifact, and the directories that are missing.
+    ///
+    /// # Errors
+    /// If the name leads out of the directory, and those of the file system.
+    pub(crate) fn create(egress: &DirectoryEgress, name: &str) -> io::Result<Self> {
+        let Some(target) = path_of(&egress.directory, name) else {
+            let message = format!("{name:?} is not the name of a file below {}", egress.directory.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidFilename, message));
+        };
+        let parent = target.parent().unwrap_or(&egress.directory);
+        let parts = egress.intermediate.as_deref().unwrap_or(parent);
+        for directory in [parent, parts] {
+            fs::create_dir_all(directory).map_err(|error| at(directory, &error))?;
+        }
+        let path = hidden(parts, &target);
+        let file = create(&path)?;
+        Ok(Self { file: Some(BufWriter::with_capacity(BUFFER, file)), path, target })
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.file {
+            Some(file) => file.write_all(bytes).map_err(|error| at(&self.path, &error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the complete file its name, and returns its path. A file of the name is not replaced: the new
+    /// one gets a number, as `name-2.nettrace`.
+    pub(crate) fn publish(mut self) -> io::Result<PathBuf> {
+        let Some(file) = self.file.take() else { return Ok(self.target.clone()) };
+        let file = file.into_inner().map_err(|error| at(&self.path, error.error()))?;
+        file.sync_all().map_err(|error| at(&self.path, &error))?;
+        drop(file);
+        for number in 1..=MOST_OF_A_NAME {
+            let target = numbered(&self.target, number);
+            match place(&self.path, &target) {
+                Ok(()) => return Ok(target),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(at(&target, &error)),
+            }
+        }
+        Err(at(&self.target, &io::ErrorKind::AlreadyExists.into()))
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        // It is gone if it was renamed.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Adds the path to an error.
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// A name in a directory that no other file has, for the parts of `target`.
+fn hidden(directory: &Path, target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    directory.join(format!(".{name}.{}.part", Uuid::new_v4().simple()))
+}
+
+/// Creates a file that only its owner can read: artifacts have the memory of processes.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|error| at(path, &error))
+}
+
+/// The name of the `number`th file: a number before its extension from the second one on.
+fn numbered(target: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return target.to_owned();
+    }
+    let stem = target.file_stem().unwrap_or_default().to_string_lossy();
+    let name = match target.extension() {
+        Some(extension) => format!("{stem}-{number}.{}", extension.to_string_lossy()),
+        None => format!("{stem}-{number}"),
+    };
+    target.with_file_name(name)
+}
+
+/// Moves a file to a name that no file has.
+fn place(part: &Path, target: &Path) -> io::Result<()> {
+    match fs::hard_link(part, target) {
+        Ok(()) => fs::remove_file(part),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let copy = hidden(target.parent().unwrap_or(Path::new("")), target);
+            let copied = copy_synced(part, &copy).and_then(|()| place(&copy, target));
+            let _ = fs::remove_file(&copy);
+            copied
+        }
+        // The file system has no links.
+        Err(_) if fs::symlink_metadata(target).is_err() => fs::rename(part, target),
+        Err(_) => Err(io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
+fn copy_synced(from: &Path, to: &Path) -> io::Result<()> {
+    let mut file = create(to)?;
+    io::copy(&mut File::open(from)?, &mut file)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn files_have_their_name_when_they_are_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("new/artifacts");
+        let egress = DirectoryEgress { directory: directory.clone(), intermediate: None };
+        let mut part = PartFile::create(&egress, "a.nettrace").unwrap();
+        part.write(b"one").unwrap();
+        assert!(names(&directory).iter().all(|name| name.starts_with(".a.nettrace.")));
+        let path = part.publish().unwrap();
+        assert_eq!(
+            (path, fs::read(directory.join("a.nettrace")).unwrap()),
+            (directory.join("a.nettrace"), b"one".to_vec())
+        );
+        // A second one of the name replaces nothing.
+        let mut part = PartFile::create(&egress, "a.nettrace").unwrap();
+        part.write(b"two").unwrap();
+        assert_eq!(part.publish().unwrap(), directory.join("a-2.nettrace"));
+        assert_eq!(fs::read(directory.join("a.nettrace")).unwrap(), b"one");
+        // One that is abandoned leaves nothing.
+        drop(PartFile::create(&egress, "b").unwrap());
+        assert_eq!(names(&directory), ["a-2.nettrace", "a.nettrace"]);
+    }
+
+    #[test]
+    fn parts_can_be_in_another_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let (directory, parts) = (folder.path().join("done"), folder.path().join("parts"));
+        let egress = DirectoryEgress { directory: directory.clone(), intermediate: Some(parts.clone()) };
+        let mut part = PartFile::create(&egress, "sub/a").unwrap();
+        part.write(b"x").unwrap();
+        assert_eq!(names(&parts).len(), 1);
+        assert_eq!(part.publish().unwrap(), directory.join("sub/a"));
+        assert!(names(&parts).is_empty());
+    }
+
+    #[test]
+    fn names_do_not_lead_out_of_the_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let egress = DirectoryEgress { directory: folder.path().join("a"), intermediate: None };
+        for name in ["../x", "/x", "a/../../x", "", ".", "..", &"x".repeat(201)] {
+            let error = PartFile::create(&egress, name).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidFilename, "{name}");
+        }
+        assert!(names(folder.path()).is_empty());
+    }
+}

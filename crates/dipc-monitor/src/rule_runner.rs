@@ -1,0 +1,222 @@
+//! The rules of a configuration, run for all processes of a monitor.
+//!
+//! Each process that a rule is for has its own engine, one session of events if a trigger needs events, and
+//! its part in the shared session of counters. Actions run in threads of their own.
+
+mod actions;
+mod event_session;
+mod process_rules;
+mod program;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dipc_client::Uuid;
+
+use crate::configuration::{Configuration, EgressProvider, GlobalCounter};
+use crate::monitor::ProcessObserver;
+use crate::operation::Operations;
+use crate::process::Watched;
+use crate::rules::{Rule, RuleStatus};
+
+use process_rules::ProcessRules;
+
+/// The longest time for which the start of a process waits for its rules.
+const LONGEST_START: Duration = Duration::from_secs(10);
+/// The time in which actions end when the rules are stopped: traces get their rundown.
+const LAST_ACTIONS: Duration = Duration::from_secs(10);
+
+/// A message about a rule.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RuleMessage {
+    /// The name of the rule.
+    pub rule: String,
+    /// The pid of the process.
+    pub pid: u32,
+    /// The name of the process. It is untrusted.
+    pub process_name: String,
+    /// The event.
+    pub event: RuleEvent,
+}
+
+/// What happened to a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RuleEvent {
+    /// The trigger has fired, and the actions start.
+    Fired {
+        /// The number of this execution, from 1.
+        number: u64,
+        /// The event that fired it. It has texts from the process, which are untrusted.
+        cause: String,
+    },
+    /// An action is complete.
+    ActionCompleted {
+        /// The type of the action.
+        action: &'static str,
+        /// Its output: the path of an artifact, for example.
+        output: Option<String>,
+    },
+    /// An action has failed. The other actions of the execution are stopped.
+    ActionFailed {
+        /// The type of the action.
+        action: &'static str,
+        /// The reason.
+        error: String,
+    },
+    /// The session of the trigger could not be started, or has failed. It is tried again.
+    SessionFailed(String),
+}
+
+impl fmt::Display for RuleMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule {} of {} ({}): ", self.rule, self.process_name, self.pid)?;
+        match &self.event {
+            RuleEvent::Fired { number, cause } => write!(f, "fired for the {number}. time: {cause}"),
+            RuleEvent::ActionCompleted { action, output: Some(output) } => write!(f, "{action}: {output}"),
+            RuleEvent::ActionCompleted { action, output: None } => write!(f, "{action} is done"),
+            RuleEvent::ActionFailed { action, error } => write!(f, "{action} failed: {error}"),
+            RuleEvent::SessionFailed(error) => write!(f, "no session for the trigger: {error}"),
+        }
+    }
+}
+
+/// A receiver of messages. It is called from many threads, and must not block.
+pub type RuleLog = Arc<dyn Fn(&RuleMessage) + Send + Sync>;
+
+/// The part of a configuration that rules use.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RulesConfig {
+    /// The rules.
+    pub rules: Vec<Arc<Rule>>,
+    /// The destinations of artifacts.
+    pub egress: BTreeMap<String, EgressProvider>,
+    /// Intervals and limits of counters.
+    pub counters: GlobalCounter,
+}
+
+impl RulesConfig {
+    /// Returns the part of a configuration.
+    pub fn of(configuration: &Configuration) -> Self {
+        Self {
+            rules: configuration.rules.iter().cloned().map(Arc::new).collect(),
+            egress: configuration.egress.clone(),
+            counters: configuration.global_counter.clone(),
+        }
+    }
+}
+
+/// Rules that run. Add this to the observers of a [`Monitor`](crate::Monitor).
+pub struct Rules {
+    context: Arc<Context>,
+    config: Mutex<Arc<RulesConfig>>,
+    processes: Mutex<BTreeMap<u32, Arc<ProcessRules>>>,
+}
+
+/// What the rules of all processes share.
+struct Context {
+    operations: Operations,
+    host_name: String,
+    log: RuleLog,
+}
+
+impl Rules {
+    /// Creates the state without any process. Artifacts are among the `operations`.
+    pub fn new(config: RulesConfig, operations: Operations, host_name: String, log: RuleLog) -> Self {
+        Self {
+            context: Arc::new(Context { operations, host_name, log }),
+            config: Mutex::new(Arc::new(config)),
+            processes: Mutex::default(),
+        }
+    }
+
+    fn config(&self) -> MutexGuard<'_, Arc<RulesConfig>> {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn processes(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<ProcessRules>>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The states of the rules that are for a process, in the order of the configuration.
+    pub fn statuses(&self, process: &Watched) -> Vec<RuleStatus> {
+        let rules = self.processes().get(&process.number).cloned();
+        rules.map(|rules| rules.statuses()).unwrap_or_default()
+    }
+
+    /// Replaces the rules. Those that have not changed go on, with their state and their sessions; actions
+    /// that run are not stopped.
+    pub fn replace(&self, config: RulesConfig) {
+        let config = Arc::new(config);
+        // Processes that appear from here on get the new ones.
+        *self.config() = Arc::clone(&config);
+        let processes: Vec<_> = self.processes().values().cloned().collect();
+        for process in processes {
+            process.replace(&config);
+        }
+    }
+
+    /// Stops all rules. Actions that run are asked to end, so that their artifacts are complete, and are
+    /// given a limited time for it.
+    pub fn stop(&self) {
+        let processes: Vec<_> = self.processes().values().cloned().collect();
+        for process in &processes {
+            process.stop(false);
+        }
+        let until = Instant::now() + LAST_ACTIONS;
+        while processes.iter().any(|process| process.is_active()) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(10));
+        }
+        for process in &processes {
+            process.stop(true);
+        }
+    }
+}
+
+impl Drop for Rules {
+    fn drop(&mut self) {
+        for process in self.processes().values() {
+            process.stop(true);
+        }
+    }
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules").field("config", &self.config()).finish_non_exhaustive()
+    }
+}
+
+impl ProcessObserver for Rules {
+    fn started(&self, process: &Arc<Watched>) {
+        let rules = {
+            // The configuration is not replaced before the process is in the table.
+            let config = self.config();
+            let rules = ProcessRules::new(Arc::clone(process), &config, Arc::clone(&self.context));
+            self.processes().insert(process.number, Arc::clone(&rules));
+            rules
+        };
+        rules.start();
+        // Sessions begin, and a profiler is loaded, before the process runs on.
+        rules.wait_for_start(Instant::now() + LONGEST_START);
+    }
+
+    fn ended(&self, process: &Arc<Watched>) {
+        let rules = self.processes().get(&process.number).cloned();
+        if let Some(rules) = rules {
+            rules.process_ended();
+        }
+        // Actions may outlive their process: they are known until they have ended.
+        self.processes().retain(|_, rules| !rules.process_has_ended() || rules.is_active());
+    }
+}
+
+/// The text of a runtime's cookie in placeholders.
+fn cookie_text(uid: Uuid) -> String {
+    uid.to_string()
+}
