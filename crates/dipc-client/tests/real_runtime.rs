@@ -2,10 +2,7 @@
 //! .NET.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +13,6 @@ use dipc_client::{
 };
 use tempfile::TempDir;
 
-const PACKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/workload/nativeaot/workload-9.xz");
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The most sessions of a runtime.
 const SESSIONS: usize = 64;
@@ -32,7 +28,7 @@ impl Workload {
     fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("workload");
-        unpack(&program);
+        testdata::install("workload/nativeaot/workload-9.xz", &program);
         let mut command = Command::new(&program);
         command.env("TMPDIR", folder.path()).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -78,18 +74,6 @@ impl Drop for Workload {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Running a file that this process has open for writing fails, also if another thread forks while it is
-/// open. So a child writes it.
-fn unpack(program: &Path) {
-    let mut packed = lzma_rust2::XzReader::new(File::open(PACKED).unwrap(), false);
-    let mut options = OpenOptions::new();
-    let staged = program.with_extension("staged");
-    std::io::copy(&mut packed, &mut options.write(true).create_new(true).mode(0o600).open(&staged).unwrap())
-        .unwrap();
-    let copied = Command::new("install").args(["-m", "700"]).args([&staged, program]).status().unwrap();
-    assert!(copied.success());
 }
 
 fn collect() -> SessionConfig {

@@ -8,6 +8,7 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::process::{self, Command};
 
 /// Returns the path of a file or folder of testdata.
 pub fn path(name: &str) -> PathBuf {
@@ -38,8 +39,37 @@ pub fn write(name: &str, to: &Path) {
     fs::write(to, bytes(name)).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
 }
 
+/// Writes a program of testdata, unpacked, to another path, where every user may run it. Several processes may do
+/// the same: the file appears whole.
+///
+/// A program that is open for writing cannot be run, and children that other threads start have the open files of
+/// this process until they run their own program. So a child writes it (`install`, on Unix).
+pub fn install(name: &str, program: &Path) {
+    let beside = |kind: &str| program.with_extension(format!("{}.{kind}", process::id()));
+    let (staged, whole) = (beside("staged"), beside("whole"));
+    write(name, &staged);
+    let installed = Command::new("install").args(["-m", "755"]).args([&staged, &whole]).status();
+    assert!(installed.is_ok_and(|status| status.success()), "install {}", whole.display());
+    let moved = fs::rename(&whole, program).and_then(|()| fs::remove_file(&staged));
+    moved.unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    #[cfg(unix)]
+    fn an_installed_program_is_whole_and_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = std::env::temp_dir().join(format!("testdata-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let program = folder.join("program");
+        super::install("PROVENANCE.md", &program);
+        assert_eq!(std::fs::read(&program).unwrap(), super::bytes("PROVENANCE.md"));
+        assert_eq!(std::fs::metadata(&program).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn packed_and_plain_files() {
         assert!(super::bytes("traces/net10-all.nettrace.xz").starts_with(b"Nettrace"));

@@ -1,13 +1,10 @@
 //! The real runtimes that the tests run on, and what is done where one is missing.
 
-use std::fs::{self, File, Permissions};
+use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
-
-use crate::executable;
 
 /// A runtime that can run the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,18 +84,10 @@ fn unpack_native_workload() -> Option<PathBuf> {
         not_run("the NativeAOT workload is for x86-64 Linux with glibc");
         return None;
     }
-    let packed = testdata().join("workload/nativeaot/workload-9.xz");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     fs::create_dir_all(folder).unwrap();
     let program = folder.join("workload");
-    // Another test run may be doing the same: each writes its own file, and whole files replace one another.
-    let mut unpacked = tempfile::NamedTempFile::new_in(folder).unwrap();
-    io::copy(&mut lzma_rust2::XzReader::new(File::open(packed).unwrap(), false), &mut unpacked).unwrap();
-    fs::set_permissions(unpacked.path(), Permissions::from_mode(0o755)).unwrap();
-    // In a file that this process never had open for writing.
-    let whole = unpacked.path().with_extension("whole");
-    executable::copy(unpacked.path(), &whole);
-    fs::rename(whole, &program).unwrap();
+    testdata::install("workload/nativeaot/workload-9.xz", &program);
     Some(program)
 }
 

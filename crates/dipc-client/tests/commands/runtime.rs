@@ -1,8 +1,7 @@
 //! The runtimes, and the program that runs on each.
 
-use std::fs::{self, File, Permissions};
+use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -86,15 +85,10 @@ pub(crate) fn testdata() -> PathBuf {
 fn native_workload() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let packed = File::open(testdata().join("workload/nativeaot/workload-9.xz")).unwrap();
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("commands");
         fs::create_dir_all(&folder).unwrap();
-        let mut unpacked = tempfile::NamedTempFile::new_in(&folder).unwrap();
-        io::copy(&mut lzma_rust2::XzReader::new(packed, false), &mut unpacked).unwrap();
-        fs::set_permissions(unpacked.path(), Permissions::from_mode(0o755)).unwrap();
         let program = folder.join("workload");
-        // Closed before it is run: a program that is open for writing cannot be.
-        unpacked.into_temp_path().persist(&program).unwrap();
+        testdata::install("workload/nativeaot/workload-9.xz", &program);
         program
     })
 }
