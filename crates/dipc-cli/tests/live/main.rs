@@ -41,6 +41,7 @@ mod push;
 mod requests;
 mod runtime;
 mod scale;
+mod seccomp;
 mod single_file;
 mod stacks;
 mod stopping;
