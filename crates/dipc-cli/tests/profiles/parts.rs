@@ -113,6 +113,30 @@ fn a_recording_without_a_process_is_not_one_of_a_machine() {
 }
 
 #[test]
+fn time_off_the_processors_in_a_part_is_that_of_the_whole_between_the_same_times() {
+    let (folder, file) = recording("net9-kernel.nettrace");
+    let file = file.to_str().unwrap();
+    let topn = |file: &str, by: &str, range: &[&str]| {
+        json(folder.path(), &[&["report", file, "topN", "--by", by, "--format", "json"], range].concat())
+    };
+    let mut total = 0;
+    for (from, to) in [("0ms", "60ms"), ("60ms", "200ms"), ("200ms", "450ms"), ("450ms", "60s")] {
+        let range = ["--from", from, "--to", to];
+        printed(folder.path(), &[&["edit", file, "-o", "part.nettrace"], &range[..]].concat());
+        for by in ["off-cpu", "wall", "cpu"] {
+            let (whole, part) = (topn(file, by, &range), topn("part.nettrace", by, &[]));
+            assert_eq!(part["rows"], whole["rows"], "{by} {range:?}");
+            assert_eq!((&part["total"], &part["idle"]), (&whole["total"], &whole["idle"]), "{by} {range:?}");
+        }
+        let off_cpu = topn("part.nettrace", "off-cpu", &["--idle"]);
+        total += off_cpu["total"].as_u64().unwrap();
+    }
+    // The parts make up the whole, but for what was before the start.
+    let all = topn(file, "off-cpu", &["--idle", "--from", "0ms"]);
+    assert_eq!(all["total"].as_u64().unwrap(), total);
+}
+
+#[test]
 fn a_thread_that_is_cut_out_is_as_idle_as_before() {
     let (folder, file) = recording("net10-all.nettrace");
     let file = file.to_str().unwrap();
