@@ -14,8 +14,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dipc_client::Uuid;
-
 use crate::configuration::{Configuration, EgressProvider, GlobalCounter};
 use crate::monitor::ProcessObserver;
 use crate::operation::Operations;
@@ -214,9 +212,4 @@ impl ProcessObserver for Rules {
         // Actions may outlive their process: they are known until they have ended.
         self.processes().retain(|_, rules| !rules.process_has_ended() || rules.is_active());
     }
-}
-
-/// The text of a runtime's cookie in placeholders.
-fn cookie_text(uid: Uuid) -> String {
-    uid.to_string()
 }

@@ -109,7 +109,7 @@ impl ActionList<'_> {
     fn placeholders(&self) -> Placeholders {
         let mut values = Placeholders::default();
         let facts = &self.process.facts;
-        values.set("Process.RuntimeId", super::cookie_text(self.process.uid));
+        values.set("Process.RuntimeId", self.process.uid.to_string());
         values.set("Process.ProcessId", facts.pid.to_string());
         values.set("Process.Name", &*facts.name);
         values.set("Process.CommandLine", facts.command_line.as_deref().unwrap_or_default());

@@ -189,13 +189,15 @@ impl Service {
             Route::Operations => self.list_operations(&query),
             Route::Operation(id) => self.operation(id, &query, request.method()),
             Route::Rules => {
-                let statuses = self.rule_statuses(&*self.process(&query)?);
+                let process = self.process(&query)?;
+                let statuses = self.rule_statuses(&process);
                 let rules: BTreeMap<&str, _> =
                     statuses.iter().map(|status| (&*status.name, RuleDescription::of(status))).collect();
                 Ok(json::response(StatusCode::OK, &rules))
             }
             Route::Rule(name) => {
-                let statuses = self.rule_statuses(&*self.process(&query)?);
+                let process = self.process(&query)?;
+                let statuses = self.rule_statuses(&process);
                 let name = percent_decoded(name);
                 let status = statuses.iter().find(|status| status.name == name).ok_or_else(|| {
                     Problem::bad_request(format!(

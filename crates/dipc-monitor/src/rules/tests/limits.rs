@@ -24,7 +24,8 @@ fn seconds(seconds: u64) -> Duration {
 
 /// A request each second from `first` to `last`.
 fn requests(first: u32, last: u32) -> String {
-    (first..=last).map(|time| format!("{time} start r{time} /;")).collect()
+    let steps: Vec<_> = (first..=last).map(|time| format!("{time} start r{time} /")).collect();
+    steps.join(";")
 }
 
 #[test]
