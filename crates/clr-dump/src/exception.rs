@@ -63,13 +63,7 @@ pub enum ExceptionState {
 }
 
 impl Runtime {
-    /// Whether the exceptions of threads are found in this version.
-    pub const fn knows_exceptions(&self) -> bool {
-        self.layout.thread.exception_tracker.is_some()
-    }
-
-    /// Returns the addresses of the exceptions of a thread, the innermost first; none of versions whose
-    /// structures are not known.
+    /// Returns the addresses of the exceptions of a thread, the innermost first.
     ///
     /// # Errors
     /// If the memory lacks a part of the list.
@@ -86,18 +80,15 @@ impl Runtime {
             }
             Ok(())
         };
-        if let Some(field) = self.layout.thread.exception_tracker {
-            let mut tracker = memory.u64(offset(thread.address, field))?;
-            let mut seen = HashSet::new();
-            while tracker != 0 && seen.len() < MOST_EXCEPTIONS && seen.insert(tracker) {
-                let [previous, thrown] = memory.words(tracker)?;
-                add(ExceptionState::Current, thrown)?;
-                tracker = previous;
-            }
+        let fields = &self.layout.thread;
+        let mut tracker = memory.u64(offset(thread.address, fields.exception_tracker))?;
+        let mut seen = HashSet::new();
+        while tracker != 0 && seen.len() < MOST_EXCEPTIONS && seen.insert(tracker) {
+            let [previous, thrown] = memory.words(tracker)?;
+            add(ExceptionState::Current, thrown)?;
+            tracker = previous;
         }
-        if let Some(field) = self.layout.thread.last_thrown {
-            add(ExceptionState::LastThrown, memory.u64(offset(thread.address, field))?)?;
-        }
+        add(ExceptionState::LastThrown, memory.u64(offset(thread.address, fields.last_thrown))?)?;
         Ok(exceptions)
     }
 }

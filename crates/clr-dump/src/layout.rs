@@ -52,8 +52,7 @@ pub(crate) struct Layout {
     /// The offset of the allocation context's pointer in RuntimeThreadLocals.
     pub(crate) allocation_context: u64,
     pub(crate) handle_tables: HandleTables,
-    /// Whether the fields of sync blocks were measured.
-    pub(crate) knows_sync_blocks: bool,
+    pub(crate) monitor_owner: MonitorOwner,
     pub(crate) nibble_map: NibbleMap,
     pub(crate) frames: FrameKinds,
 }
@@ -86,9 +85,9 @@ pub(crate) struct Thread {
     /// The offset of the list of monitors that it waits for.
     pub(crate) blocking_item: u64,
     /// The offset of the handle of the last thrown exception.
-    pub(crate) last_thrown: Option<u64>,
+    pub(crate) last_thrown: u64,
     /// The offset of the pointer to the exceptions that are being handled.
-    pub(crate) exception_tracker: Option<u64>,
+    pub(crate) exception_tracker: u64,
     /// The offset of the pointer to ThreadLocalData, which has the thread's static fields.
     pub(crate) static_fields: u64,
 }
@@ -120,6 +119,15 @@ pub(crate) struct ReadyToRun {
     pub(crate) info: u64,
     /// The offset of the pointer to the table of prepared methods in ReadyToRunInfo.
     pub(crate) entry_points: u64,
+}
+
+/// The holder of a monitor in a sync block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MonitorOwner {
+    /// The address of its Thread.
+    Thread,
+    /// Its managed id, of four bytes.
+    ManagedId,
 }
 
 /// The form of the map from addresses to the starts of JIT-compiled methods.
@@ -169,8 +177,8 @@ pub(crate) const NET_9: Layout = Layout {
     thread: Thread {
         object_handle: 304,
         blocking_item: 1032,
-        last_thrown: Some(336),
-        exception_tracker: Some(352),
+        last_thrown: 336,
+        exception_tracker: 352,
         static_fields: 928,
     },
     module: Module {
@@ -181,7 +189,7 @@ pub(crate) const NET_9: Layout = Layout {
     },
     allocation_context: 0,
     handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
-    knows_sync_blocks: true,
+    monitor_owner: MonitorOwner::Thread,
     nibble_map: NibbleMap::Linear,
     frames: FrameKinds {
         inlined_call: FrameKind::Vtable { slot: 137 },
@@ -205,14 +213,14 @@ pub(crate) const NET_10: Layout = Layout {
     thread: Thread {
         object_handle: 304,
         blocking_item: 672,
-        last_thrown: None,
-        exception_tracker: None,
+        last_thrown: 336,
+        exception_tracker: 352,
         static_fields: 568,
     },
     module: Module { path: 208, base: 224, defined_types: 416, ready_to_run: None },
     allocation_context: 8,
     handle_tables: HandleTables { segments: 56, next: 1998, data_block: 12 },
-    knows_sync_blocks: false,
+    monitor_owner: MonitorOwner::ManagedId,
     nibble_map: NibbleMap::WithPointers,
     frames: FrameKinds { inlined_call: FrameKind::Identifier(1), fault: None, has_helpers: false },
 };

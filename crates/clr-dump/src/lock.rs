@@ -6,6 +6,7 @@
 
 use hashbrown::HashSet;
 
+use crate::layout::MonitorOwner;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::Runtime;
 use crate::thread::Thread;
@@ -76,22 +77,19 @@ impl Monitors {
 }
 
 impl Runtime {
-    /// Whether the holders of monitors are found in this version.
-    pub const fn knows_monitors(&self) -> bool {
-        self.layout.knows_sync_blocks
-    }
-
-    /// Reads the monitors that threads hold or wait for; none of versions whose structures are not known.
+    /// Reads the monitors that threads hold or wait for.
     pub fn monitors(&self, memory: &dyn Memory) -> Monitors {
         let mut all = Monitors::default();
-        if self.knows_monitors() {
-            all.is_incomplete = self.read_monitors(memory, &mut all.monitors).is_err();
-        }
+        all.is_incomplete = self.read_monitors(memory, &mut all.monitors).is_err();
         all
     }
 
     fn read_monitors(&self, memory: &dyn Memory, monitors: &mut Vec<Monitor>) -> MemoryResult<()> {
         let table = self.variable(memory, self.layout.slots.sync_table)?;
+        let threads = match self.layout.monitor_owner {
+            MonitorOwner::Thread => Vec::new(),
+            MonitorOwner::ManagedId => self.threads(memory)?,
+        };
         for index in 1..MOST_ENTRIES {
             let [block, object] = memory.words(offset(table, index.wrapping_mul(16)))?;
             // A free entry has an odd number in the place of the object.
@@ -106,7 +104,14 @@ impl Runtime {
             }
             let state = memory.u32(block)?;
             let recursion = memory.u32(offset(block, 4))?;
-            let thread = memory.u64(offset(block, 8))?;
+            let thread = match self.layout.monitor_owner {
+                MonitorOwner::Thread => memory.u64(offset(block, 8))?,
+                MonitorOwner::ManagedId => {
+                    let managed_id = memory.u32(offset(block, 8))?;
+                    let of = |thread: &&Thread| managed_id != 0 && thread.managed_id == managed_id;
+                    threads.iter().find(of).map_or(0, |thread| thread.address)
+                }
+            };
             let is_held = state & 1 != 0 && thread != 0;
             let waiters = state >> 6;
             if is_held || waiters > 0 {

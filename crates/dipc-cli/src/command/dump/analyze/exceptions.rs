@@ -26,11 +26,7 @@ fn text(analysis: &Analysis<'_>, width: Option<usize>) -> String {
         text.push('\n');
     }
     if text.is_empty() {
-        text.push_str(if analysis.runtime.knows_exceptions() {
-            "No thread handles an exception\n"
-        } else {
-            "The exceptions of threads are not known in this version of the runtime: 9 is read\n"
-        });
+        text.push_str("No thread handles an exception\n");
     }
     text
 }
@@ -120,10 +116,6 @@ impl<'r> Report<'r> {
                 chain: chain.iter().map(exception).collect(),
             })
         });
-        Self {
-            runtime: analysis.runtime.version(),
-            known: analysis.runtime.knows_exceptions(),
-            exceptions: rows.collect(),
-        }
+        Self { runtime: analysis.runtime.version(), known: true, exceptions: rows.collect() }
     }
 }

@@ -55,16 +55,14 @@ fn text(
     if text.is_empty() {
         text.push_str("No held monitor was found\n");
     }
-    text.push_str(&width::wrapped(&incomplete(analysis, monitors, heap), width));
+    text.push_str(&width::wrapped(&incomplete(monitors, heap), width));
     text
 }
 
 /// Returns sentences about the monitors that are missing from the dump.
-fn incomplete(analysis: &Analysis<'_>, monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
+fn incomplete(monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
     let mut text = String::new();
-    if !analysis.runtime.knows_monitors() {
-        text.push_str("Holders of monitors are not known in this version of the runtime: 9 is read\n");
-    } else if monitors.is_incomplete {
+    if monitors.is_incomplete {
         text.push_str(
             "A part of the monitors is not in the dump: one with heaps has them (dipc dump --type heap)\n",
         );
@@ -184,9 +182,7 @@ impl Report {
                 .map(|cycle| cycle.iter().map(|(thread, _)| thread.thread.os_id).collect())
                 .collect(),
             waits: waits.collect(),
-            incomplete: monitors.is_incomplete
-                || !analysis.runtime.knows_monitors()
-                || heap.is_none_or(|heap| !heap.gaps.is_empty()),
+            incomplete: monitors.is_incomplete || heap.is_none_or(|heap| !heap.gaps.is_empty()),
         }
     }
 }
