@@ -1,9 +1,9 @@
 //! Types that take part in awaits: their roles, and the places of the fields that lead from one to another.
 //!
 //! # Source
-//! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Task.cs`, `TaskContinuation.cs`,
-//! `System/Runtime/CompilerServices/AsyncTaskMethodBuilderT.cs`, `PoolingAsyncValueTaskMethodBuilderT.cs`;
-//! dotnet/roslyn `GeneratedNames` for the fields of state machines.
+//! dotnet/runtime `src/libraries/System.Private.CoreLib/src/System/Threading/Tasks/Task.cs`,
+//! `TaskContinuation.cs`, `System/Runtime/CompilerServices/AsyncTaskMethodBuilderT.cs`,
+//! `PoolingAsyncValueTaskMethodBuilderT.cs`; dotnet/roslyn `GeneratedNames` for the fields of state machines.
 
 use crate::field::{Field, ValueKind};
 use crate::memory::offset;

@@ -42,8 +42,8 @@ pub(crate) struct Chains {
     pub(crate) is_truncated: bool,
 }
 
-/// Follows the chains of a graph. `waiters` has for each node those that wait for it, and chains are alike if the
-/// labels of their nodes are equal.
+/// Follows the chains of a graph. `waiters` has for each node those that wait for it, and chains are alike if
+/// the labels of their nodes are equal.
 pub(crate) fn chains<L: Copy + Eq + std::hash::Hash>(waiters: &[Vec<usize>], labels: &[L]) -> Chains {
     let mut reader = Reader {
         waiters,

@@ -47,8 +47,8 @@ pub enum AwaitKind {
     Method {
         /// The type of the state machine; `None` if the memory lacks it.
         state_machine: Option<u64>,
-        /// The number that the compiler gave the `await` at which the method is, from zero in the order of the
-        /// source; negative while it runs. `None` if it is not known.
+        /// The number that the compiler gave the `await` at which the method is, from zero in the order of
+        /// the source; negative while it runs. `None` if it is not known.
         state: Option<i32>,
     },
     /// A task that is not that of an `async` method.
@@ -82,6 +82,8 @@ pub struct AwaitChains {
     pub methods: u64,
     /// Whether there are more objects or chains than are read.
     pub is_truncated: bool,
+    /// The bytes of all objects of the heap that were read.
+    pub heap_bytes: u64,
     /// The walk through the heap, with what could not be read.
     pub walk: HeapWalk,
 }
@@ -92,8 +94,8 @@ pub struct AwaitChains {
 pub struct AwaitGroup {
     /// The number of chains.
     pub count: u64,
-    /// The objects of the first of them. The first one waits for none of the others, each other one for the one
-    /// before it.
+    /// The objects of the first of them. The first one waits for none of the others, each other one for the
+    /// one before it.
     pub nodes: Vec<AwaitNode>,
     /// The end of the chains.
     pub end: ChainEnd,
@@ -102,8 +104,8 @@ pub struct AwaitGroup {
 impl Names<'_> {
     /// Reads the `async` methods that have not ended, and tasks that something waits for, as chains.
     ///
-    /// The heap is walked once, and a second time with all references if methods wait for something that is not a
-    /// task.
+    /// The heap is walked once, and a second time with all references if methods wait for something that is
+    /// not a task.
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
@@ -113,10 +115,11 @@ impl Names<'_> {
             boxes: Vec::new(),
             tasks: Vec::new(),
             actions: HashMap::new(),
+            bytes: 0,
             is_full: false,
         };
         let walk = self.walk_heap(&mut found)?;
-        let Found { roles, boxes, tasks, actions, is_full } = found;
+        let Found { roles, boxes, tasks, actions, bytes, is_full } = found;
         let mut graph =
             Graph { roles, nodes: Vec::new(), index: HashMap::new(), waiters: Vec::new(), is_full };
         for (address, type_handle) in boxes.into_iter().chain(tasks) {
@@ -126,7 +129,7 @@ impl Names<'_> {
             graph.add_waiters(node);
         }
         graph.add_sources(&actions)?;
-        Ok(graph.chains(walk))
+        Ok(AwaitChains { heap_bytes: bytes, walk, ..graph.chains() })
     }
 }
 
@@ -138,11 +141,13 @@ struct Found<'n, 'm> {
     tasks: Vec<(u64, u64)>,
     /// Delegates that resume a method, with the box of the method.
     actions: HashMap<u64, u64>,
+    bytes: u64,
     is_full: bool,
 }
 
 impl HeapVisitor for Found<'_, '_> {
     fn object(&mut self, object: &HeapObject) {
+        self.bytes = self.bytes.saturating_add(object.size);
         let (address, memory) = (object.address, self.roles.names.memory());
         let found = match &*self.roles.of(object.type_handle) {
             AsyncRole::Method(of) => {
@@ -337,7 +342,8 @@ impl Graph<'_, '_> {
         }
     }
 
-    /// Adds what waits for the source of a `ValueTask`: the object after an `Action<object>`, which is called with it.
+    /// Adds what waits for the source of a `ValueTask`: the object after an `Action<object>`, which is called
+    /// with it.
     fn source_waiters(&mut self, source: u64, waiters: &mut Vec<u64>) {
         let words = self.words(source);
         for pair in words.windows(2) {
@@ -370,14 +376,15 @@ impl Graph<'_, '_> {
         bytes.unwrap_or_default().as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
     }
 
-    /// Adds what resumes the methods that no task resumes: sources of `ValueTask`, and objects that have the delegate
-    /// of a method.
+    /// Adds what resumes the methods that no task resumes: sources of `ValueTask`, and objects that have the
+    /// delegate of a method.
     fn add_sources(&mut self, actions: &HashMap<u64, u64>) -> MemoryResult<()> {
         let waiting: HashSet<usize> = self.waiters.iter().flatten().copied().collect();
+        // A method that runs has nothing that resumes it.
+        let is_suspended = |state: Option<i32>| state.is_none_or(|state| !(-2..0).contains(&state));
         let is_orphan = |(index, node): &(usize, &AwaitNode)| {
-            // A method that runs has nothing that resumes it.
-            let is_suspended = matches!(node.kind, AwaitKind::Method { state, .. } if state.is_none_or(|state| !(-2..0).contains(&state)));
-            is_suspended && !waiting.contains(index)
+            matches!(node.kind, AwaitKind::Method { state, .. } if is_suspended(state))
+                && !waiting.contains(index)
         };
         let orphans: HashMap<u64, usize> = self
             .nodes
@@ -444,7 +451,7 @@ impl Graph<'_, '_> {
         }
     }
 
-    fn chains(self, walk: HeapWalk) -> AwaitChains {
+    fn chains(self) -> AwaitChains {
         let labels: Vec<_> = self.nodes.iter().map(|node| self.label(node)).collect();
         let chains = await_chain::chains(&self.waiters, &labels);
         let is_method = |node: &&AwaitNode| matches!(node.kind, AwaitKind::Method { .. });
@@ -459,7 +466,7 @@ impl Graph<'_, '_> {
             methods: u64::try_from(methods).unwrap_or(u64::MAX),
             is_truncated: self.is_full || chains.is_truncated,
             groups: chains.groups.into_iter().map(group).collect(),
-            walk,
+            ..AwaitChains::default()
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Delegates, and the methods that they call.
 //!
 //! # Source
-//! dotnet/runtime `src/coreclr/vm/object.h` (`DelegateObject`), `vm/amd64/thunktemplates.S` (stubs of methods that
-//! are not compiled yet).
+//! dotnet/runtime `src/coreclr/vm/object.h` (`DelegateObject`), `vm/amd64/thunktemplates.S` (stubs of methods
+//! that are not compiled yet).
 
 use crate::memory::{MemoryResult, offset};
 use crate::names::{Method, Names};
@@ -45,8 +45,8 @@ impl Names<'_> {
         is_method.then(|| self.method_of(method_desc).ok()).flatten()
     }
 
-    /// The MethodDesc that a stub loads before it jumps on: `mov r10, [rip+disp]`, after an indirect jump in one of
-    /// the two kinds.
+    /// The MethodDesc that a stub loads before it jumps on: `mov r10, [rip+disp]`, after an indirect jump in
+    /// one of the two kinds.
     fn method_desc_of_stub(&self, entry: u64) -> Option<u64> {
         const LOAD: [u8; 3] = [0x4c, 0x8b, 0x15];
         const JUMP: [u8; 2] = [0xff, 0x25];

@@ -16,6 +16,7 @@ use crate::command::env::EnvArgs;
 use crate::command::events::EventsArgs;
 use crate::command::export::ExportArgs;
 use crate::command::gcdump::GcDumpCommand;
+use crate::command::heap::HeapArgs;
 use crate::command::help::{self, HelpArgs};
 use crate::command::info::InfoArgs;
 use crate::command::list_profiles::ListProfilesArgs;
@@ -212,6 +213,13 @@ pub(crate) enum Command {
     /// Show the contents of a process's heap, what keeps them alive, and what grows: .gcdump files
     #[command(subcommand, disable_help_subcommand = true, name = "gcdump")]
     GcDump(Deferred<GcDumpCommand>),
+    /// Show the heap of a process by its memory, without a collection: it is stopped for a stated time, or not at
+    /// all
+    ///
+    /// The report is that of dipc gcdump report, for .NET 9 and 10 on x86-64 Linux. Objects that nothing refers to
+    /// and that no collection has removed yet are in it. It needs the rights of a debugger: the same user, or
+    /// CAP_SYS_PTRACE.
+    Heap(Deferred<HeapArgs>),
     /// List the profiles that `trace --profile` accepts
     ListProfiles(Deferred<ListProfilesArgs>),
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET

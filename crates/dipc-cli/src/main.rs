@@ -102,6 +102,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Top(args) => command::top::run(args),
         Command::Stack(args) => command::stack::run(args),
         Command::Counters(command) => command::counters::run(command),
+        Command::Heap(args) => command::heap::run(args),
         Command::GcDump(command) => command::gcdump::run(command),
         Command::ListProfiles(args) => command::list_profiles::run(args),
         Command::Demo(args) => command::demo::run(args),

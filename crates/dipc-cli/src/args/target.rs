@@ -9,6 +9,7 @@ use dipc_transport::TcpReach;
 use crate::args::candidates;
 use crate::duration;
 use crate::exit::Failure;
+use crate::inspect::core_dump::Source;
 use crate::process::target::{FoundTarget, TargetSelector};
 
 /// The arguments of [`TargetArgs`] that name a process. A command takes one of them.
@@ -37,6 +38,17 @@ impl TargetArgs {
     pub(crate) fn find(&self, timeout: Duration) -> Result<FoundTarget, Failure> {
         let Self { process_id, name, endpoint, reach } = self;
         FoundTarget::find(&selector(*process_id, name.as_ref(), endpoint.as_ref(), *reach)?, timeout)
+    }
+
+    /// Opens the memory of the process. A process id needs no answer of the runtime.
+    pub(crate) fn memory(&self) -> Result<Source, Failure> {
+        const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+        let pid = match self.process_id {
+            Some(pid) => Some(pid),
+            None => self.find(REQUEST_TIMEOUT)?.target.pid(),
+        };
+        let without = || Failure::usage("read memory: the process at this address has no process id here");
+        Source::attach(pid.ok_or_else(without)?)
     }
 }
 

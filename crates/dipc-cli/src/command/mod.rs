@@ -12,6 +12,7 @@ pub(crate) mod env;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod gcdump;
+pub(crate) mod heap;
 pub(crate) mod help;
 pub(crate) mod info;
 pub(crate) mod list_profiles;

@@ -400,6 +400,11 @@ fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
     }
 }
 
+/// The C# name of a method with its namespace; `None` if it has no name.
+pub(crate) fn method_text(method: &Method) -> Option<String> {
+    frame_text(0, Some(method)).name.map(|name| name.text)
+}
+
 /// The C# name of a type.
 pub(crate) fn type_text(name: Option<&str>, address: u64) -> String {
     match name {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::program::run;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, mcp_server};
 use crate::workload::{Target, Workload};
 
 const ELF: &[u8] = b"\x7fELF";
@@ -202,15 +202,18 @@ fn check_heap(variables: &[(&str, &str)]) {
         let expected = amounts(&report.json()["rows"]);
         let heap = run(["dump", "analyze", &core, "heap", "--format", "json"]).with_code(0).json();
         assert_eq!(heap["complete"], true, "{}", heap["missing"]);
+        let live = run(["heap", "-p", &pid, "--stop", "60s", "--format", "json"]).with_code(0).json();
+        assert_eq!(live["complete"], true, "{}", live["missing"]);
         let nodes = heap["rows"].as_array().unwrap().iter().find(|of| of["csharp"] == "Program.Node");
         assert_eq!(nodes.unwrap()["objects"], 1000);
-        let found = amounts(&heap["rows"]);
         assert!(expected.len() > 150, "{} types", expected.len());
-        differences = expected
-            .into_iter()
-            .filter(|(name, amount)| found.get(name) != Some(amount))
-            .map(|(name, amount)| format!("{name:?}: {amount:?} and {:?}", found.get(&name)))
-            .collect();
+        differences = Vec::new();
+        for found in [amounts(&heap["rows"]), amounts(&live["rows"])] {
+            let others = expected.iter().filter(|(name, amount)| found.get(*name) != Some(amount));
+            differences.extend(
+                others.map(|(name, amount)| format!("{name:?}: {amount:?} and {:?}", found.get(name))),
+            );
+        }
         if differences.is_empty() {
             break;
         }
@@ -324,4 +327,157 @@ fn a_deadlock_of_a_running_program_is_found() {
     for part in ["\nDeadlock:\n", first, second, "Bank.Transfer1()"] {
         assert!(overview.contains(part), "{part}: {overview}");
     }
+}
+
+/// The methods of a chain's links, each by its name or else by the type or the kind of the link.
+fn chain(group: &Value) -> String {
+    let links = group["links"].as_array().unwrap().iter().map(|link| {
+        let text = |name: &str| link[name].as_str().unwrap().to_owned();
+        match &*text("kind") {
+            "method" => text("method").replace("Awaits.", ""),
+            "thread" => "thread".to_owned(),
+            "task" if link["method"].is_string() => format!("task of {}", text("method")),
+            _ => text("type").rsplit('.').next().unwrap().to_owned(),
+        }
+    });
+    links.collect::<Vec<_>>().join(" < ")
+}
+
+/// The chains of `awaits.cs`, with their number.
+const AWAITS: [(&str, u64); 8] = [
+    ("AwaitableSocketAsyncEventArgs < Receive < Serve", 1),
+    ("DelayPromise < Sleep < Nap < Night", 1),
+    ("DelayPromise < task of Awaits.Main.AnonymousMethod__0(Task)", 1),
+    ("Task<int> < Load < Request", 50),
+    ("Task<int> < Part < WhenAllPromise < All", 2),
+    ("TaskNode < Enter", 1),
+    ("Tie < Tie", 1),
+    ("task of Awaits.Work.AnonymousMethod__0() < Work < thread", 1),
+];
+
+fn check_awaits(report: &Value) {
+    let groups = report["groups"].as_array().unwrap();
+    let mut found: Vec<(String, u64)> =
+        groups.iter().map(|group| (chain(group), group["chains"].as_u64().unwrap())).collect();
+    found.sort();
+    assert_eq!(found, AWAITS.map(|(chain, count)| (chain.to_owned(), count)));
+    assert_eq!((&report["methods"], &report["chains"]), (&112.into(), &58.into()));
+    assert_eq!((&report["complete"], &report["missing"]), (&true.into(), &serde_json::json!([])));
+    let group = |name: &str| groups.iter().find(|group| chain(group).starts_with(name)).unwrap();
+    let cycle = group("Tie");
+    assert_eq!((&cycle["end"], &cycle["cycle_to"]), (&"cycle".into(), &0.into()));
+    assert!(groups.iter().all(|group| group["end"] == "whole" || group == cycle));
+    assert_eq!(group("DelayPromise < Sleep")["links"][0]["delay_ms"], 3_600_000);
+    // Mono's compiler counts from one; Load is at its only await, Request at its second.
+    let load = &group("Task<int> < Load")["links"];
+    assert_eq!((&load[1]["state"], &load[2]["state"]), (&1.into(), &2.into()));
+    assert_eq!(group("task of Awaits.Work")["links"][0]["is_running"], true);
+}
+
+#[test]
+fn async_methods_that_wait_for_known_things_are_found_with_what_they_wait_for() {
+    let Some(program) = Runtime::Net9_0.program("awaits/awaits.dll") else { return };
+    let target = Target::start(program);
+    assert_eq!(target.line(), format!("ready {}", target.pid()));
+    let pid = target.pid().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("core").into_os_string().into_string().unwrap();
+    run(["dump", "-p", &pid, "--type", "heap", "-o", &core]).with_code(0);
+    for source in [&["-p", &*pid][..], &[&*core]] {
+        let awaits = |more: &[&str]| run([&["dump", "analyze"], source, more].concat()).with_code(0);
+        let report = awaits(&["async", "--format", "json"]).json();
+        check_awaits(&report);
+        // The thread that waits is the one that the program named.
+        let threads = awaits(&["threads", "--format", "json"]).json();
+        let threads = threads["threads"].as_array().unwrap();
+        let waiting = threads.iter().find(|thread| thread["name"] == "waits-for-work").unwrap();
+        let links =
+            report["groups"].as_array().unwrap().iter().flat_map(|of| of["links"].as_array().unwrap());
+        let tids: Vec<_> = links.filter(|link| link["kind"] == "thread").map(|link| &link["tid"]).collect();
+        assert_eq!(tids, [&waiting["tid"]]);
+        let text = awaits(&["dumpasync", "--type", "Night"]).text();
+        let lines: Vec<_> = text.lines().skip(3).collect();
+        assert_eq!(
+            lines,
+            [
+                "  System.Threading.Tasks.Task.DelayPromise: a delay of 3600 s",
+                "  Awaits.Sleep, await 1",
+                "  Awaits.Nap, await 1",
+                "  Awaits.Night, await 1"
+            ]
+        );
+    }
+    let mini = folder.path().join("mini").into_os_string().into_string().unwrap();
+    run(["dump", "-p", &pid, "--type", "mini", "-o", &mini]).with_code(0);
+    run(["dump", "analyze", &mini, "async"])
+        .with_code(6)
+        .assert_error_names(&["the heap is not in the dump"]);
+}
+
+/// The state machines of Roslyn, of the workload.
+#[test]
+fn the_chain_of_a_recursive_async_method_ends_at_the_thread_that_waits_for_it() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("park");
+    let pid = workload.pid().to_string();
+    let report = run(["dump", "analyze", "-p", &pid, "async", "--format", "json"]).with_code(0).json();
+    assert_eq!((&report["methods"], &report["chains"]), (&4.into(), &1.into()), "{report}");
+    let links = report["groups"][0]["links"].as_array().unwrap();
+    let of = |name: &str| links.iter().map(|link| link[name].clone()).collect::<Vec<_>>();
+    assert_eq!(of("kind"), ["task", "method", "method", "method", "method", "thread"]);
+    let method = Value::from("Parked.Waits");
+    assert_eq!(of("method")[1..5], [method.clone(), method.clone(), method.clone(), method]);
+    // The innermost one is at the second await of the source.
+    assert_eq!(of("state")[1..5], [Value::from(1), 0.into(), 0.into(), 0.into()]);
+    let threads = run(["dump", "analyze", "-p", &pid, "threads", "--format", "json"]).with_code(0).json();
+    let threads = threads["threads"].as_array().unwrap();
+    let waiting = threads.iter().find(|thread| thread["name"] == "parked-task").unwrap();
+    assert_eq!(links[5]["tid"], waiting["tid"]);
+}
+
+/// The program of .NET 10 is sent requests that it fails to read. It is stopped for each look: a thread handles
+/// an exception for less time than a view takes.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_exceptions_of_threads_of_net_10_are_found() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+
+    use rustix::process::{Pid, Signal, kill_process};
+    let Some(mut command) = mcp_server() else { return };
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut server = command.spawn().unwrap();
+    let mut requests = server.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || {
+        let request = "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tools/call\",\"params\":{\"name\":5}}\n";
+        while requests.write_all(request.repeat(20).as_bytes()).is_ok() {}
+    });
+    let process = Pid::from_child(&server);
+    let pid = server.id().to_string();
+    let deadline = Instant::now() + Duration::from_secs(100);
+    let expected = "Cannot get the value of a token type 'Number' as a string.";
+    let mut found = None;
+    while found.is_none() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(100));
+        kill_process(process, Signal::STOP).unwrap();
+        // The runtime is not there from the first moment on.
+        let report = run(["dump", "analyze", "-p", &pid, "exceptions", "--format", "json"]);
+        kill_process(process, Signal::CONT).unwrap();
+        if report.code == Some(0) {
+            let report = report.json();
+            let rows = report["exceptions"].as_array().unwrap().iter();
+            let mut chain = rows.flat_map(|row| row["chain"].as_array().unwrap());
+            found = chain.find(|exception| exception["message"] == expected).cloned();
+        }
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+    writer.join().unwrap();
+    let found = found.expect("no thread handled the expected exception");
+    assert_eq!(found["type"], "System.InvalidOperationException");
+    assert_eq!(found["hresult"], "0x80131509");
+    assert_eq!(
+        found["frames"][0]["method"],
+        "System.Text.Json.ThrowHelper.ThrowInvalidOperationException_ExpectedString(JsonTokenType)"
+    );
 }

@@ -1,5 +1,6 @@
 //! `dipc dump analyze`: a core dump, or the memory of a process, read without .NET.
 
+mod awaits;
 mod exceptions;
 mod heap;
 mod locks;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Subcommand, ValueHint};
 use clr_dump::{Names, Runtime};
 
+use self::awaits::AsyncArgs;
 use self::object::ObjectArgs;
 use self::objects::ObjectsArgs;
 use self::roots::{HandlesArgs, StaticsArgs};
@@ -91,6 +93,9 @@ enum View {
     /// Show held monitors, the threads that wait for them, and deadlocks
     #[command(alias = "syncblk")]
     Locks,
+    /// Show the async methods that have not ended: what each waits for, and what waits for it
+    #[command(alias = "dumpasync")]
+    Async(AsyncArgs),
     /// Names of dotnet-dump's commands that have another form here
     #[command(external_subcommand)]
     Other(Vec<String>),
@@ -151,6 +156,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
         View::Exceptions => exceptions::print(&analysis, format)?,
         View::Locks => locks::print(&analysis, format)?,
         View::Modules => modules::print(&analysis, format)?,
+        View::Async(args) => return Ok(awaits::print(&analysis, args, format)?.join(source.exit())),
         _ => {}
     }
     Ok(source.exit())
@@ -224,13 +230,6 @@ impl AnalyzeArgs {
         if let Some(core) = &self.core {
             return Source::open(core);
         }
-        let pid = match self.target.process_id {
-            Some(pid) => Some(pid),
-            None => self.target.find(super::REQUEST_TIMEOUT)?.target.pid(),
-        };
-        match pid {
-            Some(pid) => Source::attach(pid),
-            None => Err(Failure::usage("dump analyze: the process at this address has no process id here")),
-        }
+        self.target.memory()
     }
 }
