@@ -24,6 +24,7 @@ use crate::command::man::ManArgs;
 use crate::command::merge::MergeArgs;
 use crate::command::monitor::MonitorArgs;
 use crate::command::ports::PortsArgs;
+use crate::command::profile::ProfileArgs;
 use crate::command::ps::PsArgs;
 use crate::command::push::PushArgs;
 use crate::command::repair::RepairArgs;
@@ -106,6 +107,12 @@ pub(crate) enum Command {
     /// Record events of a .NET process
     #[command(visible_alias = "collect")]
     Trace(Deferred<TraceArgs>),
+    /// Record everything about a process at once: CPU, waits, allocations, locks, requests; ends in one page
+    ///
+    /// The kernel samples threads and their waits where it may, and otherwise the runtime samples itself; the
+    /// line Samples says which and why. The recording is that of trace --profile all --cpu --off-cpu, so that
+    /// every other command reads it. The page and an overview show it.
+    Profile(Deferred<ProfileArgs>),
     /// Listen on a diagnostic port, and show which runtimes connect and go
     Ports(Deferred<PortsArgs>),
     /// Watch all .NET processes: their counters for Prometheus, and traces, dumps, heaps and logs over HTTP

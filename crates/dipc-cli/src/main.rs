@@ -2,7 +2,8 @@
 //!
 //! # Modules
 //!
-//! Highest layer first. A layer uses those below it; commands do not use each other.
+//! Highest layer first. A layer uses those below it; commands do not use each other, except that `profile` is
+//! composed of `trace` and `report`.
 //!
 //! - `usage`, `flag_syntax`: words of the command line that clap does not parse. `cli`: the commands.
 //! - `command`: a file or folder for each command, with its arguments, its run and its printing.
@@ -80,6 +81,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Env(args) => command::env::run(args),
         Command::Doctor(args) => command::doctor::run(args),
         Command::Trace(args) => command::trace::run(args),
+        Command::Profile(args) => command::profile::run(args),
         Command::Ports(args) => command::ports::run(args),
         Command::Monitor(args) => command::monitor::run(args),
         Command::Dump(args) => command::dump::run(args),

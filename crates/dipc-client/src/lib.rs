@@ -145,8 +145,8 @@ pub use port_error::PortError;
 pub use process_info::ProcessInfo;
 pub use process_view::{KernelThread, ProcessView, Startup, ThreadTime, ThreadTimes, ThreadTimesReader};
 pub use profile::{
-    CLR_KEYWORDS, CPU_PROFILE, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider, RUNTIME_PROVIDER,
-    SAMPLE_PROFILER, clr_keyword,
+    ALL_PROFILE, CLR_KEYWORDS, CPU_PROFILE, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider,
+    RUNTIME_PROVIDER, SAMPLE_PROFILER, clr_keyword,
 };
 pub use providers::{
     ArgumentsDiffer, DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers,

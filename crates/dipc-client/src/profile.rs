@@ -62,6 +62,7 @@ impl Profile {
     /// | `database` | commands of ADO.NET and of Entity Framework |
     /// | `aspnet` | requests of ASP.NET with route and status, calls over HTTP, tasks, stacks |
     /// | `tasks` | tasks, awaits and items of the thread pool, with activity ids |
+    /// | `all` | everything that `dipc profile` shows: all of the above but `database`, with waits and counters |
     ///
     /// ```
     /// use dipc_client::{PROFILES, Profile};
@@ -83,12 +84,15 @@ pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread
 /// The name of the profile that requests the runtime's sampler in case the kernel's samples are not permitted.
 pub const CPU_PROFILE: &str = "cpu";
 
+/// The name of the profile of everything, which requests the runtime's sampler as [`CPU_PROFILE`] does.
+pub const ALL_PROFILE: &str = "all";
+
 /// Every profile, in the order in which they are listed: [`Profile::find`] has a table of the names.
 ///
 /// # Source
 /// `dotnet-trace list-profiles` and the requests of dotnet-trace 10.0.750501; `database` is documented in
-/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `aspnet` and `tasks` are our
-/// own.
+/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `aspnet`, `tasks` and
+/// `all` are our own.
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "dotnet-common",
@@ -207,7 +211,48 @@ pub const PROFILES: &[Profile] = &[
         ],
         rundown_keyword: None,
     },
+    Profile {
+        name: ALL_PROFILE,
+        description: "Everything at once, as 'dipc profile' records it: CPU time, waits, allocations, locks, exceptions, collections, requests with\n\
+            their tasks, compiled methods and counters. The kernel samples threads where it may, and otherwise the runtime.",
+        providers: &[
+            // Ticks of allocations and waits for handles are verbose.
+            runtime(ALL_RUNTIME_KEYWORDS, VERBOSE),
+            source(SAMPLE_PROFILER, keywords::SAMPLES, INFORMATIONAL),
+            ProfileProvider {
+                name: "Microsoft.AspNetCore.Hosting",
+                keywords: ALL_KEYWORDS,
+                level: INFORMATIONAL,
+                arguments: EVERY_SECOND,
+            },
+            source("System.Net.Http", ALL_KEYWORDS, INFORMATIONAL),
+            source("System.Net.NameResolution", ALL_KEYWORDS, INFORMATIONAL),
+            source("System.Net.Sockets", ALL_KEYWORDS, INFORMATIONAL),
+            source("System.Net.Security", ALL_KEYWORDS, INFORMATIONAL),
+            ProfileProvider {
+                name: "Microsoft-Extensions-Logging",
+                keywords: 0x8,
+                level: INFORMATIONAL,
+                arguments: ROUTE_AND_STATUS_ARGUMENTS,
+            },
+            source("System.Threading.Tasks.TplEventSource", 0xEB, VERBOSE),
+            source("System.Diagnostics.Eventing.FrameworkEventSource", 0x12, VERBOSE),
+            ProfileProvider {
+                name: "System.Runtime",
+                keywords: ALL_KEYWORDS,
+                level: INFORMATIONAL,
+                arguments: EVERY_SECOND,
+            },
+        ],
+        rundown_keyword: None,
+    },
 ];
+
+/// The keywords of `dotnet-common`, with locks, waits for handles (.NET 9) and sampled allocations (.NET 10).
+const ALL_RUNTIME_KEYWORDS: u64 = 0x10_0003_801D | 0x4000 | 0x400_0000_0000 | 0x800_0000_0000;
+
+/// Counters are sent once a second.
+const EVERY_SECOND: &str = "EventCounterIntervalSec=1";
 
 /// Events of an EventSource without a keyword have high bits of their own, so all bits are requested.
 const ALL_KEYWORDS: u64 = u64::MAX;
@@ -334,6 +379,21 @@ mod tests {
             assert!(profile.providers.iter().all(|p| p.arguments.is_empty()), "{name}");
         }
         assert_eq!(Profile::find("gc-collect").unwrap().rundown_keyword, Some(1));
+    }
+
+    #[test]
+    fn everything_has_the_providers_of_the_other_profiles() {
+        let all = Profile::find(ALL_PROFILE).unwrap();
+        for name in ["dotnet-common", "cpu", "aspnet", "tasks"] {
+            for provider in Profile::find(name).unwrap().providers {
+                let found = all.providers.iter().find(|of_all| of_all.name == provider.name).unwrap();
+                assert_eq!(found.keywords & provider.keywords, provider.keywords, "{name}: {provider:?}");
+                assert!(found.level >= provider.level, "{name}: {provider:?}");
+            }
+        }
+        for keyword in ["gc", "jit", "contention", "exception", "waithandle", "allocationsampling"] {
+            assert_ne!(ALL_RUNTIME_KEYWORDS & clr_keyword(keyword).unwrap(), 0, "{keyword}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ const DEFAULT_BYTES: u64 = 256 << 20;
 const LEAST_BYTES: u64 = 1 << 20;
 
 /// Settings for keeping only the end of the stream, and for writing it.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[group(skip)]
 pub(crate) struct FlightArgs {
     /// Keep the last events in memory, limited by time or size, and write them when something happens: 60s,

@@ -1,4 +1,4 @@
-//! The commands, one per file.
+//! The commands, one per file. `profile` composes `trace` and `report`; no other command uses another.
 
 pub(crate) mod completions;
 pub(crate) mod control;
@@ -20,6 +20,7 @@ pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod monitor;
 pub(crate) mod ports;
+pub(crate) mod profile;
 pub(crate) mod ps;
 pub(crate) mod push;
 pub(crate) mod repair;

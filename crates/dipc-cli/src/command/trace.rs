@@ -5,9 +5,8 @@ mod args;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,12 +41,21 @@ use crate::record::thread_times::AccountStart;
 use crate::render::staged_file::folder_of;
 use crate::render::{messages, shell, units};
 
-pub(crate) use args::TraceArgs;
+pub(crate) use args::{Buffering, TraceArgs};
+
+/// The report of a recording without the events of a runtime.
+const OF_PROCESSOR_TIME: &str = " topN --by cpu";
 
 /// The longest wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
+    record(args, Interrupts::watch()?, &WrittenFiles::default())
+}
+
+/// Records until the end of the process, of the time, or an interrupt. The paths of finished recordings are
+/// added to `written`, if its owner presents them; otherwise a note names the command that does.
+pub(crate) fn record(args: &TraceArgs, interrupts: Interrupts, written: &WrittenFiles) -> Outcome {
     let mut sources = args.sources()?;
     let crash_dump = args.flight.dump_on.map(|_| have_it_dump_itself(&mut sources, args)).transpose()?;
     let kernel_samples = args.kernel_samples()?;
@@ -72,7 +80,6 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
     }
     let format = format(args, &selection)?;
     let stopping_event = args.stopping.event_among(&selection);
-    let interrupts = Interrupts::watch()?;
     if flight.is_some() || rotation.is_some() {
         refuse_standard_output("--keep and --rotate", args)?;
         check_output(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
@@ -111,6 +118,7 @@ pub(crate) fn run(args: &TraceArgs) -> Outcome {
         crash_dump,
         kernel_samples,
         without_sampler,
+        written: written.clone(),
     };
     let [selector] = &sources[..] else { return run_all(&sources, settings) };
     let mut early = None;
@@ -255,6 +263,36 @@ struct RecordingSettings {
     kernel_samples: Option<SampleSettings>,
     /// The selection to use if the kernel samples the process.
     without_sampler: Option<Selection>,
+    written: WrittenFiles,
+}
+
+/// The paths of finished recordings, for a command that presents them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WrittenFiles(Option<Arc<Mutex<Vec<PathBuf>>>>);
+
+impl WrittenFiles {
+    /// A list whose owner presents the recordings.
+    pub(crate) fn presented() -> Self {
+        Self(Some(Arc::default()))
+    }
+
+    /// Takes the paths that were added.
+    pub(crate) fn take(&self) -> Vec<PathBuf> {
+        let lock = |files: &Arc<Mutex<Vec<PathBuf>>>| {
+            std::mem::take(&mut *files.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        self.0.as_ref().map(lock).unwrap_or_default()
+    }
+
+    /// Adds a recording, or prints a note with the command that shows it: `report` after the file.
+    fn add(&self, path: &Path, report: &str) {
+        match &self.0 {
+            Some(files) => files.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned()),
+            None => {
+                messages::note(format_args!("Overview       : dipc report {}{report}", shell::path(path)));
+            }
+        }
+    }
 }
 
 /// A process that was found, or started.
@@ -426,10 +464,7 @@ impl RecordingSettings {
                 let default = || file_name(&name.to_string_lossy(), Some(pid), &Zoned::now());
                 let path = self.output.clone().unwrap_or_else(default);
                 let path = sampler.finish()?.save(&path, self.output.is_some())?;
-                messages::note(format_args!(
-                    "Overview       : dipc report {} topN --by cpu",
-                    shell::path(&path)
-                ));
+                self.written.add(&path, OF_PROCESSOR_TIME);
                 Ok(Opened::Ended(code))
             }
         }
@@ -454,7 +489,7 @@ impl RecordingSettings {
         }
         let is_chosen = self.output.is_some() && !beside_others;
         let path = sampler.finish()?.save(&path, is_chosen)?;
-        messages::note(format_args!("Overview       : dipc report {} topN --by cpu", shell::path(&path)));
+        self.written.add(&path, OF_PROCESSOR_TIME);
         Ok(Exit::Done)
     }
 
@@ -653,7 +688,7 @@ impl RecordingSettings {
                 if self.follows { export()? } else { self.interrupts.while_computing(export)? }
             }
             (None, Some(path)) => {
-                messages::note(format_args!("Overview       : dipc report {}", shell::path(&path)));
+                self.written.add(&path, "");
                 Exit::Done
             }
             (_, None) => Exit::Done,
@@ -715,7 +750,7 @@ fn file_name(process: &str, pid: Option<u32>, now: &Zoned) -> PathBuf {
 }
 
 /// `out.nettrace` becomes `out_20210315_111514.nettrace`.
-fn snapshot_name(path: &Path, now: &Zoned) -> PathBuf {
+pub(crate) fn snapshot_name(path: &Path, now: &Zoned) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(now.strftime("_%Y%m%d_%H%M%S").to_string());
     name.push(".");

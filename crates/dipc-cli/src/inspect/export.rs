@@ -73,6 +73,12 @@ impl<'a> Export<'a> {
 
     /// Reads the recording and writes the result.
     pub(crate) fn write(&self) -> Outcome {
+        self.write_named().map(|(exit, _)| exit)
+    }
+
+    /// Like [`write`](Self::write), and returns the path of the result, which may be another than the requested
+    /// one where names are chosen; `None` for standard output.
+    pub(crate) fn write_named(&self) -> Result<(Exit, Option<PathBuf>), Failure> {
         match self.format {
             ExportFormat::Profile(format) => self.write_profile(format),
             ExportFormat::Page => self.write_page(),
@@ -80,7 +86,7 @@ impl<'a> Export<'a> {
         }
     }
 
-    fn write_profile(&self, format: Format) -> Outcome {
+    fn write_profile(&self, format: Format) -> Result<(Exit, Option<PathBuf>), Failure> {
         let path = self.output_path()?;
         if path.is_none() && self.format.is_binary() {
             output::refuse_terminal("this format")?;
@@ -100,35 +106,35 @@ impl<'a> Export<'a> {
                 units::time(Duration::from_nanos(profile.total()))
             ));
         }
-        self.write_to(path.as_deref(), |options, out| {
+        let path = self.write_to(path.as_deref(), |options, out| {
             nettrace_export::write(&read.profile, format, options, out)
         })?;
-        Ok(read.exit)
+        Ok((read.exit, path))
     }
 
-    fn write_page(&self) -> Outcome {
+    fn write_page(&self) -> Result<(Exit, Option<PathBuf>), Failure> {
         let path = self.output_path()?;
         let read = page::read(self.file, &self.profile, self.metric)?;
         let (profile, reports, notes) = (read.profile, read.reports, read.notes);
-        self.write_to(path.as_deref(), |options, out| {
+        let path = self.write_to(path.as_deref(), |options, out| {
             Page::new(&profile, options).with_reports(reports).with_notes(notes).write(out)
         })?;
-        Ok(read.exit)
+        Ok((read.exit, path))
     }
 
-    /// Opens the destination, and writes the result to it.
+    /// Opens the destination, and writes the result to it. Returns the path of a file.
     fn write_to(
         &self,
         path: Option<&Path>,
         write: impl FnOnce(WriteOptions<'_>, &mut dyn io::Write) -> io::Result<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<PathBuf>, Failure> {
         let title = title(self.file);
         let options = WriteOptions::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
             .with_by_thread(self.by_thread)
             .with_for_spreadsheets(self.for_spreadsheets);
         let mut out = Destination::create(path, self.name_origin())?;
         match write(options, &mut out).and_then(|()| out.flush()) {
-            Ok(()) => out.close(),
+            Ok(()) => out.close_named(),
             Err(error) if is_too_large(&error) => {
                 let failure = too_large(&out, &error);
                 out.discard();
@@ -139,7 +145,7 @@ impl<'a> Export<'a> {
     }
 
     /// Writes the events as `dipc events --format jsonl` prints them.
-    fn write_events(&self) -> Outcome {
+    fn write_events(&self) -> Result<(Exit, Option<PathBuf>), Failure> {
         let path = self.output_path()?;
         let list = EventList {
             file: self.file,
@@ -153,7 +159,8 @@ impl<'a> Export<'a> {
             stacks: true,
             payload: false,
         };
-        event_list::write(&list, || Destination::create(path.as_deref(), self.name_origin()))
+        let exit = event_list::write(&list, || Destination::create(path.as_deref(), self.name_origin()))?;
+        Ok((exit, path))
     }
 
     const fn name_origin(&self) -> NameOrigin {

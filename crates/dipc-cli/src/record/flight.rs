@@ -16,7 +16,7 @@ mod test_stream;
 mod trigger;
 
 pub(crate) use crash_core::{CrashDump, dump_variables};
-pub(crate) use retention::Retention;
+pub(crate) use retention::{KeptFiles, Retention};
 pub(crate) use rotation::RotatingRecorder;
 pub(crate) use session::{FlightRecorder, FlightSettings, FlightSummary};
 pub(crate) use snapshot::check_output;

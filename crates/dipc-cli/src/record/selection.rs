@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clr_conditions::ProviderRequest;
 use dipc_client::{
-    CPU_PROFILE, DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown,
+    ALL_PROFILE, CPU_PROFILE, DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown,
     SAMPLE_PROFILER,
 };
 use dipc_wire::level::INFORMATIONAL;
@@ -50,16 +50,25 @@ impl SelectionRequest {
 }
 
 impl SelectionRequest {
-    /// Whether the user named the runtime's sampler, by its provider or a profile other than `cpu`, which
-    /// takes it only if the kernel permits no samples.
+    /// Whether one of the profiles has the kernel sample threads where it may.
+    pub(crate) fn prefers_kernel_samples(&self) -> bool {
+        self.profiles.iter().any(|profile| is_for_kernel_samples(profile))
+    }
+
+    /// Whether the user named the runtime's sampler, by its provider or a profile other than `cpu` and `all`,
+    /// which take it only if the kernel permits no samples.
     pub(crate) fn names_sampler(&self) -> bool {
         let is_it = |name: &str| name.eq_ignore_ascii_case(SAMPLE_PROFILER);
         let in_profile = |profile: &&Profile| {
-            profile.name != CPU_PROFILE && profile.providers.iter().any(|provider| is_it(provider.name))
+            !is_for_kernel_samples(profile) && profile.providers.iter().any(|provider| is_it(provider.name))
         };
         self.profiles.iter().any(in_profile)
             || self.providers.iter().flatten().any(|provider| is_it(&provider.name))
     }
+}
+
+fn is_for_kernel_samples(profile: &Profile) -> bool {
+    [CPU_PROFILE, ALL_PROFILE].contains(&profile.name)
 }
 
 /// The providers of a session, each with the flag that selected it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Failure};
 use crate::render::output_file::{NameOrigin, OutputFile, with_help};
@@ -55,11 +55,15 @@ impl Destination {
 
     /// Closes the file, which then has its name, and prints a note with its path.
     pub(crate) fn close(self) -> Result<(), Failure> {
-        if let Self::File(mut file) = self {
-            file.close()?;
-            messages::note(format_args!("Written        : {file}"));
-        }
-        Ok(())
+        self.close_named().map(|_| ())
+    }
+
+    /// Like [`close`](Self::close), and returns the path of the file.
+    pub(crate) fn close_named(self) -> Result<Option<PathBuf>, Failure> {
+        let Self::File(mut file) = self else { return Ok(None) };
+        file.close()?;
+        messages::note(format_args!("Written        : {file}"));
+        Ok(Some(file.path().to_owned()))
     }
 
     /// Returns the failure for a write error.

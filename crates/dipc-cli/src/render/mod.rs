@@ -5,10 +5,12 @@
 //! - `output`, `messages`: the only access to standard output and error. `escape`: untrusted text.
 //! - `destination`, `output_file`, `staged_file`: result files, which get their names when they are complete.
 //!   `background_writer`: writing on a thread of its own.
+//! - `browser`: opening pages.
 //! - `table`, `charts`, `markdown`, `screen`, `live_line`, `units`, `width`: output for people. `frame_name`,
 //!   `command_line`, `shell`: names, command lines, and printed commands.
 
 pub(crate) mod background_writer;
+pub(crate) mod browser;
 pub(crate) mod charts;
 pub(crate) mod command_line;
 pub(crate) mod destination;

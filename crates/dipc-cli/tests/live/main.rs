@@ -36,6 +36,7 @@ mod outputs;
 #[path = "../page/data.rs"]
 mod page_data;
 mod ports;
+mod profile;
 mod program;
 mod push;
 mod requests;

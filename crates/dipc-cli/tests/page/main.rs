@@ -10,6 +10,7 @@ mod data;
 #[path = "../../../gcdump/tests/dump/mod.rs"]
 mod dump;
 mod heap;
+mod heatmap;
 mod hostile;
 
 use std::path::{Path, PathBuf};

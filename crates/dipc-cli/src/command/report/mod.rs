@@ -95,6 +95,11 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
     }
 }
 
+/// Prints the overview of a recording as a table.
+pub(crate) fn overview(file: &std::path::Path) -> Outcome {
+    overview::run(file, Format::Table)
+}
+
 fn unknown(words: &[OsString]) -> Failure {
     let name = words.first().map_or_else(Default::default, |name| name.to_string_lossy());
     Failure::usage(format_args!("report: no report is called '{name}'"))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, ArgGroup, Args, ValueEnum, ValueHint};
-use dipc_client::{BufferMode, CPU_PROFILE};
+use dipc_client::BufferMode;
 
 use crate::args::flight::FlightArgs;
 use crate::args::format::ConvertFormat;
@@ -95,7 +95,7 @@ pub(crate) struct TraceArgs {
     /// Have the kernel record when threads are off the processors, with the stack at which they left (Linux)
     #[arg(long)]
     pub(crate) off_cpu: bool,
-    /// Samples of a thread for each second that it runs, with --cpu or --profile cpu [default: 1000]
+    /// Samples of a thread for each second that it runs, with --cpu, --profile cpu or all [default: 1000]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) frequency: Option<u32>,
     #[command(flatten)]
@@ -125,7 +125,7 @@ pub(crate) struct TraceArgs {
 impl TraceArgs {
     /// The samples to request from the kernel.
     pub(crate) fn kernel_samples(&self) -> Result<Option<SampleSettings>, Failure> {
-        let is_in_profile = self.selection.profile.iter().any(|profile| profile.name == CPU_PROFILE);
+        let is_in_profile = self.selection.request().prefers_kernel_samples();
         if self.frequency.is_some() && !self.cpu && !is_in_profile {
             return Err(Failure::usage("--frequency is that of the kernel's samples: add --cpu"));
         }
@@ -140,7 +140,7 @@ impl TraceArgs {
             }
             if is_in_profile {
                 messages::warning(format_args!(
-                    "profile {CPU_PROFILE}: --keep and --rotate keep parts of the runtime's stream, so the runtime samples itself: {RUNTIME_SAMPLER}"
+                    "profiles cpu and all: --keep and --rotate keep parts of the runtime's stream, so the runtime samples itself: {RUNTIME_SAMPLER}"
                 ));
             }
             return Ok(None);

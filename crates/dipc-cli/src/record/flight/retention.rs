@@ -16,28 +16,32 @@ pub(crate) struct Retention {
 
 /// The files that were written and not removed, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct KeptFiles {
+pub(crate) struct KeptFiles {
     files: VecDeque<KeptFile>,
 }
 
 #[derive(Debug)]
 struct KeptFile {
-    path: PathBuf,
+    /// The file, and those that belong to it.
+    paths: Vec<PathBuf>,
     bytes: u64,
     written: Instant,
 }
 
 impl KeptFiles {
-    /// Records a file, and removes those beyond the limits. The newest always stays.
-    pub(super) fn add(&mut self, path: PathBuf, bytes: u64, limits: &Retention) {
-        self.files.push_back(KeptFile { path, bytes, written: Instant::now() });
+    /// Records a file with those that belong to it, and removes the oldest beyond the limits. The newest always
+    /// stays.
+    pub(crate) fn add(&mut self, paths: Vec<PathBuf>, bytes: u64, limits: &Retention) {
+        self.files.push_back(KeptFile { paths, bytes, written: Instant::now() });
         while self.files.len() > 1 && self.is_beyond(limits) {
             let Some(oldest) = self.files.pop_front() else { return };
-            match std::fs::remove_file(&oldest.path) {
-                Ok(()) => messages::detail(format_args!("Removed        : {}", oldest.path.display())),
-                // It has already been removed by someone else.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                Err(error) => messages::warning(format_args!("remove: {}: {error}", oldest.path.display())),
+            for path in oldest.paths {
+                match std::fs::remove_file(&path) {
+                    Ok(()) => messages::detail(format_args!("Removed        : {}", path.display())),
+                    // It has already been removed by someone else.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    Err(error) => messages::warning(format_args!("remove: {}: {error}", path.display())),
+                }
             }
         }
     }
@@ -64,7 +68,7 @@ mod tests {
         for name in ["a", "b", "c", "d"] {
             let path = folder.path().join(name);
             fs::write(&path, "12345").unwrap();
-            kept.add(path, 5, &limits);
+            kept.add(vec![path], 5, &limits);
         }
         let mut names: Vec<_> = fs::read_dir(folder.path())
             .unwrap()

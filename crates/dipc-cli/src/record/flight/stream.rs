@@ -115,7 +115,7 @@ impl KeptStream {
     /// Counts a file that was written, and removes those beyond the limits.
     pub(super) fn add_file(&mut self, path: PathBuf, bytes: u64) {
         self.written += 1;
-        self.files.add(path, bytes, &self.retention);
+        self.files.add(vec![path], bytes, &self.retention);
     }
 
     /// Whether the bytes that follow cannot be read.

@@ -41,9 +41,15 @@ class Recording {
   }
 
   // The bins of requests that a part of the time touches: they may be wider than those of everything else.
-  spanBins({ from, to }) {
+  spanBins({ from, to, mask }) {
     const factor = (this.spanBinNs || this.binNs) / this.binNs, first = Math.floor(from / factor), end = Math.ceil(to / factor);
-    return { first, end, from: first * factor, to: Math.min(end * factor, this.bins) };
+    let wide = null, count = Math.min(end * factor, this.bins) - first * factor;
+    if (mask) {
+      wide = new Uint8Array(end);
+      for (let bin = from; bin < to; bin++) if (mask[bin]) wide[Math.floor(bin / factor)] = 1;
+      count = wide.reduce((sum, one) => sum + one, 0) * factor;
+    }
+    return { first, end, mask: wide, count, isWider: factor > 1, from: first * factor, to: Math.min(end * factor, this.bins) };
   }
 
   seconds(bin) { return this.hasTime ? bin * this.binNs / 1e9 : 0; }
@@ -80,11 +86,12 @@ class Thread {
   // The weight of its work, done or held up.
   get active() { return this.sums[WORKING] + this.sums[BLOCKED] + this.sums[READY]; }
 
-  // Passes every sample from one bin up to another: the number of the stack, the weight and the bin.
-  each(from, to, callback) {
+  // Passes every sample from one bin up to another, or of those that a mask has: the number of the stack, the weight and the bin.
+  each(from, to, callback, mask) {
     let low = 0, high = this.bins.length;
     while (low < high) { const middle = (low + high) >> 1; if (this.bins[middle] < from) low = middle + 1; else high = middle; }
     for (; low < this.bins.length && this.bins[low] < to; low++) {
+      if (mask && !mask[this.bins[low]]) continue;
       for (let pair = this.starts[low]; pair < this.starts[low + 1]; pair++) callback(this.locals[pair], this.weights[pair], this.bins[low]);
     }
   }
@@ -105,10 +112,10 @@ class Cells {
     }
   }
 
-  // Passes every cell from one bin up to another: key, count, sum and bin.
-  each(from, to, callback) {
+  // Passes every cell from one bin up to another, or of those that a mask has: key, count, sum and bin.
+  each(from, to, callback, mask) {
     for (let cell = 0; cell < this.length; cell++) {
-      if (this.bins[cell] >= from && this.bins[cell] < to) callback(this.keys[cell], this.counts[cell], this.sums[cell], this.bins[cell]);
+      if (this.bins[cell] >= from && this.bins[cell] < to && (!mask || mask[this.bins[cell]])) callback(this.keys[cell], this.counts[cell], this.sums[cell], this.bins[cell]);
     }
   }
 

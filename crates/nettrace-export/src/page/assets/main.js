@@ -18,6 +18,10 @@ class Page {
     if (recording.hasTime) {
       at("time").hidden = false;
       this.timeLine = new TimeLine(recording, this.palette, range => { this.range = range; this.refresh(); }, thread => this.chooseThread(thread));
+      if (recording.hasSamples) {
+        at("heatbutton").hidden = false;
+        this.heatMap = new HeatMap(recording, this.palette, range => this.chooseCells(range));
+      }
     }
     // What stands behind # is searched.
     try { at("search").value = decodeURIComponent(location.hash.slice(1)); } catch { /* no text */ }
@@ -71,7 +75,7 @@ class Page {
 
   about() {
     const r = this.recording, keys = [["/", "search"], ["1 – 9", "the tabs"], ["Arrows, Enter, Esc", "in the flame graph: move, zoom in, zoom out"],
-      ["← →", "in the time line: move what is chosen; with Shift its end; Esc: all"], ["b i f m t", "blocked, idle, fold async, frames, by thread"], ["c, s", "copy, save as SVG"], ["d", "light or dark"]];
+      ["← →", "in the time line: move what is chosen; with Shift its end; Esc: all"], ["b i f m t", "blocked, idle, fold async, frames, by thread"], ["h", "the heat map; there, arrows move, with Shift they choose, Space adds or removes a cell, Esc shows all"], ["c, s", "copy, save as SVG"], ["d", "light or dark"]];
     for (const [key, what] of keys) {
       at("keys").appendChild(document.createElement("dt")).textContent = key;
       at("keys").appendChild(document.createElement("dd")).textContent = what;
@@ -121,8 +125,9 @@ class Page {
   }
 
   refresh() {
-    const { range, chosen, recording: r } = this;
-    const weights = this.weights = new Weights(this.tree(), { ...range, threads: chosen, blocked: at("blocked").checked, idle: at("idle").checked });
+    const { range, chosen } = this, shown = { threads: chosen, blocked: at("blocked").checked, idle: at("idle").checked };
+    const weights = this.weights = new Weights(this.tree(), { ...range, ...shown });
+    this.heatMap?.show(range, shown);
     this.tellRange();
     this.search();
     const tables = {
@@ -149,12 +154,13 @@ class Page {
     const { recording: r, weights } = this, { from, to } = this.range;
     if (r.hasTime) {
       for (const [input, bin] of [["from", from], ["to", to]]) Object.assign(at(input), { value: +r.seconds(bin).toFixed(9), step: r.binNs / 1e9 });
-      at("whole").disabled = from === 0 && to === r.bins;
+      at("whole").disabled = from === 0 && to === r.bins && !this.range.mask;
       Object.assign(at("range").dataset, { fromNs: from * r.binNs, toNs: to * r.binNs });
     }
     const total = r.isTime && !weights.total ? "0 ns" : amount(r, weights.total);
     const shown = [`${total} ${r.measure}`];
     for (const [state, name] of [[BLOCKED, "blocked"], [READY, "ready to run"], [IDLE, "idle"]]) if (weights.leftOut[state]) shown.push(`${amount(r, weights.leftOut[state])} ${name} left out`);
+    if (this.range.mask) shown.push(`${this.heatMap.chosen.reduce((sum, one) => sum + one, 0)} cells of the heat map`);
     if (this.chosen.size) shown.push(`${this.chosen.size} of ${r.threads.length} threads (Esc: all)`);
     if (!r.hasTime) at("summary").textContent = [...shown, r.exporter].join(" · ");
     at("chosen").textContent = shown.join(" · ");
@@ -164,6 +170,19 @@ class Page {
   chooseTime(fromMicros, toMicros) {
     const bin = micros => micros * 1000 / this.recording.binNs;
     this.timeLine?.choose(Math.floor(bin(fromMicros)), Math.floor(bin(toMicros)) + 1);
+  }
+
+  // The cells of the heat map that are chosen; the time line shows from the first to the last of them.
+  chooseCells(range) {
+    this.range = range;
+    this.timeLine.show(range);
+    this.refresh();
+  }
+
+  toggleHeatMap() {
+    at("heat").hidden = !at("heat").hidden;
+    at("heatbutton").setAttribute("aria-expanded", !at("heat").hidden);
+    if (this.heatMap.isOpen) this.refresh();
   }
 
   chooseThread(thread) {
@@ -244,7 +263,7 @@ class Page {
     this.repaint();
   }
 
-  repaint() { this.palette.forget(); this.flame.paint(); this.timeLine?.redraw(); }
+  repaint() { this.palette.forget(); this.flame.paint(); this.timeLine?.redraw(); this.heatMap?.paint(); }
 
   listen() {
     for (const id of ["blocked", "idle", "async", "frames", "bythread"]) at(id).addEventListener("change", () => this.refresh());
@@ -253,6 +272,7 @@ class Page {
     at("svg").addEventListener("click", () => this.save());
     at("theme").addEventListener("click", () => this.nextTheme());
     at("help").addEventListener("click", () => { at("about").hidden = !at("about").hidden; at("help").setAttribute("aria-expanded", !at("about").hidden); });
+    at("heatbutton").addEventListener("click", () => this.toggleHeatMap());
     at("whole").addEventListener("click", () => this.timeLine.choose(0, this.recording.bins));
     for (const id of ["from", "to"]) at(id).addEventListener("change", () => {
       const bin = input => Number(at(input).value) * 1e9 / this.recording.binNs;
@@ -288,6 +308,7 @@ class Page {
     else if (event.key === "c") this.copy();
     else if (event.key === "s" && !at("svg").hidden) this.save();
     else if (event.key === "d") this.nextTheme();
+    else if (event.key === "h" && this.heatMap) this.toggleHeatMap();
     else if (event.key === "?") at("help").click();
     else return;
     event.preventDefault();

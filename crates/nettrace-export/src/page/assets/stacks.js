@@ -106,7 +106,7 @@ class StackTree {
 
 // Weights of a tree's nodes in a part of the time, of some threads and states.
 class Weights {
-  constructor(tree, { from, to, threads, blocked, idle }) {
+  constructor(tree, { from, to, mask, threads, blocked, idle }) {
     this.tree = tree;
     this.own = new Float64Array(tree.size);
     const shows = [true, blocked, idle, blocked];
@@ -117,7 +117,7 @@ class Weights {
       thread.each(from, to, (local, weight) => {
         const state = thread.states[local];
         if (shows[state]) this.own[nodes[local]] += weight; else this.leftOut[state] += weight;
-      });
+      }, mask);
     }
     this.all = this.own.slice();
     this.blocked = new Float64Array(tree.size);

@@ -102,15 +102,15 @@ class Tables {
 
   // Latencies and sums of the spans that began in a part of the time.
   requests(range) {
-    const r = this.recording, rows = new Map(), { first, end, from, to } = r.spanBins(range);
+    const r = this.recording, rows = new Map(), { first, end, from, to, mask, count: spanBins, isWider } = r.spanBins(range);
     const row = index => rows.get(index) ?? rows.set(index, { index, count: 0, errors: 0, durations: [], parts: [0, 0, 0, 0, 0] }).get(index);
     r.spans.each(first, end, (key, count, errors) => {
       const sums = row(Math.floor(key / SPAN_DURATIONS));
       sums.count += count;
       sums.errors += errors;
       sums.durations.push([key % SPAN_DURATIONS, count]);
-    });
-    r.spanParts.each(first, end, (key, _, sum) => { if (rows.has(Math.floor(key / 5))) row(Math.floor(key / 5)).parts[key % 5] += sum; });
+    }, mask);
+    r.spanParts.each(first, end, (key, _, sum) => { if (rows.has(Math.floor(key / 5))) row(Math.floor(key / 5)).parts[key % 5] += sum; }, mask);
     for (const sums of rows.values()) {
       sums.durations.sort((a, b) => a[0] - b[0]);
       const at = share => {
@@ -120,8 +120,9 @@ class Tables {
       };
       Object.assign(sums, { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) });
     }
-    const seconds = (to - from) * r.binNs / 1e9, time = { unit: "ns", show: n => duration(n) };
-    const note = from === range.from && to === range.to ? ""
+    const seconds = spanBins * r.binNs / 1e9, time = { unit: "ns", show: n => duration(n) };
+    const note = mask ? (isWider ? `All requests that began in the bins of ${duration(r.spanBinNs)} that the chosen cells touch.` : "")
+      : from === range.from && to === range.to ? ""
       : `All requests from ${r.seconds(from)} s up to ${r.seconds(to)} s: there are too many for bins of less than ${duration(r.spanBinNs)}.`;
     return { id: "requests", note, order: { column: 2, descending: true }, empty: "No requests or other activities began in this part of the time.", rows: [...rows.values()],
       columns: [
@@ -136,8 +137,8 @@ class Tables {
       ] };
   }
 
-  slowest({ from, to }, onRow) {
-    const r = this.recording, began = ([, start]) => { const bin = start * 1000 / r.binNs; return bin >= from && bin < to; };
+  slowest({ from, to, mask }, onRow) {
+    const r = this.recording, began = ([, start]) => { const bin = Math.floor(start * 1000 / r.binNs); return bin >= from && bin < to && (!mask || mask[bin]); };
     return { id: "slowest", order: { column: 2, descending: true }, empty: "None of the slowest requests began in this part of the time.", rows: (r.slowest ?? []).filter(began), onRow,
       columns: [
         { title: "Name", isText: true, value: ([row]) => r.spanRows[row][2] || r.spanRows[row][1] },
@@ -148,11 +149,11 @@ class Tables {
       ] };
   }
 
-  threads({ from, to }, chosen, onRow) {
+  threads({ from, to, mask }, chosen, onRow) {
     const r = this.recording, cost = { ...r.weightUnit, show: n => n ? amount(r, n) : "" };
     const rows = r.threads.map(thread => {
       const sums = new Array(NO_STATES).fill(0);
-      thread.each(from, to, (local, weight) => { sums[thread.states[local]] += weight; });
+      thread.each(from, to, (local, weight) => { sums[thread.states[local]] += weight; }, mask);
       return { thread, sums };
     });
     const states = r.isTime ? [["Working", WORKING], ["Blocked", BLOCKED], ...(r.states[READY] ? [["Ready", READY]] : []), ...(r.idleKept ? [["Idle", IDLE]] : [])] : [[r.measure, WORKING]];
@@ -166,8 +167,8 @@ class Tables {
       ] };
   }
 
-  collections({ from, to }, onRow) {
-    const r = this.recording, inside = row => { const bin = row[4] * 1000 / r.binNs; return bin >= from && bin < to; };
+  collections({ from, to, mask }, onRow) {
+    const r = this.recording, inside = row => { const bin = Math.floor(row[4] * 1000 / r.binNs); return bin >= from && bin < to && (!mask || mask[bin]); };
     const time = { unit: "ns", times: 1000, show: us => duration(us * 1000) }, size = { unit: "bytes", show: n => bytes(n) };
     return { id: "collections", order: { column: 0, descending: false }, empty: "No collections began in this part of the time.", rows: (r.collections ?? []).filter(inside), onRow,
       columns: [
@@ -179,13 +180,13 @@ class Tables {
       ] };
   }
 
-  exceptions({ from, to }) {
+  exceptions({ from, to, mask }) {
     const r = this.recording, rows = new Map();
     r.exceptions.each(from, to, (type, count, _, bin) => {
       const row = rows.get(type) ?? rows.set(type, { type, count: 0, first: bin }).get(type);
       row.count += count;
       row.last = bin;
-    });
+    }, mask);
     return { id: "exceptions", order: { column: 1, descending: true }, empty: "No exceptions were thrown in this part of the time.", rows: [...rows.values()],
       columns: [
         { title: "Type", isText: true, value: ({ type }) => r.exceptionTypes[type][0] },

@@ -163,6 +163,9 @@ class TimeLine {
     this.onRange(this.range);
   }
 
+  // Shows what was chosen elsewhere.
+  show({ from, to }) { this.range = { from, to }; this.showRange(); }
+
   showRange() {
     const { from, to } = this.range, { bins } = this.recording, all = from === 0 && to === bins, scale = this.plot.over.clientWidth / bins;
     this.isShowing = true;

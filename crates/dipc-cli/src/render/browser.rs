@@ -1,0 +1,35 @@
+//! Opening a page in the user's browser.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::render::messages;
+
+/// The command that opens a file in the program that the user has chosen for its kind.
+const OPENER: &[&str] = if cfg!(target_os = "macos") {
+    &["open"]
+} else if cfg!(windows) {
+    // Its first argument in quotes is the title of a window.
+    &["cmd", "/c", "start", ""]
+} else {
+    &["xdg-open"]
+};
+
+/// Opens a page. If that fails, a warning says so: the page is there in any case.
+pub(crate) fn open(page: &Path) {
+    if let Err(error) = start(page) {
+        messages::warning(format_args!("--open: {}: {error}", OPENER.first().copied().unwrap_or_default()));
+        messages::help(format_args!("open {} in a browser", page.display()));
+    }
+}
+
+/// Starts the opener and does not wait for it: it may live as long as the browser.
+fn start(page: &Path) -> io::Result<()> {
+    // An absolute path is never mistaken for an option or an address.
+    let page = std::path::absolute(page)?;
+    let (program, arguments) = OPENER.split_first().ok_or(io::ErrorKind::NotFound)?;
+    let mut command = Command::new(program);
+    command.args(arguments).arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().map(|_| ())
+}
