@@ -37,6 +37,7 @@ use crate::command::stack::StackArgs;
 use crate::command::stat::StatArgs;
 use crate::command::top::TopArgs;
 use crate::command::trace::TraceArgs;
+use crate::command::view::ViewArgs;
 use crate::render::messages::Verbosity;
 
 /// Record, inspect and read .NET processes, with no .NET installed.
@@ -161,6 +162,11 @@ pub(crate) enum Command {
     Top(Deferred<TopArgs>),
     /// Turn a recording into a profile that other programs open
     Convert(Deferred<ConvertArgs>),
+    /// Serve the page of a recording to a browser on this machine; nothing is written
+    ///
+    /// The page is that of convert -f html, with less summed up: it may be ten times as large. It is at
+    /// 127.0.0.1, at a path that only the printed address has, until Ctrl-C.
+    View(Deferred<ViewArgs>),
     /// Show reports of a recording: hot methods, collections, allocations and more
     Report(Deferred<ReportArgs>),
     /// Write a part of a recording as a recording: a time range, some events, some threads

@@ -13,7 +13,7 @@
 //! - `record`: making recordings. `inspect`: reading recordings.
 //! - `process`: targets, and requests to runtimes.
 //! - `render`: output.
-//! - `http`: requests to receivers. `exit`, `interrupt`, `processors`, `duration`, `time_point`, `size`.
+//! - `http`: requests to receivers. `http_server`: answers to browsers and scrapers. `exit`, `interrupt`, `processors`, `duration`, `time_point`, `size`.
 #![forbid(unsafe_code)]
 // Each stream has a single writer, which escapes text from outside (`render/escape.rs`).
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -26,6 +26,7 @@ mod duration;
 mod exit;
 mod flag_syntax;
 mod http;
+mod http_server;
 mod inspect;
 mod interrupt;
 mod process;
@@ -100,6 +101,7 @@ fn run(cli: &Cli) -> Outcome {
         Command::Sql(args) => command::sql::run(args),
         Command::Export(args) => command::export::run(args),
         Command::Convert(args) => command::convert::run(args),
+        Command::View(args) => command::view::run(args),
         Command::Report(args) => command::report::run(args),
         Command::Top(args) => command::top::run(args),
         Command::Stack(args) => command::stack::run(args),

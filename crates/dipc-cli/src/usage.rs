@@ -25,7 +25,7 @@ const ALTERNATIVES: &[(&str, &str)] = &[
 ];
 
 /// Commands that only read files.
-const READERS: &[&str] = &["stat", "convert", "report", "edit", "merge", "repair"];
+const READERS: &[&str] = &["stat", "convert", "view", "report", "edit", "merge", "repair"];
 
 /// Prints help and version, which are results; everything else is a usage error of `words`, the command line.
 pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {

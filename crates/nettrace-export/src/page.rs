@@ -36,7 +36,7 @@ const BODY: &str = include_str!("page/assets/body.html");
 pub const STYLE: &str = include_str!("page/assets/page.css");
 const STYLES: [&str; 1] = [STYLE];
 /// Classic scripts, in this order: each may use what those before it declare.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("page/assets/data.js"),
     include_str!("page/assets/names.js"),
     include_str!("page/assets/stacks.js"),
@@ -44,6 +44,7 @@ const SCRIPTS: [&str; 8] = [
     include_str!("page/assets/heatmap.js"),
     include_str!("page/assets/flame.js"),
     include_str!("page/assets/tables.js"),
+    include_str!("page/assets/request.js"),
     include_str!("page/assets/main.js"),
 ];
 /// uPlot, for time lines.

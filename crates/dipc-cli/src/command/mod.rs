@@ -33,3 +33,4 @@ pub(crate) mod stack;
 pub(crate) mod stat;
 pub(crate) mod top;
 pub(crate) mod trace;
+pub(crate) mod view;

@@ -16,6 +16,9 @@ use crate::render::destination::Destination;
 use crate::render::output_file::{self, NameOrigin};
 use crate::render::{messages, output, units};
 
+/// The program that results name as their origin.
+const EXPORTER: &str = concat!("dipc ", env!("CARGO_PKG_VERSION"));
+
 /// The format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExportFormat {
@@ -122,6 +125,18 @@ impl<'a> Export<'a> {
         Ok((read.exit, path))
     }
 
+    /// Returns the page of the recording, of this many bytes at most.
+    pub(crate) fn page(&self, budget: u64) -> Result<(Exit, Vec<u8>), Failure> {
+        let read = page::read(self.file, &self.profile, self.metric)?;
+        let title = title(self.file);
+        let page = Page::new(&read.profile, WriteOptions::new(&title, EXPORTER)).with_budget(budget);
+        let mut bytes = Vec::new();
+        page.with_reports(read.reports).with_notes(read.notes).write(&mut bytes).map_err(|error| {
+            Failure::new(Exit::Failed, format_args!("{}: page: {error}", self.file.display()))
+        })?;
+        Ok((read.exit, bytes))
+    }
+
     /// Opens the destination, and writes the result to it. Returns the path of a file.
     fn write_to(
         &self,
@@ -129,7 +144,7 @@ impl<'a> Export<'a> {
         write: impl FnOnce(WriteOptions<'_>, &mut dyn io::Write) -> io::Result<()>,
     ) -> Result<Option<PathBuf>, Failure> {
         let title = title(self.file);
-        let options = WriteOptions::new(&title, concat!("dipc ", env!("CARGO_PKG_VERSION")))
+        let options = WriteOptions::new(&title, EXPORTER)
             .with_by_thread(self.by_thread)
             .with_for_spreadsheets(self.for_spreadsheets);
         let mut out = Destination::create(path, self.name_origin())?;

@@ -51,4 +51,5 @@ mod thread_times;
 mod top;
 mod values;
 mod vanishing;
+mod view;
 mod workload;

@@ -110,7 +110,7 @@ fn cells_are_reached_and_named_without_a_mouse() {
             const focus = document.activeElement.id;
             press('Escape');
             const escaped = range();
-            const named = [...document.querySelectorAll('button, input, select, canvas, [role=application], [role=tab]')].filter(element => element.offsetParent)
+            const named = [...document.querySelectorAll('button, input, select, [tabindex], [role=application], [role=tab]')].filter(element => element.offsetParent)
               .filter(element => !(element.getAttribute('aria-label') || element.textContent.trim() || element.closest('label'))).map(element => element.outerHTML);
             const heading = canvas().getAttribute('aria-label'), described = at(canvas().getAttribute('aria-describedby')).getAttribute('role');
             const open = at('heatbutton').getAttribute('aria-expanded');
@@ -223,4 +223,56 @@ fn columns_are_seconds_or_longer_for_long_recordings() {
             [87_000, 1_000_000, 87]
         ]
     );
+}
+
+#[test]
+fn a_picked_request_shows_the_parts_of_its_time() {
+    let Some((folder, page, browser)) = open(WEB, &[]) else { return };
+    let seen = browser.drive(
+        &page,
+        &format!(
+            "{LOOK}
+            tab('slowest');
+            const rows = [...document.querySelectorAll('#table tbody tr')].length, picked = [];
+            for (let index = 0; index < Math.min(rows, 20); index++) {{
+              at('whole').click();
+              const line = document.querySelectorAll('#table tbody tr')[index], start = column(2)[index], length = column(3)[index];
+              line.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter', bubbles: true }}));
+              const box = at('detail').querySelector('.request');
+              const marks = [...box.querySelectorAll('tr:last-child .bar i')].map(mark => [parseFloat(mark.style.left), parseFloat(mark.style.width)]);
+              picked.push({{ start, length, ...range(), caption: box.querySelector('caption').textContent, parts: [...box.querySelectorAll('th')].map(th => th.textContent), shares: [...box.querySelectorAll('td:nth-child(3)')].map(td => parseFloat(td.textContent)), marks }});
+            }}
+            return picked;"
+        ),
+    );
+    let gc = crate::report(folder.path(), &["gc"]);
+    let mut marks = 0;
+    for picked in seen.as_array().unwrap() {
+        let number = |name: &str| picked[name].as_f64().unwrap();
+        // Its time is chosen, up to the edges of bins of a millisecond.
+        assert!(
+            number("from") <= number("start") && number("to") >= number("start") + number("length"),
+            "{picked}"
+        );
+        assert!(number("to") - number("from") <= number("length") + 2e6, "{picked}");
+        assert_eq!(
+            picked["parts"],
+            json!(["queued", "on a thread", "waiting", "calls", "GC pause"]),
+            "{picked}"
+        );
+        let shares: Vec<_> =
+            picked["shares"].as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect();
+        assert!((shares.iter().sum::<f64>() - 100.0).abs() < 1.0, "{picked}");
+        assert!(picked["caption"].as_str().unwrap().contains(" from "), "{picked}");
+        for mark in picked["marks"].as_array().unwrap().iter().filter(|mark| mark[1] != 0) {
+            marks += 1;
+            let at = number("start") + number("length") * mark[0].as_f64().unwrap() / 100.0;
+            let is_pause = gc["collections"].as_array().unwrap().iter().any(|row| {
+                let (start, pause) = (row["start_ns"].as_f64().unwrap(), row["pause_ns"].as_f64().unwrap());
+                at >= start - 3e6 && at <= start + pause + 3e6
+            });
+            assert!(is_pause, "{at}: {picked}");
+        }
+    }
+    assert!(marks > 3, "{seen}");
 }

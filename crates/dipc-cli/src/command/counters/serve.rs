@@ -1,22 +1,20 @@
 //! `dipc counters serve`: the counters of a process for Prometheus.
 
-mod http;
-
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use clr_counters::Sample;
-use clr_counters::prometheus::{Exporter, NameStyle};
+use clr_counters::prometheus::{Exporter, Format, NameStyle};
 use nettrace::TraceInfo;
 
 use crate::command::counters::HistogramKind;
 use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::http_server::{Content, Server, Site};
 use crate::record::watch::WatchedProcess;
 use crate::render::messages;
-use http::Server;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -70,16 +68,34 @@ pub(crate) fn run(args: &ServeArgs) -> Outcome {
     };
     let listener = TcpListener::bind(args.listen).map_err(unheard)?;
     let read = Arc::clone(&exporter);
-    let http = Server::start(listener, move |format| {
-        read.lock().unwrap_or_else(PoisonError::into_inner).encode(format, start.elapsed())
-    })
-    .map_err(unheard)?;
+    let http = Server::start(listener, Metrics { exporter: read, start }).map_err(unheard)?;
     messages::note(format_args!("Listening at   : http://{}/metrics", http.address));
     let wants_exponential = args.histograms == HistogramKind::Exponential;
     let mut served = PrometheusConsumer { exporter, start, wants_exponential };
     let outcome = live::run(&args.live, &mut served);
     http.stop();
     outcome
+}
+
+/// The metrics, at `/metrics`.
+struct Metrics {
+    exporter: Arc<Mutex<Exporter>>,
+    start: Instant,
+}
+
+impl Site for Metrics {
+    const HINT: &'static str = "metrics are at /metrics\n";
+
+    fn has(&self, path: &str) -> bool {
+        path == "/metrics"
+    }
+
+    fn content(&self, _: &str, accept: Option<&str>) -> Content {
+        let format = Format::negotiate(accept);
+        let exporter = self.exporter.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = exporter.encode(format, self.start.elapsed()).into();
+        Content { body, content_type: format.content_type(), is_private: false }
+    }
 }
 
 /// Samples to serve to scrapers.

@@ -62,8 +62,8 @@ class HeatMap {
   show(range, { threads, blocked, idle }) {
     if (!this.isOpen) return;
     const { recording: r, grid } = this, key = JSON.stringify([[...threads], blocked, idle]);
-    if (this.key !== key) {
-      this.key = key;
+    if (this.weighed !== key) {
+      this.weighed = key;
       this.values.fill(0);
       const shows = [true, blocked, idle, blocked];
       for (const thread of r.threads) {

@@ -133,7 +133,7 @@ class Page {
     const tables = {
       top: () => this.tables.top(weights, row => this.openCallers(row.name)),
       requests: () => this.tables.requests(range),
-      slowest: () => this.tables.slowest(range, row => this.chooseTime(row[1], row[1] + row[2])),
+      slowest: () => this.tables.slowest(range, row => this.chooseRequest(row)),
       threads: () => this.tables.threads(range, chosen, ({ thread }) => this.chooseThread(thread.number)),
       collections: () => this.tables.collections(range, row => this.chooseTime(row[4], row[4] + (row[5] ?? 0))),
       exceptions: () => this.tables.exceptions(range),
@@ -170,6 +170,12 @@ class Page {
   chooseTime(fromMicros, toMicros) {
     const bin = micros => micros * 1000 / this.recording.binNs;
     this.timeLine?.choose(Math.floor(bin(fromMicros)), Math.floor(bin(toMicros)) + 1);
+  }
+
+  // A request that is picked: its time is chosen, and its parts stand below.
+  chooseRequest(row) {
+    this.chooseTime(row[1], row[1] + row[2]);
+    at("detail").replaceChildren(requestTable(this.recording, row));
   }
 
   // The cells of the heat map that are chosen; the time line shows from the first to the last of them.

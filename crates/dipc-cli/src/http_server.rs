@@ -1,4 +1,4 @@
-//! An HTTP server with one page.
+//! An HTTP server of a few paths, for this machine unless its caller listens elsewhere.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use clr_counters::prometheus::Format;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -37,22 +38,40 @@ const MOST_HEAD_BYTES: usize = 16 << 10;
 const MOST_HEADERS: usize = 64;
 /// The wait after a failed accept: there may be too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// The time limit for running scrapes when the server stops.
-const LAST_SCRAPES: Duration = Duration::from_secs(1);
+/// The time limit for running answers when the server stops.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// The answers of a server to GET.
+pub(crate) trait Site: Send + Sync + 'static {
+    /// The answer for a path that the site does not have.
+    const HINT: &'static str;
+
+    /// Whether the site has a path.
+    fn has(&self, path: &str) -> bool;
+
+    /// Returns the content at a path that it has, in a form that the header `Accept` permits.
+    fn content(&self, path: &str, accept: Option<&str>) -> Content;
+}
+
+/// The content of an answer.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) body: Bytes,
+    pub(crate) content_type: &'static str,
+    /// Whether browsers are told to keep no copy and to tell other sites nothing.
+    pub(crate) is_private: bool,
+}
 
 /// A server in a thread of its own.
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     stop: oneshot::Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl Server {
-    /// Serves what `encode` returns, at `/metrics`.
-    pub(super) fn start(
-        listener: std::net::TcpListener,
-        encode: impl Fn(Format) -> Vec<u8> + Send + Sync + 'static,
-    ) -> io::Result<Self> {
+    /// Serves a site.
+    pub(crate) fn start(listener: std::net::TcpListener, site: impl Site) -> io::Result<Self> {
         let address = listener.local_addr()?;
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -61,32 +80,29 @@ impl Server {
             TcpListener::from_std(listener)?
         };
         let (stop, stopped) = oneshot::channel();
-        let page = Arc::new(Page { encode, is_local: address.ip().is_loopback() });
+        let site = Arc::new(Served { site, is_local: address.ip().is_loopback() });
         let thread = thread::Builder::new().name("http".to_owned()).spawn(move || {
             runtime.block_on(async {
                 let free = Arc::new(Semaphore::new(MOST_CONNECTIONS as usize));
                 tokio::select! {
-                    () = accept(listener, page, &free) => {}
+                    () = accept(listener, site, &free) => {}
                     _ = stopped => {}
                 }
-                let _ = tokio::time::timeout(LAST_SCRAPES, free.acquire_many(MOST_CONNECTIONS)).await;
+                let _ = tokio::time::timeout(LAST_ANSWERS, free.acquire_many(MOST_CONNECTIONS)).await;
             });
         })?;
         Ok(Self { address, stop, thread })
     }
 
-    /// Stops the server; running scrapes have a second to finish.
-    pub(super) fn stop(self) {
+    /// Stops the server; running answers have a second to finish.
+    pub(crate) fn stop(self) {
         let _ = self.stop.send(());
         let _ = self.thread.join();
     }
 }
 
 /// Accepts connections forever.
-async fn accept<E>(listener: TcpListener, page: Arc<Page<E>>, free: &Arc<Semaphore>)
-where
-    E: Fn(Format) -> Vec<u8> + Send + Sync + 'static,
-{
+async fn accept<S: Site>(listener: TcpListener, site: Arc<Served<S>>, free: &Arc<Semaphore>) {
     let mut connections = VecDeque::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -96,11 +112,11 @@ where
         make_room(&mut connections).await;
         // The semaphore is never closed.
         let Ok(permit) = Arc::clone(free).acquire_owned().await else { return };
-        let (page, has_asked) = (Arc::clone(&page), Arc::new(AtomicBool::new(false)));
+        let (site, has_asked) = (Arc::clone(&site), Arc::new(AtomicBool::new(false)));
         let task = tokio::spawn({
             let has_asked = Arc::clone(&has_asked);
             async move {
-                let _ = tokio::time::timeout(CONNECTION_TIME, serve(stream, page, &has_asked)).await;
+                let _ = tokio::time::timeout(CONNECTION_TIME, serve(stream, site, &has_asked)).await;
                 drop(permit);
             }
         });
@@ -134,10 +150,10 @@ async fn make_room(connections: &mut VecDeque<Connection>) {
 }
 
 /// Answers the request of a connection. An error of the connection affects no other.
-async fn serve<E: Fn(Format) -> Vec<u8>>(stream: TcpStream, page: Arc<Page<E>>, has_asked: &AtomicBool) {
+async fn serve<S: Site>(stream: TcpStream, site: Arc<Served<S>>, has_asked: &AtomicBool) {
     let answer = service_fn(|request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
-        let response = page.answer(&request);
+        let response = site.answer(&request);
         async move { Ok::<_, Infallible>(response) }
     });
     let _ = http1::Builder::new()
@@ -150,32 +166,38 @@ async fn serve<E: Fn(Format) -> Vec<u8>>(stream: TcpStream, page: Arc<Page<E>>, 
         .await;
 }
 
-/// The page at `/metrics`.
-struct Page<E> {
-    encode: E,
+/// A site, and who can reach it.
+struct Served<S> {
+    site: S,
     /// Whether only this machine can connect.
     is_local: bool,
 }
 
-impl<E: Fn(Format) -> Vec<u8>> Page<E> {
+impl<S: Site> Served<S> {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         // A web page can have its own name resolve to this machine, and could then read the answer.
         if self.is_local && header(HOST).is_some_and(|host| !is_local_host(host)) {
             return plain(StatusCode::MISDIRECTED_REQUEST, "the Host is neither localhost nor an address\n");
         }
-        if request.uri().path() != "/metrics" {
-            return plain(StatusCode::NOT_FOUND, "metrics are at /metrics\n");
+        let path = request.uri().path();
+        if !self.site.has(path) {
+            return plain(StatusCode::NOT_FOUND, S::HINT);
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
             let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "GET\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
-        let format = Format::negotiate(header(ACCEPT));
-        let mut response = Response::new(Full::from((self.encode)(format)));
-        let content_type = HeaderValue::from_static(format.content_type());
-        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        let Content { body, content_type, is_private } = self.site.content(path, header(ACCEPT));
+        let mut response = Response::new(Full::from(body));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if is_private {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+            headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        }
         response
     }
 }
