@@ -62,7 +62,7 @@ impl Profile {
     /// | `database` | commands of ADO.NET and of Entity Framework |
     /// | `aspnet` | requests of ASP.NET with route and status, calls over HTTP, tasks, stacks |
     /// | `tasks` | tasks, awaits and items of the thread pool, with activity ids |
-    /// | `all` | everything that `dipc profile` shows: all of the above but `database`, with waits and counters |
+    /// | `all` | what `dipc profile` records: everything but `database` and the events of single tasks, with counters |
     ///
     /// ```
     /// use dipc_client::{PROFILES, Profile};
@@ -213,8 +213,8 @@ pub const PROFILES: &[Profile] = &[
     },
     Profile {
         name: ALL_PROFILE,
-        description: "Everything at once, as 'dipc profile' records it: CPU time, waits, allocations, locks, exceptions, collections, requests with\n\
-            their tasks, compiled methods and counters. The kernel samples threads where it may, and otherwise the runtime.",
+        description: "Everything at once, as 'dipc profile' records it: CPU time, waits, allocations, locks, exceptions, collections, requests,\n\
+            compiled methods and counters. The kernel samples threads where it may, and otherwise the runtime. Add tasks for single tasks.",
         providers: &[
             // Ticks of allocations and waits for handles are verbose.
             runtime(ALL_RUNTIME_KEYWORDS, VERBOSE),
@@ -235,8 +235,8 @@ pub const PROFILES: &[Profile] = &[
                 level: INFORMATIONAL,
                 arguments: ROUTE_AND_STATUS_ARGUMENTS,
             },
-            source("System.Threading.Tasks.TplEventSource", 0xEB, VERBOSE),
-            source("System.Diagnostics.Eventing.FrameworkEventSource", 0x12, VERBOSE),
+            // Activity ids flow with the work; the events of each task are what makes `aspnet` and `tasks` costly.
+            source("System.Threading.Tasks.TplEventSource", 0x80, INFORMATIONAL),
             ProfileProvider {
                 name: "System.Runtime",
                 keywords: ALL_KEYWORDS,
@@ -382,15 +382,19 @@ mod tests {
     }
 
     #[test]
-    fn everything_has_the_providers_of_the_other_profiles() {
+    fn everything_has_the_events_of_the_other_profiles_but_not_those_of_tasks() {
         let all = Profile::find(ALL_PROFILE).unwrap();
-        for name in ["dotnet-common", "cpu", "aspnet", "tasks"] {
-            for provider in Profile::find(name).unwrap().providers {
+        let of_tasks = |name: &str| name.contains("TplEventSource") || name.contains("FrameworkEventSource");
+        for name in ["dotnet-common", "cpu", "aspnet"] {
+            let providers = Profile::find(name).unwrap().providers.iter();
+            for provider in providers.filter(|provider| !of_tasks(provider.name)) {
                 let found = all.providers.iter().find(|of_all| of_all.name == provider.name).unwrap();
                 assert_eq!(found.keywords & provider.keywords, provider.keywords, "{name}: {provider:?}");
                 assert!(found.level >= provider.level, "{name}: {provider:?}");
             }
         }
+        let tasks = all.providers.iter().find(|provider| of_tasks(provider.name)).unwrap();
+        assert_eq!((tasks.keywords, tasks.level), (0x80, INFORMATIONAL));
         for keyword in ["gc", "jit", "contention", "exception", "waithandle", "allocationsampling"] {
             assert_ne!(ALL_RUNTIME_KEYWORDS & clr_keyword(keyword).unwrap(), 0, "{keyword}");
         }

@@ -50,12 +50,12 @@ const OF_PROCESSOR_TIME: &str = " topN --by cpu";
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
-    record(args, Interrupts::watch()?, &WrittenFiles::default())
+    record(args, &Interrupts::watch()?, &WrittenFiles::default())
 }
 
 /// Records until the end of the process, of the time, or an interrupt. The paths of finished recordings are
 /// added to `written`, if its owner presents them; otherwise a note names the command that does.
-pub(crate) fn record(args: &TraceArgs, interrupts: Interrupts, written: &WrittenFiles) -> Outcome {
+pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &WrittenFiles) -> Outcome {
     let mut sources = args.sources()?;
     let crash_dump = args.flight.dump_on.map(|_| have_it_dump_itself(&mut sources, args)).transpose()?;
     let kernel_samples = args.kernel_samples()?;
@@ -147,7 +147,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: Interrupts, written: &Written
         // It waits to be resumed, which will not happen.
         child.iter_mut().for_each(Child::kill);
     });
-    let code = child.map(|child| child.wait(&interrupts)).transpose();
+    let code = child.map(|child| child.wait(interrupts)).transpose();
     // Recordings of followed runtimes end with their process, or with the interrupts.
     let mut ended = 0;
     while ended < followed.load(Ordering::Acquire) {
