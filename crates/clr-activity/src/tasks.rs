@@ -10,9 +10,10 @@ use crate::step::{Step, WorkId};
 #[derive(Debug, Default)]
 pub struct Tasks {
     waiting: BoundedMap<(Option<u64>, WorkId), Created>,
-    /// Asynchronous operations that have begun and not ended, with the activity that they were begun for.
-    operations: BoundedMap<(Option<u64>, u32), Option<Uuid>>,
+    /// Asynchronous operations that have begun and not ended, with what they were begun for.
+    operations: BoundedMap<(Option<u64>, u32), Created>,
     were_met: bool,
+    had_operations: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,11 +62,19 @@ impl Tasks {
             }
             Step::Stop(key) => worker.stop(Some(key)),
             Step::Resume(key) => self.resume((process, key), worker),
-            Step::OperationStart(id) => self.operations.insert((process, id), worker.request),
+            Step::OperationStart(id) => {
+                self.had_operations = true;
+                let created = Created { cause: cause(worker), request: worker.request };
+                self.operations.insert((process, id), created);
+            }
             Step::EnterOperation(id) => {
                 worker.enter(None);
-                if let Some(request) = self.operations.get(&(process, id)) {
-                    worker.request = *request;
+                if let Some(begun) = self.operations.get(&(process, id)) {
+                    worker.request = begun.request;
+                    // It has one if operations are followed. What resumed the thread is the same otherwise.
+                    if begun.cause != CauseId::NONE {
+                        worker.cause = begun.cause;
+                    }
                 }
             }
             Step::OperationStop(id) => _ = self.operations.remove(&(process, id)),
@@ -96,6 +105,11 @@ impl Tasks {
             worker.cause = created.cause;
             worker.request = created.request;
         }
+    }
+
+    /// Whether any asynchronous operation was seen to begin.
+    pub const fn had_operations(&self) -> bool {
+        self.had_operations
     }
 
     /// Whether any task creation was seen.

@@ -18,10 +18,12 @@ mod accessor;
 mod generated_name;
 mod keyword;
 mod method;
+mod state_machine;
 mod type_parser;
 
 use alloc::string::String;
 
+pub use state_machine::StateMachine;
 use type_parser::TypeParser;
 
 /// A method as the runtime names it.

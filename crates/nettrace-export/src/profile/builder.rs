@@ -82,7 +82,8 @@ pub struct Omissions {
     pub code: u64,
     /// Creators of tasks that were left out, because they lay deeper or were more than is followed.
     pub causes: u64,
-    /// The groupings of [`Options::grouping`] for which the recording has no events.
+    /// The groupings of [`Options::grouping`] for which the recording has no events. Without those of awaits,
+    /// a continuation has no callers.
     pub grouping: CausalGrouping,
     /// The samples behind thread time. If hardly any is of managed code, [`Metric::Cpu`] lacks the time that
     /// ran: .NET 9 and early 10.0 mark all samples as other code (dotnet/runtime issue 123996).
@@ -362,6 +363,7 @@ impl ProfileBuilder {
             grouping: CausalGrouping {
                 tasks: wanted.tasks && !found.tasks,
                 requests: wanted.requests && !found.requests,
+                awaits: wanted.awaits && !found.awaits,
             },
             samples: self.sampler.samples(),
             ..Omissions::default()
@@ -377,7 +379,12 @@ impl ProfileBuilder {
         );
         omissions.unmatched_waits = named.unmatched_waits;
         let is_open = self.options.order == Order::File
-            && (self.options.grouping.any() || self.goes_back || is_late || named.is_ambiguous);
+            && (wanted.tasks
+                || wanted.requests
+                || wanted.awaits && found.awaits
+                || self.goes_back
+                || is_late
+                || named.is_ambiguous);
         omissions.unresolved = named.unresolved;
         omissions.frames = omissions.frames.saturating_add(named.left_out);
         omissions.long_names = named.long_names;

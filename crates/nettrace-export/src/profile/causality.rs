@@ -2,7 +2,7 @@
 
 mod requests;
 
-use clr_activity::{Cause, CauseId, Causes, Steps, Tasks, Worker, has_activity, is_of_work};
+use clr_activity::{Cause, CauseId, Causes, Step, Steps, Tasks, Worker, has_activity, is_of_work};
 use clr_events::StackId;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
@@ -64,7 +64,8 @@ impl Contexts {
             self.requests.add(event, step, worker);
         }
         let caused = |worker: &Worker| {
-            if !self.grouping.tasks {
+            let is_operation = matches!(step, Step::OperationStart(_));
+            if !(self.grouping.awaits || self.grouping.tasks && !is_operation) {
                 return CauseId::NONE;
             }
             let stack = addresses.of(event);
@@ -118,8 +119,12 @@ impl Contexts {
         self.left_out.saturating_add(self.causes.left_out())
     }
 
-    /// Whether there were tasks, and requests.
+    /// Whether there were tasks, requests, and awaits.
     pub(super) const fn found(&self) -> CausalGrouping {
-        CausalGrouping { tasks: self.tasks.were_met(), requests: self.requests.were_met() }
+        CausalGrouping {
+            tasks: self.tasks.were_met(),
+            requests: self.requests.were_met(),
+            awaits: self.tasks.were_met() || self.tasks.had_operations(),
+        }
     }
 }

@@ -71,17 +71,33 @@ pub struct CausalGrouping {
     /// with the text of its event, below the enclosing activity; or below
     /// [`NO_REQUEST`](crate::pseudo_frames::NO_REQUEST).
     pub requests: bool,
+    /// Stacks are those of the calls that were written, as `await` joins them.
+    ///
+    /// - A stack begins with the last `async` method on it that continues after an `await`: its callers there
+    ///   only completed what it awaited. Below it come the methods that await it, if events of tasks were
+    ///   recorded (`TplEventSource`, keywords 0x28 or 0x3): those that were on the stack when it first
+    ///   awaited, or when it last did.
+    /// - An `async` method is one frame with the method that starts it. Frames of the builders, the tasks and
+    ///   the thread pool are left out before the last frame of the program. The leaf of a stack stays.
+    /// - Work of a task is below the stack that created it, as with [`tasks`](Self::tasks).
+    pub awaits: bool,
 }
 
 impl CausalGrouping {
     /// The grouping by tasks, by requests, or both.
     pub const fn new(tasks: bool, requests: bool) -> Self {
-        Self { tasks, requests }
+        Self { tasks, requests, awaits: false }
+    }
+
+    /// With or without stacks as [`awaits`](Self::awaits) have them.
+    #[must_use]
+    pub const fn with_awaits(self, awaits: bool) -> Self {
+        Self { awaits, ..self }
     }
 
     /// Whether anything is grouped.
     pub const fn any(self) -> bool {
-        self.tasks || self.requests
+        self.tasks || self.requests || self.awaits
     }
 }
 

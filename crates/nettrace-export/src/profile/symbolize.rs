@@ -1,5 +1,6 @@
 //! Conversion of stacks of addresses to stacks of names, after all events.
 
+mod await_stacks;
 mod causal_stacks;
 mod memo;
 mod named_frames;
@@ -16,6 +17,7 @@ use nettrace::Ticks;
 use crate::bounds;
 use crate::profile::StackTotal;
 use crate::profile::address_stacks::AddressStacks;
+use crate::profile::await_stack::AwaitFrame;
 use crate::profile::causality::Contexts;
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::index::ThreadIndex;
@@ -268,6 +270,7 @@ struct FrameTraits {
     is_root: bool,
     is_hidden: bool,
     role: SchedulerFrame,
+    awaits: AwaitFrame,
 }
 
 impl<'a, 'm, 'l> StackSymbolizer<'a, 'm, 'l> {
@@ -320,7 +323,10 @@ impl StackSymbolizer<'_, '_, '_> {
     /// frames, or if the thread was idle and idle time is not shown.
     fn shown_stack(&mut self, key: &StackKey, time: Ticks, sampler: &Sampler) -> ShownStack {
         let (stack, process) = (key.stack, self.process(key));
-        let known = if self.options.grouping.any() {
+        let known = if self.options.grouping.awaits {
+            let context = self.contexts.get(key.context);
+            self.await_stack(context, stack, process, time)
+        } else if self.options.grouping.any() {
             let context = self.contexts.get(key.context);
             self.causal_stack(context, stack, process, time)
         } else {
@@ -562,6 +568,7 @@ impl StackSymbolizer<'_, '_, '_> {
             is_root: filter.roots.is_empty() || named.has_name(frame, |name| filter.is_root(name)),
             is_hidden: !filter.hidden.is_empty() && named.has_name(frame, |name| filter.is_hidden(name)),
             role: named.scheduler_frame(frame),
+            awaits: if options.grouping.awaits { named.await_frame(frame) } else { AwaitFrame::Ordinary },
         })
     }
 }

@@ -108,3 +108,50 @@ fn time_is_where_the_program_spent_it() {
     let plain = ours(&recording(), CausalGrouping::default());
     assert_eq!(plain.values().sum::<u64>(), stacks.values().sum::<u64>());
 }
+
+/// The calls that the program's source has, whichever thread ran them: `testdata/workload/joined/Joined.cs`.
+#[test]
+fn awaits_are_those_of_the_source() {
+    let request =
+        ["joined!Program.Main()", "joined!Program.Round(int32)", "STARTING TASK", "AnonStorey", "<Handle>"];
+    let below = |frames: &[&'static str]| [&request[..], frames].concat();
+    let expected = [
+        ("BurnBefore", below(&[])),
+        ("BurnQuery", below(&["<Query>"])),
+        ("BurnInTask", below(&["STARTING TASK", "AnonStorey"])),
+        ("BurnAfter", below(&[])),
+        ("BurnInLoop", vec![request[0], request[1], "<Loop>"]),
+    ];
+    let stacks = ours(&recording(), CausalGrouping::default().with_awaits(true));
+    let mut left_over = Vec::new();
+    for (method, callers) in &expected {
+        let (mut whole, mut all) = (0, 0);
+        for (stack, weight) in &stacks {
+            let Some(at) = stack.iter().position(|name| name.contains(&format!("{method}("))) else {
+                continue;
+            };
+            let is_same = |(name, part): (&String, &&str)| name.contains(*part);
+            let is_whole = at == callers.len() && stack.iter().zip(callers).all(is_same);
+            all += weight;
+            if is_whole {
+                whole += weight;
+            } else {
+                left_over.push((weight, stack));
+            }
+        }
+        println!("{method}: {whole} of {all} ns");
+        assert!(whole > 20_000_000, "{method}: {stacks:#?}");
+    }
+    assert!(left_over.is_empty(), "{left_over:#?}");
+    let plain = ours(&recording(), CausalGrouping::default());
+    assert_eq!(plain.values().sum::<u64>(), stacks.values().sum::<u64>());
+    // No method gains or loses time of its own. The last frame is the kind of time.
+    let own = |stacks: &Stacks| {
+        let mut own = BTreeMap::<_, u64>::new();
+        for (stack, weight) in stacks {
+            *own.entry(stack.iter().nth_back(1).cloned()).or_default() += weight;
+        }
+        own
+    };
+    assert!(own(&plain) == own(&stacks));
+}

@@ -6,6 +6,7 @@ use clr_activity::CauseId;
 use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
 
+use super::await_stacks::AwaitChains;
 use super::{CachedStack, SchedulerFrame, StackSymbolizer};
 use crate::profile::causality::Context;
 use crate::profile::frame::FrameId;
@@ -21,6 +22,8 @@ pub(super) struct CausalStacks {
     caused: Vec<Caused>,
     /// The parts of stacks between two causes.
     parts: StackTree<FrameId>,
+    /// Where stacks are shown as `await` has them.
+    pub(super) awaits: AwaitChains,
 }
 
 /// The stack that a cause puts above its effects.
@@ -60,7 +63,7 @@ impl StackSymbolizer<'_, '_, '_> {
     }
 
     /// The frames of a request.
-    fn request(&mut self, request: StackId) -> CachedStack {
+    pub(super) fn request(&mut self, request: StackId) -> CachedStack {
         if !self.options.grouping.requests {
             return self.begin();
         }
@@ -114,7 +117,7 @@ impl StackSymbolizer<'_, '_, '_> {
         Some(number)
     }
 
-    fn leaf_first(
+    pub(super) fn leaf_first(
         &mut self,
         stack: StackId,
         process: Option<u64>,
@@ -130,7 +133,7 @@ impl StackSymbolizer<'_, '_, '_> {
 }
 
 /// The part of a stack, leaf first, that is the work of a task; `None` if it runs none.
-fn work(frames: &[(FrameId, SchedulerFrame)]) -> Option<&[(FrameId, SchedulerFrame)]> {
+pub(super) fn work(frames: &[(FrameId, SchedulerFrame)]) -> Option<&[(FrameId, SchedulerFrame)]> {
     let runs = frames.iter().position(|(_, role)| *role == SchedulerFrame::Runs)?;
     let above = frames.get(..runs)?;
     let invokes = above.iter().rposition(|(_, role)| *role == SchedulerFrame::Invokes);

@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 
 use super::SchedulerFrame;
 use crate::bounds;
+use crate::profile::await_stack::AwaitFrame;
 use crate::profile::frame::{CSharpText, FrameId, Frames};
 use crate::profile::frame_kind::FrameInfo;
 use crate::profile::lines::SourceLine;
@@ -78,6 +79,17 @@ impl<'m> NamedFrames<'m> {
     pub(super) fn scheduler_frame(&self, frame: FrameId) -> SchedulerFrame {
         let (module, method) = self.frames.full_parts(frame);
         SchedulerFrame::of(module, method)
+    }
+
+    /// Returns the role of a frame in the execution of `async` methods.
+    pub(super) fn await_frame(&self, frame: FrameId) -> AwaitFrame {
+        let (module, method) = self.frames.full_parts(frame);
+        AwaitFrame::of(module, method)
+    }
+
+    /// The name of a method without module and line, as the runtime writes it.
+    pub(super) fn full_method(&self, frame: FrameId) -> &str {
+        self.frames.full_parts(frame).1
     }
 
     fn keep(&mut self, frame: FrameId, source: NameSource<'m>) {

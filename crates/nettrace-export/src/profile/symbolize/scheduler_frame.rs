@@ -18,9 +18,10 @@ pub(in crate::profile) enum SchedulerFrame {
     Ordinary,
 }
 
-const PLUMBING: [&str; 6] = [
+const PLUMBING: [&str; 7] = [
     "Diagnostics.Tracing.",
     "Runtime.CompilerServices.Async",
+    "Runtime.CompilerServices.PoolingAsync",
     "Runtime.CompilerServices.TaskAwaiter",
     "Runtime.CompilerServices.ValueTaskAwaiter",
     "Runtime.CompilerServices.Configured",
@@ -44,13 +45,18 @@ impl SchedulerFrame {
             && !WAITS.iter().any(|wait| method.contains(wait))
     }
 
+    /// Whether a module is the class library's core, which has tasks and the thread pool.
+    pub(in crate::profile) fn is_core_library(module: &str) -> bool {
+        matches!(module, "System.Private.CoreLib" | "mscorlib" | "system.private.corelib")
+    }
+
     /// The role of a method of this module.
     ///
     /// # Source
     /// The prefixes are TraceEvent's (ActivityComputer); those of the pool are
     /// `PortableThreadPool.WorkerThread.cs` and `ThreadPoolWorkQueue.cs` of dotnet/runtime.
     pub(super) fn of(module: &str, method: &str) -> Self {
-        if !matches!(module, "System.Private.CoreLib" | "mscorlib" | "system.private.corelib") {
+        if !Self::is_core_library(module) {
             return Self::Ordinary;
         }
         let Some(rest) = method.strip_prefix("System.") else { return Self::Ordinary };
