@@ -97,6 +97,8 @@
 //! - `tree`, `report`: tables, which take decoded events themselves. `report/requests` sums up the spans of
 //!   `clr-activity`, by `template` where they have no route; `profile/request_stacks` has the stacks of the
 //!   slowest. `report/blocked`: methods that were blocked, and thread pools that starve.
+//! - `diff`: comparison of recordings. `run_builder` adds up the events of a recording by slices of time
+//!   (`series`), `estimate` has values with their errors, and `comparison` judges the differences.
 //! - `events`: single events as JSON and as text.
 //! - `page`: the web page. `data` (samples by bin, thread and stack, compressed, within a budget), `reports`
 //!   (the other events, in `cells`), and plain files in `assets` that are concatenated, among them uPlot for
@@ -115,6 +117,8 @@ pub use nettrace;
 mod bounds;
 #[cfg(feature = "report")]
 mod decode;
+#[cfg(feature = "report")]
+pub mod diff;
 mod escape;
 #[cfg(feature = "events")]
 pub mod events;

@@ -147,13 +147,13 @@ impl Durations {
 /// Returns the index of a number's counter: the first `2 * PARTS` have one each, then each power of two has
 /// `PARTS`.
 #[allow(clippy::cast_possible_truncation, reason = "what is cut has few bits")]
-const fn place(value: u64) -> usize {
+pub(crate) const fn place(value: u64) -> usize {
     let shift = bits(value).saturating_sub(PRECISION + 1);
     shift * PARTS + (value >> shift) as usize
 }
 
 /// The lowest number of a place.
-const fn lowest(place: usize) -> u64 {
+pub(crate) const fn lowest(place: usize) -> u64 {
     if place < 2 * PARTS {
         return place as u64;
     }

@@ -29,7 +29,7 @@ impl Nanoseconds for Option<Duration> {
 }
 
 /// Returns the nanoseconds of a duration. Saturates after 584 years.
-pub(super) fn saturating(duration: Duration) -> u64 {
+pub(crate) fn saturating(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 

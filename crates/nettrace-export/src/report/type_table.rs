@@ -34,7 +34,7 @@ impl<R, const MOST: usize> TypeTable<R, MOST> {
 }
 
 /// The C# name of a type, or its own name without one.
-pub(super) fn csharp_type(name: &str) -> String {
+pub(crate) fn csharp_type(name: &str) -> String {
     csharp::type_name(name).unwrap_or_else(|| name.to_owned())
 }
 

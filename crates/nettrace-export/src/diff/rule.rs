@@ -1,0 +1,237 @@
+//! Conditions on a comparison: `GET /orders p99 > +20%`.
+
+use std::fmt;
+
+use crate::diff::comparison::{Change, Comparison, Noise};
+use crate::diff::subject::{Kind, Statistic};
+use crate::profile::pattern::Pattern;
+
+/// A condition: a subject, a number of it, and a limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    text: String,
+    /// The name, or a part of it; empty for all of the kind.
+    subject: String,
+    kinds: &'static [Kind],
+    statistic: Statistic,
+    is_greater: bool,
+    limit: Limit,
+}
+
+/// A limit of a rule.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Limit {
+    /// A change relative to the base.
+    Relative(f64),
+    /// A difference, in the unit of the number.
+    Difference(f64),
+    /// The new value itself.
+    Value(f64),
+}
+
+/// The error in a rule's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleError(String);
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+/// The result of a rule.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RuleOutcome<'c> {
+    /// The changes that the rule is about. If there are none, its subject is in neither recording.
+    pub matched: Vec<&'c Change>,
+    /// Those that meet it.
+    pub met: Vec<&'c Change>,
+}
+
+const SPANS: &[Kind] = &[Kind::Requests, Kind::Calls, Kind::Operations];
+const WITH_DURATIONS: &[Kind] =
+    &[Kind::Requests, Kind::Calls, Kind::Operations, Kind::GcPauses, Kind::LockWaits];
+
+/// The words of numbers.
+const WORDS: [(&str, &[Kind], Statistic); 12] = [
+    ("p50", WITH_DURATIONS, Statistic::P50),
+    ("p99", WITH_DURATIONS, Statistic::P99),
+    ("mean", SPANS, Statistic::Mean),
+    ("count", SPANS, Statistic::Count),
+    ("cpu", &[Kind::Cpu], Statistic::Amount),
+    ("cpu-inclusive", &[Kind::CpuInclusive], Statistic::Amount),
+    ("blocked", &[Kind::Blocked], Statistic::Amount),
+    ("alloc", &[Kind::Allocations], Statistic::Amount),
+    ("exceptions", &[Kind::Exceptions], Statistic::Count),
+    ("gc-pauses", &[Kind::GcPauses], Statistic::Amount),
+    ("gc-count", &[Kind::GcPauses], Statistic::Count),
+    ("lock-waits", &[Kind::LockWaits], Statistic::Amount),
+];
+
+impl std::str::FromStr for Rule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        let at = text.rfind(['<', '>']).ok_or_else(|| {
+            RuleError(format!("'{text}' has no '>' or '<': an example is 'GET /orders p99 > +20%'"))
+        })?;
+        let (before, rest) = text.split_at(at);
+        let is_greater = rest.starts_with('>');
+        let before = before.trim();
+        let (subject, word) = before
+            .rsplit_once(char::is_whitespace)
+            .map_or(("", before), |(subject, word)| (subject.trim(), word));
+        let Some((_, kinds, statistic)) = WORDS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(word))
+        else {
+            let names: Vec<_> = WORDS.iter().map(|(name, ..)| *name).collect();
+            return Err(RuleError(format!(
+                "'{word}' is not a number of a comparison; these are {}",
+                names.join(", ")
+            )));
+        };
+        // Pauses and waits have no names; 'gc p99' says which of them.
+        let (kinds, subject): (&'static [Kind], _) = match subject.to_ascii_lowercase().as_str() {
+            "gc" | "gc-pauses" if statistic.is_duration() => (&[Kind::GcPauses], ""),
+            "lock-waits" if statistic.is_duration() => (&[Kind::LockWaits], ""),
+            "" if statistic.is_duration() => (&[Kind::Requests], ""),
+            _ => (*kinds, subject),
+        };
+        let limit = limit(rest.get(1..).unwrap_or_default().trim(), *statistic)?;
+        let (subject, text) = (subject.to_owned(), text.trim().to_owned());
+        Ok(Self { text, subject, kinds, statistic: *statistic, is_greater, limit })
+    }
+}
+
+const TIME_UNITS: [(&str, f64); 5] = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+const SIZE_UNITS: [(&str, f64); 4] = [("", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9)];
+
+fn limit(text: &str, statistic: Statistic) -> Result<Limit, RuleError> {
+    let wrong = |why: &str| RuleError(format!("'{text}' is not a limit: {why}"));
+    let digits = text.trim_start_matches(['+', '-']);
+    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(digits.len());
+    let (number, unit) = digits.split_at(end);
+    let number: f64 = number.parse().map_err(|_| wrong("use +20%, -5%, +3ms or 50ms"))?;
+    let signed = if text.starts_with('-') { -number } else { number };
+    let unit = unit.trim();
+    if unit == "%" {
+        return Ok(Limit::Relative(signed / 100.0));
+    }
+    let has_name = |(name, _): &&(&str, f64)| *name == unit;
+    let factor = match TIME_UNITS.iter().find(has_name) {
+        Some((_, factor)) => *factor,
+        None if statistic.is_duration() => return Err(wrong("units are %, ns, us, ms and s")),
+        None => {
+            let found = SIZE_UNITS.iter().find(has_name);
+            found.ok_or_else(|| wrong("units are %, ns, us, ms, s, KB, MB and GB"))?.1
+        }
+    };
+    Ok(if text.starts_with(['+', '-']) {
+        Limit::Difference(signed * factor)
+    } else {
+        Limit::Value(signed * factor)
+    })
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Rule {
+    /// Applies the rule to a comparison.
+    ///
+    /// A change beyond the limit meets it only if it is not noise: its probability, times the number of changes
+    /// that the rule is about and of `rules` applied together, is at most the
+    /// [error rate](super::ComparisonOptions::error_rate). If the noise is not known, the change alone decides.
+    /// A limit of the new value is a limit whatever the noise.
+    #[allow(clippy::cast_precision_loss, reason = "small numbers")]
+    pub fn apply<'c>(&self, comparison: &'c Comparison, rules: usize) -> RuleOutcome<'c> {
+        let is_of_kind = |change: &&Change| {
+            self.kinds.contains(&change.subject.kind) && change.statistic == self.statistic
+        };
+        let of_kind: Vec<_> = comparison.changes.iter().filter(is_of_kind).collect();
+        let has_name = |change: &&&Change| {
+            [&*change.subject.name, change.name()].iter().any(|name| name.eq_ignore_ascii_case(&self.subject))
+        };
+        // The very name, or else those that have it as a part.
+        let mut matched: Vec<_> = of_kind.iter().filter(has_name).copied().collect();
+        if matched.is_empty() && !self.subject.is_empty() {
+            let pattern = Pattern::new(&self.subject);
+            let matches = |change: &&&Change| {
+                !change.subject.is_all()
+                    && (pattern.matches(&change.subject.name) || pattern.matches(change.name()))
+            };
+            matched = of_kind.iter().filter(matches).copied().collect();
+        }
+        let tests = (matched.len() * rules.max(1)) as f64;
+        let is_met = |change: &&&Change| {
+            let is_noise = match change.probability {
+                Some(probability) => probability * tests > comparison.options.error_rate,
+                None => comparison.noise != Noise::Unknown,
+            };
+            self.is_beyond(change) && (!is_noise || matches!(self.limit, Limit::Value(_)))
+        };
+        let met = matched.iter().filter(is_met).copied().collect();
+        RuleOutcome { matched, met }
+    }
+
+    fn is_beyond(&self, change: &Change) -> bool {
+        let (value, limit) = match self.limit {
+            // New ones are infinitely many more.
+            Limit::Relative(limit) => {
+                let infinite =
+                    change.difference().filter(|difference| *difference > 0.0).map(|_| f64::INFINITY);
+                (change.relative_change().or(infinite), limit)
+            }
+            Limit::Difference(limit) => (change.difference(), limit),
+            Limit::Value(limit) => (change.new.value, limit),
+        };
+        value.is_some_and(|value| if self.is_greater { value > limit } else { value < limit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn rules_are_read_from_their_end() {
+        let orders = rule("GET /orders p99 > +20%");
+        assert_eq!(
+            (&*orders.subject, orders.kinds, orders.statistic),
+            ("GET /orders", WITH_DURATIONS, Statistic::P99)
+        );
+        assert_eq!((orders.is_greater, orders.limit), (true, Limit::Relative(0.2)));
+        assert_eq!(rule("List<int>.Add cpu>5%").limit, Limit::Relative(0.05));
+        assert_eq!(rule("List<int>.Add cpu>5%").subject, "List<int>.Add");
+        assert_eq!(rule("p50 > 3ms").limit, Limit::Value(3e6));
+        assert_eq!(rule("alloc > +2 MB").limit, Limit::Difference(2e6));
+        let gc = rule("gc p99 < -1.5us");
+        assert_eq!(
+            (gc.kinds, gc.limit, gc.is_greater),
+            (&[Kind::GcPauses][..], Limit::Difference(-1500.0), false)
+        );
+    }
+
+    #[test]
+    fn errors_name_the_part_that_is_wrong() {
+        for (text, part) in [
+            ("GET /orders p99", "has no '>' or '<'"),
+            ("GET /orders p98 > 2%", "'p98' is not a number of a comparison; these are p50, p99, mean"),
+            ("GET /orders p99 > 2", "'2' is not a limit: units are"),
+            ("GET /orders p99 > fast", "'fast' is not a limit: use"),
+            ("GET /orders p99 > +2hours", "units are %"),
+        ] {
+            let error = text.parse::<Rule>().unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Runs from the events of recordings.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clr_activity::{Span, SpanEnd, SpanRole, Spans};
+use clr_events::{ClrEvent, CodeMap, ThreadState, sets};
+use hashbrown::HashMap;
+use nettrace::{Event, MetadataMap, RelativeTime, ThreadId, TraceInfo};
+
+use crate::decode::decode;
+use crate::diff::run::Run;
+use crate::diff::series::{Amount, SeriesTable};
+use crate::diff::subject::{Kind, Subject};
+use crate::profile::builder::ProfileBuilder;
+use crate::profile::frame_kind::FrameKind;
+use crate::profile::kernel_times::KernelTimes;
+use crate::profile::metric::Metric;
+use crate::profile::options::{NameForm, Options};
+use crate::profile::selection::Selection;
+use crate::profile::track::Track;
+use crate::profile::{Profile, StackTotal};
+use crate::report::requests::row_name;
+use crate::report::type_table::csharp_type;
+use crate::report::{Collections, blocked_methods, nanoseconds, top};
+
+/// Settings of a run.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// The part of the recording that is compared.
+    pub selection: Selection,
+    /// The kernel's account of the threads: see [`ProfileBuilder::with_kernel_times`].
+    pub kernel_times: Option<KernelTimes>,
+}
+
+impl RunOptions {
+    /// Of this part of a recording.
+    pub fn new(selection: Selection) -> Self {
+        Self { selection, kernel_times: None }
+    }
+
+    /// With the kernel's account of threads.
+    #[must_use]
+    pub fn with_kernel_times(self, kernel_times: Option<KernelTimes>) -> Self {
+        Self { kernel_times, ..self }
+    }
+}
+
+/// Gathers a [`Run`] from all events of a recording, in time order.
+///
+/// # Memory
+/// That of a [profile](ProfileBuilder) with tracks and of [`Spans`], and sums of 64 slices of time for at most
+/// 8,192 methods or types and 512 routes of each kind.
+#[derive(Debug)]
+pub struct RunBuilder {
+    selection: Selection,
+    profile: ProfileBuilder,
+    spans: Spans,
+    collections: Collections,
+    /// The begin of waits for locks that have not ended.
+    waits: HashMap<(Option<u64>, ThreadId), RelativeTime>,
+    series: SeriesTable,
+    /// Allocations that .NET 10 sampled, used if there are no allocation ticks.
+    sampled_allocations: SeriesTable,
+    csharp: BTreeMap<String, String>,
+    /// Whether events of a kind are of the rundown, which comes when the session is over.
+    is_rundown: MetadataMap<bool>,
+    end: RelativeTime,
+}
+
+/// The provider of the lists of code at the end of a session.
+const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+
+/// The most waits for locks that have not ended.
+const MOST_WAITS: usize = 1 << 16;
+
+impl RunBuilder {
+    /// Ready for the first event of a recording with this header.
+    pub fn new(options: RunOptions, info: Option<&TraceInfo>) -> Self {
+        let start = options.selection.from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
+        let profile_options = Options::new(Metric::of_time(info))
+            .with_kinds(false)
+            .with_idle(false)
+            .with_names(NameForm::CSharp)
+            .with_selection(options.selection.clone());
+        let mut profile = ProfileBuilder::new(profile_options);
+        if let Some(times) = options.kernel_times {
+            profile = profile.with_kernel_times(times);
+        }
+        Self {
+            profile,
+            spans: Spans::default(),
+            collections: Collections::default().with_start(start),
+            waits: HashMap::new(),
+            series: SeriesTable::new(start),
+            sampled_allocations: SeriesTable::new(start),
+            csharp: BTreeMap::new(),
+            is_rundown: MetadataMap::new(),
+            end: start,
+            selection: options.selection,
+        }
+    }
+
+    /// The code that is known so far. Add code from other sources than the recording before its first event.
+    pub fn code_mut(&mut self) -> &mut CodeMap {
+        self.profile.code_mut()
+    }
+
+    /// Adds an event.
+    pub fn add(&mut self, event: &Event<'_>) {
+        self.profile.add(event);
+        if !self.selection.contains(event) {
+            return;
+        }
+        let is_rundown = || event.metadata().provider() == RUNDOWN;
+        if !self.is_rundown.get_or_insert_with(event.metadata_index(), is_rundown) {
+            self.end = self.end.max(event.relative_time());
+        }
+        let series = &mut self.series;
+        self.spans.add(event, |span| add_span(series, &span));
+        self.collections.add(event);
+        let wanted = [&sets::ALLOCATION_TICKS, &sets::EXCEPTIONS, &sets::CONTENTION];
+        if let Some(view) = wanted.into_iter().find_map(|set| decode(event, set)) {
+            self.add_decoded(event, &view);
+        }
+    }
+
+    fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
+        let time = event.relative_time();
+        let one = |bytes: u64| Amount { amount: float(bytes), count: 1.0, duration: None };
+        let mut type_of = |name: String, series: &mut SeriesTable, kind, amount| {
+            series.add(kind, &name, time, amount);
+            if self.csharp.len() < MOST_NAMES && !self.csharp.contains_key(&name) {
+                let csharp = csharp_type(&name);
+                self.csharp.insert(name, csharp);
+            }
+        };
+        match view {
+            ClrEvent::AllocationTick(tick) => {
+                let amount = one(tick.allocation_amount64);
+                type_of(tick.type_name.to_string(), &mut self.series, Kind::Allocations, amount);
+            }
+            ClrEvent::AllocationSampled(sampled) => {
+                let amount = one(crate::profile::metrics::estimated_bytes(sampled.object_size));
+                let series = &mut self.sampled_allocations;
+                type_of(sampled.type_name.to_string(), series, Kind::Allocations, amount);
+            }
+            ClrEvent::ExceptionStart(thrown) => {
+                type_of(thrown.exception_type.to_string(), &mut self.series, Kind::Exceptions, one(1));
+            }
+            ClrEvent::ContentionStart(_) => {
+                if self.waits.len() < MOST_WAITS {
+                    self.waits.insert((event.process_id(), event.thread_id()), time);
+                }
+            }
+            ClrEvent::ContentionStop(stop) => {
+                let start = self.waits.remove(&(event.process_id(), event.thread_id()));
+                let waited = stop.duration().or_else(|| start.map(|start| time.abs_diff(start)));
+                if let Some(waited) = waited {
+                    self.series.add(Kind::LockWaits, "", time, of_duration(waited));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the run of the added events; `info` is the header, as it is at the end of the recording.
+    pub fn finish(mut self, info: Option<&TraceInfo>) -> Run {
+        let start = self.selection.from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
+        let end = self.selection.to.map_or(self.end, |to| to.min(self.end)).max(start);
+        let Self { series, spans, collections, .. } = &mut self;
+        spans.finish(|span| add_span(series, &span));
+        for pause in std::mem::take(collections).finish().pause_list {
+            series.add(Kind::GcPauses, "", pause.start, of_duration(pause.duration));
+        }
+        let Ok((mut profile, _)) = self.profile.finish(info) else {
+            unreachable!("the order is that of time")
+        };
+        add_profile(&mut self.series, &mut self.csharp, &mut profile, end);
+        // All tables have slices of one length.
+        self.series.slice_of(end);
+        self.sampled_allocations.slice_of(end);
+        let slice = self.series.slice();
+        let mut cells = self.series.into_cells();
+        if !cells.contains_key(&Subject::all(Kind::Allocations)) {
+            cells.extend(self.sampled_allocations.into_cells());
+        }
+        self.csharp.retain(|name, csharp| name != csharp);
+        let duration = end.saturating_duration_since(start);
+        Run {
+            duration,
+            cpu_unit: profile.measure.unit,
+            seconds: seconds(duration, slice),
+            cells,
+            csharp: self.csharp,
+        }
+    }
+}
+
+/// The most names in C# of types.
+const MOST_NAMES: usize = 1 << 14;
+
+#[allow(clippy::cast_precision_loss, reason = "weights have fewer digits")]
+const fn float(number: u64) -> f64 {
+    number as f64
+}
+
+fn of_duration(duration: Duration) -> Amount {
+    let nanoseconds = nanoseconds::saturating(duration);
+    Amount { amount: float(nanoseconds), count: 1.0, duration: Some(nanoseconds) }
+}
+
+/// The seconds of each slice of a duration.
+fn seconds(duration: Duration, slice: Duration) -> Vec<f64> {
+    let mut rest = duration;
+    let mut seconds = Vec::new();
+    while !rest.is_zero() && !slice.is_zero() {
+        let part = rest.min(slice);
+        seconds.push(part.as_secs_f64());
+        rest -= part;
+    }
+    seconds
+}
+
+/// Adds a span that has ended. Of a server's spans in each other the outer one is the request.
+fn add_span(series: &mut SeriesTable, span: &Span<'_>) {
+    if span.end != SpanEnd::Stopped {
+        return;
+    }
+    let name = row_name(span);
+    let operation = format!("{}/{}", span.provider, span.task);
+    let (kind, name) = match span.role {
+        SpanRole::Server if !span.is_request() => return,
+        SpanRole::Server => (Kind::Requests, if name.is_empty() { operation } else { name.into_owned() }),
+        SpanRole::Outgoing => (Kind::Calls, if name.is_empty() { operation } else { name.into_owned() }),
+        _ => (Kind::Operations, format!("{operation} {name}").trim_end().to_owned()),
+    };
+    let end = RelativeTime::after_start(span.start.since_start().saturating_add(span.duration));
+    series.add(kind, &name, end, of_duration(span.duration));
+}
+
+/// Adds the time of methods: the stacks of each slice are added up as those of a whole profile are.
+fn add_profile(
+    series: &mut SeriesTable,
+    csharp: &mut BTreeMap<String, String>,
+    profile: &mut Profile,
+    end: RelativeTime,
+) {
+    let is_time = profile.measure.unit.is_time();
+    series.slice_of(end);
+    // Weights by slice and stack.
+    let mut weights: HashMap<(usize, usize), u64> = HashMap::new();
+    for span in profile.threads.iter().filter_map(|thread| thread.track.as_ref()).flat_map(Track::iter) {
+        let (mut at, mut rest) = (span.start, span.weight);
+        while rest > 0 {
+            let slice = series.slice_of(at);
+            let part = if is_time { rest.min(series.until_next(at)) } else { rest };
+            let sum = weights.entry((slice, span.total.index())).or_default();
+            *sum = sum.saturating_add(part);
+            rest -= part;
+            at = RelativeTime::from_nanos(at.as_nanos().saturating_add_unsigned(part));
+        }
+    }
+    let samples = profile.samples();
+    let typical = if samples > 0 { float(profile.total()) / float(samples) } else { 1.0 };
+    let amount = |weight: u64| Amount {
+        amount: float(weight),
+        count: float(weight) / typical.max(1.0),
+        duration: None,
+    };
+    let mut weights: Vec<_> = weights.into_iter().collect();
+    weights.sort_unstable();
+    for of_slice in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
+        let Some(((slice, _), _)) = of_slice.first().copied() else { continue };
+        profile.stack_totals.iter_mut().for_each(|total| total.weight = 0);
+        for ((_, total), weight) in of_slice {
+            if let Some(total) = profile.stack_totals.get_mut(*total) {
+                total.weight = *weight;
+            }
+        }
+        let works = |total: &&StackTotal| total.state == ThreadState::Working && total.stack.is_some();
+        let all = profile.stack_totals.iter().filter(works).map(|total| total.weight);
+        series.add_in(Subject::all(Kind::Cpu), slice, amount(all.fold(0, u64::saturating_add)));
+        for row in top(profile) {
+            let is_code = matches!(row.kind, FrameKind::Code(_)) && !row.is_unnamed;
+            let Some(frame) = row.frame_id.filter(|_| is_code && row.inclusive > row.blocked) else {
+                continue;
+            };
+            let name = profile.frames.full_name(frame);
+            let mut add = |kind, weight: u64| {
+                if weight > 0 {
+                    series.add_in(Subject::new(kind, name.to_owned().into()), slice, amount(weight));
+                }
+            };
+            add(Kind::Cpu, row.exclusive.saturating_sub(row.exclusive_blocked));
+            add(Kind::CpuInclusive, row.inclusive.saturating_sub(row.blocked));
+            if !csharp.contains_key(name) {
+                csharp.insert(name.to_owned(), row.frame);
+            }
+        }
+        for (frame, weight) in blocked_methods(profile) {
+            let name = profile.frames.full_name(frame);
+            series.add_in(Subject::all(Kind::Blocked), slice, amount(weight));
+            series.add_in(Subject::new(Kind::Blocked, name.to_owned().into()), slice, amount(weight));
+            if !csharp.contains_key(name) {
+                csharp.insert(name.to_owned(), profile.frames.name(frame).to_owned());
+            }
+        }
+    }
+}

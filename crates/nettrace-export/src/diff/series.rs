@@ -1,0 +1,172 @@
+//! Sums of the subjects of a recording, by slices of time.
+
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use nettrace::RelativeTime;
+
+use crate::diff::durations::SparseDurations;
+use crate::diff::subject::{Kind, Subject};
+
+/// The most slices of a recording: with more, two become one.
+const MOST_SLICES: usize = 64;
+/// The length of a slice of a short recording. Shorter ones would depend on those beside them.
+const SHORTEST_SLICE: Duration = Duration::from_secs(1);
+/// The most subjects of a kind; the rest is `(others)`.
+const MOST_SUBJECTS: usize = 1 << 13;
+/// The most subjects of a kind with durations, which take more memory.
+const MOST_WITH_DURATIONS: usize = 1 << 9;
+
+/// The sums of a subject in a slice.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Cell {
+    /// Nanoseconds, bytes or a number.
+    pub(super) amount: f64,
+    /// The number of events or samples.
+    pub(super) count: f64,
+    /// The sum of the squares of the amounts of these.
+    pub(super) squares: f64,
+    /// The durations of spans and waits.
+    pub(super) durations: SparseDurations,
+}
+
+impl Cell {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.amount += other.amount;
+        self.count += other.count;
+        self.squares += other.squares;
+        self.durations.merge(&other.durations);
+    }
+}
+
+/// An amount to be added.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Amount {
+    pub(super) amount: f64,
+    pub(super) count: f64,
+    /// The duration in nanoseconds, if durations are counted.
+    pub(super) duration: Option<u64>,
+}
+
+/// Cells by subject and slice. The first slice begins with the selected part of the recording.
+#[derive(Debug, Default)]
+pub(super) struct SeriesTable {
+    start: RelativeTime,
+    slice: Duration,
+    cells: HashMap<Subject, Vec<Cell>>,
+    subjects: HashMap<Kind, usize>,
+}
+
+impl SeriesTable {
+    pub(super) fn new(start: RelativeTime) -> Self {
+        Self { start, slice: SHORTEST_SLICE, ..Self::default() }
+    }
+
+    /// The length of a slice.
+    pub(super) const fn slice(&self) -> Duration {
+        self.slice
+    }
+
+    pub(super) fn into_cells(self) -> HashMap<Subject, Vec<Cell>> {
+        self.cells
+    }
+
+    /// Lengthens the slices until a time is in one of the last allowed, and returns the index of its slice.
+    pub(super) fn slice_of(&mut self, time: RelativeTime) -> usize {
+        let since = time.saturating_duration_since(self.start);
+        while since.as_nanos() / self.slice.as_nanos().max(1) >= MOST_SLICES as u128 {
+            self.slice = self.slice.saturating_mul(2);
+            for cells in self.cells.values_mut() {
+                *cells = cells.chunks(2).map(merged).collect();
+            }
+        }
+        usize::try_from(since.as_nanos() / self.slice.as_nanos().max(1)).unwrap_or(0)
+    }
+
+    /// Returns the nanoseconds until the slice after that of a time; at least 1.
+    pub(super) fn until_next(&self, time: RelativeTime) -> u64 {
+        let slice = u64::try_from(self.slice.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let since = u64::try_from(time.saturating_duration_since(self.start).as_nanos()).unwrap_or(u64::MAX);
+        slice - since % slice
+    }
+
+    /// Adds an amount of a subject, and of all of its kind, at a time.
+    pub(super) fn add(&mut self, kind: Kind, name: &str, time: RelativeTime, amount: Amount) {
+        let slice = self.slice_of(time);
+        self.add_in(Subject::all(kind), slice, amount);
+        if !name.is_empty() {
+            self.add_in(Subject::new(kind, name.to_owned().into()), slice, amount);
+        }
+    }
+
+    /// Adds an amount of a subject alone in a slice.
+    pub(super) fn add_in(&mut self, subject: Subject, slice: usize, amount: Amount) {
+        let most = if amount.duration.is_some() { MOST_WITH_DURATIONS } else { MOST_SUBJECTS };
+        let subject = if self.cells.contains_key(&subject) {
+            subject
+        } else {
+            let count = self.subjects.entry(subject.kind).or_default();
+            *count += 1;
+            if *count > most { Subject::new(subject.kind, "(others)".into()) } else { subject }
+        };
+        let cells = self.cells.entry(subject).or_default();
+        if cells.len() <= slice {
+            cells.resize(slice + 1, Cell::default());
+        }
+        let cell = &mut cells[slice];
+        cell.amount += amount.amount;
+        cell.count += amount.count;
+        if amount.count > 0.0 {
+            cell.squares += amount.amount * amount.amount / amount.count;
+        }
+        if let Some(duration) = amount.duration {
+            cell.durations.add(duration);
+        }
+    }
+}
+
+/// Returns the sum of cells.
+pub(super) fn merged(cells: &[Cell]) -> Cell {
+    let mut sum = Cell::default();
+    cells.iter().for_each(|cell| sum.add(cell));
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: i64) -> RelativeTime {
+        RelativeTime::from_nanos(milliseconds * 1_000_000)
+    }
+
+    #[test]
+    fn slices_grow_with_the_recording_and_keep_their_sums() {
+        let mut table = SeriesTable::new(at(500));
+        for second in 0..200 {
+            let amount = Amount { amount: 2.0, count: 1.0, duration: Some(1000) };
+            table.add(Kind::Requests, "GET /", at(500 + second * 1000), amount);
+        }
+        assert_eq!(table.slice(), Duration::from_secs(4));
+        let cells = &table.cells[&Subject::new(Kind::Requests, "GET /".into())];
+        assert_eq!(cells.len(), 50);
+        assert!(cells.iter().all(|cell| (cell.amount, cell.count, cell.squares) == (8.0, 4.0, 16.0)));
+        assert_eq!(cells, &table.cells[&Subject::all(Kind::Requests)]);
+        // Before the start counts as the start.
+        assert_eq!(table.slice_of(at(0)), 0);
+    }
+
+    #[test]
+    fn subjects_beyond_the_limit_share_one() {
+        let mut table = SeriesTable::new(RelativeTime::START);
+        for number in 0..MOST_WITH_DURATIONS * 2 {
+            let amount = Amount { amount: 1.0, count: 1.0, duration: Some(1) };
+            table.add(Kind::Calls, &format!("/{number}"), RelativeTime::START, amount);
+        }
+        assert_eq!(table.cells.len(), MOST_WITH_DURATIONS + 1);
+        let sum: f64 = table.cells.values().map(|cells| cells[0].amount).sum();
+        #[allow(clippy::cast_precision_loss, reason = "exact")]
+        let all = (MOST_WITH_DURATIONS * 4) as f64;
+        assert!((sum - all).abs() < 1e-9);
+    }
+}
