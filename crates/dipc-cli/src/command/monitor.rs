@@ -1,6 +1,7 @@
 //! `dipc monitor`: all .NET processes of a machine, over HTTP.
 
 mod check;
+mod configuration;
 
 use std::fs;
 use std::io::Read as _;
@@ -11,9 +12,10 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Subcommand, ValueEnum, ValueHint};
-use clr_counters::Selection;
 use clr_counters::prometheus::NameStyle;
+use clr_counters::{Selection, SelectionError};
 use dipc_client::Uuid;
+use dipc_monitor::configuration::Configuration;
 use dipc_monitor::{
     Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig, Monitor, MonitorConfig,
     MonitorError, Operations, ProcessObserver, Server, ServerConfig, ServerError, Tokens,
@@ -25,6 +27,7 @@ use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::target;
+use crate::render::escape::escape_controls;
 use crate::render::messages;
 
 #[derive(Debug, Args)]
@@ -35,27 +38,31 @@ pub(crate) struct MonitorArgs {
     /// Addresses to listen at, separated by semicolons: http://127.0.0.1:PORT, http://+:PORT, unix:PATH
     #[arg(short, long, value_name = "URLS", value_delimiter = ';', default_value = "http://127.0.0.1:52323")]
     urls: Vec<ListenAddress>,
-    /// Addresses at which only /metrics answers
-    #[arg(
-        long = "metricUrls",
-        alias = "metric-urls",
-        value_name = "URLS",
-        value_delimiter = ';',
-        default_value = "http://127.0.0.1:52325"
-    )]
+    /// Addresses at which only /metrics answers [default: http://127.0.0.1:52325]
+    #[arg(long = "metricUrls", alias = "metric-urls", value_name = "URLS", value_delimiter = ';')]
     metric_urls: Vec<ListenAddress>,
-    /// Whether to have counters of all processes at /metrics, for which each has a session
-    #[arg(short, long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set)]
-    metrics: bool,
+    /// Whether to have counters of all processes at /metrics, for which each has a session [default: true]
+    #[arg(short, long, value_name = "BOOL", action = ArgAction::Set)]
+    metrics: Option<bool>,
     /// The names of the metrics
     #[arg(long, value_enum, default_value_t)]
     names: MetricNames,
     /// The counters at /metrics, as in 'dipc counters' [default: those of .NET and ASP.NET Core]
     #[arg(long, value_name = "LIST")]
     counters: Option<String>,
-    /// Seconds between values of counters
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = duration::parse_seconds)]
-    refresh_interval: Duration,
+    /// Seconds between values of counters [default: 5]
+    #[arg(long, value_name = "SECONDS", value_parser = duration::parse_seconds)]
+    refresh_interval: Option<Duration>,
+    /// File with the configuration of dotnet-monitor, whose collection rules are run
+    ///
+    /// Its metrics, counters, diagnostic port and default process apply where no option here says otherwise.
+    /// 'dipc monitor check' says what is not supported; a rule that cannot be run is refused at the start. A
+    /// changed file is read again; rules that are the same go on.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    configuration_file_path: Option<PathBuf>,
+    /// Read the configuration of the system, as dotnet-monitor does: /etc/dotnet-monitor, DOTNETMONITOR_…
+    #[arg(long)]
+    system: bool,
     /// Address of a diagnostic port to create, which runtimes connect to: the path of a socket
     ///
     /// Runtimes with DOTNET_DiagnosticPorts=PATH connect to it, and are watched from their beginning; those
@@ -136,18 +143,28 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     }
     let interrupts = Interrupts::watch()?;
     let tokens = tokens(args)?;
-    let metrics = args.metrics.then(|| metrics(args)).transpose()?.map(Arc::new);
+    let file = args.configuration_file_path.as_deref();
+    let source = (args.system || file.is_some()).then(|| configuration::Source::new(file, args.system));
+    let configuration = source.as_ref().map(configuration::Source::read).transpose()?.unwrap_or_default();
+    let metrics = metrics(args, &configuration)?.map(Metrics::new).map(Arc::new);
     let mut config = MonitorConfig::default();
     config.filters.clone_from(&args.filters);
-    if let Some(address) = &args.diagnostic_port {
+    let configured = configuration.port_address().filter(|_| args.diagnostic_port.is_none());
+    // In listen mode dotnet-monitor does not look for processes.
+    config.only_port = configured.is_some();
+    if let Some(address) = args.diagnostic_port.as_ref().or(configured.as_ref()) {
         config.port = Some(target::parse_address(address, args.reach.tcp())?);
     }
-    let observers: Vec<Arc<dyn ProcessObserver>> =
-        metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>).collect();
+    let operations = Operations::default();
+    let rules = source.is_some().then(|| configuration::rules(&configuration, &operations));
+    let mut observers: Vec<Arc<dyn ProcessObserver>> = Vec::new();
+    observers.extend(metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>));
+    observers.extend(rules.iter().map(|rules| Arc::clone(rules) as Arc<dyn ProcessObserver>));
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
-    let server =
-        Server::start(server_config(args, tokens), Arc::clone(&monitor), metrics, Operations::default())
-            .map_err(|error| not_served(&error))?;
+    let mut config = server_config(args, tokens, &configuration)?;
+    config.rules.clone_from(&rules);
+    let server = Server::start(config, Arc::clone(&monitor), metrics, operations)
+        .map_err(|error| not_served(&error))?;
     if let Some(address) = monitor.port_address() {
         messages::note(format_args!("Diagnostic port: {address}"));
     }
@@ -156,6 +173,9 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     }
     for address in server.metrics_addresses() {
         messages::note(format_args!("Metrics at     : {address}/metrics"));
+    }
+    for rule in &configuration.rules {
+        messages::note(format_args!("Rule           : {}", escape_controls(&rule.name)));
     }
     let is_disconnected = Arc::new(AtomicBool::new(false));
     if args.exit_on_stdin_disconnect {
@@ -166,8 +186,16 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
             is_disconnected.store(true, Ordering::Release);
         });
     }
-    while !interrupts.wait(Duration::from_millis(500)) && !is_disconnected.load(Ordering::Acquire) {}
-    // Requests end first, then the sessions of the processes.
+    let mut changes = source.map(configuration::Changes::new);
+    while !interrupts.wait(Duration::from_millis(500)) && !is_disconnected.load(Ordering::Acquire) {
+        if let (Some(changes), Some(rules)) = (&mut changes, &rules) {
+            changes.apply(rules);
+        }
+    }
+    // The artifacts of rules are completed. Requests end next, then the sessions of the processes.
+    if let Some(rules) = &rules {
+        rules.stop();
+    }
     drop(server);
     drop(monitor);
     Ok(Exit::Done)
@@ -195,31 +223,53 @@ fn tokens(args: &MonitorArgs) -> Result<Tokens, Failure> {
     Ok(tokens)
 }
 
-fn metrics(args: &MonitorArgs) -> Result<Metrics, Failure> {
-    let mut config = MetricsConfig::new(match args.names {
+/// The settings of the metrics: options come before the configuration.
+fn metrics(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<MetricsConfig>, Failure> {
+    if args.metrics == Some(false) {
+        return Ok(None);
+    }
+    let usual = MetricsConfig::new(match args.names {
         MetricNames::Opentelemetry => NameStyle::OpenTelemetry,
         MetricNames::DotnetMonitor => NameStyle::DotnetMonitor,
     });
-    config.interval = args.refresh_interval;
-    if let Some(list) = &args.counters {
-        config.selection = Selection::parse(list)
-            .map_err(|error| Failure::usage(format_args!("monitor: --counters: {error}")))?;
+    let wrong = |error: SelectionError| Failure::usage(format_args!("monitor: counters: {error}"));
+    let configured = usual.clone().with_configuration(configuration).map_err(wrong)?;
+    // --metrics true and --counters ask for them whatever the configuration says.
+    let is_asked = args.metrics.is_some() || args.counters.is_some();
+    let Some(mut config) = configured.or_else(|| is_asked.then_some(usual)) else { return Ok(None) };
+    if let Some(interval) = args.refresh_interval {
+        config.interval = interval;
     }
-    Ok(Metrics::new(config))
+    if let Some(list) = &args.counters {
+        config.selection = Selection::parse(list).map_err(wrong)?;
+    }
+    Ok(Some(config))
 }
 
-fn server_config(args: &MonitorArgs, tokens: Tokens) -> ServerConfig {
+fn server_config(
+    args: &MonitorArgs,
+    tokens: Tokens,
+    configuration: &Configuration,
+) -> Result<ServerConfig, Failure> {
     let mut config = ServerConfig::default();
     config.addresses.clone_from(&args.urls);
-    if args.metrics {
-        config.metrics_addresses.clone_from(&args.metric_urls);
+    if args.metrics.unwrap_or(configuration.metrics.enabled) {
+        config.metrics_addresses = if args.metric_urls.is_empty() {
+            configuration::metric_addresses(configuration)?
+        } else {
+            args.metric_urls.clone()
+        };
     }
     config.tokens = tokens;
     config.is_open = args.no_auth;
-    config.default_process.clone_from(&args.default_process);
+    config.default_process = if args.default_process.is_empty() {
+        configuration.default_process.clone()
+    } else {
+        args.default_process.clone()
+    };
     config.no_http_egress = args.no_http_egress;
     concat!("dipc ", env!("CARGO_PKG_VERSION")).clone_into(&mut config.version);
-    config
+    Ok(config)
 }
 
 fn not_started(error: MonitorError) -> Failure {

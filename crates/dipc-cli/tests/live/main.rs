@@ -31,6 +31,7 @@ mod listing;
 mod live_events;
 mod loss;
 mod memory;
+mod monitor;
 mod names;
 mod outputs;
 #[path = "../page/data.rs"]

@@ -20,7 +20,7 @@ use crate::render::table::{Align, Columns};
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// The configuration: JSON as dotnet-monitor has it, or a part of one, as a rule; dipc monitor does not run its rules yet
+    /// The configuration: JSON as dotnet-monitor has it, or a part of one, as a rule
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Merge it with the settings of the system, as dotnet-monitor does
@@ -263,7 +263,7 @@ fn table(checked: &CheckedConfiguration) -> String {
         let _ = writeln!(findings, "{} more findings", checked.left_out);
     }
     let count = |severity| checked.findings.iter().filter(|finding| finding.severity == severity).count();
-    let _ = write!(
+    let _ = writeln!(
         findings,
         "{} rules usable, {} not; {} errors, {} parts unsupported, {} ignored",
         configuration.rules.len(),

@@ -1,0 +1,157 @@
+//! The configuration of `dipc monitor`: its sources, what is refused, and its changes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use dipc_monitor::configuration::{
+    CheckedConfiguration, Configuration, ConfigurationSources, Finding, Severity,
+};
+use dipc_monitor::{ListenAddress, Operations, RuleMessage, Rules, RulesConfig};
+
+use crate::exit::Failure;
+use crate::http::host_name;
+use crate::render::escape::escape_controls;
+use crate::render::messages;
+
+/// The address of the metrics, if none is chosen.
+const METRICS: &str = "http://127.0.0.1:52325";
+/// The time between two looks for changes.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The sources of a configuration.
+pub(super) struct Source {
+    file: Option<PathBuf>,
+    has_system: bool,
+}
+
+impl Source {
+    pub(super) fn new(file: Option<&Path>, has_system: bool) -> Self {
+        Self { file: file.map(Path::to_path_buf), has_system }
+    }
+
+    fn sources(&self) -> ConfigurationSources {
+        let sources = if self.has_system {
+            ConfigurationSources::of_system(std::env::vars_os())
+        } else {
+            ConfigurationSources::new()
+        };
+        match &self.file {
+            Some(file) => sources.with_file(file),
+            None => sources,
+        }
+    }
+
+    /// Reads the configuration. Parts that are not supported are warnings, except in rules.
+    ///
+    /// # Errors
+    /// If it has errors, or rules that cannot be run.
+    pub(super) fn read(&self) -> Result<Configuration, Failure> {
+        let checked = Configuration::read(&self.sources());
+        let refused = refusals(&checked);
+        if refused.is_empty() && checked.left_out == 0 {
+            for finding in checked.findings.iter().filter(|it| it.severity == Severity::Unsupported) {
+                messages::warning(escape_controls(&finding.to_string()));
+            }
+            return Ok(checked.configuration);
+        }
+        let lines = refused.iter().map(|finding| {
+            let help = finding.help.as_ref().map(|help| format!(" ({help})"));
+            format!("{}: {finding}{}", finding.severity.name(), help.unwrap_or_default())
+        });
+        let file = self.file.as_ref().map_or_else(|| "FILE".to_owned(), |file| file.display().to_string());
+        let system = if self.has_system { "--system " } else { "" };
+        Err(Failure::usage("monitor: the configuration cannot be used")
+            .with_candidates(lines.collect())
+            .with_help(format_args!("'dipc monitor check {system}{file}' shows all of it")))
+    }
+
+    /// The times at which the files were changed, and their lengths; `None` for those that are missing.
+    fn state(&self) -> Vec<Option<(SystemTime, u64)>> {
+        let state = |path: &Path| {
+            let metadata = fs::metadata(path).ok()?;
+            Some((metadata.modified().ok()?, metadata.len()))
+        };
+        self.sources().paths().map(state).collect()
+    }
+}
+
+/// The findings with which a monitor does not start.
+fn refusals(checked: &CheckedConfiguration) -> Vec<&Finding> {
+    let is_of_rules = |finding: &Finding| {
+        let section = finding.key.split(':').next().unwrap_or_default();
+        ["CollectionRules", "CollectionRuleDefaults", "Templates"]
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(section))
+    };
+    let is_refused = |finding: &&Finding| match finding.severity {
+        Severity::Error => true,
+        Severity::Unsupported => is_of_rules(finding),
+        Severity::Ignored => false,
+    };
+    checked.findings.iter().filter(is_refused).collect()
+}
+
+/// Creates the state of the rules, whose messages are printed.
+pub(super) fn rules(configuration: &Configuration, operations: &Operations) -> Arc<Rules> {
+    let log = |message: &RuleMessage| {
+        messages::note(escape_controls(&message.to_string()));
+    };
+    Arc::new(Rules::new(RulesConfig::of(configuration), operations.clone(), host_name(), Arc::new(log)))
+}
+
+/// The addresses of the metrics, as the configuration has them.
+pub(super) fn metric_addresses(configuration: &Configuration) -> Result<Vec<ListenAddress>, Failure> {
+    let endpoints = &configuration.metrics.endpoints;
+    let usual = [METRICS.to_owned()];
+    let list = if endpoints.is_empty() { &usual[..] } else { endpoints };
+    let parse = |address: &String| {
+        address.parse::<ListenAddress>().map_err(|error| {
+            Failure::usage(format_args!("monitor: Metrics:Endpoints: {}: {error}", escape_controls(address)))
+        })
+    };
+    list.iter().map(parse).collect()
+}
+
+/// Looks for changes of the files.
+pub(super) struct Changes {
+    source: Source,
+    state: Vec<Option<(SystemTime, u64)>>,
+    last_look: Instant,
+}
+
+impl Changes {
+    pub(super) fn new(source: Source) -> Self {
+        Self { state: source.state(), source, last_look: Instant::now() }
+    }
+
+    /// Replaces the rules when a file has changed, at most every two seconds. With errors they stay the same.
+    pub(super) fn apply(&mut self, rules: &Rules) {
+        if self.last_look.elapsed() < LOOK {
+            return;
+        }
+        self.last_look = Instant::now();
+        let state = self.source.state();
+        if state == self.state {
+            return;
+        }
+        self.state = state;
+        match self.source.read() {
+            Ok(configuration) => {
+                rules.replace(RulesConfig::of(&configuration));
+                messages::note(format_args!(
+                    "The configuration has changed: {} rules; other settings apply after a restart",
+                    configuration.rules.len()
+                ));
+            }
+            Err(failure) => {
+                messages::warning(&failure);
+                for line in &failure.candidates {
+                    messages::note(escape_controls(line));
+                }
+                messages::help("the rules stay as they were until the configuration can be used");
+            }
+        }
+    }
+}

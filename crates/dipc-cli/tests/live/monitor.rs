@@ -1,0 +1,241 @@
+//! `dipc monitor` over real runtimes: rules fire as often as they should, and their artifacts are readable.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::program::{Finished, Running, dipc, run, stat};
+use crate::runtime::{self, Runtime, on_each_runtime};
+use crate::workload::{Target, Workload};
+
+/// Longer than anything takes on a loaded machine of two slow cores.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A monitor with rules, whose routes are at a Unix socket.
+struct Monitor {
+    running: Running,
+    folder: tempfile::TempDir,
+}
+
+impl Monitor {
+    /// Starts it with rules for one process. Artifacts are in [`artifacts`](Self::artifacts).
+    fn start(pid: u32, rules: &Value) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let configuration = json!({
+            "Egress": {"FileSystem": {"files": {"DirectoryPath": folder.path().join("artifacts")}}},
+            "CollectionRuleDefaults": {"Actions": {"Egress": "files"}},
+            "GlobalCounter": {"IntervalSeconds": 1},
+            "Metrics": {"Enabled": false},
+            "CollectionRules": rules,
+        });
+        let file = folder.path().join("rules.json");
+        fs::write(&file, configuration.to_string()).unwrap();
+        let urls = format!("unix:{}", folder.path().join("http").display());
+        let filter = format!("ProcessId={pid}");
+        let file = file.to_str().unwrap();
+        let running = Running::start(dipc([
+            "monitor",
+            "--urls",
+            &urls,
+            "--filter",
+            &filter,
+            "--configuration-file-path",
+            file,
+        ]));
+        Self { running, folder }
+    }
+
+    fn artifacts(&self) -> PathBuf {
+        self.folder.path().join("artifacts")
+    }
+
+    /// Returns an answer in JSON; `None` while there is none.
+    fn get(&self, path: &str) -> Option<Value> {
+        let mut stream = UnixStream::connect(self.folder.path().join("http")).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    }
+
+    /// Waits until a rule is in a state, after some number of executions.
+    fn await_rule(&self, name: &str, state: &str, executions: u64) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let rule = self.get(&format!("/collectionrules/{name}")).unwrap_or_default();
+            if rule["state"] == state && rule["lifetimeOccurrences"].as_u64() >= Some(executions) {
+                assert_eq!(rule["lifetimeOccurrences"], executions, "{rule}");
+                return;
+            }
+            assert!(Instant::now() < deadline, "{name}: {rule}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn interrupt(self) -> (Finished, tempfile::TempDir) {
+        self.running.signal(Signal::INT);
+        (self.running.finish().with_code(0), self.folder)
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// The trigger's window is two values long, and the limit two executions.
+fn a_counter_rule_records_as_often_as_it_may(runtime: Runtime) {
+    let Some(workload) = Workload::start(runtime) else { return };
+    let monitor = Monitor::start(
+        workload.pid(),
+        &json!({"Memory": {
+            "Trigger": {"Type": "EventCounter", "Settings": {"ProviderName": "System.Runtime",
+                "CounterName": "working-set", "GreaterThan": 0.5, "SlidingWindowDuration": "00:00:02"}},
+            "Actions": [{"Type": "CollectTrace", "Settings": {"Duration": "00:00:01",
+                "ArtifactName": "$(Process.ProcessId).nettrace",
+                "Providers": [{"Name": "System.Runtime", "Arguments": {"EventCounterIntervalSec": "1"}}]}}],
+            "Limits": {"ActionCount": 2},
+        }}),
+    );
+    monitor.await_rule("Memory", "Finished", 2);
+    let (finished, folder) = monitor.interrupt();
+    let files = files(&folder.path().join("artifacts"));
+    let pid = workload.pid();
+    let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, [format!("{pid}-2.nettrace"), format!("{pid}.nettrace")], "{}", finished.stderr);
+    for file in &files {
+        let stat = stat(file, 0);
+        stat.assert_whole();
+        assert!(stat.count("System.Runtime", "EventCounters") > 0, "{}", file.display());
+    }
+    assert!(
+        finished.stderr.contains("fired for the 2. time: System.Runtime/working-set = "),
+        "{}",
+        finished.stderr
+    );
+}
+
+on_each_runtime!(a_counter_rule_records_as_often_as_it_may);
+
+/// The heap is collected, and a program gets its path.
+#[test]
+fn a_startup_rule_collects_a_heap_and_runs_a_program() {
+    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
+    let monitor = Monitor::start(
+        workload.pid(),
+        &json!({"Heap": {"Trigger": {"Type": "Startup"}, "Actions": [
+            {"Name": "Heap", "Type": "CollectGCDump", "Settings": {"ArtifactName": "heap.gcdump"}},
+            {"Type": "Execute", "Settings": {"Path": "/bin/cp",
+                "Arguments": "$(Actions.Heap.EgressPath) $(Actions.Heap.EgressPath)-copy"}},
+        ]}}),
+    );
+    monitor.await_rule("Heap", "Finished", 1);
+    let copy = monitor.artifacts().join("heap.gcdump-copy");
+    let report = run(["gcdump", "report", copy.to_str().unwrap()]).with_code(0);
+    assert!(report.text().contains("System.String") || report.text().contains("string"), "{}", report.text());
+    monitor.interrupt();
+}
+
+/// Sends a request and returns its status.
+fn get(port: u16, path: &str) -> Option<u16> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
+}
+
+/// Each request to a server of .NET 10 counts, and no other.
+#[test]
+fn a_request_rule_fires_after_exactly_as_many_requests() {
+    let Some(mut command) = runtime::mcp_server() else { return };
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    command
+        .args(["--transport", "http", "--dangerously-disable-http-incoming-auth"])
+        .args(["--outgoing-auth-strategy", "UseHostingEnvironmentIdentity"])
+        .env("ASPNETCORE_URLS", format!("http://127.0.0.1:{port}"));
+    let server = Target::start(command);
+    let deadline = Instant::now() + PATIENCE;
+    while get(port, "/").is_none() {
+        assert!(Instant::now() < deadline, "the server does not answer");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let execute = json!([{"Type": "Execute", "Settings": {"Path": "/bin/true"}}]);
+    let monitor = Monitor::start(
+        server.pid(),
+        &json!({
+            // It says that the session runs: its first request counts.
+            "Ready": {"Trigger": {"Type": "AspNetRequestCount", "Settings": {"RequestCount": 1,
+                "IncludePaths": ["/ready"]}}, "Actions": execute, "Limits": {"ActionCount": 1}},
+            "Missing": {"Trigger": {"Type": "AspNetResponseStatus", "Settings": {"ResponseCount": 5,
+                "StatusCodes": ["404"], "IncludePaths": ["/nosuch/**/*"], "SlidingWindowDuration": "01:00:00"}},
+                "Actions": execute},
+            "Count": {"Trigger": {"Type": "AspNetRequestCount", "Settings": {"RequestCount": 15,
+                "ExcludePaths": ["/ready"], "SlidingWindowDuration": "01:00:00"}}, "Actions": execute},
+        }),
+    );
+    let deadline = Instant::now() + PATIENCE;
+    while monitor.get("/collectionrules/Ready").unwrap_or_default()["state"] != "Finished" {
+        assert!(Instant::now() < deadline, "the first request does not count");
+        get(port, "/ready");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let state = |name: &str| {
+        let rule = monitor.get(&format!("/collectionrules/{name}")).unwrap();
+        rule["lifetimeOccurrences"].as_u64().unwrap()
+    };
+    for number in 0..4 {
+        assert_eq!(get(port, &format!("/nosuch/{number}")), Some(404));
+    }
+    for _ in 0..10 {
+        assert_eq!(get(port, "/"), Some(406));
+    }
+    // Whatever was counted wrongly would have been by the end of the next one.
+    assert_eq!((state("Missing"), state("Count")), (0, 0));
+    assert_eq!(get(port, "/nosuch/a/b"), Some(404));
+    monitor.await_rule("Missing", "Running", 1);
+    monitor.await_rule("Count", "Running", 1);
+    monitor.interrupt();
+}
+
+/// What cannot be run is refused by `check` and at the start, with its place.
+#[test]
+fn rules_that_cannot_be_run_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rules.json");
+    let file = file.to_str().unwrap();
+    fs::write(
+        file,
+        r#"{
+  "Egress": {"FileSystem": {"files": {"DirectoryPath": "/tmp"}}},
+  "CollectionRules": {"R": {"Trigger": {"Type": "Startup"}, "Actions": [
+    {"Type": "CollectStacks", "Settings": {"Egress": "files"}},
+    {"Type": "CollectDumps"}
+  ]}}
+}"#,
+    )
+    .unwrap();
+    for (arguments, code) in
+        [(vec!["monitor", "check", file], 1), (vec!["monitor", "--configuration-file-path", file], 2)]
+    {
+        let refused = run(arguments).with_code(code);
+        let text = format!("{}{}", refused.text(), refused.stderr);
+        assert!(
+            text.contains(&format!(
+                "{file}:4:5: CollectionRules:R:Actions:0: CollectStacks is not supported"
+            )),
+            "{text}"
+        );
+        assert!(text.contains("did you mean CollectDump?"), "{text}");
+        assert!(text.ends_with('\n'), "{text}");
+    }
+}
