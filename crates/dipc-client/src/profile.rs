@@ -62,7 +62,7 @@ impl Profile {
     /// | `database` | commands of ADO.NET and of Entity Framework |
     /// | `aspnet` | requests of ASP.NET with route and status, calls over HTTP, tasks, stacks |
     /// | `tasks` | tasks, awaits and items of the thread pool, with activity ids |
-    /// | `all` | what `dipc profile` records: everything but `database` and the events of single tasks, with counters |
+    /// | `all` | what `dipc profile` records: everything but `database` and single tasks |
     ///
     /// ```
     /// use dipc_client::{PROFILES, Profile};

@@ -43,7 +43,8 @@ pub(crate) struct ProfileArgs {
     /// Format of the result: that of convert; nettrace for the recording alone
     #[arg(short, long, value_enum, ignore_case = true, default_value = "html")]
     pub(crate) format: ConvertFormat,
-    /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss [default: until Ctrl-C or the end of the process]
+    /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss [default: until Ctrl-C or the end of the
+    /// process]
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) duration: Option<Duration>,
     /// Open the page in the browser
@@ -64,7 +65,7 @@ pub(crate) struct ProfileArgs {
     /// Remove recordings of this run that are older than this whenever another is written
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "round")]
     pub(crate) keep_age: Option<Duration>,
-    /// Also record each task, await and item of the thread pool: how long requests were queued and on a thread
+    /// Also record each task, await and item of the thread pool: how long requests were queued
     ///
     /// An event for each makes a program of many small tasks much slower: 80 µs a task were measured.
     #[arg(long)]
@@ -159,18 +160,24 @@ impl Presenter<'_> {
         let mut kept = KeptFiles::default();
         let mut all = Exit::Done;
         let mut has_recorded = false;
+        let mut failed = None;
         while self.interrupts.count() == 0 && left() != Some(Duration::ZERO) {
             let time = left().map_or(round, |left| left.min(round));
             let path = output.map(|path| snapshot_name(path, &Zoned::now()));
             let written = WrittenFiles::presented();
             match trace::record(&self.trace(path, Some(time)), &self.interrupts, &written) {
-                Ok(exit) => all = all.join(exit),
+                Ok(exit) => {
+                    all = all.join(exit);
+                    failed.take().iter().for_each(|failure: &Failure| messages::warning(failure));
+                }
                 // It was there before, so that it has ended.
                 Err(failure) if has_recorded && failure.exit == Exit::NotReachable => {
                     messages::note(format_args!("Ended          : {failure}"));
                     return Ok(all);
                 }
-                Err(failure) => return Err(failure),
+                // It may have ended meanwhile, which the next attempt tells.
+                Err(failure) if has_recorded && failed.is_none() => failed = Some(failure),
+                Err(failure) => return Err(failed.unwrap_or(failure)),
             }
             for file in written.take() {
                 has_recorded = true;
@@ -185,7 +192,10 @@ impl Presenter<'_> {
                 kept.add(files, bytes, &limits);
             }
         }
-        Ok(all)
+        match failed {
+            Some(failure) if self.interrupts.count() == 0 => Err(failure),
+            _ => Ok(all),
+        }
     }
 
     /// Writes the result of a recording. A failure is a warning: the recording is there.
