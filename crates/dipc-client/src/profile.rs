@@ -235,7 +235,7 @@ pub const PROFILES: &[Profile] = &[
                 level: INFORMATIONAL,
                 arguments: ROUTE_AND_STATUS_ARGUMENTS,
             },
-            // Activity ids flow with the work; the events of each task are what makes `aspnet` and `tasks` costly.
+            // Activity ids flow with the work. Events of each task, as in `aspnet` and `tasks`, are costly.
             source("System.Threading.Tasks.TplEventSource", 0x80, INFORMATIONAL),
             ProfileProvider {
                 name: "System.Runtime",

@@ -52,8 +52,8 @@ pub(crate) struct ProfileArgs {
     pub(crate) open: bool,
     /// Record one file after the other, each of this time with its own page: 1h
     ///
-    /// Between two files nothing is recorded for the moment in which the runtime lists its methods. The limits
-    /// on files count a recording with its page and what lies beside it as one.
+    /// Between two files nothing is recorded for the moment in which the runtime lists its methods. The
+    /// limits on files count a recording with its page and what lies beside it as one.
     #[arg(long = "loop", value_name = "TIME", value_parser = parse_round, conflicts_with_all = ["command", "diagnostic_port"])]
     pub(crate) round: Option<Duration>,
     /// Remove the oldest recording of this run when there are more than this many
