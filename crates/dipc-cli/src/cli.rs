@@ -9,6 +9,7 @@ use crate::command::control::{PerfMapCommand, ProfilerCommand, SetEnvArgs, Start
 use crate::command::convert::ConvertArgs;
 use crate::command::counters::CountersCommand;
 use crate::command::demo::{DemoArgs, DemoRuntimeArgs};
+use crate::command::diff::DiffArgs;
 use crate::command::doctor::DoctorArgs;
 use crate::command::dump::DumpArgs;
 use crate::command::edit::EditArgs;
@@ -64,7 +65,8 @@ Exit codes:
   4  the runtime refused
   5  timed out
   6  done, but the input was cut or damaged; its whole parts were used
-  7  events were lost and --fail-on-loss was given";
+  7  events were lost and --fail-on-loss was given
+  8  a condition of --fail-if is met";
 
 /// Returns the definition of a subcommand, with its arguments.
 pub(crate) fn subcommand(command: &clap::Command, word: &str) -> Option<clap::Command> {
@@ -169,6 +171,17 @@ pub(crate) enum Command {
     View(Deferred<ViewArgs>),
     /// Show reports of a recording: hot methods, collections, allocations and more
     Report(Deferred<ReportArgs>),
+    /// Compare recordings: what became slower, allocates more or waits longer, told apart from noise
+    ///
+    /// Methods, requests by route, allocated types, exceptions, collections and waits of BASE and NEW are
+    /// compared: a finding is a change of at least 5 % that is not explained by how much the numbers vary. With
+    /// two or more recordings a side (--base A1 A2 A3 --new B1 B2 B3) they vary from run to run; five a side
+    /// find a tenth. With one a side they vary over stretches of its time, of a second or more, which does not
+    /// show how runs differ: 3 % are allowed for that.
+    ///
+    /// All differences that are tested are adjusted together, so that the chance of any false finding is at most
+    /// 1 % if the noise is all there. Files of heaps (.gcdump) are compared as gcdump diff does.
+    Diff(Deferred<DiffArgs>),
     /// Write a part of a recording as a recording: a time range, some events, some threads
     ///
     /// Whatever is left out, the events that name the rest are kept: methods, modules, types, processes,

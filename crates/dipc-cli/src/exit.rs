@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     Incomplete,
     /// Events were lost, and `--fail-on-loss` was given.
     EventsLost,
+    /// Done, and a condition of `--fail-if` is met.
+    ConditionMet,
     /// Done; the code is that of the program that was started for it.
     Program(u8),
 }
@@ -39,16 +41,18 @@ impl Exit {
             Self::TimedOut => 5,
             Self::Incomplete => 6,
             Self::EventsLost => 7,
+            Self::ConditionMet => 8,
             Self::Program(code) => code,
         }
     }
 
     /// Returns the exit code of two parts of a command: the first other than [`Done`](Self::Done), but a
-    /// failure outranks missing input.
+    /// failure, or a condition that is met, outranks missing input.
     pub(crate) const fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Done, other) => other,
             (Self::Incomplete | Self::EventsLost, Self::Failed) => Self::Failed,
+            (Self::Incomplete | Self::EventsLost, Self::ConditionMet) => Self::ConditionMet,
             (one, _) => one,
         }
     }

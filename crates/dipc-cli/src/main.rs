@@ -103,6 +103,12 @@ fn run(cli: &Cli) -> Outcome {
         Command::Convert(args) => command::convert::run(args),
         Command::View(args) => command::view::run(args),
         Command::Report(args) => command::report::run(args),
+        Command::Diff(args) => match args.heaps()? {
+            Some((before, after, format)) => {
+                command::gcdump::diff_files(before, after, format, args.names())
+            }
+            None => command::diff::run(args),
+        },
         Command::Top(args) => command::top::run(args),
         Command::Stack(args) => command::stack::run(args),
         Command::Counters(command) => command::counters::run(command),

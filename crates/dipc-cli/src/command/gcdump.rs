@@ -8,8 +8,12 @@ mod growth;
 mod paths;
 mod report;
 
+use std::path::Path;
+
 use clap::Subcommand;
 
+use crate::args::format::Format;
+use crate::args::names::NameArgs;
 use crate::exit::Outcome;
 
 /// The commands about heaps.
@@ -41,4 +45,13 @@ pub(crate) fn run(command: &GcDumpCommand) -> Outcome {
         GcDumpCommand::Paths(args) => paths::run(args),
         GcDumpCommand::Convert(args) => convert::run(args),
     }
+}
+
+/// Compares the heaps of two files, with the usual settings of `gcdump diff`.
+pub(crate) fn diff_files(before: &Path, after: &Path, format: Format, names: NameArgs) -> Outcome {
+    let format = match format {
+        Format::Table => args::HeapFormat::Table,
+        Format::Json => args::HeapFormat::Json,
+    };
+    diff::run(&diff::DiffArgs::of_files(before, after, format, names))
 }

@@ -37,6 +37,7 @@ const TOPICS: &[Topic] = topics![
     "agent",
     "simulator",
     "fleet",
+    "compare",
     "dotnet-trace",
     "scripts",
     "troubleshooting",

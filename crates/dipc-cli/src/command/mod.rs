@@ -5,6 +5,7 @@ pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod counters;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod dump;
 pub(crate) mod edit;

@@ -9,6 +9,7 @@
 //! - `profile`, with `diagnostics` for recordings that lack its events. `needs`: those events.
 //!   `thread_stacks`: the first samples of each thread. `export`, `page`: files for other programs, and the
 //!   page.
+//! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts. `merging`:
 //!   many recordings merged into one.
@@ -35,6 +36,7 @@ pub(crate) mod profile;
 pub(crate) mod recording;
 pub(crate) mod redact;
 pub(crate) mod rewrite;
+pub(crate) mod run;
 pub(crate) mod stat;
 pub(crate) mod symbols;
 pub(crate) mod thread_stacks;

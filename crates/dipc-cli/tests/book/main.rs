@@ -54,6 +54,7 @@ chapters! {
     agent = "agent.md",
     simulator = "simulator.md",
     fleet = "fleet.md",
+    compare = "compare.md",
     dotnet_trace = "dotnet-trace.md",
     scripts = "scripts.md",
     troubleshooting = "troubleshooting.md",

@@ -51,6 +51,24 @@ pub(crate) struct DiffArgs {
     format: HeapFormat,
 }
 
+impl DiffArgs {
+    /// The difference of two heaps, with the usual settings.
+    pub(super) fn of_files(before: &Path, after: &Path, format: HeapFormat, names: NameArgs) -> Self {
+        Self {
+            before: before.to_owned(),
+            after: after.to_owned(),
+            pid: None,
+            pid_before: None,
+            pid_after: None,
+            by: GroupingArg::default(),
+            head: None,
+            no_retained: false,
+            names,
+            format,
+        }
+    }
+}
+
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
     let (before, first) = args.report(&args.before, args.pid_before)?;
     let (after, second) = args.report(&args.after, args.pid_after)?;

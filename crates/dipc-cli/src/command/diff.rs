@@ -1,0 +1,250 @@
+//! `dipc diff`: a comparison of recordings.
+
+mod cells;
+mod json;
+mod markdown;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum, ValueHint};
+use nettrace_export::diff::{Basis, Comparison, ComparisonOptions, Noise, Rule, Run};
+
+use crate::args::format::Format;
+use crate::args::names::NameArgs;
+use crate::args::times::TimeArgs;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::recording::is_gcdump;
+use crate::inspect::run;
+use crate::inspect::time_range::TimeRange;
+use crate::render::{messages, output};
+use crate::time_point::{self, TimePoint};
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "dipc diff [OPTIONS] BASE NEW\n       dipc diff [OPTIONS] --base A1 A2 A3 --new B1 B2 B3",
+    after_help = AFTER_HELP
+)]
+pub(crate) struct DiffArgs {
+    /// The recording to compare with
+    #[arg(value_name = "BASE", value_hint = ValueHint::FilePath, requires = "new_file",
+          required_unless_present = "base")]
+    base_file: Option<PathBuf>,
+    /// The recording that may be slower
+    #[arg(value_name = "NEW", value_hint = ValueHint::FilePath)]
+    new_file: Option<PathBuf>,
+    /// The recordings to compare with, in place of BASE
+    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath, requires = "new",
+          conflicts_with_all = ["base_file", "new_file"])]
+    base: Vec<PathBuf>,
+    /// The recordings that may be slower, in place of NEW
+    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath, requires = "base")]
+    new: Vec<PathBuf>,
+    /// Unit of work that amounts refer to
+    #[arg(long, value_enum, default_value_t)]
+    per: BasisArg,
+    /// Smallest change that is a finding
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse_percent)]
+    min_change: f64,
+    /// End with exit code 8 if this is so, such as 'GET /orders p99 > +20%'; may be given several times
+    #[arg(long, value_name = "CONDITION", value_parser = parse_rule)]
+    fail_if: Vec<Rule>,
+    /// Number of rows of each table [default: 20, with --format json and --all all]
+    #[arg(short, long, value_name = "N")]
+    number: Option<usize>,
+    /// Show all differences, also those that are not findings
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    times: TimeArgs,
+    /// Only what happened at or after this time of NEW, in place of --from
+    #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
+    new_from: Option<TimePoint>,
+    /// Only what happened before this time of NEW, in place of --to
+    #[arg(long, value_name = "TIME", value_parser = time_point::parse)]
+    new_to: Option<TimePoint>,
+    /// Only this process, in recordings of many; may be given several times
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u64>,
+    #[command(flatten)]
+    names: NameArgs,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t)]
+    format: DiffFormat,
+}
+
+const AFTER_HELP: &str = "\
+Conditions:
+  'GET /orders p99 > +20%'   a route, or a part of its name: p50, p99, mean, count
+  'Orders.Load cpu > +10%'   a method: cpu, cpu-inclusive, blocked
+  'alloc > +10%'             all of: cpu, blocked, alloc, exceptions, gc-pauses, gc-count, lock-waits
+  'gc p99 > 20ms'            without + or -: the new value itself
+A change beyond the limit meets its condition if noise does not explain it.";
+
+/// The unit of work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum BasisArg {
+    /// A second: for a service under the same load on both sides
+    #[default]
+    Second,
+    /// A request that was served: for loads that differ
+    Request,
+    /// A recording: for programs that do the same work in each
+    Run,
+    /// The sum: the share of a method of all CPU time, of a type of all bytes
+    Share,
+}
+
+impl BasisArg {
+    const fn basis(self) -> Basis {
+        match self {
+            Self::Second => Basis::Second,
+            Self::Request => Basis::Request,
+            Self::Run => Basis::Run,
+            Self::Share => Basis::Share,
+        }
+    }
+}
+
+/// The format of a comparison.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum DiffFormat {
+    /// For people
+    #[default]
+    Table,
+    /// For programs
+    Json,
+    /// For pull requests
+    Markdown,
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number: f64 =
+        text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| "use a number, as 5%")?;
+    if (0.0..=1000.0).contains(&number) { Ok(number / 100.0) } else { Err("use 0% to 1000%".to_owned()) }
+}
+
+fn parse_rule(text: &str) -> Result<Rule, String> {
+    text.parse().map_err(|error: nettrace_export::diff::RuleError| error.to_string())
+}
+
+/// A comparison with all that its output shows.
+struct Report<'a> {
+    args: &'a DiffArgs,
+    comparison: Comparison,
+    /// The files of each side, and the seconds of their recordings together.
+    files: [&'a [PathBuf]; 2],
+    seconds: [f64; 2],
+}
+
+impl DiffArgs {
+    /// The files of each side.
+    fn files(&self) -> [&[PathBuf]; 2] {
+        match (&self.base_file, &self.new_file) {
+            (Some(base), Some(new)) => [std::slice::from_ref(base), std::slice::from_ref(new)],
+            _ => [&self.base, &self.new],
+        }
+    }
+
+    /// The two files, if they are heaps, with the format.
+    pub(crate) fn heaps(&self) -> Result<Option<(&Path, &Path, Format)>, Failure> {
+        let [base, new] = self.files();
+        if !base.iter().chain(new).any(|file| is_gcdump(file)) {
+            return Ok(None);
+        }
+        let ([base], [new]) = (base, new) else {
+            return Err(Failure::usage("diff: heaps are compared one with one"));
+        };
+        if !self.fail_if.is_empty() {
+            return Err(Failure::usage("diff: --fail-if is for recordings: heaps have no noise to judge by"));
+        }
+        let format = match self.format {
+            DiffFormat::Table => Format::Table,
+            DiffFormat::Json => Format::Json,
+            DiffFormat::Markdown => {
+                return Err(Failure::usage("diff: --format markdown is for recordings")
+                    .with_help("dipc gcdump diff has --format table, json and csv"));
+            }
+        };
+        Ok(Some((base, new, format)))
+    }
+
+    pub(crate) const fn names(&self) -> NameArgs {
+        self.names
+    }
+
+    /// The number of rows of a table.
+    fn rows(&self) -> usize {
+        let is_limited = !self.all && self.format != DiffFormat::Json;
+        self.number.unwrap_or(if is_limited { 20 } else { usize::MAX })
+    }
+
+    fn read(&self, files: &[PathBuf], range: TimeRange) -> Result<(Vec<Run>, Exit), Failure> {
+        let mut exit = Exit::Done;
+        let mut runs = Vec::new();
+        for file in files {
+            let (run, read) = run::read(file, range, &self.pid)?;
+            exit = exit.join(read);
+            runs.push(run);
+        }
+        Ok((runs, exit))
+    }
+}
+
+pub(crate) fn run(args: &DiffArgs) -> Outcome {
+    let range = args.times.range();
+    let new_range = TimeRange { from: args.new_from.or(range.from), to: args.new_to.or(range.to) };
+    let files = args.files();
+    let (base, base_exit) = args.read(files[0], range)?;
+    let (new, new_exit) = args.read(files[1], new_range)?;
+    let options =
+        ComparisonOptions::default().with_basis(args.per.basis()).with_least_change(args.min_change);
+    let comparison = Comparison::new(&base, &new, &options);
+    let exit = base_exit.join(new_exit);
+    if comparison.changes.is_empty() {
+        return Err(Failure::new(
+            exit.or_failed(),
+            "diff: the two sides have no events in common to compare",
+        )
+        .with_help(
+            "record both in the same way: dipc trace -p PID --profile dotnet-common,gc-verbose,aspnet",
+        ));
+    }
+    let seconds = [&base, &new].map(|runs| runs.iter().map(|run| run.duration.as_secs_f64()).sum());
+    let report = Report { args, comparison, files, seconds };
+    match args.format {
+        DiffFormat::Table => output::print(table::text(&report))?,
+        DiffFormat::Json => output::print_json(&json::document(&report))?,
+        DiffFormat::Markdown => output::print(markdown::text(&report))?,
+    }
+    report.judge(exit)
+}
+
+impl Report<'_> {
+    /// The exit code: that of the input, unless a condition is met. A condition about nothing is an error,
+    /// because nobody would notice that it never fails.
+    fn judge(&self, exit: Exit) -> Outcome {
+        let rules = &self.args.fail_if;
+        let mut is_met = false;
+        for rule in rules {
+            let outcome = rule.apply(&self.comparison, rules.len());
+            if outcome.matched.is_empty() {
+                return Err(Failure::new(
+                    Exit::Failed,
+                    format_args!("--fail-if '{rule}': nothing has that name"),
+                )
+                .with_help("dipc diff --all shows the names"));
+            }
+            for change in &outcome.met {
+                is_met = true;
+                messages::note(format_args!("--fail-if '{rule}' is met: {}", cells::sentence(change, self)));
+            }
+        }
+        if !rules.is_empty() && self.comparison.noise == Noise::Unknown {
+            messages::warning(
+                "the recordings are too short to tell noise apart: conditions go by the difference alone",
+            );
+        }
+        Ok(if is_met { exit.join(Exit::ConditionMet) } else { exit })
+    }
+}

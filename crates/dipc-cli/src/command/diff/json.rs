@@ -1,0 +1,92 @@
+//! A comparison as JSON.
+
+use std::path::PathBuf;
+
+use nettrace_export::diff::{Change, Noise, OneSided};
+use serde::Serialize;
+
+use crate::command::diff::Report;
+
+/// The document.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    base: Side,
+    new: Side,
+    /// The unit of amounts and counts: `second`, `request`, `run` or `share`.
+    per: &'static str,
+    /// The source of the noise: `runs`, `stretches` or `unknown`.
+    noise: Noise,
+    tested: usize,
+    min_change_percent: f64,
+    error_rate: f64,
+    allowance_percent: f64,
+    not_compared: &'a [OneSided],
+    conditions: Vec<Condition>,
+    changes: Vec<Row<'a>>,
+}
+
+#[derive(Serialize)]
+struct Side {
+    files: Vec<String>,
+    seconds: f64,
+    /// The recordings, or stretches of them, by which noise was told apart.
+    units: usize,
+}
+
+#[derive(Serialize)]
+struct Condition {
+    condition: String,
+    matched: usize,
+    met: bool,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    kind: &'static str,
+    /// The whole name; null for all of the kind.
+    name: Option<&'a str>,
+    csharp: Option<&'a str>,
+    #[serde(flatten)]
+    change: &'a Change,
+    difference: Option<f64>,
+    relative_change: Option<f64>,
+}
+
+pub(super) fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
+    let comparison = &report.comparison;
+    let side = |index: usize| Side {
+        files: report.files[index].iter().map(|file: &PathBuf| file.display().to_string()).collect(),
+        seconds: report.seconds[index],
+        units: comparison.units[index],
+    };
+    let rules = &report.args.fail_if;
+    let condition = |rule: &nettrace_export::diff::Rule| {
+        let outcome = rule.apply(comparison, rules.len());
+        Condition {
+            condition: rule.to_string(),
+            matched: outcome.matched.len(),
+            met: !outcome.met.is_empty(),
+        }
+    };
+    let row = |change: &'a Change| Row {
+        kind: change.subject.kind.name(),
+        name: (!change.subject.is_all()).then_some(&*change.subject.name),
+        csharp: (!change.subject.is_all()).then(|| change.name()),
+        change,
+        difference: change.difference(),
+        relative_change: change.relative_change(),
+    };
+    Document {
+        base: side(0),
+        new: side(1),
+        per: comparison.options.basis.name(),
+        noise: comparison.noise,
+        tested: comparison.tested,
+        min_change_percent: comparison.options.least_change * 100.0,
+        error_rate: comparison.options.error_rate,
+        allowance_percent: comparison.options.allowance * 100.0,
+        not_compared: &comparison.one_sided,
+        conditions: rules.iter().map(condition).collect(),
+        changes: comparison.changes.iter().take(report.args.rows()).map(row).collect(),
+    }
+}
