@@ -1,14 +1,14 @@
 //! `dipc trace`: records the events of a .NET process.
 
 mod args;
+mod native;
 
-use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
@@ -35,16 +35,14 @@ use crate::record::session::{
     is_native_aot, resume, resume_other, start_unless_interrupted, warn_without_sampler,
 };
 use crate::record::sink::Sink;
-use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector, Start};
+use crate::record::source::{Child, ChildEnd, PortWatcher, Source, SourceSelector};
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::thread_times::AccountStart;
 use crate::render::staged_file::folder_of;
 use crate::render::{messages, shell, units};
+use native::NativeProcess;
 
 pub(crate) use args::{Buffering, TraceArgs};
-
-/// The report of a recording without the events of a runtime.
-const OF_PROCESSOR_TIME: &str = " topN --by cpu";
 
 /// The longest wait between checks for recordings that have ended.
 const TICK: Duration = Duration::from_millis(50);
@@ -304,16 +302,6 @@ enum Opened {
     Ended(Option<u8>),
 }
 
-/// A process without a runtime to connect to, which the kernel samples.
-#[derive(Debug)]
-struct NativeProcess {
-    pid: u32,
-    name: String,
-    samples: SampleSettings,
-    /// The reason why it is recorded without a runtime.
-    reason: Failure,
-}
-
 /// Records another runtime that has connected to the port.
 fn follow(runtime: PortRuntime, settings: RecordingSettings, outcomes: mpsc::Sender<Outcome>) {
     thread::spawn(move || {
@@ -436,61 +424,6 @@ impl RecordingSettings {
             }
             _ => Err(failure),
         }
-    }
-
-    /// Starts a program that the kernel samples from its first instruction.
-    fn start(
-        &self,
-        command: &[OsString],
-        show_io: bool,
-        wanted: SampleSettings,
-        early: &mut Option<KernelSampler>,
-    ) -> Result<Opened, Failure> {
-        let folder = folder_of(self.output.as_deref().unwrap_or("trace.nettrace".as_ref()));
-        let spawn = |command| {
-            let (child, sampler) = KernelSampler::spawn(command, wanted, folder)?;
-            *early = sampler;
-            Ok(child)
-        };
-        match Source::start(command, show_io, self.timeout, &self.interrupts, spawn)? {
-            Start::Connected(source) => Ok(Opened::Runtime(source)),
-            Start::Ended { code, failure } => {
-                let Some(sampler) = early.take() else { return Err(failure) };
-                let pid = sampler.pid();
-                let Failure { message, .. } = failure;
-                messages::warning(format_args!("{message}; its samples are without the events of a runtime"));
-                messages::note(format_args!("Samples        : {}", sampler.description()));
-                let name = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
-                let default = || file_name(&name.to_string_lossy(), Some(pid), &Zoned::now());
-                let path = self.output.clone().unwrap_or_else(default);
-                let path = sampler.finish()?.save(&path, self.output.is_some())?;
-                self.written.add(&path, OF_PROCESSOR_TIME);
-                Ok(Opened::Ended(code))
-            }
-        }
-    }
-
-    /// Samples a process without a runtime to connect to.
-    fn sample_native(&self, process: &NativeProcess, beside_others: bool) -> Outcome {
-        let NativeProcess { pid, name, samples, reason } = process;
-        let path = match &self.output {
-            Some(path) if beside_others => with_pid(path, *pid),
-            Some(path) => path.clone(),
-            None => file_name(name, Some(*pid), &Zoned::now()),
-        };
-        let sampler = KernelSampler::start(*pid, *samples, folder_of(&path))?;
-        messages::warning(format_args!("{reason}; sampling it without the events of a runtime"));
-        messages::note(format_args!("Samples        : {}", sampler.description()));
-        messages::note(format_args!("Process        : {name} ({pid})"));
-        let start = Instant::now();
-        let is_over = || self.duration.is_some_and(|duration| start.elapsed() >= duration);
-        while !sampler.is_over() && !is_over() && self.interrupts.count() == 0 {
-            thread::sleep(TICK);
-        }
-        let is_chosen = self.output.is_some() && !beside_others;
-        let path = sampler.finish()?.save(&path, is_chosen)?;
-        self.written.add(&path, OF_PROCESSOR_TIME);
-        Ok(Exit::Done)
     }
 
     /// Runs the flight recorder on a session: keeps the last events and writes them when there is a reason

@@ -56,12 +56,42 @@ pub(crate) struct Source {
 #[derive(Debug)]
 pub(crate) enum Start {
     Connected(Box<Source>),
-    /// None connected: the program has ended with a code, or the user has ended the wait and with it the
-    /// program.
-    Ended {
-        code: Option<u8>,
-        failure: Failure,
-    },
+    NoRuntime(NoRuntime),
+}
+
+/// The end of a wait for a runtime in which none connected.
+#[derive(Debug)]
+pub(crate) enum NoRuntime {
+    /// The program has ended with a code.
+    Ended { code: u8, failure: Failure },
+    /// The user has ended the wait, and with it the program.
+    Interrupted,
+    /// The time was over. The program runs on, and its runtimes may still connect.
+    TimedOut { child: Option<Child>, port: PortServer },
+}
+
+impl Start {
+    /// Returns the runtime.
+    ///
+    /// # Errors
+    /// If none has connected.
+    fn connected(self) -> Result<Source, Failure> {
+        match self {
+            Self::Connected(source) => Ok(*source),
+            Self::NoRuntime(end) => Err(end.into()),
+        }
+    }
+}
+
+impl From<NoRuntime> for Failure {
+    fn from(end: NoRuntime) -> Self {
+        let message = match end {
+            NoRuntime::Ended { failure, .. } => return failure,
+            NoRuntime::Interrupted => "interrupted before a runtime connected; nothing was recorded",
+            NoRuntime::TimedOut { .. } => "no runtime connected in time; nothing was recorded",
+        };
+        Self::new(Exit::Failed, message)
+    }
 }
 
 impl Source {
@@ -82,33 +112,28 @@ impl Source {
                     "Waiting at {0}; start a program with DOTNET_DiagnosticPorts={0}",
                     port.address()
                 ));
-                match Self::wait_for_runtime(port, None, timeout, interrupts)? {
-                    Start::Connected(source) => Ok(*source),
-                    Start::Ended { failure, .. } => Err(failure),
-                }
+                Self::wait_for_runtime(port, None, timeout, interrupts, || false)?.connected()
             }
             SourceSelector::Program { command, show_io, variables } => {
                 let spawn = |mut command: Command| command.envs(variables.iter().cloned()).spawn();
-                match Self::start(command, *show_io, timeout, interrupts, spawn)? {
-                    Start::Connected(source) => Ok(*source),
-                    Start::Ended { failure, .. } => Err(failure),
-                }
+                Self::start(command, *show_io, timeout, interrupts, spawn, || false)?.connected()
             }
         }
     }
 
-    /// Starts a program, whose process `spawn` starts, and waits for its runtime.
+    /// Starts a program, whose process `spawn` starts, and waits for its runtime until `is_over` returns true.
     pub(crate) fn start(
         command: &[OsString],
         show_io: bool,
         timeout: Duration,
         interrupts: &Interrupts,
         spawn: impl FnOnce(Command) -> io::Result<process::Child>,
+        is_over: impl Fn() -> bool,
     ) -> Result<Start, Failure> {
         let port = PortServer::private()?;
         let child = Child::start(command, show_io, &port, spawn)?;
         child.kill_on_exit(interrupts);
-        Self::wait_for_runtime(port, Some(child), timeout, interrupts)
+        Self::wait_for_runtime(port, Some(child), timeout, interrupts, is_over)
     }
 
     fn from_target(found: FoundTarget) -> Self {
@@ -125,6 +150,7 @@ impl Source {
         mut child: Option<Child>,
         timeout: Duration,
         interrupts: &Interrupts,
+        is_over: impl Fn() -> bool,
     ) -> Result<Start, Failure> {
         loop {
             match port.next(Deadline::after(TICK)) {
@@ -140,17 +166,17 @@ impl Source {
             if let Some(child) = &mut child
                 && let Some(code) = child.try_code()?
             {
-                return Ok(Start::Ended { code: Some(code), failure: child.no_runtime(code) });
+                let failure = child.ended_without_runtime(code);
+                return Ok(Start::NoRuntime(NoRuntime::Ended { code, failure }));
             }
             if interrupts.count() > 0 {
                 if let Some(mut child) = child {
                     child.kill();
                 }
-                let failure = Failure::new(
-                    Exit::Failed,
-                    "interrupted before a runtime connected; nothing was recorded",
-                );
-                return Ok(Start::Ended { code: None, failure });
+                return Ok(Start::NoRuntime(NoRuntime::Interrupted));
+            }
+            if is_over() {
+                return Ok(Start::NoRuntime(NoRuntime::TimedOut { child, port }));
             }
         }
     }

@@ -487,6 +487,52 @@ fn a_started_program_without_dotnet_is_sampled_until_its_end() {
 }
 
 #[test]
+fn the_time_of_a_recording_ends_for_a_started_program_without_dotnet() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, ended) = (folder.path().join("started.nettrace"), folder.path().join("ended"));
+    // It runs until the recording is complete, and so for longer than the time.
+    let script = r#"while [ ! -e "$0" ]; do :; done; touch "$1"; exit 3"#;
+    let [path, mark] = [&file, &ended].map(|path| path.to_str().unwrap());
+    let trace = ["trace", "--cpu", "--duration", "1s", "-o", path, "--", "sh", "-c", script, path, mark];
+    let recorded = run(trace);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    // The program's own code: dipc waits for its end.
+    let recorded = recorded.with_code(3);
+    assert!(recorded.stderr.contains("no .NET runtime connected within 1.0 s"), "{}", recorded.stderr);
+    assert!(ended.exists());
+    let stat = run(["stat", path, "--format", "json"]).with_code(0).json();
+    let seconds = stat["duration_ns"].as_f64().unwrap() / 1e9;
+    // The sampler notices the end of the time after a fifth of a second at most, on an idle machine.
+    assert!((0.9..10.0).contains(&seconds), "{stat}");
+    let report = run(["report", path, "topN", "--by", "cpu", "--format", "json"]).with_code(0).json();
+    assert!(report["samples"].as_u64().unwrap() > 50, "{report}");
+}
+
+/// A library with the name of the .NET host's, which is mapped before a runtime is.
+#[test]
+fn a_runtime_that_starts_is_waited_for_longer_than_the_time_of_the_recording() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let library = maps
+        .lines()
+        .find_map(|line| line.find('/').map(|at| &line[at..]).filter(|it| it.contains("libgcc_s")));
+    let Some(library) = library else { return say_not_run("libgcc_s.so.1 is needed") };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, host) = (folder.path().join("started.nettrace"), folder.path().join("libhostfxr.so"));
+    std::fs::copy(library, &host).unwrap();
+    let preload = format!("LD_PRELOAD={}", host.to_str().unwrap());
+    let trace = ["trace", "--cpu", "--duration", "1s", "-o", file.to_str().unwrap(), "--"];
+    let program = ["env", &preload, "sh", "-c", "sleep 3; exit 4"];
+    let recorded = run(trace.into_iter().chain(program));
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let recorded = recorded.with_code(4);
+    assert!(recorded.stderr.contains("it ended with code 4"), "{}", recorded.stderr);
+}
+
+#[test]
 fn several_processes_get_a_file_each() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     let native = Native::start(LOOP);

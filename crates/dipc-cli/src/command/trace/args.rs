@@ -33,6 +33,8 @@ pub(crate) struct TraceArgs {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Stop after this time: 30s, 1m30s, 500ms or dd:hh:mm:ss
+    ///
+    /// The time begins with the session; with --cpu -- COMMAND and a program without .NET, with its start.
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     pub(crate) duration: Option<Duration>,
     #[command(flatten)]

@@ -101,7 +101,7 @@ impl Child {
     }
 
     /// Returns the failure for a program that ended before a runtime connected to the port.
-    pub(crate) fn no_runtime(&self, code: u8) -> Failure {
+    pub(crate) fn ended_without_runtime(&self, code: u8) -> Failure {
         Failure::new(
             Exit::Failed,
             format_args!(
