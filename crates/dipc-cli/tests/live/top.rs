@@ -1,5 +1,6 @@
 //! `dipc top`: what a process does, as it happens.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStdout};
 
@@ -15,6 +16,7 @@ on_each_runtime!(
     collections_exceptions_and_types_are_shown,
     people_get_tables_and_a_flame_graph,
     the_kernel_samples_unless_it_may_not,
+    threads_that_wait_are_shown_with_the_kernels_samples,
 );
 
 /// `dipc top` while it runs, with a line of JSON for each interval.
@@ -163,6 +165,67 @@ fn the_kernel_samples_unless_it_may_not(runtime: Runtime) {
     assert!(errors.contains("descriptors are needed"), "{errors}");
     let words = if runtime == Runtime::NativeAot9 { "no sampler" } else { "the runtime samples itself" };
     assert!(errors.contains(words), "{errors}");
+}
+
+/// Samples of the kernel are of threads that run; the kernel's account has all of them.
+fn threads_that_wait_are_shown_with_the_kernels_samples(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    workload.send("spin 600000");
+    let pid = workload.pid().to_string();
+    let before = Clock::of_each_thread(&pid);
+    let shown = run(["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5", "--count", "6"]);
+    let after = Clock::of_each_thread(&pid);
+    let shown = shown.with_code(0);
+    let mut sums = BTreeMap::<u64, Clock>::new();
+    for interval in shown.json_lines() {
+        let length = interval["duration_ns"].as_u64().unwrap();
+        for row in rows(&interval, "threads") {
+            let [ran, queued, waited] =
+                ["working_ns", "runnable_ns", "waited_ns"].map(|field| row[field].as_u64().unwrap());
+            assert!(ran + queued + waited <= length + 1_000_000, "{row} of {length} ns");
+            let sum = sums.entry(row["tid"].as_u64().unwrap()).or_default();
+            (sum.ran, sum.queued, sum.waited) = (sum.ran + ran, sum.queued + queued, sum.waited + waited);
+        }
+    }
+    if shown.stderr.contains("kernel's samples:") && runtime != Runtime::NativeAot9 {
+        return say_not_run("the kernel does not permit samples");
+    }
+    // Those that were there all the time, by the kernel's own files: the intervals are a part of that time.
+    for (thread, before) in &before {
+        let Some(after) = after.get(thread) else { continue };
+        let sum = sums.get(thread).unwrap_or_else(|| panic!("{thread}: {}", shown.text()));
+        let (ran, queued) = (after.ran - before.ran, after.queued - before.queued);
+        // The account of a running thread is updated at ticks of the scheduler.
+        assert!(
+            sum.ran <= ran + 20_000_000 && sum.queued <= queued + 20_000_000,
+            "{thread}: {sum:?} {ran} {queued}"
+        );
+    }
+    let spinning = &sums[&u64::from(workload.pid())];
+    assert!(spinning.ran + spinning.queued > 1_000_000_000, "{spinning:?}");
+    let waits_most = |sum: &&Clock| sum.waited > 9 * (sum.ran + sum.queued);
+    assert!(sums.values().filter(waits_most).count() >= 2, "{sums:?}");
+}
+
+/// The times of a thread in nanoseconds.
+#[derive(Debug, Default)]
+struct Clock {
+    ran: u64,
+    queued: u64,
+    waited: u64,
+}
+
+impl Clock {
+    fn of_each_thread(pid: &str) -> BTreeMap<u64, Self> {
+        let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        let read = |thread: std::fs::DirEntry| {
+            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            let numbers: Vec<u64> = text.split_whitespace().map(|number| number.parse().unwrap()).collect();
+            let id = thread.file_name().to_str()?.parse().ok()?;
+            Some((id, Self { ran: numbers[0], queued: numbers[1], waited: 0 }))
+        };
+        threads.filter_map(|thread| read(thread.unwrap())).collect()
+    }
 }
 
 /// A program that ends before the command does, from its first moment on.

@@ -4,9 +4,12 @@
 //! both together show it.
 
 pub(super) mod correction;
+mod in_range;
 
 use hashbrown::HashMap;
 use nettrace::{Event, Ticks};
+
+pub use in_range::ThreadUse;
 
 /// Readings that are kept, of 24 bytes.
 const MOST_READINGS: usize = 1 << 22;

@@ -78,16 +78,15 @@ impl History {
                 if self.threads.len() < MOST_ROWS || self.threads.contains_key(&row.id) { row.id } else { 0 };
             let sum = self.threads.entry(id).or_insert_with(|| ThreadRow {
                 id,
-                working: 0,
-                blocked: 0,
-                idle: 0,
-                leaf: None,
                 name: if id == 0 { String::new() } else { row.name.clone() },
                 role: if id == 0 { OTHERS.to_owned() } else { row.role.clone() },
+                ..ThreadRow::default()
             });
             sum.working = sum.working.saturating_add(row.working);
+            sum.runnable = sum.runnable.saturating_add(row.runnable);
             sum.blocked = sum.blocked.saturating_add(row.blocked);
             sum.idle = sum.idle.saturating_add(row.idle);
+            sum.waited = sum.waited.saturating_add(row.waited);
         }
         for row in &interval.allocations.types {
             let sum = self.types.entry(key(&self.types, &row.csharp)).or_default();

@@ -1,16 +1,18 @@
 //! A summary of the events of an interval.
 
+mod threads;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use clr_counters::{Aspect, Counters, Selection};
-use clr_events::{CodeMap, ThreadState};
+use clr_events::CodeMap;
 use nettrace::{Event, RelativeTime, TraceInfo};
 use nettrace_export::report::{
     Allocations, AllocationsReport, Collections, Exceptions, ExceptionsReport, GcReport,
 };
 use nettrace_export::{
-    FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileSum, Thread,
+    FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileSum, ThreadUse,
 };
 
 use crate::command::top::counter::Counter;
@@ -24,8 +26,6 @@ pub(super) const MOST_BYTES: u64 = 64 << 20;
 const MOST_CODE: usize = 128 << 20;
 /// The longest wait for further events of an interval that is over by the clock.
 const SILENCE: Duration = Duration::from_millis(500);
-/// The largest number of distinct threads in an interval.
-const MOST_THREADS: usize = 4096;
 
 /// The activity of a process in an interval.
 #[derive(Debug)]
@@ -82,8 +82,8 @@ impl Omissions {
     }
 }
 
-/// The activity of a thread in an interval.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The activity of a thread in an interval, in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ThreadRow {
     pub(super) id: u64,
     /// Its name; empty if unknown.
@@ -91,8 +91,13 @@ pub(super) struct ThreadRow {
     /// Its role in the runtime; empty if unknown.
     pub(super) role: String,
     pub(super) working: u64,
+    /// Time in which it could run and had no processor.
+    pub(super) runnable: u64,
+    /// Waits in the midst of work, and for work, by its stacks.
     pub(super) blocked: u64,
     pub(super) idle: u64,
+    /// Waits of either kind, which the kernel's account does not tell apart.
+    pub(super) waited: u64,
     /// The leaf frame in which it spent most of its time, as an index of the profile's frames.
     pub(super) leaf: Option<FrameId>,
 }
@@ -126,7 +131,7 @@ pub(super) struct IntervalBuilder {
 
 impl IntervalBuilder {
     /// Creates a builder whose first interval begins with the first event; `account` is the kernel's
-    /// accounting of the process's threads. If the samples are the kernel's (`by_kernel`), times are processor
+    /// accounting of the process's threads. If the runtime takes no samples (`by_kernel`), times are processor
     /// time.
     pub(super) fn new(
         length: Duration,
@@ -139,6 +144,7 @@ impl IntervalBuilder {
             Options::new(metric).with_tracks(false).with_kinds(false).with_idle(false).with_names(names);
         let mut profile = ProfileBuilder::new(options);
         if account.is_some() {
+            // They correct the runtime's samples; those of the kernel are right.
             profile = profile.with_kernel_times(KernelTimes::default());
         }
         *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
@@ -249,6 +255,7 @@ impl IntervalBuilder {
         }
         // This cannot fail: events come in time order, so nothing stays open.
         let taken = self.profile.take(self.info.as_ref()).ok();
+        let uses = self.thread_uses(start, end);
         if let (Some(info), Some(times)) = (&self.info, self.profile.kernel_times_mut()) {
             times.forget_before(info.ticks(end));
         }
@@ -263,7 +270,7 @@ impl IntervalBuilder {
             time: Clock::of(self.info.as_ref()).time_of_day(end),
             end,
             length,
-            threads: threads(&profile),
+            threads: threads::rows(&profile, &uses),
             profile,
             allocations: std::mem::take(&mut self.allocations).finish(),
             collections: self.collections.take(length),
@@ -278,43 +285,20 @@ impl IntervalBuilder {
             unverified: omitted.unverified,
         }
     }
+    /// Returns the kernel's times of the threads in an interval, unless the runtime takes
+    /// samples: others show no thread that waits.
+    fn thread_uses(&mut self, start: RelativeTime, end: RelativeTime) -> Vec<(ThreadUse, String)> {
+        let by_kernel = self.by_kernel;
+        let (Some(info), Some(times)) = (&self.info, self.profile.kernel_times_mut().filter(|_| by_kernel))
+        else {
+            return Vec::new();
+        };
+        let uses = times.in_range(info, start, end).into_iter();
+        uses.map(|it| (it, times.name(it.thread).unwrap_or_default().to_owned())).collect()
+    }
 }
 
 fn after(start: RelativeTime, length: Duration) -> RelativeTime {
     let nanoseconds = i64::try_from(length.as_nanos()).unwrap_or(i64::MAX);
     RelativeTime::from_nanos(start.as_nanos().saturating_add(nanoseconds))
-}
-
-/// Sums up the time of each thread, in descending order of work.
-fn threads(profile: &Profile) -> Vec<ThreadRow> {
-    let row = |thread: &Thread| ThreadRow {
-        id: thread.id,
-        name: thread.name.clone().unwrap_or_default(),
-        role: thread.role.map(|role| role.to_string()).unwrap_or_default(),
-        working: 0,
-        blocked: 0,
-        idle: 0,
-        leaf: None,
-    };
-    let mut rows: Vec<_> = profile.threads.iter().take(MOST_THREADS).map(row).collect();
-    let mut leaves = vec![BTreeMap::<_, u64>::new(); rows.len()];
-    for total in &profile.stack_totals {
-        let thread = total.thread.index();
-        let (Some(row), Some(leaves)) = (rows.get_mut(thread), leaves.get_mut(thread)) else { continue };
-        let time = match total.state {
-            ThreadState::Idle => &mut row.idle,
-            ThreadState::Blocked | ThreadState::Ready => &mut row.blocked,
-            ThreadState::Working => &mut row.working,
-        };
-        *time = time.saturating_add(total.weight);
-        if let Some(leaf) = total.stack.and_then(|stack| profile.stacks.leaf(stack)) {
-            let weight = leaves.entry(leaf).or_default();
-            *weight = weight.saturating_add(total.weight);
-        }
-    }
-    for (row, leaves) in rows.iter_mut().zip(leaves) {
-        row.leaf = leaves.into_iter().max_by_key(|(_, weight)| *weight).map(|(leaf, _)| leaf);
-    }
-    rows.sort_by_key(|row| (std::cmp::Reverse((row.working, row.blocked)), row.id));
-    rows
 }

@@ -172,8 +172,11 @@ struct ThreadRow<'i> {
     name: Option<&'i str>,
     role: Option<&'i str>,
     working_ns: u64,
+    runnable_ns: u64,
     blocked_ns: u64,
     idle_ns: u64,
+    /// The time that it waited, blocked or idle, where only the kernel's account shows it.
+    waited_ns: u64,
     /// The method in which the thread was most of the time.
     frame: Option<&'i str>,
 }
@@ -261,8 +264,10 @@ fn threads(interval: &Interval, rows: usize) -> Vec<ThreadRow<'_>> {
         name: Some(&*row.name).filter(|name| !name.is_empty()),
         role: Some(&*row.role).filter(|role| !role.is_empty()),
         working_ns: row.working,
+        runnable_ns: row.runnable,
         blocked_ns: row.blocked,
         idle_ns: row.idle,
+        waited_ns: row.waited,
         frame: row.leaf.map(|leaf| interval.profile.frames.full_name(leaf)),
     });
     threads.collect()

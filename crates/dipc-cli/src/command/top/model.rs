@@ -174,7 +174,10 @@ impl Model {
     /// The explanation of an empty table.
     pub(super) fn reason_for_nothing(&self) -> &'static str {
         match (self.shown(), self.view) {
-            (Some(history), View::Methods | View::Threads) if !history.features.samples => {
+            (Some(history), View::Methods | View::Threads)
+                if !(history.features.samples
+                    || self.view == View::Threads && history.features.thread_uses) =>
+            {
                 "NativeAOT has no sampler, and dipc doctor says why the kernel may not sample it"
             }
             (Some(history), View::Types) if !history.features.allocations => {

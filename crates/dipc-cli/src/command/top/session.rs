@@ -44,6 +44,9 @@ pub(super) struct Features {
     /// Whether there are samples of threads: NativeAOT has none if the kernel permits none.
     pub(super) samples: bool,
     pub(super) allocations: bool,
+    /// Whether the kernel's account has the times of threads on a processor, runnable and waiting: then the
+    /// samples show none of those that wait.
+    pub(super) thread_uses: bool,
 }
 
 /// The sessions of the command.
@@ -74,30 +77,32 @@ impl WatchSession for TopSession<'_> {
             Err(failure) => return Err(failure),
         };
         let has_sampler = is_managed && samples.is_none();
+        let account = source.pid.and_then(|pid| LiveThreadTimes::start(Some(pid), ACCOUNT_PERIOD));
         if !is_managed && samples.is_none() {
+            let (missing, threads) = match account {
+                Some(_) => ("methods are not shown", "the times of threads, "),
+                None => ("methods and threads are not shown", ""),
+            };
             messages::warning(format_args!(
-                "{}: a NativeAOT program, whose runtime has no sampler: methods and threads are not shown",
+                "{}: a NativeAOT program, whose runtime has no sampler: {missing}",
                 process.title()
             ));
-            messages::help("collections, exceptions, counters and, with --alloc, allocated types are shown");
+            messages::help(format_args!(
+                "{threads}collections, exceptions, counters and, with --alloc, allocated types are shown"
+            ));
         }
-        let account = source
-            .pid
-            .filter(|_| has_sampler)
-            .and_then(|pid| LiveThreadTimes::start(Some(pid), ACCOUNT_PERIOD));
         let session = start_unless(&source.target, &config(args, has_sampler), || limits.is_over())?;
-        let features = Features { samples: has_sampler || samples.is_some(), allocations: args.alloc };
+        let features = Features {
+            samples: has_sampler || samples.is_some(),
+            allocations: args.alloc,
+            thread_uses: !has_sampler && account.is_some(),
+        };
         events.send(SessionEvent::Begun(process.clone(), features));
         let names = is_managed.then(|| live_names(&source.target, !args.alloc, is_starting));
         resume(&source.target);
         let limits = limits.of_session(source);
         let intervals = Intervals {
-            builder: IntervalBuilder::new(
-                args.refresh_interval,
-                args.names.form(),
-                account,
-                samples.is_some(),
-            ),
+            builder: IntervalBuilder::new(args.refresh_interval, args.names.form(), account, !has_sampler),
             names,
             samples,
             waits_for_names: is_managed,

@@ -181,7 +181,7 @@ fn thread_table(history: &History, profile: &Profile, length: Duration, choice: 
         Some(interval) if !choice.since_start => interval.threads.iter().collect(),
         _ => {
             let mut rows: Vec<_> = history.threads.values().collect();
-            rows.sort_by_key(|row| std::cmp::Reverse((row.working, row.blocked)));
+            rows.sort_by_key(|row| std::cmp::Reverse((row.working, row.blocked, row.runnable)));
             rows
         }
     };
@@ -191,19 +191,21 @@ fn thread_table(history: &History, profile: &Profile, length: Duration, choice: 
         let leaf = leaf.map(|leaf| leaf.without_parameters().to_owned()).unwrap_or_default();
         let label = if row.name.is_empty() { &row.role } else { &row.name };
         let name = if label.is_empty() { leaf } else { format!("{label} {leaf}") };
-        let cells = vec![
-            row.id.to_string(),
-            percent(row.working, length),
-            percent(row.blocked, length),
-            percent(row.idle, length),
-        ];
+        let times = if history.features.thread_uses {
+            [row.working, row.runnable, row.waited]
+        } else {
+            [row.working, row.blocked.saturating_add(row.runnable), row.idle]
+        };
+        let cells = std::iter::once(row.id.to_string()).chain(times.map(|time| percent(time, length)));
+        let cells = cells.collect();
         choice.matches(&name).then(|| ViewRow::of_text(cells, &name))
     });
-    ViewTable {
-        head: vec!["THREAD", "WORKS", "BLOCKED", "IDLE"],
-        name: "NAME, MOSTLY IN",
-        rows: rows.take(MOST_ROWS).collect(),
-    }
+    let head = if history.features.thread_uses {
+        vec!["THREAD", "ON CPU", "RUNNABLE", "WAITS"]
+    } else {
+        vec!["THREAD", "WORKS", "BLOCKED", "IDLE"]
+    };
+    ViewTable { head, name: "NAME, MOSTLY IN", rows: rows.take(MOST_ROWS).collect() }
 }
 
 fn type_table(history: &History, length: Duration, choice: Choice<'_>) -> ViewTable {
@@ -299,18 +301,20 @@ pub(super) fn summary(history: &History) -> [String; 2] {
     let counters = if counters.is_empty() { "no counters yet".to_owned() } else { counters.join("  ") };
     let collections = &interval.collections;
     let mut parts = Vec::new();
-    if history.features.samples {
+    if history.features.samples || history.features.thread_uses {
         let length = units::nanoseconds(interval.length);
         let threads = |time: u64| units::number((units::share(time, length) / 100.0 * 100.0).round() / 100.0);
         let sum =
             |time: fn(&ThreadRow) -> u64| interval.threads.iter().map(time).fold(0, u64::saturating_add);
-        parts.push(format!(
-            "{} threads: {} {}, {} blocked",
-            interval.threads.len(),
-            threads(sum(|row| row.working)),
-            if interval.unverified > 0 { "work or wait" } else { "work" },
-            threads(sum(|row| row.blocked))
-        ));
+        let (count, working) = (interval.threads.len(), threads(sum(|row| row.working)));
+        parts.push(if history.features.thread_uses {
+            let (runnable, waiting) = (threads(sum(|row| row.runnable)), threads(sum(|row| row.waited)));
+            format!("{count} threads: {working} on CPU, {runnable} runnable, {waiting} wait")
+        } else {
+            let work = if interval.unverified > 0 { "work or wait" } else { "work" };
+            let blocked = threads(sum(|row| row.blocked.saturating_add(row.runnable)));
+            format!("{count} threads: {working} {work}, {blocked} blocked")
+        });
     }
     parts.push(format!(
         "{} collections, paused {:.2}%",

@@ -32,9 +32,9 @@ fn interval(profile: Profile) -> Interval {
         name: String::new(),
         role: "finalizer".into(),
         working: 900_000_000,
-        blocked: 0,
         idle: 100_000_000,
         leaf,
+        ..ThreadRow::default()
     };
     let mut allocations = AllocationsReport::default();
     let mut row = TypeRow::default();
@@ -61,7 +61,7 @@ fn interval(profile: Profile) -> Interval {
     }
 }
 
-const ALL: Features = Features { samples: true, allocations: true };
+const ALL: Features = Features { samples: true, allocations: true, thread_uses: false };
 
 fn process(number: usize) -> WatchedProcess {
     WatchedProcess {
@@ -198,7 +198,7 @@ fn keys_sort_filter_pause_and_quit() {
 #[test]
 fn processes_come_one_after_the_other() {
     let mut model = model();
-    model.begin(&process(1), Features { samples: false, allocations: false });
+    model.begin(&process(1), Features { samples: false, allocations: false, thread_uses: false });
     model.end(1);
     press(&mut model, &[KeyCode::Right]);
     let lines = drawn(&mut model, 80, 24);
@@ -239,4 +239,32 @@ fn hostile_names_and_many_rows_have_a_place() {
     press(&mut model, &[KeyCode::Char('/'), KeyCode::Char('M'), KeyCode::Char('1'), KeyCode::Char('7')]);
     press(&mut model, &[KeyCode::Char('('), KeyCode::Enter]);
     assert_eq!(rows(&drawn(&mut model, 200, 50)).len(), 2);
+}
+
+/// The kernel's samples show none of the threads that wait, and its account does.
+#[test]
+fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
+    let mut model = Model::new(Duration::from_secs(1), MethodOrder::Exclusive);
+    model.begin(&process(0), Features { samples: true, allocations: false, thread_uses: true });
+    let mut interval = interval(profile(&STACKS));
+    interval.threads[0] =
+        ThreadRow { runnable: 40_000_000, waited: 60_000_000, idle: 0, ..interval.threads[0].clone() };
+    let waiting =
+        ThreadRow { id: 4712, name: ".NET SigHandler".into(), waited: 1_000_000_000, ..ThreadRow::default() };
+    interval.threads.push(waiting);
+    model.add(0, interval);
+    press(&mut model, &[KeyCode::Char('2')]);
+    let lines = drawn(&mut model, 100, 24);
+    assert_eq!(
+        lines[2],
+        " 2 threads: 0.9 on CPU, 0.04 runnable, 1.06 wait · 1 collections, paused 0.42% · 0 exceptions"
+    );
+    assert_eq!(
+        rows(&lines),
+        [
+            "THREAD ON CPU RUNNABLE WAITS NAME, MOSTLY IN",
+            "4711 90.0% 4.0% 6.0% finalizer Spin.Hot",
+            "4712 0.0% 0.0% 100.0% .NET SigHandler",
+        ]
+    );
 }
