@@ -62,6 +62,7 @@ impl Profile {
     /// | `database` | commands of ADO.NET and of Entity Framework |
     /// | `aspnet` | requests of ASP.NET with route and status, calls over HTTP, tasks, stacks |
     /// | `tasks` | tasks, awaits and items of the thread pool, with activity ids |
+    /// | `async` | who awaits whom: tasks, asynchronous operations and when they run |
     /// | `all` | what `dipc profile` records: everything but `database` and single tasks |
     ///
     /// ```
@@ -91,8 +92,8 @@ pub const ALL_PROFILE: &str = "all";
 ///
 /// # Source
 /// `dotnet-trace list-profiles` and the requests of dotnet-trace 10.0.750501; `database` is documented in
-/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `aspnet`, `tasks` and
-/// `all` are our own.
+/// `docs/dotnet-trace-instructions.md` of the repository dotnet/diagnostics. `aspnet`, `tasks`,
+/// `async` and `all` are our own.
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "dotnet-common",
@@ -209,6 +210,14 @@ pub const PROFILES: &[Profile] = &[
                 arguments: "",
             },
         ],
+        rundown_keyword: None,
+    },
+    Profile {
+        name: "async",
+        description: "Tells who awaits whom and which task was started where, so that stacks can be shown as the awaits have them (--async).\n\
+            Take it beside a profile that samples stacks, such as cpu: four or five events for each await that has to wait.",
+        // Tasks and their ends, asynchronous operations and when they run.
+        providers: &[source("System.Threading.Tasks.TplEventSource", 0x6A, INFORMATIONAL)],
         rundown_keyword: None,
     },
     Profile {

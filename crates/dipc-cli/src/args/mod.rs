@@ -1,5 +1,6 @@
 //! Groups of arguments that several commands share. Each converts to a value of the module that uses it.
 
+pub(crate) mod awaits;
 pub(crate) mod candidates;
 pub(crate) mod deferred;
 pub(crate) mod flight;

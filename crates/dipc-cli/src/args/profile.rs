@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use nettrace_export::{CausalGrouping, Metric, Pattern, Selection, StackFilter};
 
+use crate::args::awaits::AwaitArgs;
 use crate::args::lines::LineArgs;
 use crate::args::names::NameArgs;
 use crate::args::times::TimeArgs;
@@ -46,8 +47,10 @@ pub(crate) struct ProfileArgs {
     /// Show a method that calls itself as one frame
     #[arg(long)]
     pub(crate) fold_recursion: bool,
+    #[command(flatten)]
+    pub(crate) awaits: AwaitArgs,
     /// Show the work of tasks below the stack that created the task
-    #[arg(long)]
+    #[arg(long, conflicts_with = "awaits")]
     pub(crate) by_task: bool,
     /// Show everything below the request, or other activity of an EventSource, that it was done for
     #[arg(long)]
@@ -116,7 +119,7 @@ impl ProfileArgs {
             leaves_out_blocked: self.no_blocked,
             charges_gc_pauses: self.no_gc_frame,
             waits_for_work: patterns(&self.wait),
-            grouping: CausalGrouping::new(self.by_task, self.by_request),
+            grouping: self.awaits.grouping(CausalGrouping::new(self.by_task, self.by_request)),
             names: self.names.form(),
             lines: self.lines.options(),
         })

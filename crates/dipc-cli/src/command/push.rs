@@ -14,10 +14,11 @@ use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
 use dipc_client::{LiveReader, SessionConfig};
 use hyper::header::{HeaderName, HeaderValue};
-use nettrace_export::{Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
+use nettrace_export::{CausalGrouping, Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
+use crate::args::awaits::AwaitArgs;
 use crate::args::candidates;
 use crate::args::names::NameArgs;
 use crate::args::profile::MetricArg;
@@ -87,6 +88,8 @@ pub(crate) struct PushArgs {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "files")]
     count: Option<u64>,
     #[command(flatten)]
+    awaits: AwaitArgs,
+    #[command(flatten)]
     names: NameArgs,
     /// Time limit for each answer of the runtime
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "20s")]
@@ -138,6 +141,15 @@ impl PushArgs {
     /// The time for which a process is sampled for a profile.
     fn duration(&self) -> Duration {
         self.duration.unwrap_or_else(|| self.every.min(DEFAULT_DURATION))
+    }
+
+    fn grouping(&self) -> CausalGrouping {
+        self.awaits.grouping(CausalGrouping::default())
+    }
+
+    /// The options of a process's profile.
+    fn profile_options(&self, metric: Metric) -> Options {
+        Options::new(metric).with_tracks(false).with_names(self.names.form()).with_grouping(self.grouping())
     }
 }
 
@@ -192,7 +204,8 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
 
 /// Sends the profile of a recording.
 fn push_file(args: &PushArgs, pusher: &mut Pusher<'_>, file: &Path) -> Outcome {
-    let options = ProfileOptions { names: args.names.form(), ..ProfileOptions::default() };
+    let options =
+        ProfileOptions { names: args.names.form(), grouping: args.grouping(), ..ProfileOptions::default() };
     let metric = args.metric.map(MetricArg::metric);
     let request = ProfileRequest { metric, tracks: false, kinds: true, idle_stacks: false };
     // What was pushed before remains pushed.
@@ -339,8 +352,7 @@ fn sample_by_kernel(
     is_managed: bool,
     interrupts: &Interrupts,
 ) -> Result<(Profile, SessionEnd), Failure> {
-    let options =
-        Options::new(Metric::Cpu).with_tracks(false).with_kinds(false).with_names(args.names.form());
+    let options = args.profile_options(Metric::Cpu).with_kinds(false);
     let mut builder = ProfileBuilder::new(options);
     let begin = Instant::now();
     let duration = args.duration();
@@ -373,7 +385,7 @@ fn sample(
 ) -> Result<(Profile, SessionEnd), Failure> {
     let config = SessionConfig::new([sampler()]);
     let session = start_unless_interrupted(&found.target, &config, interrupts)?;
-    let options = Options::new(metric).with_tracks(false).with_kinds(true).with_names(args.names.form());
+    let options = args.profile_options(metric).with_kinds(true);
     let mut stream =
         LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: ProfileBuilder::new(options) };
     let limits = Limits {

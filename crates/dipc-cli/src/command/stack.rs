@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, ValueEnum, ValueHint};
 use nettrace_export::{CausalGrouping, NameForm};
 
+use crate::args::awaits::AwaitArgs;
 use crate::args::names::NameArgs;
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::duration;
@@ -48,15 +49,17 @@ pub(crate) struct StackArgs {
     ///
     /// Without --stop the process runs on, and threads in managed code have no innermost frames. It needs the
     /// rights of a debugger: the same user, or CAP_SYS_PTRACE.
-    #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
+    #[arg(long, conflicts_with_all = ["file", "count", "by_task", "awaits"])]
     exact: bool,
     /// With --exact: stop the process while its stacks are walked, for at most this time
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "exact")]
     stop: Option<Duration>,
     /// Show, below the work of a task, the stack that created it: the chain of awaits. For a process, only
     /// tasks created while it was sampled are known: a --count of some hundreds shows most
-    #[arg(long)]
+    #[arg(long, conflicts_with = "awaits")]
     by_task: bool,
+    #[command(flatten)]
+    awaits: AwaitArgs,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: StackFormat,
@@ -137,7 +140,7 @@ fn show_native(args: &StackArgs, interrupts: &Interrupts) -> Outcome {
 
 impl StackArgs {
     fn grouping(&self) -> CausalGrouping {
-        CausalGrouping::new(self.by_task, false)
+        self.awaits.grouping(CausalGrouping::new(self.by_task, false))
     }
 
     /// JSON has both forms.

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 
+use crate::args::awaits::AwaitArgs;
 use crate::args::names::NameArgs;
 use crate::args::sources::SourcesArgs;
 use crate::duration;
@@ -66,6 +67,8 @@ pub(crate) struct TopArgs {
     /// Write a flame graph of all samples to this file, at the end and when w is pressed
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    awaits: AwaitArgs,
     #[command(flatten)]
     names: NameArgs,
     /// Time limit for each of the runtime's answers, and for its silence after the stop

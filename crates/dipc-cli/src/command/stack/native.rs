@@ -62,7 +62,7 @@ pub(super) fn show(args: &StackArgs, pid: u32, target: Option<&Target>) -> Outco
     let form = args.name_form();
     let builder = || {
         let options = Options::new(Metric::Cpu).with_tracks(false).with_kinds(false).with_names(form);
-        ProfileBuilder::new(options)
+        ProfileBuilder::new(options.with_grouping(args.grouping()))
     };
     let (mut running, mut waiting) = (builder(), builder());
     let taken = snapshot(pid, DURATION, |event, is_waiting| {

@@ -12,7 +12,8 @@ use nettrace_export::report::{
     Allocations, AllocationsReport, Collections, Exceptions, ExceptionsReport, GcReport,
 };
 use nettrace_export::{
-    FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileSum, ThreadUse,
+    CausalGrouping, FrameId, KernelTimes, Metric, NameForm, Options, Profile, ProfileBuilder, ProfileSum,
+    ThreadUse,
 };
 
 use crate::command::top::counter::Counter;
@@ -136,12 +137,17 @@ impl IntervalBuilder {
     pub(super) fn new(
         length: Duration,
         names: NameForm,
+        grouping: CausalGrouping,
         account: Option<LiveThreadTimes>,
         by_kernel: bool,
     ) -> Self {
         let metric = if by_kernel { Metric::Cpu } else { Metric::Wall };
-        let options =
-            Options::new(metric).with_tracks(false).with_kinds(false).with_idle(false).with_names(names);
+        let options = Options::new(metric)
+            .with_tracks(false)
+            .with_kinds(false)
+            .with_idle(false)
+            .with_grouping(grouping)
+            .with_names(names);
         let mut profile = ProfileBuilder::new(options);
         if account.is_some() {
             // They correct the runtime's samples; those of the kernel are right.

@@ -7,6 +7,7 @@ use dipc_client::{
 };
 use dipc_wire::level::{INFORMATIONAL, VERBOSE};
 use dipc_wire::{ProviderConfig, keywords};
+use nettrace_export::CausalGrouping;
 
 use crate::command::top::TopArgs;
 use crate::command::top::interval::{Interval, IntervalBuilder};
@@ -102,7 +103,13 @@ impl WatchSession for TopSession<'_> {
         resume(&source.target);
         let limits = limits.of_session(source);
         let intervals = Intervals {
-            builder: IntervalBuilder::new(args.refresh_interval, args.names.form(), account, !has_sampler),
+            builder: IntervalBuilder::new(
+                args.refresh_interval,
+                args.names.form(),
+                args.awaits.grouping(CausalGrouping::default()),
+                account,
+                !has_sampler,
+            ),
             names,
             samples,
             waits_for_names: is_managed,

@@ -14,8 +14,8 @@ use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::record::kernel_samples::{KernelSampler, SampleSettings};
 use crate::record::source::{NoRuntime, PortWatcher, Source, Start};
-use crate::render::staged_file::folder_of;
 use crate::render::messages;
+use crate::render::staged_file::folder_of;
 
 /// The report of a recording without the events of a runtime.
 const OF_PROCESSOR_TIME: &str = " topN --by cpu";
