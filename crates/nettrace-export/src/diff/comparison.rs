@@ -271,7 +271,7 @@ impl Comparison {
             let is_share_of_all =
                 options.basis == Basis::Share && subject.is_all() && !subject.kind.is_spans();
             for statistic in subject.kind.statistics() {
-                if !(is_share_of_all && !statistic.is_duration()) {
+                if !is_share_of_all || statistic.is_duration() {
                     changes.push(change(&sides, subject, *statistic, noise, options));
                 }
             }

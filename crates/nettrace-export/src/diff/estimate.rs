@@ -49,7 +49,7 @@ pub(super) struct Estimate {
     pub(super) count: f64,
 }
 
-/// The draws of a bootstrap: how often each unit is drawn. They are the same for all subjects of a side.
+/// The draws of a bootstrap: how often each unit is resampled. They are the same for all subjects of a side.
 #[derive(Debug)]
 pub(super) struct Draws {
     units: usize,
@@ -69,7 +69,7 @@ impl Draws {
     }
 
     /// Returns the variance of a value over the draws, of `value` of the numbers of times that each unit is
-    /// drawn. Draws without a value are left out.
+    /// resampled. Draws without a value are left out.
     #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     fn variance(&self, value: impl Fn(&[f64]) -> Option<f64>) -> Option<f64> {
         if self.units < 2 {
@@ -131,10 +131,10 @@ fn ratio(
     let (numerator, denominator) = (sum(|part| part.0), sum(|part| part.1));
     let value = divided(numerator, denominator)?;
     let variance = draws.variance(|counts| {
-        let drawn = |part: fn(&(f64, f64)) -> f64| {
+        let resampled = |part: fn(&(f64, f64)) -> f64| {
             parts.iter().zip(counts).map(|(parts, count)| part(parts) * count).sum::<f64>()
         };
-        divided(drawn(|part| part.0), drawn(|part| part.1))
+        divided(resampled(|part| part.0), resampled(|part| part.1))
     });
     let sum_cells = |of: fn(&Cell) -> f64| units.iter().map(|unit| of(&unit.cell)).sum::<f64>();
     let (amount, count, squares) =
@@ -178,7 +178,7 @@ fn quantile(units: &[UnitSums], draws: &Draws, options: EstimateOptions, share: 
             counts
         })
         .collect();
-    let drawn = |weights: &[f64]| {
+    let resampled = |weights: &[f64]| {
         let mut sums = vec![0.0; places.len()];
         for (counts, weight) in dense.iter().zip(weights).filter(|(_, weight)| **weight > 0.0) {
             for (sum, count) in sums.iter_mut().zip(counts) {
@@ -187,11 +187,11 @@ fn quantile(units: &[UnitSums], draws: &Draws, options: EstimateOptions, share: 
         }
         sums
     };
-    let all = drawn(&vec![1.0; units.len()]);
+    let all = resampled(&vec![1.0; units.len()]);
     let count: f64 = all.iter().sum();
     let value = at_rank(&places, &all, (count * share).ceil())?;
     let variance = draws.variance(|weights| {
-        let sums = drawn(weights);
+        let sums = resampled(weights);
         let count: f64 = sums.iter().sum();
         at_rank(&places, &sums, (count * share).ceil())
     });

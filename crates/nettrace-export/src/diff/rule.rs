@@ -161,11 +161,11 @@ impl Rule {
         let mut matched: Vec<_> = of_kind.iter().filter(has_name).copied().collect();
         if matched.is_empty() && !self.subject.is_empty() {
             let pattern = Pattern::new(&self.subject);
-            let matches = |change: &&&Change| {
+            let has_part = |change: &&&Change| {
                 !change.subject.is_all()
                     && (pattern.matches(&change.subject.name) || pattern.matches(change.name()))
             };
-            matched = of_kind.iter().filter(matches).copied().collect();
+            matched = of_kind.iter().filter(has_part).copied().collect();
         }
         let tests = (matched.len() * rules.max(1)) as f64;
         let is_met = |change: &&&Change| {

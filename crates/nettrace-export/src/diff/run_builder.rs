@@ -10,7 +10,7 @@ use nettrace::{Event, MetadataMap, RelativeTime, ThreadId, TraceInfo};
 
 use crate::decode::decode;
 use crate::diff::run::Run;
-use crate::diff::series::{Amount, SeriesTable};
+use crate::diff::series::{Entry, SeriesTable};
 use crate::diff::subject::{Kind, Subject};
 use crate::profile::builder::ProfileBuilder;
 use crate::profile::frame_kind::FrameKind;
@@ -128,7 +128,7 @@ impl RunBuilder {
 
     fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let time = event.relative_time();
-        let one = |bytes: u64| Amount { amount: float(bytes), count: 1.0, duration: None };
+        let one = |bytes: u64| Entry { amount: float(bytes), count: 1.0, duration: None };
         let mut type_of = |name: String, series: &mut SeriesTable, kind, amount| {
             series.add(kind, &name, time, amount);
             if self.csharp.len() < MOST_NAMES && !self.csharp.contains_key(&name) {
@@ -149,10 +149,8 @@ impl RunBuilder {
             ClrEvent::ExceptionStart(thrown) => {
                 type_of(thrown.exception_type.to_string(), &mut self.series, Kind::Exceptions, one(1));
             }
-            ClrEvent::ContentionStart(_) => {
-                if self.waits.len() < MOST_WAITS {
-                    self.waits.insert((event.process_id(), event.thread_id()), time);
-                }
+            ClrEvent::ContentionStart(_) if self.waits.len() < MOST_WAITS => {
+                self.waits.insert((event.process_id(), event.thread_id()), time);
             }
             ClrEvent::ContentionStop(stop) => {
                 let start = self.waits.remove(&(event.process_id(), event.thread_id()));
@@ -206,9 +204,9 @@ const fn float(number: u64) -> f64 {
     number as f64
 }
 
-fn of_duration(duration: Duration) -> Amount {
+fn of_duration(duration: Duration) -> Entry {
     let nanoseconds = nanoseconds::saturating(duration);
-    Amount { amount: float(nanoseconds), count: 1.0, duration: Some(nanoseconds) }
+    Entry { amount: float(nanoseconds), count: 1.0, duration: Some(nanoseconds) }
 }
 
 /// The seconds of each slice of a duration.
@@ -264,7 +262,7 @@ fn add_profile(
     }
     let samples = profile.samples();
     let typical = if samples > 0 { float(profile.total()) / float(samples) } else { 1.0 };
-    let amount = |weight: u64| Amount {
+    let amount = |weight: u64| Entry {
         amount: float(weight),
         count: float(weight) / typical.max(1.0),
         duration: None,

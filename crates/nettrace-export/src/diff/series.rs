@@ -41,7 +41,7 @@ impl Cell {
 
 /// An amount to be added.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Amount {
+pub(super) struct Entry {
     pub(super) amount: f64,
     pub(super) count: f64,
     /// The duration in nanoseconds, if durations are counted.
@@ -91,7 +91,7 @@ impl SeriesTable {
     }
 
     /// Adds an amount of a subject, and of all of its kind, at a time.
-    pub(super) fn add(&mut self, kind: Kind, name: &str, time: RelativeTime, amount: Amount) {
+    pub(super) fn add(&mut self, kind: Kind, name: &str, time: RelativeTime, amount: Entry) {
         let slice = self.slice_of(time);
         self.add_in(Subject::all(kind), slice, amount);
         if !name.is_empty() {
@@ -100,7 +100,7 @@ impl SeriesTable {
     }
 
     /// Adds an amount of a subject alone in a slice.
-    pub(super) fn add_in(&mut self, subject: Subject, slice: usize, amount: Amount) {
+    pub(super) fn add_in(&mut self, subject: Subject, slice: usize, amount: Entry) {
         let most = if amount.duration.is_some() { MOST_WITH_DURATIONS } else { MOST_SUBJECTS };
         let subject = if self.cells.contains_key(&subject) {
             subject
@@ -128,7 +128,9 @@ impl SeriesTable {
 /// Returns the sum of cells.
 pub(super) fn merged(cells: &[Cell]) -> Cell {
     let mut sum = Cell::default();
-    cells.iter().for_each(|cell| sum.add(cell));
+    for cell in cells {
+        sum.add(cell);
+    }
     sum
 }
 
@@ -144,7 +146,7 @@ mod tests {
     fn slices_grow_with_the_recording_and_keep_their_sums() {
         let mut table = SeriesTable::new(at(500));
         for second in 0..200 {
-            let amount = Amount { amount: 2.0, count: 1.0, duration: Some(1000) };
+            let amount = Entry { amount: 2.0, count: 1.0, duration: Some(1000) };
             table.add(Kind::Requests, "GET /", at(500 + second * 1000), amount);
         }
         assert_eq!(table.slice(), Duration::from_secs(4));
@@ -160,7 +162,7 @@ mod tests {
     fn subjects_beyond_the_limit_share_one() {
         let mut table = SeriesTable::new(RelativeTime::START);
         for number in 0..MOST_WITH_DURATIONS * 2 {
-            let amount = Amount { amount: 1.0, count: 1.0, duration: Some(1) };
+            let amount = Entry { amount: 1.0, count: 1.0, duration: Some(1) };
             table.add(Kind::Calls, &format!("/{number}"), RelativeTime::START, amount);
         }
         assert_eq!(table.cells.len(), MOST_WITH_DURATIONS + 1);

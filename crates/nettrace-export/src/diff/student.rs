@@ -23,7 +23,7 @@ pub(super) fn critical(probability: f64, degrees: f64) -> f64 {
         }
     }
     for _ in 0..100 {
-        let middle = (low + high) / 2.0;
+        let middle = f64::midpoint(low, high);
         if two_sided(middle, degrees) > probability { low = middle } else { high = middle }
     }
     high

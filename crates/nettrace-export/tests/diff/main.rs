@@ -11,7 +11,8 @@ mod recording;
 use std::collections::BTreeSet;
 
 use nettrace_export::diff::{
-    Basis, Change, Comparison, ComparisonOptions, Kind, Noise, Rule, Run, Statistic, Verdict,
+    Basis, Change, Comparison, ComparisonOptions, Kind, Noise, Rule, Run, RunBuilder, RunOptions, Statistic,
+    Verdict,
 };
 use recording::Program;
 
@@ -201,7 +202,7 @@ fn kinds_of_one_side_are_named_and_not_compared() {
     let empty = [{
         let bytes = nettrace_synth::nettrace::Trace::new(&nettrace_synth::TraceHeader::default()).finish();
         let recording = nettrace::SliceReader::new(&bytes).unwrap();
-        nettrace_export::diff::RunBuilder::new(Default::default(), recording.info()).finish(recording.info())
+        RunBuilder::new(RunOptions::default(), recording.info()).finish(recording.info())
     }];
     let comparison = Comparison::new(&base, &empty, &ComparisonOptions::default());
     assert!(comparison.changes.is_empty());
