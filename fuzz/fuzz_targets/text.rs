@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use clr_conditions::{Condition, Evaluator, StreamEnd};
-use dipc_client::{Address, Providers, parse_level};
+use dipc_client::{Address, Level, Providers, parse_level};
 use dipc_sim::{Fault, Version};
 use libfuzzer_sys::fuzz_target;
 use nettrace::RelativeTime;
@@ -22,7 +22,7 @@ fn check(text: &str) {
         Err(error) => assert!(!error.to_string().is_empty()),
     }
     if let Some(level) = parse_level(text) {
-        assert!(level <= 5, "level {level} from {text:?}");
+        assert!(level <= Level::VERBOSE, "{level} from {text:?}");
     }
     match text.parse::<Address>() {
         Ok(address) => assert_eq!(address.to_string().parse::<Address>().ok(), Some(address)),

@@ -91,7 +91,7 @@ pub struct ProviderRequest {
 impl From<ProviderRequest> for dipc_wire::ProviderConfig {
     fn from(request: ProviderRequest) -> Self {
         let ProviderRequest { name, keywords, level, arguments } = request;
-        Self { keywords, level, name, arguments }
+        Self { keywords: keywords.into(), level: level.into(), name, arguments }
     }
 }
 
@@ -504,7 +504,7 @@ mod tests {
         let config: dipc_wire::FilteredProviderConfig = request.into();
         assert_eq!(config.filter, dipc_wire::EventFilter::default());
         let dipc_wire::ProviderConfig { keywords, level, name, arguments } = config.provider;
-        assert_eq!((&*name, keywords, level, &*arguments), ("P", 3, 4, "a=b"));
+        assert_eq!((&*name, keywords.0, level.0, &*arguments), ("P", 3, 4, "a=b"));
     }
 
     #[test]

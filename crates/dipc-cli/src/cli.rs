@@ -269,6 +269,7 @@ mod tests {
     use std::time::Duration;
 
     use clap::CommandFactory as _;
+    use dipc_wire::{Keywords, Level};
 
     use super::*;
     use crate::command::{demo, man};
@@ -322,7 +323,8 @@ mod tests {
             args.selection.profile.iter().map(|p| p.name).collect::<Vec<_>>(),
             ["gc-collect", "database"]
         );
-        assert_eq!((args.selection.clrevents, args.selection.clreventlevel), (Some(0x8001), Some(5)));
+        assert_eq!(args.selection.clrevents, Some(Keywords::GC | Keywords::EXCEPTION));
+        assert_eq!(args.selection.clreventlevel, Some(Level::VERBOSE));
         assert_eq!(args.rundown, Some(true));
     }
 

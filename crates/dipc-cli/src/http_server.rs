@@ -57,7 +57,7 @@ pub(crate) trait Site: Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) body: Bytes,
-    pub(crate) content_type: &'static str,
+    pub(crate) media_type: &'static str,
     /// Whether browsers are told to keep no copy and to tell other sites nothing.
     pub(crate) is_private: bool,
 }
@@ -189,10 +189,10 @@ impl<S: Site> Served<S> {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
-        let Content { body, content_type, is_private } = self.site.content(path, header(ACCEPT));
+        let Content { body, media_type, is_private } = self.site.content(path, header(ACCEPT));
         let mut response = Response::new(Full::from(body));
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if is_private {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
             headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

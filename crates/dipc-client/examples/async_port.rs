@@ -13,8 +13,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dipc_wire::{
-    Advertise, CollectTracing2, Command, Feed, Format, MessageReader, ProviderConfig, ResumeRuntime,
-    StopTracing, decode_reply,
+    Advertise, CollectTracing2, Command, Feed, Format, Keywords, Level, MessageReader, ProviderConfig,
+    ResumeRuntime, StopTracing, decode_reply,
 };
 use nettrace::Decoder;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -95,7 +95,12 @@ async fn read_cookie(mut stream: UnixStream) -> Result<(Uuid, UnixStream), Error
 
 /// Counts the events of a runtime for a moment, starting before its program begins.
 async fn count(mut connections: Receiver<UnixStream>, provider: String) -> Result<u64, Error> {
-    let provider = ProviderConfig { keywords: u64::MAX, level: 5, name: provider, arguments: String::new() };
+    let provider = ProviderConfig {
+        keywords: Keywords::ALL,
+        level: Level::VERBOSE,
+        name: provider,
+        arguments: String::new(),
+    };
     let (format, request_rundown, providers) = (Format::NETTRACE, false, vec![provider]);
     let request = CollectTracing2 { buffer_mb: 64, format, request_rundown, providers };
     let (session, mut stream, beginning) = ask(&mut connections, &request).await?;

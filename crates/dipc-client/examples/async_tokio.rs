@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dipc_wire::{
-    CollectTracing2, Command, Feed, Format, MessageReader, ProviderConfig, StopTracing, decode_reply,
+    CollectTracing2, Command, Feed, Format, Keywords, Level, MessageReader, ProviderConfig, StopTracing,
+    decode_reply,
 };
 use nettrace::Decoder;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -41,7 +42,12 @@ async fn count(
     provider: String,
     duration: Duration,
 ) -> Result<BTreeMap<String, u64>, Error> {
-    let provider = ProviderConfig { keywords: u64::MAX, level: 5, name: provider, arguments: String::new() };
+    let provider = ProviderConfig {
+        keywords: Keywords::ALL,
+        level: Level::VERBOSE,
+        name: provider,
+        arguments: String::new(),
+    };
     let (format, request_rundown, providers) = (Format::NETTRACE, false, vec![provider]);
     let request = CollectTracing2 { buffer_mb: 64, format, request_rundown, providers };
     let (session, mut stream, beginning) = timeout(PATIENCE, ask(&socket, &request)).await??;

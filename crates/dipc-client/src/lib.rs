@@ -149,7 +149,7 @@ pub use profile::{
     RUNTIME_PROVIDER, SAMPLE_PROFILER, clr_keyword,
 };
 pub use providers::{
-    ArgumentsDiffer, DEFAULT_KEYWORDS, DEFAULT_LEVEL, LEVEL_NAMES, ParseProvidersError, Providers,
+    ArgumentsDiffer, DEFAULT_KEYWORDS, DEFAULT_LEVEL, ParseProvidersError, Providers, level_names,
     parse_level,
 };
 pub use session::{Session, SessionReader, Stopper};
@@ -164,7 +164,7 @@ pub use dipc_transport::{
 };
 pub use dipc_wire::{
     BufferMode, CommandId, DumpFlags, DumpType, EventFilter, FilteredProviderConfig, Format, HResult,
-    PerfMapType, ProviderConfig, SessionId,
+    Keywords, Level, PerfMapType, ProviderConfig, SessionId,
 };
 #[cfg(feature = "nettrace")]
 pub use nettrace;

@@ -3,14 +3,13 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use dipc_wire::level::{CRITICAL, VERBOSE};
-use dipc_wire::{ProviderConfig, keywords};
+use dipc_wire::{Keywords, Level, ProviderConfig};
 
 use crate::{Deadline, Error, OptionalFeature, RUNTIME_PROVIDER, Rundown, Session, SessionConfig, Target};
 
 /// The keywords of [`RUNTIME_PROVIDER`] that make a session report methods and modules from its start:
 /// Loader, JIT and NGEN.
-pub const NAME_KEYWORDS: u64 = keywords::LOADER | keywords::METHODS;
+pub const NAME_KEYWORDS: Keywords = Keywords::LOADER.union(Keywords::METHODS);
 
 /// The longest wait of one read: the caller may cancel meanwhile.
 const STEP: Duration = Duration::from_millis(100);
@@ -24,7 +23,7 @@ impl Target {
     /// # Errors
     /// Those of [`start_session`](Self::start_session) and [`Session::request_stop`].
     pub fn list_methods(&self) -> Result<MethodList, Error> {
-        let mut session = self.start_session(&names_session(0, CRITICAL))?;
+        let mut session = self.start_session(&names_session(Keywords::NONE, Level::CRITICAL))?;
         session.request_stop()?;
         Ok(MethodList { session })
     }
@@ -36,11 +35,11 @@ impl Target {
     /// # Errors
     /// Those of [`start_session`](Self::start_session).
     pub fn report_compiled_methods(&self) -> Result<Session, Error> {
-        self.start_session(&names_session(keywords::METHODS, VERBOSE).with_rundown(Rundown::Off))
+        self.start_session(&names_session(Keywords::METHODS, Level::VERBOSE).with_rundown(Rundown::Off))
     }
 }
 
-fn names_session(keywords: u64, level: u32) -> SessionConfig {
+fn names_session(keywords: Keywords, level: Level) -> SessionConfig {
     let name = RUNTIME_PROVIDER.to_owned();
     SessionConfig::new([ProviderConfig { keywords, level, name, arguments: String::new() }])
         .with_stackwalk(false)

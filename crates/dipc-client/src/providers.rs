@@ -2,17 +2,14 @@
 
 use core::fmt;
 
-use dipc_wire::{ProviderConfig, level};
+use dipc_wire::{Keywords, Level, ProviderConfig};
 
 /// The keywords of a provider without any in the list, as in dotnet-trace 10: only events that belong to no
 /// keyword. (Up to version 9 the default was all keywords, `FFFFFFFFFFFFFFFF`.)
-pub const DEFAULT_KEYWORDS: u64 = 0;
+pub const DEFAULT_KEYWORDS: Keywords = Keywords::NONE;
 /// The level of a provider without one in the list, as in dotnet-trace 10: informational. (Up to version 9:
 /// verbose.)
-pub const DEFAULT_LEVEL: u32 = level::INFORMATIONAL;
-
-/// The names of the levels, each at its number.
-pub const LEVEL_NAMES: [&str; 6] = level::NAMES;
+pub const DEFAULT_LEVEL: Level = Level::INFORMATIONAL;
 
 /// A list of providers with unique names, compared without case.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +26,7 @@ impl Providers {
     /// Parses `Name[:Keywords[:Level[:Arguments]]],…`.
     ///
     /// * Keywords are hexadecimal, with or without `0x`; the default is [`DEFAULT_KEYWORDS`].
-    /// * A level is a number (above 5 counts as 5) or one of [`LEVEL_NAMES`] in any case; the default is
+    /// * A level is a number (above 5 counts as 5) or a [name](Level::name) in any case; the default is
     ///   [`DEFAULT_LEVEL`].
     /// * Arguments are `key=value;key=value`. Quotes (`"`, or `\"` as many shells leave them) protect `,` `;`
     ///   and `=` in a key or a value.
@@ -65,7 +62,7 @@ impl Providers {
             return Err(ArgumentsDiffer { provider: config.name });
         }
         known.keywords |= config.keywords;
-        known.level = wider_level(known.level, config.level);
+        known.level = known.level.widest(config.level);
         if known.arguments.is_empty() {
             known.arguments = config.arguments;
         }
@@ -111,17 +108,18 @@ impl<'a> IntoIterator for &'a Providers {
     }
 }
 
-/// All levels are wider than verbose.
-fn wider_level(a: u32, b: u32) -> u32 {
-    if a == level::LOG_ALWAYS || b == level::LOG_ALWAYS { level::LOG_ALWAYS } else { a.max(b) }
+/// Parses a level: a number, of which everything above 5 counts as 5, or a [name](Level::name) in any case.
+pub fn parse_level(text: &str) -> Option<Level> {
+    if let Ok(number) = text.parse::<u32>() {
+        return Some(Level(number).min(Level::VERBOSE));
+    }
+    let is_named = |level: &&Level| level.name().is_some_and(|name| name.eq_ignore_ascii_case(text));
+    Level::NAMED.iter().find(is_named).copied()
 }
 
-/// Parses a level: a number, of which everything above 5 counts as 5, or one of [`LEVEL_NAMES`] in any case.
-pub fn parse_level(text: &str) -> Option<u32> {
-    if let Ok(number) = text.parse::<u32>() {
-        return Some(number.min(level::VERBOSE));
-    }
-    (0..).zip(LEVEL_NAMES).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(number, _)| number)
+/// Returns the names of all levels, separated by commas, for messages.
+pub fn level_names() -> String {
+    Level::NAMED.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A provider with arguments that differ from those it has in the list: they cannot be joined.
@@ -183,7 +181,7 @@ impl fmt::Display for ParseProvidersError {
             ),
             Reason::Keywords(text) => write!(f, "keywords '{text}' are not a hexadecimal number of 64 bits"),
             Reason::Level(text) => {
-                write!(f, "level '{text}' is neither a number nor one of {}", LEVEL_NAMES.join(", "))
+                write!(f, "level '{text}' is neither a number nor one of {}", level_names())
             }
             Reason::NoEquals(text) => write!(f, "argument '{text}' has no '='"),
             Reason::EmptyKey => f.write_str("an argument's key is missing before '='"),
@@ -281,11 +279,11 @@ fn parse_provider(whole: &str, piece: Piece<'_>) -> Result<ProviderConfig, Parse
     Ok(ProviderConfig { keywords, level, name: name.text.to_owned(), arguments })
 }
 
-fn parse_keywords(text: &str) -> Option<u64> {
+fn parse_keywords(text: &str) -> Option<Keywords> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     // `from_str_radix` alone would take a sign.
     if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        u64::from_str_radix(digits, 16).ok()
+        u64::from_str_radix(digits, 16).ok().map(Keywords)
     } else {
         None
     }

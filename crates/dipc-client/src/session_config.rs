@@ -1,6 +1,6 @@
 mod form;
 
-use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format, level};
+use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format, Keywords, Level};
 
 use crate::optional_feature::drop_unsupported;
 use crate::{Error, OptionalFeature, Session, Target};
@@ -37,14 +37,14 @@ pub enum Rundown {
     Off,
     /// By keywords of `Microsoft-Windows-DotNETRuntimeRundown`. Since .NET 9, except for those of
     /// [`Rundown::Default`].
-    Keyword(u64),
+    Keyword(Keywords),
 }
 
 impl Rundown {
-    fn keywords(self) -> u64 {
+    fn keywords(self) -> Keywords {
         match self {
             Self::Default => CollectTracing4::DEFAULT_RUNDOWN_KEYWORD,
-            Self::Off => 0,
+            Self::Off => Keywords::NONE,
             Self::Keyword(keywords) => keywords,
         }
     }
@@ -105,7 +105,7 @@ impl SessionConfig {
     fn optional_features(&self) -> Vec<(OptionalFeature, u8)> {
         let filtered = self.providers.iter().any(|provider| provider.filter != EventFilter::default());
         let (no_rundown, keyword) = match self.rundown.keywords() {
-            0 => (true, false),
+            Keywords::NONE => (true, false),
             CollectTracing4::DEFAULT_RUNDOWN_KEYWORD => (false, false),
             _ => (false, true),
         };
@@ -151,8 +151,9 @@ impl SessionConfig {
         if providers.clone().any(|provider| provider.name.is_empty()) {
             return Err("a provider without a name".into());
         }
-        if let Some(provider) = providers.find(|provider| provider.level > level::VERBOSE) {
-            return Err(format!("level {} of {}, above {}", provider.level, provider.name, level::VERBOSE));
+        if let Some(provider) = providers.find(|provider| provider.level > Level::VERBOSE) {
+            let (level, name) = (provider.level.0, &provider.name);
+            return Err(format!("level {level} of {name}, above {}", Level::VERBOSE.0));
         }
         if self.buffer_mb == 0 {
             return Err("a buffer of 0 MB".into());

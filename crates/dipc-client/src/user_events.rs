@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use dipc_wire::{CollectTracing5, Command as _, SessionId, UserEventsProviderConfig};
+use dipc_wire::{CollectTracing5, Command as _, Keywords, SessionId, UserEventsProviderConfig};
 
 use crate::route::RouteConnection;
 use crate::{Error, Target};
@@ -30,7 +30,7 @@ impl Target {
     pub fn start_user_events_session(
         &self,
         providers: Vec<UserEventsProviderConfig>,
-        rundown_keyword: u64,
+        rundown_keyword: Keywords,
         user_events_data: BorrowedFd<'_>,
     ) -> Result<UserEvents, Error> {
         const NAME: &str = <CollectTracing5>::NAME;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use dipc_client::dipc_wire::CommandId;
 use dipc_client::{
-    Deadline, Dump, Error, ErrorKind, PerfMapType, ProviderConfig, SessionConfig, SessionId, Target,
+    Deadline, Dump, Error, ErrorKind, Level, PerfMapType, ProviderConfig, SessionConfig, SessionId, Target,
     Timeouts, Uuid,
 };
 use dipc_sim::{Fault, Runtime, Version};
@@ -62,7 +62,7 @@ const COMMANDS: &[(&str, Call)] = &[
 
 /// A session that is read for a while, stopped, and read to its end.
 fn collect(target: &Target) -> Result<(), Error> {
-    let provider = ProviderConfig { name: "Provider".into(), level: 5, ..Default::default() };
+    let provider = ProviderConfig { name: "Provider".into(), level: Level::VERBOSE, ..Default::default() };
     let mut session = target.start_session(&SessionConfig::new([provider]))?;
     let mut buffer = vec![0; 1 << 16];
     loop {

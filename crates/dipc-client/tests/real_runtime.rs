@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dipc_client::{
-    Deadline, Error, ErrorKind, Format, HResult, ProviderConfig, Providers, Rundown, Session, SessionConfig,
-    Target, Timeouts,
+    Deadline, Error, ErrorKind, Format, HResult, Level, ProviderConfig, Providers, Rundown, Session,
+    SessionConfig, Target, Timeouts,
 };
 use tempfile::TempDir;
 
@@ -247,7 +247,7 @@ fn what_would_end_the_target_is_not_sent() {
     let mut workload = Workload::start();
     // .NET 9 dies from the last three.
     let provider = collect().providers.remove(0).provider;
-    let loud = ProviderConfig { level: 6, ..provider.clone() };
+    let loud = ProviderConfig { level: Level(6), ..provider.clone() };
     let nameless = ProviderConfig { name: String::new(), ..provider.clone() };
     for refused in [
         SessionConfig::new::<ProviderConfig>([]),
@@ -267,8 +267,11 @@ fn what_would_end_the_target_is_not_sent() {
 #[test]
 fn a_session_may_have_all_that_the_limits_allow() {
     let workload = Workload::start();
-    let names =
-        (0..1000).map(|i| ProviderConfig { level: 5, name: format!("P{i}"), ..ProviderConfig::default() });
+    let names = (0..1000).map(|i| ProviderConfig {
+        level: Level::VERBOSE,
+        name: format!("P{i}"),
+        ..ProviderConfig::default()
+    });
     let most =
         SessionConfig::new(names.collect::<Vec<_>>()).with_buffer_mb(u32::MAX).with_rundown(Rundown::Off);
     let mut session = workload.target().start_session(&most).unwrap();

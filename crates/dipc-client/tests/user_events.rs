@@ -8,7 +8,9 @@ use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use dipc_client::dipc_wire::{CollectTracing5, Request, TracepointConfig, UserEventsProviderConfig};
-use dipc_client::{Error, ErrorKind, EventFilter, HResult, ProviderConfig, Target, Timeouts};
+use dipc_client::{
+    Error, ErrorKind, EventFilter, HResult, Keywords, Level, ProviderConfig, Target, Timeouts,
+};
 use dipc_sim::{Builder, Runtime, Version};
 
 const STEP: Duration = Duration::from_secs(10);
@@ -17,8 +19,8 @@ fn provider() -> UserEventsProviderConfig {
     UserEventsProviderConfig {
         provider: ProviderConfig {
             name: "Pröviders".into(),
-            level: 4,
-            keywords: 1,
+            level: Level::INFORMATIONAL,
+            keywords: Keywords(1),
             arguments: String::new(),
         },
         filter: EventFilter::default(),
@@ -45,7 +47,9 @@ fn file() -> (tempfile::NamedTempFile, File) {
 fn the_runtime_writes_to_the_file_that_it_was_handed() {
     let (_folder, runtime, target) = start(Runtime::builder().version(Version::NET10).user_events());
     let (writing, mut reading) = file();
-    let session = target.start_user_events_session(vec![provider()], 0, writing.as_file().as_fd()).unwrap();
+    let session = target
+        .start_user_events_session(vec![provider()], Keywords::NONE, writing.as_file().as_fd())
+        .unwrap();
     let mut bytes = Vec::new();
     reading.read_to_end(&mut bytes).unwrap();
     // Index, version, event id, an empty extension, a payload of nine letters.
@@ -65,7 +69,11 @@ fn the_runtime_writes_to_the_file_that_it_was_handed() {
 fn a_session_that_is_dropped_is_stopped() {
     let (_folder, runtime, target) = start(Runtime::builder().version(Version::NET10).user_events());
     let (writing, _) = file();
-    drop(target.start_user_events_session(vec![provider()], 0, writing.as_file().as_fd()).unwrap());
+    drop(
+        target
+            .start_user_events_session(vec![provider()], Keywords::NONE, writing.as_file().as_fd())
+            .unwrap(),
+    );
     assert_eq!(runtime.session_count(), 0);
     assert!(matches!(runtime.requests().last(), Some(Request::StopTracing(_))));
 }
@@ -76,18 +84,18 @@ fn what_cannot_be_is_refused() {
     let file = writing.as_file().as_fd();
     // Like the real one, on a kernel without user_events.
     let (_folder, _runtime, target) = start(Runtime::builder().version(Version::NET10));
-    match target.start_user_events_session(vec![provider()], 0, file) {
+    match target.start_user_events_session(vec![provider()], Keywords::NONE, file) {
         Err(Error::Refused { reason, .. }) => assert_eq!(reason.hresult, HResult::FAIL),
         other => panic!("{other:?}"),
     }
     let (_folder, _runtime, target) = start(Runtime::builder().version(Version::NET9));
-    let error = target.start_user_events_session(vec![provider()], 0, file).unwrap_err();
+    let error = target.start_user_events_session(vec![provider()], Keywords::NONE, file).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
 
     let (_folder, runtime, target) = start(Runtime::builder().version(Version::NET10).user_events());
     let nowhere = UserEventsProviderConfig { tracepoints: TracepointConfig::default(), ..provider() };
     for providers in [vec![], vec![nowhere]] {
-        let error = target.start_user_events_session(providers, 0, file).unwrap_err();
+        let error = target.start_user_events_session(providers, Keywords::NONE, file).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
     }
     assert!(runtime.requests().is_empty());

@@ -8,11 +8,11 @@ use dipc_wire::{
     CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, Command, Decode, DecodeOwned,
     DisablePerfMap, DumpFlags, DumpType, EnablePerfMap, Environment, EventFilter, Feed,
     FilteredProviderConfig, Format, GenerateCoreDump1, GenerateCoreDump2, GenerateCoreDump3, HResult, Items,
-    Message, MessageReader, PerfMapType, ProcessEnvironment, ProcessInfo1, ProcessInfo1Reply, ProcessInfo2,
-    ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProviderConfig, Request, ResumeRuntime, SessionId,
-    SetEnvironmentVariable, StartupProfiler, StopTracing, StreamingSession, StreamingSession6,
-    TracepointConfig, TracepointSet, UserEventsProviderConfig, UserEventsSession, Utf16, decode_reply,
-    decode_reply_as, encode_error, encode_ok,
+    Keywords, Level, Message, MessageReader, PerfMapType, ProcessEnvironment, ProcessInfo1,
+    ProcessInfo1Reply, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProviderConfig,
+    Request, ResumeRuntime, SessionId, SetEnvironmentVariable, StartupProfiler, StopTracing,
+    StreamingSession, StreamingSession6, TracepointConfig, TracepointSet, UserEventsProviderConfig,
+    UserEventsSession, Utf16, decode_reply, decode_reply_as, encode_error, encode_ok,
 };
 use std::hint::black_box;
 use uuid::Uuid;
@@ -28,8 +28,8 @@ type Streaming6<'a> = CollectTracing6<StreamingSession6<Filtered<'a>>, UserEvent
 
 fn provider(n: usize) -> ProviderConfig {
     ProviderConfig {
-        keywords: 0x14_c14f_ccbd,
-        level: 4,
+        keywords: Keywords(0x14_c14f_ccbd),
+        level: Level::INFORMATIONAL,
         name: format!("Microsoft-Windows-DotNETRuntime-{n}"),
         arguments: "EventCounterIntervalSec=1".into(),
     }
@@ -58,7 +58,7 @@ fn user_events() -> UserEventsSession {
     let tracepoints = TracepointConfig { default_tracepoint: "Tracepoint".into(), sets };
     let filter = EventFilter { enable: false, ids: vec![4, 5] };
     UserEventsSession {
-        rundown_keyword: 0,
+        rundown_keyword: Keywords::NONE,
         providers: vec![UserEventsProviderConfig { provider: provider(0), filter, tracepoints }],
     }
 }

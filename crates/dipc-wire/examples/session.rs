@@ -2,16 +2,16 @@
 //! blocking socket, an async runtime or, as here, from a function that plays the runtime.
 
 use dipc_wire::{
-    CollectTracing2, Command as _, Feed, Format, HResult, MessageReader, ProviderConfig, Request, SessionId,
-    decode_reply, encode_error, encode_ok,
+    CollectTracing2, Command as _, Feed, Format, HResult, Keywords, Level, MessageReader, ProviderConfig,
+    Request, SessionId, decode_reply, encode_error, encode_ok,
 };
 use std::error::Error;
 use std::io::{Cursor, Read};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let runtime_events = ProviderConfig {
-        keywords: 0x8000,
-        level: 2,
+        keywords: Keywords::EXCEPTION,
+        level: Level::ERROR,
         name: "Microsoft-Windows-DotNETRuntime".into(),
         arguments: String::new(),
     };

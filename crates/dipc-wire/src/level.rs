@@ -1,20 +1,54 @@
-//! Levels of events: a provider sends those of its level and of all lower ones.
-//!
-//! # Source
-//! `System.Diagnostics.Tracing.EventLevel`, and `ep_event_is_enabled` of the runtime.
+//! The level of events.
+
+use crate::codec::open_enum;
+
+open_enum! {
+    /// The level of a provider's events: the provider sends those of its level and of all lower ones. An unknown
+    /// level is kept as its number; runtimes refuse those above [`VERBOSE`](Self::VERBOSE). On the wire a u32.
+    ///
+    /// # Source
+    /// `System.Diagnostics.Tracing.EventLevel`, and `ep_event_is_enabled` of the runtime.
+    pub struct Level(u32) = "level" {
+        /// The events of all levels.
+        LOG_ALWAYS = 0 "LogAlways";
+        /// Critical errors.
+        CRITICAL = 1 "Critical";
+        /// Errors.
+        ERROR = 2 "Error";
+        /// Warnings.
+        WARNING = 3 "Warning";
+        /// Information, the level of most events of the runtime.
+        INFORMATIONAL = 4 "Informational";
+        /// Everything: the highest level that runtimes accept.
+        VERBOSE = 5 "Verbose";
+    }
+}
+
+impl Level {
+    /// Returns the level of a session that needs the events of both: [`LOG_ALWAYS`](Self::LOG_ALWAYS) has those of
+    /// all levels, and is the lowest number.
+    ///
+    /// ```
+    /// use dipc_wire::Level;
+    ///
+    /// assert_eq!(Level::WARNING.widest(Level::VERBOSE), Level::VERBOSE);
+    /// assert_eq!(Level::WARNING.widest(Level::LOG_ALWAYS), Level::LOG_ALWAYS);
+    /// ```
+    #[must_use]
+    pub fn widest(self, other: Self) -> Self {
+        if self == Self::LOG_ALWAYS || other == Self::LOG_ALWAYS { Self::LOG_ALWAYS } else { self.max(other) }
+    }
+}
 
 /// All levels.
-pub const LOG_ALWAYS: u32 = 0;
-/// Critical errors.
-pub const CRITICAL: u32 = 1;
-/// Errors.
-pub const ERROR: u32 = 2;
-/// Warnings.
-pub const WARNING: u32 = 3;
-/// Information, the level of most events of the runtime.
-pub const INFORMATIONAL: u32 = 4;
-/// Everything: the highest level that runtimes accept.
-pub const VERBOSE: u32 = 5;
+impl Default for Level {
+    fn default() -> Self {
+        Self::LOG_ALWAYS
+    }
+}
 
-/// The names of the levels, each at its number.
-pub const NAMES: [&str; 6] = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
+impl From<u32> for Level {
+    fn from(level: u32) -> Self {
+        Self(level)
+    }
+}

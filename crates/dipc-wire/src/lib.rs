@@ -76,7 +76,7 @@
 //! # Untrusted input
 //!
 //! Either end may be hostile. Decoding never panics, and a count or length is checked against the bytes that
-//! are left before anything is allocated for it. Unknown command ids, HRESULTs and formats are values, not
+//! are left before anything is allocated for it. Unknown command ids, HRESULTs, levels and formats are values, not
 //! errors.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -99,8 +99,8 @@
 extern crate alloc;
 
 mod hresult;
-pub mod keywords;
-pub mod level;
+mod keywords;
+mod level;
 mod limits;
 
 mod codec;
@@ -140,6 +140,8 @@ pub use endpoint_name::{EndpointName, ParseEndpointNameError};
 pub use error::{DecodeError, EncodeError};
 pub use header::Header;
 pub use hresult::HResult;
+pub use keywords::Keywords;
+pub use level::Level;
 pub use limits::{HEADER_LEN, MAGIC, MAX_MESSAGE_LEN, MAX_PAYLOAD_LEN};
 pub use message::Message;
 pub use port_config::{ParsePortError, PortConfig, PortKind, parse_port_configs};

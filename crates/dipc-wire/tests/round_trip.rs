@@ -5,11 +5,11 @@ use dipc_wire::{
     CollectTracing3, CollectTracing4, CollectTracing5, CollectTracing6, Command, CommandId, CommandSet,
     DecodeError, DisablePerfMap, DumpFlags, DumpType, EnablePerfMap, Environment, EnvironmentReply,
     EventFilter, Feed, FilteredProviderConfig, Format, GenerateCoreDump1, GenerateCoreDump2,
-    GenerateCoreDump3, HResult, Message, MessageReader, PerfMapType, ProcessEnvironment, ProcessInfo1,
-    ProcessInfo1Reply, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProviderConfig,
-    Request, ResumeRuntime, ServerError, SessionId, SetEnvironmentVariable, StartupProfiler, StopTracing,
-    StreamingSession, StreamingSession6, TracepointConfig, TracepointSet, UserEventsProviderConfig,
-    UserEventsSession, decode_reply, encode_error, encode_ok, encode_server_error,
+    GenerateCoreDump3, HResult, Keywords, Level, Message, MessageReader, PerfMapType, ProcessEnvironment,
+    ProcessInfo1, ProcessInfo1Reply, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply,
+    ProviderConfig, Request, ResumeRuntime, ServerError, SessionId, SetEnvironmentVariable, StartupProfiler,
+    StopTracing, StreamingSession, StreamingSession6, TracepointConfig, TracepointSet,
+    UserEventsProviderConfig, UserEventsSession, decode_reply, encode_error, encode_ok, encode_server_error,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -26,13 +26,17 @@ fn guid() -> impl Strategy<Value = Uuid> + Clone {
     any::<u128>().prop_map(Uuid::from_u128)
 }
 
+fn keywords() -> impl Strategy<Value = Keywords> + Clone {
+    any::<u64>().prop_map(Keywords)
+}
+
 fn ids() -> impl Strategy<Value = Vec<u32>> + Clone {
     vec(any::<u32>(), 0..5)
 }
 
 prop_compose! {
     fn provider()(
-        keywords in any::<u64>(), level in any::<u32>(), name in text(), arguments in text(),
+        keywords in keywords(), level in any::<u32>().prop_map(Level), name in text(), arguments in text(),
     ) -> ProviderConfig {
         ProviderConfig { keywords, level, name, arguments }
     }
@@ -58,7 +62,7 @@ prop_compose! {
     fn streaming()(
         buffer_mb in any::<u32>(),
         format in any::<u32>().prop_map(Format),
-        rundown_keyword in any::<u64>(),
+        rundown_keyword in keywords(),
         request_stackwalk in any::<bool>(),
         providers in vec(filtered(), 0..6),
     ) -> StreamingSession {
@@ -68,7 +72,7 @@ prop_compose! {
 
 prop_compose! {
     fn user_events()(
-        rundown_keyword in any::<u64>(), providers in vec(traced(), 0..6),
+        rundown_keyword in keywords(), providers in vec(traced(), 0..6),
     ) -> UserEventsSession {
         UserEventsSession { rundown_keyword, providers }
     }
@@ -76,7 +80,7 @@ prop_compose! {
 
 fn collect() -> impl Strategy<Value = Request> {
     let limits = || (any::<u32>(), any::<u32>().prop_map(Format), vec(provider(), 0..8));
-    let limits = || (limits(), any::<u64>(), any::<bool>());
+    let limits = || (limits(), keywords(), any::<bool>());
     prop_oneof![
         limits().prop_map(|((buffer_mb, format, providers), ..)| {
             CollectTracing1 { buffer_mb, format, providers }.into()
@@ -85,7 +89,7 @@ fn collect() -> impl Strategy<Value = Request> {
             CollectTracing2 { buffer_mb, format, request_rundown, providers }.into()
         }),
         limits().prop_map(|((buffer_mb, format, providers), keyword, request_rundown)| {
-            let request_stackwalk = keyword % 2 == 1;
+            let request_stackwalk = keyword.0 % 2 == 1;
             CollectTracing3 { buffer_mb, format, request_rundown, request_stackwalk, providers }.into()
         }),
         limits().prop_map(|((buffer_mb, format, providers), rundown_keyword, request_stackwalk)| {

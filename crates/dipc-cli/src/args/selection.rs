@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
-use dipc_client::{Profile, Providers, RUNTIME_PROVIDER};
+use dipc_client::{Keywords, Level, Profile, Providers, RUNTIME_PROVIDER};
 
 use crate::args::candidates;
 use crate::record::selection::SelectionRequest;
@@ -19,10 +19,10 @@ pub(crate) struct SelectionArgs {
     pub(crate) profile: Vec<&'static Profile>,
     /// Groups of the runtime's own events, joined by '+': gc+exception
     #[arg(long, value_name = "KEYWORDS", value_parser = parse_clr_keywords)]
-    pub(crate) clrevents: Option<u64>,
+    pub(crate) clrevents: Option<Keywords>,
     /// Level of --clrevents: a number or a name [default: informational]
     #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
-    pub(crate) clreventlevel: Option<u32>,
+    pub(crate) clreventlevel: Option<Level>,
 }
 
 impl SelectionArgs {
@@ -65,16 +65,16 @@ fn parse_profile(name: &str) -> Result<&'static Profile, String> {
     })
 }
 
-fn parse_clr_keywords(text: &str) -> Result<u64, String> {
-    text.split(['+', ',']).map(str::trim).try_fold(0, |bits, name| {
-        dipc_client::clr_keyword(name).map(|keyword| bits | keyword).ok_or_else(|| {
+fn parse_clr_keywords(text: &str) -> Result<Keywords, String> {
+    text.split(['+', ',']).map(str::trim).try_fold(Keywords::NONE, |all, name| {
+        dipc_client::clr_keyword(name).map(|keyword| all | keyword).ok_or_else(|| {
             let names: Vec<_> = dipc_client::CLR_KEYWORDS.iter().map(|&(name, _)| name).collect();
             format!("'{name}' is not a keyword of the runtime; known are {}", names.join(", "))
         })
     })
 }
 
-fn parse_level(text: &str) -> Result<u32, String> {
+fn parse_level(text: &str) -> Result<Level, String> {
     dipc_client::parse_level(text)
-        .ok_or_else(|| format!("a level is a number or one of {}", dipc_client::LEVEL_NAMES.join(", ")))
+        .ok_or_else(|| format!("a level is a number or one of {}", dipc_client::level_names()))
 }

@@ -45,7 +45,7 @@ impl Listed {
         let providers = profile.providers.iter().map(|provider| ListedProvider {
             name: provider.name,
             keywords: format!("{:#x}", provider.keywords),
-            level: provider.level,
+            level: provider.level.0,
             arguments: provider.arguments,
         });
         Self { name: profile.name, description: profile.description, providers: providers.collect() }

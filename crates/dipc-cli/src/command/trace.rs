@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use clr_conditions::Condition;
 use dipc_client::{PortRuntime, Rundown, Session, SessionConfig, Startup};
-use dipc_wire::keywords;
-use dipc_wire::level::INFORMATIONAL;
+use dipc_wire::{Keywords, Level};
 use jiff::Zoned;
 use nettrace_export::NameForm;
 
@@ -440,7 +439,7 @@ impl RecordingSettings {
         let lists_methods = self.keeps_names && self.lists_methods();
         let is_starting =
             lists_methods && source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
-        let needs_help = self.selection.level_of_methods() == Some(INFORMATIONAL);
+        let needs_help = self.selection.level_of_methods() == Some(Level::INFORMATIONAL);
         let begin = |what: fmt::Arguments<'_>| {
             if self.resume {
                 resume(&source.target);
@@ -520,7 +519,7 @@ impl RecordingSettings {
     fn lists_methods(&self) -> bool {
         match self.collect.rundown {
             Rundown::Default => true,
-            Rundown::Keyword(keywords) => keywords & keywords::METHODS != 0,
+            Rundown::Keyword(keywords) => keywords.intersects(Keywords::METHODS),
             _ => false,
         }
     }

@@ -82,6 +82,6 @@ impl Site for PageSite {
     }
 
     fn content(&self, _: &str, _: Option<&str>) -> Content {
-        Content { body: self.page.clone(), content_type: "text/html; charset=utf-8", is_private: true }
+        Content { body: self.page.clone(), media_type: "text/html; charset=utf-8", is_private: true }
     }
 }

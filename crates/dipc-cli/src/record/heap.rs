@@ -32,15 +32,15 @@ impl HeapRequest {
     pub(crate) fn dump(&self, source: &Source) -> Result<Heap, Failure> {
         let request = gcdump::request();
         let provider = ProviderConfig {
-            keywords: request.keywords,
-            level: request.level,
+            keywords: request.keywords.into(),
+            level: request.level.into(),
             name: request.provider.to_owned(),
             arguments: String::new(),
         };
         let config = SessionConfig::new([provider])
             .with_buffer_mb(self.buffer_mb)
             .with_buffer_mode(BufferMode::BLOCK)
-            .with_rundown(Rundown::Keyword(request.rundown_keyword))
+            .with_rundown(Rundown::Keyword(request.rundown_keyword.into()))
             .with_stackwalk(false)
             .with_optional(vec![
                 OptionalFeature::BlockWhenFull,

@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use dipc_client::{Deadline, Error, LiveNames, Session, Target};
-use dipc_wire::level::INFORMATIONAL;
+use dipc_wire::Level;
 use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Failure};
@@ -110,7 +110,7 @@ impl NamesRecorder {
         let files = NamesFiles { recording: recording.to_owned(), names: names_path(recording) };
         // A verbose recording needs no help, and one without the keyword gets no such events, whatever other
         // sessions request.
-        let needs_help = selection.level_of_methods() == Some(INFORMATIONAL);
+        let needs_help = selection.level_of_methods() == Some(Level::INFORMATIONAL);
         let target = target.clone().with_timeouts(timeouts(ANSWER));
         let over = Arc::new(AtomicBool::new(false));
         let early = is_starting.then(|| compiled_methods(&target, needs_help));

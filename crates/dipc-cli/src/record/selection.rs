@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use clr_conditions::ProviderRequest;
 use dipc_client::{
-    ALL_PROFILE, CPU_PROFILE, DEFAULT_PROFILES, LEVEL_NAMES, Profile, Providers, RUNTIME_PROVIDER, Rundown,
+    ALL_PROFILE, CPU_PROFILE, DEFAULT_PROFILES, Profile, Providers, RUNTIME_PROVIDER, Rundown,
     SAMPLE_PROFILER,
 };
-use dipc_wire::level::INFORMATIONAL;
-use dipc_wire::{ProviderConfig, keywords};
+use dipc_wire::{Keywords, Level, ProviderConfig};
 
 use crate::exit::Failure;
 use crate::render::table::{Align, Columns};
@@ -22,8 +21,8 @@ const LOG_FILTER: &str = "FilterSpecs=";
 pub(crate) fn sampler() -> ProviderConfig {
     ProviderConfig {
         name: SAMPLE_PROFILER.to_owned(),
-        keywords: keywords::SAMPLES,
-        level: INFORMATIONAL,
+        keywords: Keywords::SAMPLES,
+        level: Level::INFORMATIONAL,
         arguments: String::new(),
     }
 }
@@ -34,9 +33,9 @@ pub(crate) struct SelectionRequest {
     pub(crate) providers: Vec<Providers>,
     pub(crate) profiles: Vec<&'static Profile>,
     /// Keywords of the runtime's own provider.
-    pub(crate) clr_keywords: Option<u64>,
+    pub(crate) clr_keywords: Option<Keywords>,
     /// The level of these.
-    pub(crate) clr_level: Option<u32>,
+    pub(crate) clr_level: Option<Level>,
 }
 
 impl SelectionRequest {
@@ -78,7 +77,7 @@ pub(crate) struct Selection {
     /// Whether neither providers nor profiles were given.
     is_default: bool,
     /// The rundown keyword of the profiles, if all of them together need less than the default.
-    rundown_keyword: Option<u64>,
+    rundown_keyword: Option<Keywords>,
 }
 
 impl Selection {
@@ -106,7 +105,7 @@ impl Selection {
                     "provider {}: runtimes take whole names, no patterns; events of all providers cannot be asked for",
                     config.name
                 ));
-            } else if config.keywords == 0 && config.arguments.is_empty() {
+            } else if config.keywords.is_empty() && config.arguments.is_empty() {
                 let name = &config.name;
                 messages::warning(format_args!(
                     "provider {name} is named without keywords: events that belong to one are left out; {name}:FFFFFFFFFFFFFFFF:5 asks for all"
@@ -124,7 +123,7 @@ impl Selection {
             selection.providers.push((config.clone(), "--profile"));
         }
         if let Some(keywords) = request.clr_keywords {
-            selection.add_clr_events(keywords, request.clr_level.unwrap_or(INFORMATIONAL));
+            selection.add_clr_events(keywords, request.clr_level.unwrap_or(Level::INFORMATIONAL));
         } else if request.clr_level.is_some() {
             messages::warning("--clreventlevel has no effect without --clrevents");
         }
@@ -134,7 +133,7 @@ impl Selection {
             selection.rundown_keyword = profiles
                 .iter()
                 .map(|profile| profile.rundown_keyword)
-                .try_fold(0, |bits, keyword| Some(bits | keyword?));
+                .try_fold(Keywords::NONE, |all, keyword| Some(all | keyword?));
         }
         Ok(selection)
     }
@@ -157,7 +156,7 @@ impl Selection {
         !self.providers.is_empty()
     }
 
-    fn add_clr_events(&mut self, keywords: u64, level: u32) {
+    fn add_clr_events(&mut self, keywords: Keywords, level: Level) {
         if self.providers.iter().any(|(config, _)| config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER)) {
             messages::warning(
                 "the runtime's provider was already specified through --providers or --profile; ignoring --clrevents",
@@ -174,14 +173,14 @@ impl Selection {
     /// everything, gets no filter.
     pub(crate) fn include(&mut self, requests: Vec<ProviderRequest>, flag: &'static str) {
         for request in requests {
-            let ProviderRequest { name, keywords, level, arguments, .. } = request;
+            let ProviderConfig { name, keywords, level, arguments } = request.into();
             let known = self.providers.iter_mut().find(|(config, _)| config.name.eq_ignore_ascii_case(&name));
             let Some((config, _)) = known else {
                 self.providers.push((ProviderConfig { keywords, level, name, arguments }, flag));
                 continue;
             };
             config.keywords |= keywords;
-            config.level = config.level.max(level);
+            config.level = config.level.widest(level);
             if config.arguments.is_empty() {
                 if !arguments.starts_with(LOG_FILTER) {
                     config.arguments = arguments;
@@ -219,9 +218,10 @@ impl Selection {
     }
 
     /// The level at which events of compiled methods are requested.
-    pub(crate) fn level_of_methods(&self) -> Option<u32> {
+    pub(crate) fn level_of_methods(&self) -> Option<Level> {
         let is_it = |config: &ProviderConfig| {
-            config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER) && config.keywords & keywords::METHODS != 0
+            config.name.eq_ignore_ascii_case(RUNTIME_PROVIDER)
+                && config.keywords.intersects(Keywords::METHODS)
         };
         self.providers.iter().find(|(config, _)| is_it(config)).map(|(config, _)| config.level)
     }
@@ -277,9 +277,8 @@ impl Selection {
 }
 
 /// `Informational(4)`
-fn level(level: u32) -> String {
-    let name = LEVEL_NAMES.get(level as usize).copied().unwrap_or("Level");
-    format!("{name}({level})")
+fn level(level: Level) -> String {
+    format!("{}({})", level.name().unwrap_or("Level"), level.0)
 }
 
 /// Joins several lists into one.
@@ -303,7 +302,7 @@ mod tests {
                 vec![Providers::parse(providers).unwrap()]
             },
             profiles: profiles.iter().map(|name| Profile::find(name).unwrap()).collect(),
-            clr_keywords,
+            clr_keywords: clr_keywords.map(Keywords),
             clr_level: None,
         }
     }
@@ -356,7 +355,7 @@ mod tests {
     #[test]
     fn only_a_profile_that_says_so_gets_by_with_less_rundown() {
         let rundown = |request: SelectionRequest, flag| Selection::new(&request).unwrap().rundown(flag);
-        assert_eq!(rundown(request("", &["gc-collect"], None), None), Rundown::Keyword(1));
+        assert_eq!(rundown(request("", &["gc-collect"], None), None), Rundown::Keyword(Keywords::GC));
         assert_eq!(rundown(request("", &["gc-collect"], None), Some(true)), Rundown::Default);
         assert_eq!(rundown(request("", &["gc-collect"], None), Some(false)), Rundown::Off);
         assert_eq!(rundown(request("", &["gc-collect", "gc-verbose"], None), None), Rundown::Default);
@@ -371,7 +370,7 @@ mod tests {
             let condition = clr_conditions::Condition::parse(condition).unwrap();
             selection.include(condition.requests(), "--snapshot-on");
             let config = selection.configs().swap_remove(0);
-            (config.keywords, config.level, config.arguments)
+            (config.keywords.0, config.level.0, config.arguments)
         };
         let logging = "Microsoft-Extensions-Logging:4:2";
         assert_eq!(arguments(logging, "request > 2s"), (0xC, 4, String::new()));

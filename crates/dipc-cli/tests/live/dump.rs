@@ -396,9 +396,9 @@ fn async_methods_that_wait_for_known_things_are_found_with_what_they_wait_for() 
         let tids: Vec<_> = links.filter(|link| link["kind"] == "thread").map(|link| &link["tid"]).collect();
         assert_eq!(tids, [&waiting["tid"]]);
         let text = awaits(&["dumpasync", "--type", "Night"]).text();
-        let lines: Vec<_> = text.lines().skip(3).collect();
+        let chain: Vec<_> = text.lines().skip(3).collect();
         assert_eq!(
-            lines,
+            chain,
             [
                 "  System.Threading.Tasks.Task.DelayPromise: a delay of 3600 s",
                 "  Awaits.Sleep, await 1",

@@ -135,10 +135,10 @@ fn a_loop_ends_with_its_process() {
 fn the_page_is_opened_only_on_request() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let opener = folder.path().join("xdg-open");
-    fs::write(&opener, "#!/bin/sh\necho \"$1\" > \"$0.opened\"\n").unwrap();
-    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
-    let opened = folder.path().join("xdg-open.opened");
+    let script = folder.path().join("xdg-open");
+    fs::write(&script, "#!/bin/sh\necho \"$1\" > \"$0.opened\"\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let seen = folder.path().join("xdg-open.opened");
     let pid = workload.pid().to_string();
     let html = folder.path().join("a.html");
     let profile = |more: &[&str]| {
@@ -148,11 +148,11 @@ fn the_page_is_opened_only_on_request() {
         Running::start(command).finish().with_code(0)
     };
     profile(&[]);
-    assert!(!opened.exists());
+    assert!(!seen.exists());
     profile(&["--open"]);
     let deadline = Instant::now() + Duration::from_secs(60);
-    while fs::read_to_string(&opened).unwrap_or_default().trim() != html.to_str().unwrap() {
-        assert!(Instant::now() < deadline, "{:?}", fs::read_to_string(&opened));
+    while fs::read_to_string(&seen).unwrap_or_default().trim() != html.to_str().unwrap() {
+        assert!(Instant::now() < deadline, "{:?}", fs::read_to_string(&seen));
         std::thread::sleep(Duration::from_millis(20));
     }
 }

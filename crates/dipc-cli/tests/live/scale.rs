@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use crate::ports::start_with_ports;
 use crate::program::dipc;
 use dipc_client::{
-    Deadline, PortEvent, PortRuntime, PortServer, ProviderConfig, Session, SessionConfig, Timeouts,
+    Deadline, Keywords, Level, PortEvent, PortRuntime, PortServer, ProviderConfig, Session, SessionConfig,
+    Timeouts,
 };
 
 /// Simulated ones, all in one process.
@@ -117,8 +118,12 @@ fn a_hundred_sessions_at_once_all_get_their_events() {
     let port = PortServer::private().unwrap();
     let _simulated = simulate(&port, SESSIONS, &["--rate", "200"]);
     let runtimes = arrivals(&port, SESSIONS);
-    let provider =
-        || ProviderConfig { name: "Dipc-Simulated".into(), level: 5, keywords: !0, ..Default::default() };
+    let provider = || ProviderConfig {
+        name: "Dipc-Simulated".into(),
+        level: Level::VERBOSE,
+        keywords: Keywords::ALL,
+        ..Default::default()
+    };
     let sessions: Vec<Session> = runtimes
         .iter()
         .map(|runtime| {

@@ -7,6 +7,7 @@ fn one(text: &str) -> ProviderConfig {
 }
 
 fn config(name: &str, keywords: u64, level: u32, arguments: &str) -> ProviderConfig {
+    let (keywords, level) = (Keywords(keywords), Level(level));
     ProviderConfig { keywords, level, name: name.to_owned(), arguments: arguments.to_owned() }
 }
 
@@ -42,7 +43,7 @@ fn levels_are_numbers_or_names() {
         ("Informational", 4),
         ("Verbose", 5),
     ] {
-        assert_eq!(one(&format!("P:1:{text}")).level, level, "{text}");
+        assert_eq!(one(&format!("P:1:{text}")).level, Level(level), "{text}");
     }
 }
 

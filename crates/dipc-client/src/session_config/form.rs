@@ -64,7 +64,7 @@ impl SessionConfig {
 
     /// Whether the forms without a rundown keyword request the rundown.
     fn request_rundown(&self) -> bool {
-        self.rundown.keywords() != 0
+        !self.rundown.keywords().is_empty()
     }
 
     pub(super) fn form_6(&self) -> CollectTracing6<StreamingSession6<&[FilteredProviderConfig]>> {

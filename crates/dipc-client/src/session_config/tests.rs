@@ -7,10 +7,10 @@ fn config(rundown: Rundown, stackwalk: bool) -> SessionConfig {
 
 #[test]
 fn what_every_form_can_say_is_said_in_every_form() {
-    for rundown in [Rundown::Default, Rundown::Keyword(0x8002_0139)] {
+    for rundown in [Rundown::Default, Rundown::Keyword(Keywords(0x8002_0139))] {
         let config = config(rundown, true);
         assert_eq!(config.optional_features(), []);
-        assert_eq!(config.form_4().rundown_keyword, 0x8002_0139);
+        assert_eq!(config.form_4().rundown_keyword, Keywords(0x8002_0139));
         assert!(config.form_4().request_stackwalk);
         assert!(config.form_3().request_rundown);
         assert!(config.form_2().request_rundown);
@@ -20,9 +20,12 @@ fn what_every_form_can_say_is_said_in_every_form() {
 
 #[test]
 fn what_an_older_form_cannot_say_is_a_wish() {
-    assert_eq!(config(Rundown::Keyword(1), true).optional_features(), [(OptionalFeature::RundownKeyword, 4)]);
+    assert_eq!(
+        config(Rundown::Keyword(Keywords(1)), true).optional_features(),
+        [(OptionalFeature::RundownKeyword, 4)]
+    );
     assert_eq!(config(Rundown::Default, false).optional_features(), [(OptionalFeature::NoStacks, 3)]);
-    for rundown in [Rundown::Off, Rundown::Keyword(0)] {
+    for rundown in [Rundown::Off, Rundown::Keyword(Keywords(0))] {
         let without_rundown = config(rundown, true);
         assert_eq!(without_rundown.optional_features(), [(OptionalFeature::NoRundown, 2)]);
         assert!(!without_rundown.form_2().request_rundown);

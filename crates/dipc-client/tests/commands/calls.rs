@@ -1,8 +1,8 @@
 //! The methods of the client: the forms that they use, and the commands that they block.
 
 use dipc_client::{
-    BufferMode, Deadline, Dump, DumpFlags, DumpType, Error, OptionalFeature, PerfMapType, ProviderConfig,
-    Rundown, Session, SessionConfig,
+    BufferMode, Deadline, Dump, DumpFlags, DumpType, Error, Keywords, Level, OptionalFeature, PerfMapType,
+    ProviderConfig, Rundown, Session, SessionConfig,
 };
 
 use crate::Case;
@@ -84,7 +84,7 @@ pub(crate) const CASES: &[Case] = &[
     }),
     running("Target::start_session without stacks", |it| collect(it, |collect| collect.stackwalk = false)),
     running("Target::start_session with a rundown by keyword", |it| {
-        collect(it, |collect| collect.rundown = Rundown::Keyword(0x8))
+        collect(it, |collect| collect.rundown = Rundown::Keyword(Keywords::LOADER))
     }),
     running("Target::start_session with an event filter", |it| {
         collect(it, |collect| collect.providers[0].filter.ids = vec![1])
@@ -94,7 +94,7 @@ pub(crate) const CASES: &[Case] = &[
     }),
     running("Target::start_session with all of that if possible", |it| {
         collect(it, |collect| {
-            collect.rundown = Rundown::Keyword(0x8);
+            collect.rundown = Rundown::Keyword(Keywords::LOADER);
             collect.stackwalk = false;
             collect.providers[0].filter.ids = vec![1];
             collect.buffer_mode = BufferMode::BLOCK;
@@ -125,8 +125,8 @@ fn dump(it: &Subject, dump: &Dump) -> String {
 
 fn collect(it: &Subject, change: impl FnOnce(&mut SessionConfig)) -> String {
     let provider = ProviderConfig {
-        keywords: u64::MAX,
-        level: 4,
+        keywords: Keywords::ALL,
+        level: Level::INFORMATIONAL,
         name: "Some-Provider".into(),
         arguments: String::new(),
     };

@@ -5,10 +5,10 @@ use std::thread;
 use dipc_client::dipc_wire::{
     AttachProfiler, BufferMode, CollectTracing1, CollectTracing2, CollectTracing3, CollectTracing4,
     CollectTracing5, CollectTracing6, Command, CommandId, CommandSet, DisablePerfMap, EnablePerfMap,
-    EventFilter, FilteredProviderConfig, Message, PerfMapType, ProcessEnvironment, ProcessInfo1,
-    ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProviderConfig, ResumeRuntime,
-    SessionId, SetEnvironmentVariable, StartupProfiler, StopTracing, StreamingSession, StreamingSession6,
-    decode_reply,
+    EventFilter, FilteredProviderConfig, Keywords, Level, Message, PerfMapType, ProcessEnvironment,
+    ProcessInfo1, ProcessInfo2, ProcessInfo2Reply, ProcessInfo3, ProcessInfo3Reply, ProviderConfig,
+    ResumeRuntime, SessionId, SetEnvironmentVariable, StartupProfiler, StopTracing, StreamingSession,
+    StreamingSession6, decode_reply,
 };
 use dipc_client::{Deadline, Format, Target, Uuid};
 
@@ -69,7 +69,7 @@ pub(crate) const CASES: &[Case] = &[
     }),
     running("CollectTracing4", |it| {
         let (format, providers) = (Format::NETTRACE, providers());
-        let (rundown_keyword, request_stackwalk) = (0, false);
+        let (rundown_keyword, request_stackwalk) = (Keywords::NONE, false);
         session(it, &CollectTracing4 { buffer_mb: 8, format, rundown_keyword, request_stackwalk, providers })
     }),
     running("CollectTracing5", |it| session(it, &Five::Streaming(streaming()))),
@@ -134,7 +134,12 @@ fn perf_map(it: &mut Subject, kind: PerfMapType) -> String {
 }
 
 fn provider() -> ProviderConfig<&'static str> {
-    ProviderConfig { keywords: u64::MAX, level: 4, name: "Some-Provider", arguments: "" }
+    ProviderConfig {
+        keywords: Keywords::ALL,
+        level: Level::INFORMATIONAL,
+        name: "Some-Provider",
+        arguments: "",
+    }
 }
 
 fn providers() -> Vec<ProviderConfig<&'static str>> {
@@ -146,7 +151,7 @@ fn streaming() -> StreamingSession<Providers> {
     StreamingSession {
         buffer_mb: 8,
         format: Format::NETTRACE,
-        rundown_keyword: 0,
+        rundown_keyword: Keywords::NONE,
         request_stackwalk: false,
         providers: vec![FilteredProviderConfig { provider: provider(), filter }],
     }

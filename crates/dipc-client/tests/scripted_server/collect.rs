@@ -1,7 +1,7 @@
 //! The forms in which a session is requested.
 
 use dipc_client::dipc_wire::{
-    CollectTracing6, CommandId, Request, StreamingSession, StreamingSession6, encode_ok,
+    CollectTracing6, CommandId, Keywords, Level, Request, StreamingSession, StreamingSession6, encode_ok,
 };
 use dipc_client::{
     BufferMode, Error, ErrorKind, EventFilter, OptionalFeature, ProviderConfig, Rundown, SessionConfig,
@@ -10,8 +10,12 @@ use dipc_client::{
 use crate::server::{ID, Server, patient, refuse, reply, sent_by};
 
 pub(crate) fn collect() -> SessionConfig {
-    let provider =
-        ProviderConfig { keywords: 1, level: 4, name: "Some-Provider".into(), arguments: String::new() };
+    let provider = ProviderConfig {
+        keywords: Keywords(1),
+        level: Level::INFORMATIONAL,
+        name: "Some-Provider".into(),
+        arguments: String::new(),
+    };
     SessionConfig::new([provider])
 }
 
@@ -66,7 +70,12 @@ fn demanding() -> [(SessionConfig, OptionalFeature, &'static str, u8); 5] {
     [
         (collect().with_buffer_mode(BufferMode::BLOCK), OptionalFeature::BlockWhenFull, "CollectTracing6", 6),
         (filtered, OptionalFeature::EventFilter, "CollectTracing5", 5),
-        (collect().with_rundown(Rundown::Keyword(1)), OptionalFeature::RundownKeyword, "CollectTracing4", 4),
+        (
+            collect().with_rundown(Rundown::Keyword(Keywords(1))),
+            OptionalFeature::RundownKeyword,
+            "CollectTracing4",
+            4,
+        ),
         (collect().with_stackwalk(false), OptionalFeature::NoStacks, "CollectTracing3", 3),
         (collect().with_rundown(Rundown::Off), OptionalFeature::NoRundown, "CollectTracing2", 2),
     ]
@@ -132,7 +141,7 @@ fn everything_asked_for_arrives() {
     let mut wanted = collect()
         .with_buffer_mb(3)
         .with_buffer_mode(BufferMode::BLOCK)
-        .with_rundown(Rundown::Keyword(0x42))
+        .with_rundown(Rundown::Keyword(Keywords(0x42)))
         .with_stackwalk(false);
     wanted.providers[0].filter = EventFilter { enable: false, ids: vec![7] };
     let sent = sent_by(
@@ -145,7 +154,7 @@ fn everything_asked_for_arrives() {
     let session = StreamingSession {
         buffer_mb: 3,
         format: wanted.format,
-        rundown_keyword: 0x42,
+        rundown_keyword: Keywords(0x42),
         request_stackwalk: false,
         providers: wanted.providers,
     };

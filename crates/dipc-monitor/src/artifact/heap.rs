@@ -29,15 +29,15 @@ pub(super) fn collect(
     }
     let request = gcdump::request();
     let provider = ProviderConfig {
-        keywords: request.keywords,
-        level: request.level,
+        keywords: request.keywords.into(),
+        level: request.level.into(),
         name: request.provider.to_owned(),
         arguments: String::new(),
     };
     let config = SessionConfig::new([provider])
         .with_buffer_mb(BUFFER_MB)
         .with_buffer_mode(BufferMode::BLOCK)
-        .with_rundown(Rundown::Keyword(request.rundown_keyword))
+        .with_rundown(Rundown::Keyword(request.rundown_keyword.into()))
         .with_stackwalk(false)
         .with_optional(vec![
             OptionalFeature::BlockWhenFull,

@@ -5,7 +5,7 @@ mod record;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dipc_client::dipc_wire::{ProviderConfig, level};
+use dipc_client::{Keywords, Level, ProviderConfig};
 use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
 
 use super::stream::{self, Piece};
@@ -18,9 +18,9 @@ use record::LogReader;
 /// The provider of log records.
 const LOGGING: &str = "Microsoft-Extensions-Logging";
 /// The keywords of messages, formatted and with their arguments.
-const KEYWORDS: u64 = 4 | 8;
+const KEYWORDS: Keywords = Keywords(4 | 8);
 /// The source whose activity ids join records and scopes, and its keyword for them.
-const TASKS: (&str, u64) = ("System.Threading.Tasks.TplEventSource", 0x80);
+const TASKS: (&str, Keywords) = ("System.Threading.Tasks.TplEventSource", Keywords(0x80));
 /// The size of the runtime's buffer in MB.
 const BUFFER_MB: u32 = 64;
 /// The longest time that an event is held back for older ones of other threads.
@@ -95,14 +95,14 @@ impl LogLevel {
         Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
     }
 
-    const fn event_level(self) -> u32 {
+    const fn event_level(self) -> Level {
         match self {
-            Self::Trace | Self::Debug => level::VERBOSE,
-            Self::Information => level::INFORMATIONAL,
-            Self::Warning => 3,
-            Self::Error => 2,
-            Self::Critical => 1,
-            Self::None => 0,
+            Self::Trace | Self::Debug => Level::VERBOSE,
+            Self::Information => Level::INFORMATIONAL,
+            Self::Warning => Level::WARNING,
+            Self::Error => Level::ERROR,
+            Self::Critical => Level::CRITICAL,
+            Self::None => Level::LOG_ALWAYS,
         }
     }
 }
@@ -136,7 +136,7 @@ impl LogsRequest {
         // The runtime drops events above this level whatever the filters say.
         let levels = self.filters.values().copied().map(LogLevel::event_level);
         let level = levels.chain([self.level.event_level()]).max().unwrap_or_default();
-        let level = if self.use_app_filters { level::VERBOSE } else { level };
+        let level = if self.use_app_filters { Level::VERBOSE } else { level };
         ProviderConfig { keywords: KEYWORDS, level, name: LOGGING.to_owned(), arguments }
     }
 }
@@ -149,7 +149,7 @@ pub(super) fn collect(
 ) -> Result<(), ArtifactError> {
     let tasks = ProviderConfig {
         keywords: TASKS.1,
-        level: level::INFORMATIONAL,
+        level: Level::INFORMATIONAL,
         name: TASKS.0.to_owned(),
         arguments: String::new(),
     };

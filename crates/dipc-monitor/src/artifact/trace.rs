@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clr_counters::{Selection, SessionSettings};
-use dipc_client::dipc_wire::{ProviderConfig, level};
+use dipc_client::{Keywords, Level, ProviderConfig};
 use dipc_client::{OptionalFeature, Profile, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig};
 
 use super::stream::{self, Piece};
@@ -12,7 +12,7 @@ use crate::process::Watched;
 use crate::stop::StopSignal;
 
 /// The keywords of the runtime that TraceEvent calls the default ones.
-const DEFAULT_KEYWORDS: u64 = 0x14_C14F_CCBD;
+const DEFAULT_KEYWORDS: Keywords = Keywords(0x14_C14F_CCBD);
 /// The provider that passes on the events of other libraries.
 pub(crate) const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
 /// The provider of log records.
@@ -71,7 +71,7 @@ impl TraceProfile {
             match providers.iter_mut().find(|known| known.name == provider.name) {
                 Some(known) => {
                     known.keywords |= provider.keywords;
-                    known.level = known.level.max(provider.level);
+                    known.level = known.level.widest(provider.level);
                 }
                 None => providers.push(provider),
             }
@@ -82,13 +82,13 @@ impl TraceProfile {
     fn own_providers(self) -> Vec<ProviderConfig> {
         match self {
             Self::Cpu => vec![
-                provider(SAMPLE_PROFILER, 0, level::INFORMATIONAL),
-                provider(RUNTIME_PROVIDER, DEFAULT_KEYWORDS, level::INFORMATIONAL),
+                provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL),
+                provider(RUNTIME_PROVIDER, DEFAULT_KEYWORDS, Level::INFORMATIONAL),
             ],
             Self::Http => vec![http_provider()],
             Self::Logs => vec![ProviderConfig {
                 arguments: "FilterSpecs=UseAppFilters".to_owned(),
-                ..provider(LOGGING, 4 | 8, level::VERBOSE)
+                ..provider(LOGGING, Keywords(4 | 8), Level::VERBOSE)
             }],
             Self::Metrics => {
                 let settings = SessionSettings::default().with_interval(COUNTER_INTERVAL);
@@ -123,7 +123,7 @@ pub fn http_provider() -> ProviderConfig {
     ];
     ProviderConfig {
         arguments: format!("FilterAndPayloadSpecs=\"{}\"", lines.join("\r\n")),
-        ..provider(DIAGNOSTIC_SOURCE, 3, level::VERBOSE)
+        ..provider(DIAGNOSTIC_SOURCE, Keywords(3), Level::VERBOSE)
     }
 }
 
@@ -134,21 +134,22 @@ pub(crate) fn default_counters() -> Selection {
 }
 
 /// Parses keywords: decimal digits, or hexadecimal ones after 0x.
-pub(crate) fn parse_keywords(text: &str) -> Option<u64> {
+pub(crate) fn parse_keywords(text: &str) -> Option<Keywords> {
     let text = text.trim();
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+    let bits = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
-    }
+    };
+    bits.map(Keywords)
 }
 
 /// Parses the name of a level.
-pub(crate) fn parse_event_level(text: &str) -> Option<u32> {
-    let names = ["LogAlways", "Critical", "Error", "Warning", "Informational", "Verbose"];
-    (0..).zip(names).find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(level, _)| level)
+pub(crate) fn parse_event_level(text: &str) -> Option<Level> {
+    let is_named = |level: &&Level| level.name().is_some_and(|name| name.eq_ignore_ascii_case(text));
+    Level::NAMED.iter().find(is_named).copied()
 }
 
-fn provider(name: &str, keywords: u64, level: u32) -> ProviderConfig {
+fn provider(name: &str, keywords: Keywords, level: Level) -> ProviderConfig {
     ProviderConfig { keywords, level, name: name.to_owned(), arguments: String::new() }
 }
 
@@ -193,7 +194,7 @@ mod tests {
                 "Microsoft-Windows-DotNETRuntimePrivate",
             ]
         );
-        assert_eq!(providers[1].keywords, 0x14_C14F_CCBD | 1);
+        assert_eq!(providers[1].keywords, Keywords(0x14_C14F_CCBD | 1));
         assert_eq!(providers[3].arguments, "EventCounterIntervalSec=5");
         assert_eq!(TraceProfile::parse("gccollect"), Some(TraceProfile::GcCollect));
         assert_eq!(TraceProfile::parse("Memory"), None);

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clr_counters::Selection;
-use dipc_client::dipc_wire::level;
-use dipc_client::{DumpType, ProviderConfig, Uuid};
+use dipc_client::{DumpType, Keywords, Level, ProviderConfig, Uuid};
 
 use crate::artifact::{
     Artifact, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, TraceProfile, TraceRequest,
@@ -532,7 +531,7 @@ fn trace(
             parse_keywords(text).unwrap_or_else(|| {
                 let help = Some("write a decimal number, or hexadecimal digits after 0x".to_owned());
                 item.get("Keywords").error(findings, format!("{text:?} is not a number of keywords"), help);
-                0
+                Keywords::NONE
             })
         });
         let arguments = texts(item.view.get("Arguments")).into_iter().map(|(key, value)| {
@@ -541,8 +540,8 @@ fn trace(
         });
         providers.push(ProviderConfig {
             name,
-            keywords: keywords.unwrap_or(u64::MAX),
-            level: item.view.text("EventLevel").and_then(parse_event_level).unwrap_or(level::VERBOSE),
+            keywords: keywords.unwrap_or(Keywords::ALL),
+            level: item.view.text("EventLevel").and_then(parse_event_level).unwrap_or(Level::VERBOSE),
             arguments: arguments.collect::<Vec<_>>().join(";"),
         });
     }

@@ -98,7 +98,7 @@ fn merge(requests: Vec<ProviderRequest>) -> Vec<ProviderConfig> {
         match providers.iter_mut().find(|known| known.name.eq_ignore_ascii_case(&request.name)) {
             Some(known) => {
                 known.keywords |= request.keywords;
-                known.level = known.level.max(request.level);
+                known.level = known.level.widest(request.level);
                 if known.arguments.is_empty() {
                     known.arguments = request.arguments;
                 }
@@ -132,7 +132,7 @@ impl EventSession {
             self.providers.iter().any(|own| {
                 own.name.eq_ignore_ascii_case(&wanted.name)
                     && own.keywords & wanted.keywords == wanted.keywords
-                    && own.level >= wanted.level
+                    && own.level.widest(wanted.level) == own.level
                     && (own.arguments == wanted.arguments || wanted.arguments.is_empty())
             })
         };

@@ -456,7 +456,12 @@ pub(crate) fn provider_requests(trigger: &Trigger) -> Vec<ProviderRequest> {
         Trigger::RequestCount { .. } | Trigger::RequestDuration { .. } | Trigger::ResponseStatus { .. } => {
             // The same in every session of a monitor: the arguments of the last one apply to all.
             let provider = http_provider();
-            vec![ProviderRequest::new(provider.name, provider.keywords, provider.level, provider.arguments)]
+            vec![ProviderRequest::new(
+                provider.name,
+                provider.keywords.0,
+                provider.level.0,
+                provider.arguments,
+            )]
         }
         Trigger::Condition { condition, .. } => condition.requests(),
     }

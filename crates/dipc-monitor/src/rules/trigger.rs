@@ -163,12 +163,11 @@ impl CounterState {
     /// Records that another session has taken the place of the last one. `start` is its start, since that of
     /// the first one; `None` if it is not known, so that nothing of before counts.
     pub(crate) fn begin_session(&mut self, start: Option<Duration>) {
-        match start.filter(|start| *start >= self.session_start) {
-            Some(start) => self.session_start = start,
-            None => {
-                self.session_start = Duration::ZERO;
-                self.streaks.clear();
-            }
+        if let Some(start) = start.filter(|start| *start >= self.session_start) {
+            self.session_start = start;
+        } else {
+            self.session_start = Duration::ZERO;
+            self.streaks.clear();
         }
     }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clr_counters::Selection;
-use dipc_client::dipc_wire::ProviderConfig;
-use dipc_client::dipc_wire::level;
+use dipc_client::dipc_wire::{Keywords, Level, ProviderConfig};
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
@@ -121,12 +120,12 @@ pub(super) fn trace(body: &[u8], duration: Option<Duration>) -> Result<TraceRequ
     for mut provider in members.objects("providers")? {
         let name = provider.required_string("name")?;
         let keywords = match provider.string("keywords")? {
-            None => u64::MAX,
+            None => Keywords::ALL,
             Some(text) => crate::artifact::parse_keywords(&text)
                 .ok_or_else(|| provider.invalid("keywords", "a number is expected, decimal or 0x…"))?,
         };
         let level = match provider.string("eventLevel")? {
-            None => level::VERBOSE,
+            None => Level::VERBOSE,
             Some(text) => crate::artifact::parse_event_level(&text)
                 .ok_or_else(|| provider.invalid("eventLevel", "it is not one of its values"))?,
         };
@@ -243,8 +242,8 @@ mod tests {
             "Arguments":{"k":"v;w","n":"1"}},{"name":"B","keywords":"17"}]}"#;
         let request = trace(body, None).unwrap();
         let [a, b] = &request.providers[..] else { panic!("{request:?}") };
-        assert_eq!((a.keywords, a.level, &*a.arguments), (0x10, 3, "k=\"v;w\";n=1"));
-        assert_eq!((b.keywords, b.level, &*b.arguments), (17, 5, ""));
+        assert_eq!((a.keywords.0, a.level.0, &*a.arguments), (0x10, 3, "k=\"v;w\";n=1"));
+        assert_eq!((b.keywords.0, b.level.0, &*b.arguments), (17, 5, ""));
         assert_eq!((request.request_rundown, request.buffer_mb), (true, 256));
     }
 

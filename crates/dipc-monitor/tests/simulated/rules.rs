@@ -11,8 +11,9 @@ use crate::{Fixture, await_that, counters, rules_config};
 
 /// A configuration with rules, and with a directory for artifacts.
 fn configuration(directory: &Path, rules: &str) -> String {
+    let directory = serde_json::to_string(directory).unwrap();
     format!(
-        r#"{{"Egress": {{"FileSystem": {{"files": {{"DirectoryPath": {directory:?}}}}}}},
+        r#"{{"Egress": {{"FileSystem": {{"files": {{"DirectoryPath": {directory}}}}}}},
             "CollectionRuleDefaults": {{"Actions": {{"Egress": "files"}}}},
             "GlobalCounter": {{"IntervalSeconds": 1}}, "CollectionRules": {{{rules}}}}}"#
     )

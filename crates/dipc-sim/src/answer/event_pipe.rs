@@ -5,8 +5,8 @@ use crate::fault::Fault;
 use crate::session::Session;
 use crate::version::Quirk;
 use dipc_wire::{
-    CollectTracing5, CollectTracing6, EventFilter, FilteredProviderConfig, Format, HResult, ProviderConfig,
-    Request, SessionId, StreamingSession, encode_error, level,
+    CollectTracing5, CollectTracing6, EventFilter, FilteredProviderConfig, Format, HResult, Level,
+    ProviderConfig, Request, SessionId, StreamingSession, encode_error,
 };
 use std::ops::ControlFlow;
 
@@ -64,7 +64,7 @@ pub(super) fn are_valid<'a>(providers: impl ExactSizeIterator<Item = &'a Provide
     let count = providers.len();
     let mut providers = providers;
     (1..=MAX_PROVIDERS).contains(&count)
-        && providers.all(|provider| !provider.name.is_empty() && provider.level <= level::VERBOSE)
+        && providers.all(|provider| !provider.name.is_empty() && provider.level <= Level::VERBOSE)
 }
 
 impl Client<'_> {

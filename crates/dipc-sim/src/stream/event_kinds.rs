@@ -49,8 +49,8 @@ impl EventKind {
     pub(super) fn is_enabled_by(&self, filtered: &FilteredProviderConfig) -> bool {
         let FilteredProviderConfig { provider, filter } = filtered;
         provider.name.eq_ignore_ascii_case(self.provider)
-            && self.level <= provider.level
-            && (self.keywords == 0 || self.keywords & provider.keywords != 0)
+            && self.level <= provider.level.0
+            && (self.keywords == 0 || self.keywords & provider.keywords.0 != 0)
             && filter.enable == filter.ids.contains(&self.event_id)
     }
 }

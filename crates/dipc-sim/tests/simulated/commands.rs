@@ -2,7 +2,7 @@ use crate::plain_client::{Answer, NoAnswer, ask, collect, moment, patience, send
 use dipc_sim::{Identity, Runtime, Version};
 use dipc_wire::{
     CollectTracing1, CollectTracing3, CollectTracing4, Command as _, CommandId, Environment, Format, HResult,
-    Message, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3, ProviderConfig, Request,
+    Level, Message, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3, ProviderConfig, Request,
     ResumeRuntime, ServerError, SessionId, StopTracing, decode_reply,
 };
 use uuid::uuid;
@@ -181,7 +181,7 @@ fn bad_requests() -> Vec<Vec<u8>> {
     };
     vec![
         with(Vec::new()),
-        with(vec![ProviderConfig { level: 6, ..provider.clone() }]),
+        with(vec![ProviderConfig { level: Level(6), ..provider.clone() }]),
         with(vec![ProviderConfig { name: String::new(), ..provider.clone() }]),
         with(vec![ProviderConfig { name: "P".into(), ..provider }; 1001]),
         cut,

@@ -3,8 +3,8 @@
 use dipc_sim::Runtime;
 use dipc_transport::{Connection, Deadline, Error, PeerCheck};
 use dipc_wire::{
-    CollectTracing2, Command, DecodeError, Feed, Format, Message, MessageReader, ProviderConfig, ServerError,
-    SessionId, StopTracing, decode_reply,
+    CollectTracing2, Command, DecodeError, Feed, Format, Keywords, Level, Message, MessageReader,
+    ProviderConfig, ServerError, SessionId, StopTracing, decode_reply,
 };
 use std::time::Duration;
 
@@ -111,8 +111,8 @@ impl Answer {
 
 pub(crate) fn collect() -> CollectTracing2 {
     let provider = ProviderConfig {
-        keywords: 1,
-        level: 4,
+        keywords: Keywords(1),
+        level: Level::INFORMATIONAL,
         name: "Microsoft-Windows-DotNETRuntime".into(),
         arguments: String::new(),
     };

@@ -3,8 +3,8 @@
 use crate::plain_client::{Answer, patience, send, stop};
 use dipc_sim::{Error, Fault, Runtime, Speed};
 use dipc_wire::{
-    CollectTracing2, CollectTracing5, Command as _, EventFilter, FilteredProviderConfig, Format,
-    ProviderConfig, SessionId, StreamingSession, UserEventsSession, decode_reply,
+    CollectTracing2, CollectTracing5, Command as _, EventFilter, FilteredProviderConfig, Format, Keywords,
+    Level, ProviderConfig, SessionId, StreamingSession, UserEventsSession, decode_reply,
 };
 use nettrace::SliceReader;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ fn recorded(name: &str) -> Vec<u8> {
 
 fn providers(names: &[&str]) -> Vec<ProviderConfig> {
     let provider = |name: &&str| ProviderConfig {
-        keywords: u64::MAX,
-        level: 5,
+        keywords: Keywords::ALL,
+        level: Level::VERBOSE,
         name: (*name).into(),
         arguments: String::new(),
     };
@@ -251,12 +251,12 @@ fn only_enabled_synthetic_events_are_sent() {
     assert!(count.is_empty());
 
     let filtered = |enable, ids: &[u32], level| {
-        let provider = ProviderConfig { level, ..providers(&[TICKS]).remove(0) };
+        let provider = ProviderConfig { level: Level(level), ..providers(&[TICKS]).remove(0) };
         let filter = EventFilter { enable, ids: ids.to_vec() };
         let request = CollectTracing5::<_, UserEventsSession>::Streaming(StreamingSession {
             buffer_mb: 1,
             format: Format::NETTRACE,
-            rundown_keyword: 0,
+            rundown_keyword: Keywords::NONE,
             request_stackwalk: true,
             providers: vec![FilteredProviderConfig { provider, filter }],
         });

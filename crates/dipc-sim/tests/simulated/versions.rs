@@ -6,10 +6,10 @@ use dipc_wire::{
     ApplyStartupHook, AttachProfiler, CollectTracing2, CollectTracing3, CollectTracing4, CollectTracing5,
     CollectTracing6, Command as _, CommandId, CommandSet, DisablePerfMap, DumpType, EnablePerfMap,
     EventFilter, FilteredProviderConfig, Format, GenerateCoreDump1, GenerateCoreDump2, GenerateCoreDump3,
-    HResult, Message, PerfMapType, ProcessEnvironment, ProcessInfo1, ProcessInfo2, ProcessInfo3,
-    ProviderConfig, ResumeRuntime, ServerError, SetEnvironmentVariable, StartupProfiler, StopTracing,
-    StreamingSession, StreamingSession6, TracepointConfig, UserEventsProviderConfig, UserEventsSession,
-    decode_reply,
+    HResult, Keywords, Level, Message, PerfMapType, ProcessEnvironment, ProcessInfo1, ProcessInfo2,
+    ProcessInfo3, ProviderConfig, ResumeRuntime, ServerError, SetEnvironmentVariable, StartupProfiler,
+    StopTracing, StreamingSession, StreamingSession6, TracepointConfig, UserEventsProviderConfig,
+    UserEventsSession, decode_reply,
 };
 use std::path::Path;
 
@@ -26,14 +26,19 @@ const BROKEN: &[u8] = &[1];
 const VERSIONS: [Version; 4] = [Version::NET3_1, Version::NET9, Version::NET10, Version::NATIVE_AOT_9];
 
 fn provider() -> ProviderConfig {
-    ProviderConfig { keywords: 0x10, level: 4, name: "Workload-Typed".into(), arguments: String::new() }
+    ProviderConfig {
+        keywords: Keywords(0x10),
+        level: Level::INFORMATIONAL,
+        name: "Workload-Typed".into(),
+        arguments: String::new(),
+    }
 }
 
 fn filtered() -> StreamingSession {
     StreamingSession {
         buffer_mb: 1,
         format: Format::NETTRACE,
-        rundown_keyword: 0,
+        rundown_keyword: Keywords::NONE,
         request_stackwalk: false,
         providers: vec![FilteredProviderConfig { provider: provider(), filter: EventFilter::default() }],
     }
@@ -43,7 +48,10 @@ fn user_events(default_tracepoint: &str) -> CollectTracing5 {
     let tracepoints = TracepointConfig { default_tracepoint: default_tracepoint.into(), sets: Vec::new() };
     let provider =
         UserEventsProviderConfig { provider: provider(), filter: EventFilter::default(), tracepoints };
-    CollectTracing5::UserEvents(UserEventsSession { rundown_keyword: 0, providers: vec![provider] })
+    CollectTracing5::UserEvents(UserEventsSession {
+        rundown_keyword: Keywords::NONE,
+        providers: vec![provider],
+    })
 }
 
 fn set(name: &str, value: Option<&str>) -> Vec<u8> {

@@ -69,7 +69,8 @@ pub(crate) fn request(request: &Request) -> String {
 
 fn provider(text: &mut String, config: &ProviderConfig) {
     let ProviderConfig { keywords, level, name, arguments } = config;
-    writeln!(text, "provider {name:?} keywords {keywords:#x} level {level} arguments {arguments:?}").unwrap();
+    writeln!(text, "provider {name:?} keywords {keywords:#x} level {} arguments {arguments:?}", level.0)
+        .unwrap();
 }
 
 /// Prints the reply to the command of this name and the data after it, one value a line; `broken` if it

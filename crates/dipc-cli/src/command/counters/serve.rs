@@ -94,7 +94,7 @@ impl Site for Metrics {
         let format = Format::negotiate(accept);
         let exporter = self.exporter.lock().unwrap_or_else(PoisonError::into_inner);
         let body = exporter.encode(format, self.start.elapsed()).into();
-        Content { body, content_type: format.content_type(), is_private: false }
+        Content { body, media_type: format.content_type(), is_private: false }
     }
 }
 

@@ -35,7 +35,8 @@ struct Side {
 
 #[derive(Serialize)]
 struct Condition {
-    condition: String,
+    /// As it was given.
+    text: String,
     matched: usize,
     met: bool,
 }
@@ -62,11 +63,7 @@ pub(super) fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
     let rules = &report.args.fail_if;
     let condition = |rule: &nettrace_export::diff::Rule| {
         let outcome = rule.apply(comparison, rules.len());
-        Condition {
-            condition: rule.to_string(),
-            matched: outcome.matched.len(),
-            met: !outcome.met.is_empty(),
-        }
+        Condition { text: rule.to_string(), matched: outcome.matched.len(), met: !outcome.met.is_empty() }
     };
     let row = |change: &'a Change| Row {
         kind: change.subject.kind.name(),

@@ -1,8 +1,7 @@
 //! The providers to request from a process, so that it sends little that is not shown.
 
 use dipc_client::{RUNTIME_PROVIDER, clr_keyword};
-use dipc_wire::ProviderConfig;
-use dipc_wire::level::{INFORMATIONAL, VERBOSE};
+use dipc_wire::{Keywords, Level, ProviderConfig};
 use nettrace_edit::Criteria;
 
 use crate::exit::Failure;
@@ -37,8 +36,8 @@ fn defaults(criteria: &Criteria) -> Vec<(ProviderConfig, &'static str)> {
     let mut providers = vec![(runtime(criteria), "default")];
     for name in criteria.named_providers().filter(|name| !name.eq_ignore_ascii_case(RUNTIME_PROVIDER)) {
         let config = ProviderConfig {
-            keywords: u64::MAX,
-            level: VERBOSE,
+            keywords: Keywords::ALL,
+            level: Level::VERBOSE,
             name: name.to_owned(),
             arguments: String::new(),
         };
@@ -49,17 +48,19 @@ fn defaults(criteria: &Criteria) -> Vec<(ProviderConfig, &'static str)> {
 
 /// The runtime's own provider, for the events of it that are named, or else for the default.
 fn runtime(criteria: &Criteria) -> ProviderConfig {
-    let bits =
-        |names: &[&str]| names.iter().filter_map(|name| clr_keyword(name)).fold(0, |all, bit| all | bit);
+    let bits = |names: &[&str]| {
+        names.iter().filter_map(|name| clr_keyword(name)).fold(Keywords::NONE, |all, bit| all | bit)
+    };
     let (default, costly) = (bits(&DEFAULT_KEYWORDS), bits(&COSTLY_KEYWORDS));
-    let mut named: Option<(u64, u32)> = None;
+    let mut named: Option<(Keywords, Level)> = None;
     for (keywords, level) in criteria.named_runtime_events() {
         // Enabling one keyword of an event suffices.
-        let keywords = if keywords & default == 0 { keywords & !costly } else { keywords & default };
+        let keywords = Keywords(keywords);
+        let keywords = keywords & if keywords.intersects(default) { default } else { !costly };
         let (all, highest) = named.unwrap_or_default();
-        named = Some((all | keywords, highest.max(u32::from(level))));
+        named = Some((all | keywords, highest.max(Level(level.into()))));
     }
-    let (keywords, level) = named.unwrap_or((default, INFORMATIONAL));
+    let (keywords, level) = named.unwrap_or((default, Level::INFORMATIONAL));
     ProviderConfig { keywords, level, name: RUNTIME_PROVIDER.to_owned(), arguments: String::new() }
 }
 
@@ -71,7 +72,7 @@ mod tests {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
         let criteria = Criteria::of_names(&owned(providers), &owned(events));
         let selection = selection(&SelectionRequest::default(), &criteria).unwrap();
-        selection.configs().into_iter().map(|it| (it.name, it.keywords, it.level)).collect()
+        selection.configs().into_iter().map(|it| (it.name, it.keywords.0, it.level.0)).collect()
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use dipc_client::{
     LiveNames, LiveReader, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig, Startup,
 };
-use dipc_wire::level::{INFORMATIONAL, VERBOSE};
-use dipc_wire::{ProviderConfig, keywords};
+use dipc_wire::{Keywords, Level, ProviderConfig};
 use nettrace_export::CausalGrouping;
 
 use crate::command::top::TopArgs;
@@ -134,19 +133,24 @@ fn config(args: &TopArgs, has_sampler: bool) -> SessionConfig {
         level,
         arguments,
     };
-    let level = if args.alloc { VERBOSE } else { INFORMATIONAL };
+    let level = if args.alloc { Level::VERBOSE } else { Level::INFORMATIONAL };
     let seconds = args.refresh_interval.as_secs_f64();
     let mut providers = vec![
         provider(
             RUNTIME_PROVIDER,
-            keywords::GC | keywords::LOADER | keywords::METHODS | keywords::EXCEPTION,
+            Keywords::GC | Keywords::LOADER | Keywords::METHODS | Keywords::EXCEPTION,
             level,
             String::new(),
         ),
-        provider("System.Runtime", 0, INFORMATIONAL, format!("EventCounterIntervalSec={seconds}")),
+        provider(
+            "System.Runtime",
+            Keywords::NONE,
+            Level::INFORMATIONAL,
+            format!("EventCounterIntervalSec={seconds}"),
+        ),
     ];
     if has_sampler {
-        providers.push(provider(SAMPLE_PROFILER, keywords::SAMPLES, INFORMATIONAL, String::new()));
+        providers.push(provider(SAMPLE_PROFILER, Keywords::SAMPLES, Level::INFORMATIONAL, String::new()));
     }
     SessionConfig::new(providers).with_rundown(Rundown::Off)
 }

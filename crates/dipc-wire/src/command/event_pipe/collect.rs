@@ -1,6 +1,7 @@
 //! CollectTracing 1 to 4: sessions whose stream follows the reply on the same connection.
 
 use super::{ProviderConfig, SessionId};
+use crate::Keywords;
 use crate::codec::open_enum;
 use crate::payload::payload;
 use alloc::vec::Vec;
@@ -129,7 +130,7 @@ payload! {
         /// Keywords of the rundown provider;
         /// [`DEFAULT_RUNDOWN_KEYWORD`](CollectTracing4::DEFAULT_RUNDOWN_KEYWORD) has the effect of
         /// `request_rundown` in the earlier commands.
-        pub rundown_keyword: u64 = "rundown keyword",
+        pub rundown_keyword: Keywords = "rundown keyword",
         /// Whether each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
         /// The providers of events.
@@ -139,5 +140,5 @@ payload! {
 
 impl CollectTracing4 {
     /// The rundown keyword with the same effect as `request_rundown: true` of [`CollectTracing2`].
-    pub const DEFAULT_RUNDOWN_KEYWORD: u64 = 0x8002_0139;
+    pub const DEFAULT_RUNDOWN_KEYWORD: Keywords = Keywords(0x8002_0139);
 }

@@ -3,7 +3,7 @@
 use super::{FilteredProviderConfig, Format, SessionId, UserEventsProviderConfig};
 use crate::codec::{Decode, Decoder, Encode, Encoder, open_enum};
 use crate::payload::payload;
-use crate::{Command, CommandId, DecodeError, EncodeError};
+use crate::{Command, CommandId, DecodeError, EncodeError, Keywords};
 use alloc::vec::Vec;
 
 /// `session_type` of a session whose stream follows the reply.
@@ -31,7 +31,7 @@ payload! {
         /// The format of the stream.
         pub format: Format = "format",
         /// Keywords of the rundown provider, as in [`CollectTracing4`](crate::CollectTracing4).
-        pub rundown_keyword: u64 = "rundown keyword",
+        pub rundown_keyword: Keywords = "rundown keyword",
         /// Whether each event comes with the stack of its thread.
         pub request_stackwalk: bool = "request stackwalk",
         /// The providers of events.
@@ -54,7 +54,7 @@ payload! {
     /// Diagnostic IPC Protocol, "CollectTracing5".
     pub struct UserEventsSession<P = Vec<UserEventsProviderConfig>> {
         /// Keywords of the rundown provider, as in [`CollectTracing4`](crate::CollectTracing4).
-        pub rundown_keyword: u64 = "rundown keyword",
+        pub rundown_keyword: Keywords = "rundown keyword",
         /// The providers of events and their tracepoints.
         pub providers: P = "providers",
     }

@@ -1,6 +1,7 @@
 //! Providers of events, their filters and their tracepoints.
 
 use crate::payload::payload;
+use crate::{Keywords, Level};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -9,18 +10,18 @@ payload! {
     ///
     /// | offset | size | type | meaning |
     /// |---|---|---|---|
-    /// | 0 | 8 | u64 | keywords |
-    /// | 8 | 4 | u32 | level, 0 to 5 |
+    /// | 0 | 8 | u64 | [`Keywords`] |
+    /// | 8 | 4 | u32 | [`Level`], 0 to 5 |
     /// | 12 | … | string | name, not empty |
     /// | … | … | string | arguments, `Name=value;…` |
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing".
     pub struct ProviderConfig<S = String> {
-        /// The enabled event groups, as a bit mask.
-        pub keywords: u64 = "keywords",
-        /// The verbosity, a number of [`level`](crate::level).
-        pub level: u32 = "level",
+        /// The enabled groups of events.
+        pub keywords: Keywords = "keywords",
+        /// The enabled level.
+        pub level: Level = "level",
         /// The provider's name.
         pub name: S = "provider name",
         /// Arguments for the provider, empty for none.
