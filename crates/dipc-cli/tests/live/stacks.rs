@@ -125,19 +125,21 @@ fn native_stacks_tell_running_threads_from_waiting_ones(runtime: Runtime) {
     let running = (0..20).map(|_| show().with_code(0)).find_map(|shown| {
         let json = shown.json();
         let main = thread(&json, workload.pid()).clone();
-        let is_sampled = main["frames"].as_array().is_some_and(|frames| !frames.is_empty());
+        // On a busy machine, it may be seen when it still compiles.
+        let is_hot = main["frames"].as_array().is_some_and(|frames| {
+            let is_found = |frame: &Value| frame["csharp"] == "workload!Spin.Hot(int)";
+            if runtime == Runtime::NativeAot9 { !frames.is_empty() } else { frames.iter().any(is_found) }
+        });
         if shown.stderr.contains("kernel's samples:") {
             return Some(None);
         }
-        (main["state"] == "running" && is_sampled).then_some(Some(main))
+        (main["state"] == "running" && is_hot).then_some(Some(main))
     });
     let Some(main) = running.expect("it runs") else {
         return say_not_run("the kernel does not permit samples");
     };
     if runtime != Runtime::NativeAot9 {
-        let names = frames(&main);
-        assert!(names.contains(&"workload!Spin.Hot(int)"), "{main}");
-        assert!(names.contains(&"workload!Program.Main(string[])"), "{main}");
+        assert!(frames(&main).contains(&"workload!Program.Main(string[])"), "{main}");
     }
 }
 
