@@ -174,7 +174,7 @@ impl Simulation {
         // Numbers of series belong to a session.
         let id =
             SeriesId(u32::try_from(tags.len()).unwrap() + u32::try_from(self.session.as_secs()).unwrap());
-        let time_in_session = RelativeTime::after_start(time - self.session);
+        let time_in_session = RelativeTime::after_start(time.checked_sub(self.session).unwrap());
         let sample = Sample::new(time_in_session, id, &series, &measurement);
         let sample = if kind.is_meter() { sample } else { sample.with_interval(INTERVAL) };
         self.engine.sample(0, &sample, time);

@@ -107,12 +107,15 @@ fn request_duration_counts_requests_that_still_run() {
 
 #[test]
 fn response_status_counts_codes_in_the_window() {
+    /// Times and codes of responses, and the times at which the trigger fires.
+    type Row = (&'static [(f64, u32)], &'static [f64]);
+
     let trigger = settings(
         "AspNetResponseStatus",
         r#""ResponseCount": 2, "StatusCodes": ["400-499", "503"], "SlidingWindowDuration": "00:00:10""#,
     );
     let request = |time: f64, status: u32| format!("{time} start r{time} /; {time} stop r{time} {status};");
-    let rows: [(&[(f64, u32)], &[f64]); 7] = [
+    let rows: [Row; 7] = [
         (&[(1.0, 400), (2.0, 499)], &[2.0]),
         (&[(1.0, 399), (2.0, 499)], &[]),
         (&[(1.0, 500), (2.0, 503)], &[]),
