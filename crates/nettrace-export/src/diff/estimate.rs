@@ -294,7 +294,9 @@ mod tests {
     fn samples_have_at_least_the_error_of_their_number() {
         // Equal units do not vary, but 100 samples of 1 do.
         let mut units = vec![unit(10.0, 1.0); 10];
-        units.iter_mut().for_each(|unit| (unit.cell.count, unit.cell.squares) = (10.0, 10.0));
+        for unit in &mut units {
+            (unit.cell.count, unit.cell.squares) = (10.0, 10.0);
+        }
         let options = EstimateOptions { is_sampled: true, ..AMOUNT };
         let found = estimate(&units, &Draws::new(10, 0), options).unwrap();
         assert!((found.variance.unwrap() - 1.0).abs() < 1e-9);
