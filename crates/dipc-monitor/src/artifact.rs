@@ -20,7 +20,7 @@ pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
 pub use trace::{TraceProfile, TraceRequest, http_provider};
 
-pub(crate) use trace::{DIAGNOSTIC_SOURCE, default_counters, parse_event_level, parse_keywords};
+pub(crate) use trace::{DIAGNOSTIC_SOURCE, default_counters, merged, parse_event_level, parse_keywords};
 
 /// An artifact to collect.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,24 +13,12 @@ use std::time::{Duration, Instant};
 
 use clr_counters::{Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning};
 use dipc_client::nettrace::TraceInfo;
-use dipc_client::{Deadline, Error, LiveReader, Rundown, Session, SessionConfig, Target};
+use dipc_client::{Error, LiveReader, Rundown, SessionConfig, Target};
 
-/// The size of the runtime's buffer: counters are few.
-const BUFFER_MB: u32 = 16;
+use crate::live_session::{Arrived, BUFFER_MB, LiveSession, RetryWait};
+
 /// The bytes read at once.
 const CHUNK: usize = 16 << 10;
-/// The silence after which a batch of events counts as complete.
-const PAUSE: Duration = Duration::from_millis(20);
-/// The longest read between checks for changes.
-const TICK: Duration = Duration::from_millis(250);
-/// The longest time that an event is held back for older ones of other threads.
-const MOST_DELAY: Duration = Duration::from_millis(200);
-/// The time for the rest of a stopped session.
-const DRAIN: Duration = Duration::from_secs(5);
-/// The wait before a failed session is started again, which doubles up to [`LONGEST_RETRY`].
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-/// The longest wait before a failed session is started again.
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// The most series that are kept for a consumer.
 const MOST_SERIES: usize = 10_000;
 /// The stack of a session's thread.
@@ -274,31 +262,29 @@ impl Shared {
     /// Runs sessions until no consumer is left or the process has ended.
     fn run(&self) {
         let mut adopted = None;
-        let mut retry = FIRST_RETRY;
+        let mut retry = RetryWait::new();
         while let Some(plan) = self.plan() {
             let start = Instant::now();
             let result = self.run_session(&plan, adopted.as_ref());
-            if start.elapsed() > LONGEST_RETRY {
-                retry = FIRST_RETRY;
+            if start.elapsed() > RetryWait::LONGEST {
+                retry = RetryWait::new();
             }
             match result {
                 Ok(SessionEnd::Changed) => {
                     adopted = None;
-                    retry = FIRST_RETRY;
+                    retry = RetryWait::new();
                 }
                 Ok(SessionEnd::OtherSettings(settings)) if adopted.is_none() => adopted = Some(settings),
                 Ok(SessionEnd::OtherSettings(_) | SessionEnd::Stream) => {
                     adopted = None;
-                    self.wait(retry);
-                    retry = (retry * 2).min(LONGEST_RETRY);
+                    self.wait(retry.next());
                 }
                 Err(error) => {
                     adopted = None;
                     for subscriber in &mut self.state().subscribers {
                         subscriber.consumer.failed(&error);
                     }
-                    self.wait(retry);
-                    retry = (retry * 2).min(LONGEST_RETRY);
+                    self.wait(retry.next());
                 }
             }
         }
@@ -341,46 +327,28 @@ impl Shared {
 
     fn run_session(&self, plan: &Plan, adopted: Option<&SharedSettings>) -> Result<SessionEnd, Error> {
         let Some((config, client)) = plan.config(adopted) else { return Ok(SessionEnd::Changed) };
-        let mut session = self.target.start_session(&config)?;
+        let mut live = LiveSession::start(&self.target, &config, CHUNK)?;
         self.sessions.fetch_add(1, Ordering::Relaxed);
         for subscriber in &mut self.state().subscribers {
             subscriber.readings = None;
         }
-        let mut reader = LiveReader::new(MOST_DELAY);
-        let result = self.read(&mut session, &mut reader, plan, &client);
+        let result = self.read(&mut live, plan, &client);
         if matches!(result, Ok(SessionEnd::Changed | SessionEnd::OtherSettings(_))) {
-            self.drain(&mut session, &mut reader);
+            self.drain(&mut live);
         }
         result
     }
 
-    fn read(
-        &self,
-        session: &mut Session,
-        reader: &mut LiveReader,
-        plan: &Plan,
-        client: &str,
-    ) -> Result<SessionEnd, Error> {
-        let mut buffer = vec![0; CHUNK];
-        let mut wait = TICK;
+    fn read(&self, live: &mut LiveSession, plan: &Plan, client: &str) -> Result<SessionEnd, Error> {
         let mut known = Vec::new();
         loop {
-            match session.read(&mut buffer, Deadline::after(wait)) {
-                Ok(0) => return Ok(SessionEnd::Stream),
-                Ok(count) => {
-                    reader.feed(buffer.get(..count).unwrap_or_default());
-                    wait = PAUSE;
-                }
-                Err(error) if error.is_deadline() => {
-                    reader.release();
-                    wait = TICK;
-                }
-                Err(error) => return Err(error),
+            if live.read()? == Arrived::End {
+                return Ok(SessionEnd::Stream);
             }
-            if let Some(settings) = self.deliver(reader, client, false) {
+            if let Some(settings) = self.deliver(&mut live.reader, client, false) {
                 return Ok(SessionEnd::OtherSettings(settings));
             }
-            if reader.unreadable().is_some() {
+            if live.reader.unreadable().is_some() {
                 return Ok(SessionEnd::Stream);
             }
             if self.is_outdated(plan, &mut known) {
@@ -390,18 +358,14 @@ impl Shared {
     }
 
     /// Stops the session and delivers the rest of its values.
-    fn drain(&self, session: &mut Session, reader: &mut LiveReader) {
-        let deadline = Deadline::after(DRAIN);
-        let mut buffer = vec![0; CHUNK];
-        if session.request_stop().is_err() {
-            return;
-        }
-        while let Ok(count @ 1..) = session.read(&mut buffer, deadline) {
-            reader.feed(buffer.get(..count).unwrap_or_default());
+    fn drain(&self, live: &mut LiveSession) {
+        let is_stopped = live.stop(|reader| {
             self.deliver(reader, "", false);
+        });
+        if is_stopped {
+            live.reader.end_of_input();
+            self.deliver(&mut live.reader, "", true);
         }
-        reader.end_of_input();
-        self.deliver(reader, "", true);
     }
 
     /// Passes the events that are ready to the consumers. Returns the settings of the Meters' shared session,

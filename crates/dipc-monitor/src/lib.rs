@@ -4,7 +4,7 @@
 //!
 //! - `filter`: the processes that a request or a rule is about.
 //! - `process`, `monitor`: a process, and the table of all of them. `counters`: the shared session of a
-//!   process's counters.
+//!   process's counters. `live_session`: a session whose events are evaluated as they come.
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records. `stop`:
 //!   requests to end. `operation`: the table of what is collected.
 //! - `metrics`: the counters of all processes for Prometheus. `access`: tokens. `server`: HTTP.
@@ -20,6 +20,7 @@ pub mod configuration;
 mod counters;
 mod egress;
 mod filter;
+mod live_session;
 mod metrics;
 mod monitor;
 mod operation;

@@ -41,7 +41,7 @@ pub struct RuleMessage {
     pub event: RuleEvent,
 }
 
-/// What happened to a rule.
+/// An event of a rule's life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuleEvent {
@@ -116,7 +116,7 @@ pub struct Rules {
     processes: Mutex<BTreeMap<u32, Arc<ProcessRules>>>,
 }
 
-/// What the rules of all processes share.
+/// The state that the rules of all processes share.
 struct Context {
     operations: Operations,
     host_name: String,

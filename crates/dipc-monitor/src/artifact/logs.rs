@@ -10,6 +10,7 @@ use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
 
 use super::stream::{self, Piece};
 use super::{ArtifactError, ArtifactSink, begin, write};
+use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::stop::StopSignal;
 
@@ -23,8 +24,6 @@ const KEYWORDS: Keywords = Keywords(4 | 8);
 const TASKS: (&str, Keywords) = ("System.Threading.Tasks.TplEventSource", Keywords(0x80));
 /// The size of the runtime's buffer in MB.
 const BUFFER_MB: u32 = 64;
-/// The longest time that an event is held back for older ones of other threads.
-const MOST_DELAY: Duration = Duration::from_millis(200);
 
 /// The level of a log record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

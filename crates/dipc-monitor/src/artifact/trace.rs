@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clr_counters::{Selection, SessionSettings};
-use dipc_client::{Keywords, Level, ProviderConfig};
+use dipc_client::{Keywords, Level, ProviderConfig, Providers};
 use dipc_client::{OptionalFeature, Profile, RUNTIME_PROVIDER, Rundown, SAMPLE_PROFILER, SessionConfig};
 
 use super::stream::{self, Piece};
@@ -66,17 +66,7 @@ impl TraceProfile {
 
     /// Returns the providers of profiles, each once: with all keywords and the highest level.
     pub fn providers(profiles: &[Self]) -> Vec<ProviderConfig> {
-        let mut providers = Vec::<ProviderConfig>::new();
-        for provider in profiles.iter().flat_map(|profile| profile.own_providers()) {
-            match providers.iter_mut().find(|known| known.name == provider.name) {
-                Some(known) => {
-                    known.keywords |= provider.keywords;
-                    known.level = known.level.widest(provider.level);
-                }
-                None => providers.push(provider),
-            }
-        }
-        providers
+        merged(profiles.iter().flat_map(|profile| profile.own_providers())).into_vec()
     }
 
     fn own_providers(self) -> Vec<ProviderConfig> {
@@ -131,6 +121,18 @@ pub fn http_provider() -> ProviderConfig {
 pub(crate) fn default_counters() -> Selection {
     let list = r"EventCounters\System.Runtime,EventCounters\Microsoft.AspNetCore.Hosting,EventCounters\Grpc.AspNetCore.Server";
     Selection::parse(list).unwrap_or_default()
+}
+
+/// Merges the requests for each provider into one. Of different arguments the first are kept.
+pub(crate) fn merged(requests: impl IntoIterator<Item = ProviderConfig>) -> Providers {
+    let mut providers = Providers::new();
+    for request in requests {
+        if providers.merge(request.clone()).is_err() {
+            // Without arguments nothing differs.
+            let _ = providers.merge(ProviderConfig { arguments: String::new(), ..request });
+        }
+    }
+    providers
 }
 
 /// Parses keywords: decimal digits, or hexadecimal ones after 0x.

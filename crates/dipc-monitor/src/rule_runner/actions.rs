@@ -15,6 +15,7 @@ use super::{Context, RuleEvent, program};
 use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::egress::PartFile;
+use crate::live_session::MOST_DELAY;
 use crate::operation::RunningOperation;
 use crate::process::Watched;
 use crate::rules::{ActionKind, Destination, Execution, Placeholders, StoppingEvent, used_actions};
@@ -26,8 +27,6 @@ const TICK: Duration = Duration::from_millis(100);
 const STACK: usize = 1 << 20;
 /// The longest time for which the heap of a process that waits at its start is waited for.
 const LONGEST_SUSPENSION: Duration = Duration::from_secs(60);
-/// The longest time that an event is held back for older ones of other threads.
-const MOST_DELAY: Duration = Duration::from_millis(200);
 
 /// An execution of a rule's actions.
 pub(super) struct ActionList<'a> {

@@ -216,19 +216,17 @@ impl ProcessRules {
                     continue;
                 }
                 state.executions += 1;
-                if matches!(execution.rule.trigger, Trigger::Startup) {
-                    state.beginning += 1;
-                }
+                state.beginning += usize::from(is_at_start(&execution));
                 (execution, Arc::clone(&state.config))
             };
             let (rules, number) = (Arc::clone(self), execution.rule_number);
             let name = execution.rule.name.clone();
-            let has_start = matches!(execution.rule.trigger, Trigger::Startup);
+            let is_at_start = is_at_start(&execution);
             let thread = thread::Builder::new().name("rule".to_owned()).stack_size(STACK);
             if let Err(error) = thread.spawn(move || rules.execute(&execution, &config)) {
                 let error = format!("start a thread: {error}");
                 self.report(&name, RuleEvent::ActionFailed { action: "rule", error });
-                if has_start {
+                if is_at_start {
                     self.begun();
                 }
                 self.executed(number);
@@ -240,7 +238,7 @@ impl ProcessRules {
     fn execute(self: &Arc<Self>, execution: &Execution, config: &RulesConfig) {
         let name = &execution.rule.name;
         self.report(name, RuleEvent::Fired { number: execution.number, cause: execution.cause.clone() });
-        let awaits = AtomicBool::new(matches!(execution.rule.trigger, Trigger::Startup));
+        let awaits = AtomicBool::new(is_at_start(execution));
         let list = ActionList {
             context: &self.context,
             egress: &config.egress,
@@ -365,6 +363,11 @@ impl ProcessRules {
         self.state().engine.end(Some(end), self.now());
         self.dispatch();
     }
+}
+
+/// Whether the process waits for the actions to begin.
+fn is_at_start(execution: &Execution) -> bool {
+    matches!(execution.rule.trigger, Trigger::Startup)
 }
 
 /// The consumer of the values of a rule's counter.

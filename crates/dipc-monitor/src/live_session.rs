@@ -1,0 +1,121 @@
+//! A session whose events are evaluated as they come, and the wait before a failed one is started again.
+
+use std::time::Duration;
+
+use dipc_client::{Deadline, Error, LiveReader, Session, SessionConfig, Target};
+
+/// The size of the runtime's buffer in MB: counters are few, and requests are reported one by one.
+pub(crate) const BUFFER_MB: u32 = 16;
+/// The longest wait between looks at the clock and for changes.
+pub(crate) const TICK: Duration = Duration::from_millis(250);
+/// The time for the rest of a stopped session, or of one whose process has ended.
+pub(crate) const DRAIN: Duration = Duration::from_secs(5);
+/// The longest time that an event is held back for older ones of other threads.
+pub(crate) const MOST_DELAY: Duration = Duration::from_millis(200);
+/// The silence after which a batch of events counts as complete.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A session, and the reader of its events.
+pub(crate) struct LiveSession {
+    session: Session,
+    pub(crate) reader: LiveReader,
+    buffer: Vec<u8>,
+    wait: Duration,
+}
+
+/// The result of a read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    /// Bytes, whose events the reader has.
+    Bytes,
+    /// Nothing, for a moment: the reader has all events of the batch.
+    Nothing,
+    /// The end of the stream.
+    End,
+}
+
+impl LiveSession {
+    /// Starts a session, of whose stream `chunk` bytes are read at once.
+    pub(crate) fn start(target: &Target, config: &SessionConfig, chunk: usize) -> Result<Self, Error> {
+        Ok(Self {
+            session: target.start_session(config)?,
+            reader: LiveReader::new(MOST_DELAY),
+            buffer: vec![0; chunk],
+            wait: TICK,
+        })
+    }
+
+    /// Reads what has arrived, or waits for it, [`TICK`] at most.
+    pub(crate) fn read(&mut self) -> Result<Arrived, Error> {
+        match self.session.read(&mut self.buffer, Deadline::after(self.wait)) {
+            Ok(0) => Ok(Arrived::End),
+            Ok(count) => {
+                self.reader.feed(self.buffer.get(..count).unwrap_or_default());
+                self.wait = PAUSE;
+                Ok(Arrived::Bytes)
+            }
+            Err(error) if error.is_deadline() => {
+                self.reader.release();
+                self.wait = TICK;
+                Ok(Arrived::Nothing)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stops the session, so that the runtime keeps nothing of it, and reads its rest. `deliver` is called
+    /// whenever there are events. Returns whether the runtime has stopped it.
+    pub(crate) fn stop(&mut self, mut deliver: impl FnMut(&mut LiveReader)) -> bool {
+        let deadline = Deadline::after(DRAIN);
+        if self.session.request_stop().is_err() {
+            return false;
+        }
+        while let Ok(count @ 1..) = self.session.read(&mut self.buffer, deadline) {
+            self.reader.feed(self.buffer.get(..count).unwrap_or_default());
+            deliver(&mut self.reader);
+        }
+        true
+    }
+}
+
+/// The wait before a failed session is started again. It doubles with each failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RetryWait(Duration);
+
+impl RetryWait {
+    /// The first wait.
+    const FIRST: Duration = Duration::from_secs(1);
+    /// The longest wait.
+    pub(crate) const LONGEST: Duration = Duration::from_secs(60);
+
+    /// Before the first failure.
+    pub(crate) const fn new() -> Self {
+        Self(Self::FIRST)
+    }
+
+    /// Whether nothing has failed.
+    pub(crate) fn is_first(self) -> bool {
+        self.0 == Self::FIRST
+    }
+
+    /// Returns the wait after another failure.
+    pub(crate) fn next(&mut self) -> Duration {
+        let wait = self.0;
+        self.0 = (wait * 2).min(Self::LONGEST);
+        wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_up_to_the_longest() {
+        let mut retry = RetryWait::new();
+        assert!(retry.is_first());
+        let seconds: Vec<_> = (0..8).map(|_| retry.next().as_secs()).collect();
+        assert_eq!(seconds, [1, 2, 4, 8, 16, 32, 60, 60]);
+        assert!(!retry.is_first());
+    }
+}
