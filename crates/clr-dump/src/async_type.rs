@@ -9,11 +9,6 @@ use crate::field::{Field, ValueKind};
 use crate::memory::offset;
 use crate::names::Names;
 
-/// The most base types of a type.
-const MOST_BASES: usize = 64;
-/// The offset of the base type in a MethodTable.
-const BASE_TYPE: u64 = 16;
-
 /// The boxes of state machines.
 const BOXES: [&str; 3] = [
     "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1",
@@ -109,16 +104,12 @@ impl Names<'_> {
     }
 
     fn known_base(&self, type_handle: u64) -> Option<Base> {
-        let mut of = type_handle;
-        for _ in 0..MOST_BASES {
-            match self.type_name(of).as_deref() {
-                Some("System.Threading.Tasks.Task") => return Some(Base::Task),
-                Some("System.MulticastDelegate") => return Some(Base::Delegate),
-                _ => {}
-            }
-            of = self.memory().u64(offset(of, BASE_TYPE)).ok().filter(|base| *base != 0)?;
-        }
-        None
+        let known = |of: &u64| match self.type_name(*of).as_deref() {
+            Some("System.Threading.Tasks.Task") => Some(Base::Task),
+            Some("System.MulticastDelegate") => Some(Base::Delegate),
+            _ => None,
+        };
+        self.type_and_bases(type_handle).iter().find_map(known)
     }
 
     /// The offsets of the fields by which a continuation object leads to the waiting object.

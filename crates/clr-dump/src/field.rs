@@ -108,19 +108,24 @@ impl Names<'_> {
     /// Returns the fields of the objects of a type, those of its base types first. Fields are missing where the
     /// memory lacks their description.
     pub fn fields(&self, type_handle: u64) -> Vec<Field> {
+        let mut fields = Vec::new();
+        for of in self.type_and_bases(type_handle).into_iter().rev() {
+            let own = self.own_fields(of).unwrap_or_default().into_iter();
+            fields.extend(own.filter(|field| field.storage == Storage::Object));
+        }
+        fields.truncate(MOST_FIELDS);
+        fields
+    }
+
+    /// Returns a type and its base types, as far as the memory has them.
+    pub(crate) fn type_and_bases(&self, type_handle: u64) -> Vec<u64> {
         let mut types = Vec::new();
         let mut of = type_handle;
         while of != 0 && types.len() < MOST_BASES && !types.contains(&of) {
             types.push(of);
             of = self.memory().u64(offset(of, BASE_TYPE)).unwrap_or_default();
         }
-        let mut fields = Vec::new();
-        for of in types.into_iter().rev() {
-            let own = self.own_fields(of).unwrap_or_default().into_iter();
-            fields.extend(own.filter(|field| field.storage == Storage::Object));
-        }
-        fields.truncate(MOST_FIELDS);
-        fields
+        types
     }
 
     /// Returns the fields that a type declares, static ones as well.
