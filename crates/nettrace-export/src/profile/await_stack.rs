@@ -44,7 +44,7 @@ const CONTINUES: [&str; 13] = [
     "Threading.Tasks.Sources.",
 ];
 
-/// What the class of a builder's methods begins with that start a body.
+/// The beginnings of the classes of builders, whose `Start` starts a body.
 const BUILDERS: [&str; 2] = ["Runtime.CompilerServices.Async", "Runtime.CompilerServices.PoolingAsync"];
 
 impl AwaitFrame {

@@ -6,7 +6,7 @@ use clr_activity::CauseId;
 use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
 
-use super::causal_stacks::work;
+use super::causal_stacks::{is_idle, work};
 use super::{CachedStack, SchedulerFrame, StackSymbolizer};
 use crate::profile::await_stack::{AwaitFrame, AwaitStack};
 use crate::profile::causality::Context;
@@ -36,9 +36,7 @@ impl StackSymbolizer<'_, '_, '_> {
         time: Ticks,
     ) -> CachedStack {
         let frames = self.leaf_first(stack, process, time);
-        let has = |role| frames.iter().any(|(_, of)| *of == role);
-        let is_idle = has(SchedulerFrame::Waits) && !has(SchedulerFrame::Dispatches);
-        if is_idle {
+        if is_idle(&frames) {
             let known = self.request(StackId::EMPTY);
             return frames.iter().rev().fold(known, |known, (frame, _)| self.push(known, *frame));
         }

@@ -22,7 +22,7 @@ pub(super) struct CausalStacks {
     caused: Vec<Caused>,
     /// The parts of stacks between two causes.
     parts: StackTree<FrameId>,
-    /// Where stacks are shown as `await` has them.
+    /// Those of stacks as `await` has them.
     pub(super) awaits: AwaitChains,
 }
 
@@ -44,9 +44,7 @@ impl StackSymbolizer<'_, '_, '_> {
         time: Ticks,
     ) -> CachedStack {
         let frames = self.leaf_first(stack, process, time);
-        let has = |role| frames.iter().any(|(_, of)| *of == role);
-        let is_idle = has(SchedulerFrame::Waits) && !has(SchedulerFrame::Dispatches);
-        let context = if is_idle { Context::default() } else { context };
+        let context = if is_idle(&frames) { Context::default() } else { context };
         let mut known = self.request(context.request);
         let mut own = frames.as_slice();
         if let Some(work) = work(own)
@@ -130,6 +128,12 @@ impl StackSymbolizer<'_, '_, '_> {
         };
         addresses.frames(stack).map_while(frame).collect()
     }
+}
+
+/// Whether a thread of the pool waits for work.
+pub(super) fn is_idle(frames: &[(FrameId, SchedulerFrame)]) -> bool {
+    let has = |role| frames.iter().any(|(_, of)| *of == role);
+    has(SchedulerFrame::Waits) && !has(SchedulerFrame::Dispatches)
 }
 
 /// The part of a stack, leaf first, that is the work of a task; `None` if it runs none.
