@@ -8,7 +8,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
-use nettrace_export::diff::{Basis, Comparison, ComparisonOptions, Noise, Rule, Run};
+use nettrace_export::diff::{Basis, Comparison, ComparisonOptions, Noise, Rule, RuleOutcome, Run};
 
 use crate::args::format::Format;
 use crate::args::names::NameArgs;
@@ -131,7 +131,9 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 /// A comparison with all that its output shows.
 struct Report<'a> {
     args: &'a DiffArgs,
-    comparison: Comparison,
+    comparison: &'a Comparison,
+    /// The conditions of --fail-if, with what they are about.
+    conditions: Vec<(&'a Rule, RuleOutcome<'a>)>,
     /// The files of each side, and the seconds of their recordings together.
     files: [&'a [PathBuf]; 2],
     seconds: [f64; 2],
@@ -211,7 +213,9 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         ));
     }
     let seconds = [&base, &new].map(|runs| runs.iter().map(|run| run.duration.as_secs_f64()).sum());
-    let report = Report { args, comparison, files, seconds };
+    let rules = &args.fail_if;
+    let conditions = rules.iter().map(|rule| (rule, rule.apply(&comparison, rules.len()))).collect();
+    let report = Report { args, comparison: &comparison, conditions, files, seconds };
     match args.format {
         DiffFormat::Table => output::print(table::text(&report))?,
         DiffFormat::Json => output::print_json(&json::document(&report))?,
@@ -224,10 +228,8 @@ impl Report<'_> {
     /// The exit code: that of the input, unless a condition is met. A condition about nothing is an error,
     /// because nobody would notice that it never fails.
     fn judge(&self, exit: Exit) -> Outcome {
-        let rules = &self.args.fail_if;
         let mut is_met = false;
-        for rule in rules {
-            let outcome = rule.apply(&self.comparison, rules.len());
+        for (rule, outcome) in &self.conditions {
             if outcome.matched.is_empty() {
                 return Err(Failure::new(
                     Exit::Failed,
@@ -240,7 +242,7 @@ impl Report<'_> {
                 messages::note(format_args!("--fail-if '{rule}' is met: {}", cells::sentence(change, self)));
             }
         }
-        if !rules.is_empty() && self.comparison.noise == Noise::Unknown {
+        if !self.conditions.is_empty() && self.comparison.noise == Noise::Unknown {
             messages::warning(
                 "the recordings are too short to tell noise apart: conditions go by the difference alone",
             );

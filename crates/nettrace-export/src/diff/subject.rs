@@ -68,7 +68,7 @@ impl Kind {
     }
 
     /// Whether its subjects are spans, whose number depends on the load.
-    pub(super) const fn is_spans(self) -> bool {
+    pub const fn is_spans(self) -> bool {
         matches!(self, Self::Requests | Self::Calls | Self::Operations)
     }
 }

@@ -77,8 +77,7 @@ pub(super) fn value(change: &Change, value: Option<f64>, report: &Report<'_>) ->
 
 /// Whether a number refers to a second, whatever the basis.
 fn is_rate(change: &Change) -> bool {
-    let is_span = matches!(change.subject.kind, Kind::Requests | Kind::Calls | Kind::Operations);
-    is_span && change.statistic == Statistic::Count
+    change.subject.kind.is_spans() && change.statistic == Statistic::Count
 }
 
 /// Formats nanoseconds.
@@ -148,7 +147,7 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
             [] => String::new(),
         }
     };
-    let comparison = &report.comparison;
+    let comparison = report.comparison;
     let allowance = units::short_percent(comparison.options.allowance * 100.0);
     let noise = match comparison.noise {
         Noise::Runs => format!("by {} and {} recordings", comparison.units[0], comparison.units[1]),
@@ -176,7 +175,7 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
 
 /// The sentence below the findings: how many differences were tested, or that none was found.
 pub(super) fn summary(report: &Report<'_>) -> String {
-    let comparison = &report.comparison;
+    let comparison = report.comparison;
     let found = comparison.changes.iter().filter(|change| change.is_finding()).count();
     let tested = units::counted(comparison.tested as u64, "difference", "differences");
     let least = units::short_percent(comparison.options.least_change * 100.0);

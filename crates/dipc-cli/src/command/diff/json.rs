@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nettrace_export::diff::{Change, Noise, OneSided};
+use nettrace_export::diff::{Change, Noise, OneSided, Rule, RuleOutcome};
 use serde::Serialize;
 
 use crate::command::diff::Report;
@@ -53,17 +53,17 @@ struct Row<'a> {
     relative_change: Option<f64>,
 }
 
-pub(super) fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
-    let comparison = &report.comparison;
+pub(super) fn document<'a>(report: &Report<'a>) -> Document<'a> {
+    let comparison = report.comparison;
     let side = |index: usize| Side {
         files: report.files[index].iter().map(|file: &PathBuf| file.display().to_string()).collect(),
         seconds: report.seconds[index],
         units: comparison.units[index],
     };
-    let rules = &report.args.fail_if;
-    let condition = |rule: &nettrace_export::diff::Rule| {
-        let outcome = rule.apply(comparison, rules.len());
-        Condition { text: rule.to_string(), matched: outcome.matched.len(), met: !outcome.met.is_empty() }
+    let condition = |(rule, outcome): &(&Rule, RuleOutcome<'_>)| Condition {
+        text: rule.to_string(),
+        matched: outcome.matched.len(),
+        met: !outcome.met.is_empty(),
     };
     let row = |change: &'a Change| Row {
         kind: change.subject.kind.name(),
@@ -83,7 +83,7 @@ pub(super) fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
         error_rate: comparison.options.error_rate,
         allowance_percent: comparison.options.allowance * 100.0,
         not_compared: &comparison.one_sided,
-        conditions: rules.iter().map(condition).collect(),
+        conditions: report.conditions.iter().map(condition).collect(),
         changes: comparison.changes.iter().take(report.args.rows()).map(row).collect(),
     }
 }
