@@ -53,4 +53,5 @@ mod top;
 mod values;
 mod vanishing;
 mod view;
+mod web_server;
 mod workload;

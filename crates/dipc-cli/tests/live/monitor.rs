@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,8 +10,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::program::{Finished, Running, dipc, run, stat};
-use crate::runtime::{self, Runtime, on_each_runtime};
-use crate::workload::{Target, Workload};
+use crate::runtime::{Runtime, on_each_runtime};
+use crate::web_server::WebServer;
+use crate::workload::Workload;
 
 /// Longer than anything takes on a loaded machine of two slow cores.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -144,31 +144,10 @@ fn a_startup_rule_collects_a_heap_and_runs_a_program() {
     monitor.interrupt();
 }
 
-/// Sends a request and returns its status.
-fn get(port: u16, path: &str) -> Option<u16> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).ok()?;
-    String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
-}
-
 /// Each request to a server of .NET 10 counts, and no other.
 #[test]
 fn a_request_rule_fires_after_exactly_as_many_requests() {
-    let Some(mut command) = runtime::mcp_server() else { return };
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    command
-        .args(["--transport", "http", "--dangerously-disable-http-incoming-auth"])
-        .args(["--outgoing-auth-strategy", "UseHostingEnvironmentIdentity"])
-        .env("ASPNETCORE_URLS", format!("http://127.0.0.1:{port}"));
-    let server = Target::start(command);
-    let deadline = Instant::now() + PATIENCE;
-    while get(port, "/").is_none() {
-        assert!(Instant::now() < deadline, "the server does not answer");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let Some(server) = WebServer::start() else { return };
     let execute = json!([{"Type": "Execute", "Settings": {"Path": "/bin/true"}}]);
     let monitor = Monitor::start(
         server.pid(),
@@ -186,7 +165,7 @@ fn a_request_rule_fires_after_exactly_as_many_requests() {
     let deadline = Instant::now() + PATIENCE;
     while monitor.get("/collectionrules/Ready").unwrap_or_default()["state"] != "Finished" {
         assert!(Instant::now() < deadline, "the first request does not count");
-        get(port, "/ready");
+        server.get("/ready");
         std::thread::sleep(Duration::from_millis(100));
     }
     let state = |name: &str| {
@@ -194,14 +173,14 @@ fn a_request_rule_fires_after_exactly_as_many_requests() {
         rule["lifetimeOccurrences"].as_u64().unwrap()
     };
     for number in 0..4 {
-        assert_eq!(get(port, &format!("/nosuch/{number}")), Some(404));
+        assert_eq!(server.get(&format!("/nosuch/{number}")), Some(404));
     }
     for _ in 0..10 {
-        assert_eq!(get(port, "/"), Some(406));
+        assert_eq!(server.get("/"), Some(406));
     }
     // Whatever was counted wrongly would have been by the end of the next one.
     assert_eq!((state("Missing"), state("Count")), (0, 0));
-    assert_eq!(get(port, "/nosuch/a/b"), Some(404));
+    assert_eq!(server.get("/nosuch/a/b"), Some(404));
     monitor.await_rule("Missing", "Running", 1);
     monitor.await_rule("Count", "Running", 1);
     monitor.interrupt();

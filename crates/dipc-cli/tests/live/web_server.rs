@@ -1,0 +1,51 @@
+//! A web server of .NET 10.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::runtime;
+use crate::workload::Target;
+
+/// Longer than the server takes to start on a loaded machine of two slow cores.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A server that answers; it ends when this is dropped.
+pub(crate) struct WebServer {
+    process: Target,
+    port: u16,
+}
+
+impl WebServer {
+    /// Starts the server; `None` if it is not there.
+    pub(crate) fn start() -> Option<Self> {
+        let mut command = runtime::mcp_server()?;
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        command
+            .args(["--transport", "http", "--dangerously-disable-http-incoming-auth"])
+            .args(["--outgoing-auth-strategy", "UseHostingEnvironmentIdentity"])
+            .env("ASPNETCORE_URLS", format!("http://127.0.0.1:{port}"));
+        let server = Self { process: Target::start(command), port };
+        let deadline = Instant::now() + PATIENCE;
+        while server.get("/").is_none() {
+            assert!(Instant::now() < deadline, "the server does not answer");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(server)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Sends a request and returns its status.
+    pub(crate) fn get(&self, path: &str) -> Option<u16> {
+        let Self { port, .. } = self;
+        let mut stream = TcpStream::connect(("127.0.0.1", *port)).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok()?;
+        String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
+    }
+}
