@@ -35,24 +35,35 @@ fn run_quick() -> Result<()> {
     steps.run("crates without std", without_std);
     steps.run("tests that need nothing from outside", || {
         let targets = quick_targets()?;
-        let arguments = selection(targets.iter().map(String::as_str)).chain(["--lib", "--bins"]);
+        let arguments = selection("--test", &targets).chain(["--lib", "--bins"]);
         executables::test(arguments, Order::SideBySide, |test| _ = test.env_remove(REQUIRE_RUNTIMES))
     });
     steps.finish()
 }
 
-/// Returns cargo's arguments for integration tests of these names.
-fn selection<'a>(targets: impl IntoIterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
-    targets.into_iter().flat_map(|target| ["--test", target])
+/// Returns cargo's arguments for targets of these names.
+fn selection<'a>(
+    option: &'a str,
+    targets: impl IntoIterator<Item = &'a (impl AsRef<str> + 'a)>,
+) -> impl Iterator<Item = &'a str> {
+    targets.into_iter().flat_map(move |target| [option, target.as_ref()])
 }
 
 /// Returns the names of the workspace's integration tests without the slow ones.
 fn quick_targets() -> Result<BTreeSet<String>> {
+    let mut names = tested_targets("test")?;
+    names.retain(|name| !SLOW.contains(&&**name));
+    Ok(names)
+}
+
+/// Returns the names of the workspace's targets of a kind that have tests. Most examples have none: integration tests call
+/// them.
+fn tested_targets(kind: &str) -> Result<BTreeSet<String>> {
     let metadata = metadata(&["--no-deps"])?;
     let targets = array(&metadata["packages"]).iter().flat_map(|package| array(&package["targets"]));
-    let tests = targets.filter(|target| array(&target["kind"]).iter().any(|kind| kind == "test"));
-    let names = tests.map(|target| text(&target["name"])).filter(|name| !SLOW.contains(name));
-    Ok(names.map(str::to_owned).collect())
+    let of_kind = targets.filter(|target| array(&target["kind"]).iter().any(|it| it == kind));
+    let tested = of_kind.filter(|target| target["test"] == true);
+    Ok(tested.map(|target| text(&target["name"]).to_owned()).collect())
 }
 
 fn run_all(options: &TestOptions) -> Result<()> {
@@ -61,7 +72,7 @@ fn run_all(options: &TestOptions) -> Result<()> {
     steps.run("format", format);
     steps.run("clippy", clippy);
     steps.run("crates without std", without_std);
-    steps.run("clippy of single formats", single_formats);
+    steps.run("single formats", single_formats);
     msrv::check(&mut steps);
     let folder = runtimes::folder(None)?;
     let setups = runtimes::set_up_all(&folder, None);
@@ -76,13 +87,12 @@ fn run_all(options: &TestOptions) -> Result<()> {
         }
     };
     steps.run("tests", || {
-        let targets = quick_targets()?;
-        let arguments = selection(targets.iter().map(String::as_str));
-        let arguments = arguments.chain(["--lib", "--bins", "--examples", "--benches"]);
-        executables::test(arguments, Order::SideBySide, require)
+        let (targets, examples) = (quick_targets()?, tested_targets("example")?);
+        let arguments = selection("--test", &targets).chain(selection("--example", &examples));
+        executables::test(arguments.chain(["--lib", "--bins", "--benches"]), Order::SideBySide, require)
     });
     steps.run("tests with real runtimes, a browser and other clients", || {
-        executables::test(selection(SLOW), Order::OneByOne, require)
+        executables::test(selection("--test", &SLOW), Order::OneByOne, require)
     });
     steps.run("doc tests", || {
         execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))
@@ -116,7 +126,8 @@ fn without_std() -> Result<()> {
     Ok(())
 }
 
-/// Checks the exporter without any format, and with each alone.
+/// Checks the exporter without any format, and with each alone. What clippy adds to the compiler's warnings is found with
+/// all formats.
 fn single_formats() -> Result<()> {
     for feature in [
         "",
@@ -133,8 +144,9 @@ fn single_formats() -> Result<()> {
         "speedscope",
         "svg",
     ] {
-        let clippy = ["clippy", "-p", "nettrace-export", "--no-default-features", "--features", feature];
-        execute(cargo(clippy).args(["--", "-D", "warnings"]))?;
+        let check =
+            ["rustc", "--profile", "check", "--lib", "-p", "nettrace-export", "--no-default-features"];
+        execute(cargo(check).args(["--features", feature, "--", "-D", "warnings"]))?;
     }
     Ok(())
 }

@@ -27,8 +27,11 @@ struct Top {
 
 impl Top {
     fn start(pid: u32, arguments: &[&str]) -> Self {
-        let pid = pid.to_string();
-        let all = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5"];
+        Self::of_processes(&pid.to_string(), arguments)
+    }
+
+    fn of_processes(pids: &str, arguments: &[&str]) -> Self {
+        let all = ["top", "-p", pids, "--format", "jsonl", "--refresh-interval", "0.5"];
         let mut child = dipc(all.iter().chain(arguments).copied()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Self { child, lines }
@@ -39,7 +42,7 @@ impl Top {
     }
 
     /// Reads intervals until one is as wanted.
-    fn until(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    fn until(&mut self, mut is_wanted: impl FnMut(&Value) -> bool) -> Value {
         loop {
             let interval = self.interval();
             if is_wanted(&interval) {
@@ -123,10 +126,15 @@ fn people_get_tables_and_a_flame_graph(runtime: Runtime) {
     let page = folder.path().join("seen.html");
     let pid = workload.pid().to_string();
     let page_name = page.to_str().unwrap();
-    let arguments = ["top", "-p", &pid, "--count", "2", "--sort", "total", "--rows", "60", "-o", page_name];
-    let shown = run(arguments).with_code(0).text();
-    assert_eq!(shown.matches(&format!("({pid})\n")).count(), 2, "{shown}");
-    assert!(shown.contains("  Spin.Hot(int)\n") && shown.contains(" METHOD\n"), "{shown}");
+    // On a loaded machine the names of methods come later than two intervals.
+    let is_named = ["2", "4", "8", "16", "32"].iter().any(|count| {
+        let arguments =
+            ["top", "-p", &pid, "--count", count, "--sort", "total", "--rows", "60", "-o", page_name];
+        let shown = run(arguments).with_code(0).text();
+        assert_eq!(shown.matches(&format!("({pid})\n")).count().to_string(), *count, "{shown}");
+        shown.contains("  Spin.Hot(int)\n") && shown.contains(" METHOD\n")
+    });
+    assert!(is_named);
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("</html>"), "{}", &page[..100]);
 }
@@ -136,30 +144,30 @@ fn the_kernel_samples_unless_it_may_not(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     workload.send("spin 600000");
     let pid = workload.pid().to_string();
-    let arguments = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5", "--count", "6"];
+    let arguments = ["top", "-p", &pid, "--format", "jsonl", "--refresh-interval", "0.5", "--count", "1"];
     let shown = run(arguments).with_code(0);
     if !shown.stderr.contains(": by the kernel, 99 samples a second") {
         assert!(shown.stderr.contains("kernel's samples:"), "{}", shown.stderr);
         return say_not_run("the kernel does not permit samples");
     }
-    let intervals: Vec<_> = shown.json_lines().collect();
     let working = |interval: &Value| {
         rows(interval, "threads")
             .iter()
             .find(|row| row["tid"] == workload.pid())
             .map_or(0, |row| row["working_ns"].as_u64().unwrap())
     };
-    let time: u64 = intervals.iter().map(working).sum();
-    assert!(time > 50_000_000, "{time} ns: {}", shown.text());
     // All of the thread's time, but for what the runtime itself does meanwhile.
     let in_hot = |interval: &Value| hot(interval).map_or(0, |row| row["inclusive_ns"].as_u64().unwrap());
-    let hot_time: u64 = intervals.iter().map(in_hot).sum();
-    if runtime != Runtime::NativeAot9 {
-        assert!(hot_time > time / 2, "{hot_time} of {time} ns: {}", shown.text());
-    }
+    let has_names = runtime != Runtime::NativeAot9;
+    let mut top = Top::start(workload.pid(), &[]);
+    let _ = top.until(|interval| {
+        let time = working(interval);
+        time > 10_000_000 && (!has_names || in_hot(interval) > time / 2)
+    });
+    top.end();
     let with_few_files = ["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dipc")];
     let mut command = std::process::Command::new("sh");
-    command.args(with_few_files).args(&arguments[..7]).args(["--count", "1"]);
+    command.args(with_few_files).args(arguments);
     let shown = command.output().unwrap();
     let errors = String::from_utf8_lossy(&shown.stderr);
     assert!(errors.contains("descriptors are needed"), "{errors}");
@@ -247,11 +255,21 @@ fn several_processes_are_told_apart() {
     one.send("spin 600000");
     let pids = format!("{},{}", one.pid(), other.pid());
     let shown = run(["top", "-p", &pids, "--count", "2", "--format", "jsonl"]).with_code(0);
-    for (pid, spins) in [(one.pid(), true), (other.pid(), false)] {
-        let of_process: Vec<_> = shown.json_lines().filter(|interval| interval["pid"] == pid).collect();
-        assert_eq!(of_process.len(), 2);
-        assert_eq!(of_process.iter().any(|interval| hot(interval).is_some()), spins);
+    for pid in [one.pid(), other.pid()] {
+        assert_eq!(shown.json_lines().filter(|interval| interval["pid"] == pid).count(), 2, "{shown:?}");
     }
+
+    // On a loaded machine the names of methods come later than two intervals.
+    let mut top = Top::of_processes(&pids, &[]);
+    let mut intervals_of_other = 0;
+    let _ = top.until(|interval| {
+        if interval["pid"] == other.pid() {
+            assert!(hot(interval).is_none(), "{interval}");
+            intervals_of_other += 1;
+        }
+        interval["pid"] == one.pid() && hot(interval).is_some() && intervals_of_other > 0
+    });
+    top.end();
 }
 
 #[test]
