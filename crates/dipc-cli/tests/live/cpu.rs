@@ -124,7 +124,7 @@ fn the_split_of_two_methods_is_the_programs_own(runtime: Runtime) {
         ["Program.Seven(", "Program.Three("].map(|name| percent(&report, name, "exclusive_percent"));
     let (share, expected): (f64, f64) = (100.0 * seven / (seven + three), answer.parse().unwrap());
     let samples = report["samples"].as_f64().unwrap() * (seven + three) / 100.0;
-    eprintln!("{runtime:?}: {share:.2} % of {samples} samples, {expected} % by the program's clock");
+    eprintln!("{runtime:?}: {share:.2} % of {samples} samples, {expected} % by the thread's processor time");
     // Two points, or three standard errors of few samples.
     let error = 100.0 * (0.7_f64 * 0.3 / samples).sqrt();
     assert!((share - expected).abs() < 2.0_f64.max(3.0 * error), "{share} {expected}: {report}");
@@ -136,7 +136,7 @@ fn a_copy_in_the_c_library_is_under_the_method_that_called_it() {
     let expected: f64 = answer.parse().unwrap();
     let copied = percent(&report, "libc.so.6!", "exclusive_percent");
     let run = percent(&report, "Program.Run(", "inclusive_percent");
-    eprintln!("{copied} % in the C library, {expected} % by the program's clock, {run} % below Run");
+    eprintln!("{copied} % in the C library, {expected} % by the thread's processor time, {run} % below Run");
     assert!((copied - expected).abs() < 4.0, "{copied} {expected}: {report}");
     assert!(run > percent(&report, "Program.Seven(", "inclusive_percent") + copied * 0.9, "{report}");
 }
