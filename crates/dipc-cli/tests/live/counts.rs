@@ -65,9 +65,16 @@ fn a_session_with_rundown_is_whole(runtime: Runtime) {
 fn duration_ends_a_session(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let arguments = ["--providers", WORKLOAD, "--rundown", "false", "--duration", "00:00:00:02"];
-    let recording = workload.record(&arguments);
-    workload.run("emit 10");
+    let mut recording = workload.record(&arguments);
+    // A busy machine may not get far within the time.
+    let mut emitted = 0_u64;
+    while !recording.is_over() {
+        workload.run("emit 1");
+        emitted += 1;
+    }
     let stat = recording.finish().stat(0);
     stat.assert_whole();
-    assert_eq!(stat.provider("Workload-Nested"), 10);
+    // One command has these eight and another one.
+    let [typed, nested] = ["Workload-Typed", "Workload-Nested"].map(|provider| stat.provider(provider));
+    assert!(typed > 0 && typed <= 8 * emitted && nested <= emitted, "{emitted}: {}", stat.0);
 }

@@ -454,7 +454,7 @@ fn the_exceptions_of_threads_of_net_10_are_found() {
     });
     let process = Pid::from_child(&server);
     let pid = server.id().to_string();
-    let deadline = Instant::now() + Duration::from_secs(100);
+    let deadline = Instant::now() + Duration::from_secs(300);
     let expected = "Cannot get the value of a token type 'Number' as a string.";
     let mut found = None;
     while found.is_none() && Instant::now() < deadline {

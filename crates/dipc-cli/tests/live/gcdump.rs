@@ -105,6 +105,8 @@ fn what_grows_is_shown_and_nothing_else(runtime: Runtime) {
     }
     workload.run("keep 100");
     let pid = workload.pid().to_string();
+    // The first one makes the runtime load types.
+    run(&["report", "-p", &pid, "--no-retained"]).with_code(0);
     let watching = Running::start(dipc([
         "gcdump",
         "report",

@@ -250,6 +250,10 @@ impl Recording {
         self.running.until_recorded(&self.folder.path().join(FILE), bytes);
     }
 
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.running.is_over()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         self.running.signal(signal);
     }

@@ -267,12 +267,14 @@ fn processes_of_which_nothing_is_sent_are_a_failure() {
 
 fn a_process_is_profiled_again_and_again(runtime: Runtime, sampler: &str) {
     let Some(mut workload) = Workload::start(runtime) else { return };
-    workload.send("spin 20000");
+    // Samples of a busy machine would be of the JIT compiler only.
+    workload.run("spin 300");
+    workload.send("spin 600000");
     let pid = workload.pid().to_string();
     let (address, requests) = server();
     let url = format!("http://{address}");
     let arguments = ["push", "-p", &pid, "--service", "shop", "--pyroscope", &url];
-    let times = ["--every", "1500ms", "--duration", "500ms", "--count", "2", "--sampler", sampler];
+    let times = ["--every", "1500ms", "--duration", "1s", "--count", "2", "--sampler", sampler];
     let pushed = run(arguments.into_iter().chain(times));
     if sampler == "kernel" && pushed.code == Some(1) && pushed.stderr.contains("kernel's samples:") {
         return say_not_run("the kernel does not permit samples");
@@ -316,14 +318,16 @@ fn a_process_is_profiled_again_and_again_on_net_9_0() {
 fn several_processes_are_profiled_at_the_same_time(runtime: Runtime) {
     let Some(mut one) = Workload::start(runtime) else { return };
     let Some(mut other) = Workload::start(runtime) else { return };
-    one.send("spin 20000");
-    other.send("spin 20000");
+    for one in [&mut one, &mut other] {
+        one.run("spin 300");
+        one.send("spin 600000");
+    }
     let (address, requests) = server();
     let url = format!("http://{address}");
     let pids = [one.pid(), other.pid()].map(|pid| pid.to_string());
     let [one, other] = &pids;
     let arguments = ["push", "-p", one, "-p", other, "-p", one, "--pyroscope", &url];
-    let pushed = run(arguments.into_iter().chain(["--duration", "500ms", "--count", "1"])).with_code(0);
+    let pushed = run(arguments.into_iter().chain(["--duration", "1s", "--count", "1"])).with_code(0);
     assert!(pushed.stderr.contains("Processes      : 2\n"), "{}", pushed.stderr);
     // One of them was refused first, and sent again.
     let mut profiled = std::collections::BTreeSet::new();
