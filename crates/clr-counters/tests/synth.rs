@@ -74,10 +74,10 @@ fn series_beyond_the_limit_are_counted_and_not_kept() {
 
 /// A program that invents tags: a thousand times the number that dotnet-counters requests.
 #[test]
-fn a_million_tag_sets_are_counted_and_a_tenth_is_kept() {
+fn all_tag_sets_are_counted_and_as_many_as_the_limit_are_kept() {
     let mut counters = everything();
     let mut seen = 0u64;
-    for thousand in 0..1000 {
+    for thousand in 0..150 {
         let mut recording = Recording::new();
         for tag in 0..1000 {
             recording = recording.total(tag, "M", "n", &format!("k\u{1b}[2J={thousand}-{tag}"), "NaN");
@@ -86,7 +86,7 @@ fn a_million_tag_sets_are_counted_and_a_tenth_is_kept() {
         counters = after;
         seen += samples.len() as u64;
     }
-    assert_eq!((counters.series().len(), counters.left_out(), seen), (100_000, 900_000, 100_000));
+    assert_eq!((counters.series().len(), counters.left_out(), seen), (100_000, 50_000, 100_000));
     let keeps = |text: &str| text.len() < 100;
     assert!(counters.series().iter().all(|series| keeps(&series.tags) && series.name == "n"));
 }

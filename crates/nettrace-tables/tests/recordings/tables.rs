@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use nettrace_tables::{Dataset, Input, Labels, Options, Plan};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::{Field, Row};
+use parquet::schema::types::Type;
 
 /// A data set in a directory of its own.
 pub(crate) struct Written {
@@ -44,20 +45,32 @@ impl Written {
 
     /// All rows of a table.
     pub(crate) fn rows(&self, table: &str) -> Vec<Row> {
-        let mut rows = Vec::new();
-        for path in files(&self.root().join(table)) {
-            let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
-            rows.extend(reader.get_row_iter(None).unwrap().map(Result::unwrap));
-        }
-        rows
+        let rows = |reader: SerializedFileReader<File>| {
+            reader.get_row_iter(None).unwrap().map(Result::unwrap).collect::<Vec<_>>()
+        };
+        self.readers(table).flat_map(rows).collect()
     }
 
     pub(crate) fn count(&self, table: &str) -> i64 {
-        i64::try_from(self.rows(table).len()).unwrap()
+        self.readers(table).map(|reader| reader.metadata().file_metadata().num_rows()).sum()
     }
 
+    /// Reads that column alone.
     pub(crate) fn column(&self, table: &str, column: &str) -> Vec<Field> {
-        self.rows(table).iter().map(|row| field(row, column)).collect()
+        let fields = |reader: SerializedFileReader<File>| {
+            let schema = reader.metadata().file_metadata().schema_descr().root_schema().clone();
+            let of_column =
+                schema.get_fields().iter().find(|field| field.name() == column).expect("a column");
+            let projection = Type::group_type_builder(schema.name()).with_fields(vec![of_column.clone()]);
+            let rows = reader.get_row_iter(Some(projection.build().unwrap())).unwrap();
+            rows.map(|row| field(&row.unwrap(), column)).collect::<Vec<_>>()
+        };
+        self.readers(table).flat_map(fields).collect()
+    }
+
+    fn readers(&self, table: &str) -> impl Iterator<Item = SerializedFileReader<File>> {
+        let paths = files(&self.root().join(table)).into_iter();
+        paths.map(|path| SerializedFileReader::new(File::open(path).unwrap()).unwrap())
     }
 
     pub(crate) fn sum(&self, table: &str, column: &str) -> i64 {
