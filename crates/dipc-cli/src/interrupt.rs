@@ -208,10 +208,8 @@ fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
 /// Whether this program was started with the signal ignored, as Linux reports it.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
-    mask >> (signal - 1) & 1 == 1
+    let status = linux_proc::read(std::path::Path::new("/proc/self/status")).unwrap_or_default();
+    linux_proc::Status::new(&status).mask("SigIgn").unwrap_or_default() >> (signal - 1) & 1 == 1
 }
 
 /// Reports Ctrl-C and Ctrl-Break. Windows offers nothing that a thread could wait on.

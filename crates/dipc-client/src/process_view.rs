@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use linux_proc::Status;
+
 use crate::Hazard;
 pub use thread_times::{ThreadTime, ThreadTimes, ThreadTimesReader};
 
-/// The most bytes that are read of a thread's state.
-const STATUS_LIMIT: u64 = 64 << 10;
 /// The most bytes that are read of a list of mapped files.
 const MAPS_LIMIT: u64 = 64 << 20;
 
@@ -55,7 +55,7 @@ pub struct ProcessView {
 impl ProcessView {
     /// Returns the view of a process. Nothing is read yet.
     pub fn of(pid: u32) -> Self {
-        Self { folder: format!("/proc/{pid}").into() }
+        Self { folder: linux_proc::process_folder(pid) }
     }
 
     /// Returns whether the runtime waits to be resumed, by the names of its threads.
@@ -82,14 +82,13 @@ impl ProcessView {
     pub fn threads(&self) -> io::Result<Vec<KernelThread>> {
         let tasks = fs::read_dir(self.folder.join("task"))?;
         let thread = |folder: PathBuf| {
-            let mut status = Vec::new();
-            File::open(folder.join("status")).ok()?.take(STATUS_LIMIT).read_to_end(&mut status).ok()?;
-            let status = String::from_utf8_lossy(&status);
-            let field =
-                |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-            // A kernel without pid namespaces has one number for a thread.
-            let id = field("NSpid").or_else(|| field("Pid"))?.split('\t').next_back()?.parse().ok()?;
-            Some(KernelThread { id, name: field("Name")?.to_owned(), state: field("State")?.chars().next()? })
+            let status = linux_proc::read(&folder.join("status")).ok()?;
+            let status = Status::new(&status);
+            Some(KernelThread {
+                id: status.innermost_id()?.into(),
+                name: String::from_utf8_lossy(status.name()?).into_owned(),
+                state: status.state()?,
+            })
         };
         Ok(tasks.flatten().filter_map(|task| thread(task.path())).collect())
     }
@@ -101,9 +100,7 @@ impl ProcessView {
 
     /// Returns the process's number in its own view: in the innermost pid namespace.
     pub fn own_id(&self) -> Option<u64> {
-        let mut status = String::new();
-        File::open(self.folder.join("status")).ok()?.take(STATUS_LIMIT).read_to_string(&mut status).ok()?;
-        thread_times::id_in_process(&status)
+        Status::new(&linux_proc::read(&self.folder.join("status")).ok()?).innermost_id().map(u64::from)
     }
 
     /// Returns whether a signal (SIGSTOP, Ctrl-Z) keeps the process stopped, so that it answers no command.
@@ -118,14 +115,13 @@ impl ProcessView {
 
     /// The context switches of the first thread, if the process is stopped.
     fn stopped_after_switches(&self) -> Option<Vec<u64>> {
-        let status = fs::read(self.folder.join("status")).ok()?;
-        let status = String::from_utf8_lossy(&status);
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-        if !field("State")?.starts_with('T') {
+        let status = linux_proc::read(&self.folder.join("status")).ok()?;
+        let status = Status::new(&status);
+        if status.state()? != 'T' {
             return None;
         }
         let switches = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
-        Some(switches.into_iter().filter_map(|name| field(name)?.parse().ok()).collect())
+        Some(switches.into_iter().filter_map(|name| status.field(name)?.parse().ok()).collect())
     }
 
     /// Returns the path of the program that the process runs, as reported by the kernel.

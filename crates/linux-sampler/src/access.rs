@@ -4,6 +4,9 @@ use std::fmt;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use linux_proc::Status;
 
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::error::Error;
@@ -79,7 +82,7 @@ pub struct Rights {
 impl Rights {
     /// Reads the rights of this process.
     pub fn of_self() -> Self {
-        let capabilities = status_line("CapEff:").and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+        let capabilities = own_status(|status| status.mask("CapEff"));
         Self {
             paranoid: paranoid_level(),
             has_capability: capabilities.is_some_and(|bits| bits & CAPABILITIES != 0),
@@ -183,7 +186,11 @@ pub fn paranoid_level() -> Option<i32> {
 }
 
 fn has_filter() -> bool {
-    status_line("Seccomp:").is_some_and(|mode| mode.trim() == "2")
+    own_status(|status| status.mask("Seccomp")) == Some(2)
+}
+
+fn own_status<T>(field: impl FnOnce(Status<'_>) -> Option<T>) -> Option<T> {
+    field(Status::new(&linux_proc::read(Path::new("/proc/self/status")).ok()?))
 }
 
 /// Whether the first function of the kernel has an address other than zero.
@@ -192,11 +199,6 @@ fn has_kernel_names() -> bool {
     let mut line = Vec::new();
     let read = BufReader::with_capacity(256, file).read_until(b' ', &mut line);
     read.is_ok() && line.iter().any(|byte| !matches!(byte, b'0' | b' '))
-}
-
-fn status_line(name: &str) -> Option<String> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    Some(status.lines().find_map(|line| line.strip_prefix(name))?.to_owned())
 }
 
 fn user_of(pid: i32) -> Option<u32> {

@@ -3,8 +3,9 @@
 //! # Source
 //! ptrace(2), signal(7), proc(5).
 
-use std::fs;
 use std::time::{Duration, Instant};
+
+use linux_proc::{Status, process_folder};
 
 use crate::error::Error;
 use crate::stopped::{REPORTS, Stop, StoppedProcess, Tracing};
@@ -133,12 +134,9 @@ const fn bit(signal: i32) -> u64 {
 
 /// Returns the signals that a process handles or ignores.
 fn handled_signals(pid: i32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let mask = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        u64::from_str_radix(line.trim(), 16).ok()
-    };
-    Some(mask("SigCgt:")? | mask("SigIgn:")?)
+    let status = linux_proc::read(&process_folder(pid.unsigned_abs()).join("status")).ok()?;
+    let status = Status::new(&status);
+    Some(status.mask("SigCgt")? | status.mask("SigIgn")?)
 }
 
 /// Takes the report of a thread that has ended.

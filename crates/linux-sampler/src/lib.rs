@@ -104,7 +104,7 @@ pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
 pub use start::spawn_prepared;
 pub use stopped::{StoppedProcess, StoppedThread};
-pub use threads::{ThreadTime, innermost_id, processors, thread_time, threads};
+pub use threads::{innermost_id, processors, threads};
 pub use unwind::Unwinder;
 pub use waiting::{ThreadActivity, ThreadWait, thread_activity};
 

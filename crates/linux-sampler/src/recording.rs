@@ -27,7 +27,6 @@ mod events;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs;
 
 use nettrace::{Ticks, TraceInfo};
 use nettrace_writer::{Error, EventKindId, EventWriter, ThreadIndex};
@@ -39,7 +38,7 @@ use crate::maps::{Mapping, Processes};
 use crate::off_cpu::{OffCpuInterval, OffCpuTracker};
 use crate::record::{Record, RecordKind, Sample, SampleEvent, ThreadKey};
 use crate::runtime_code::RuntimeUnwinder;
-use crate::threads::{innermost_id, threads};
+use crate::threads::{folder, innermost_id, threads};
 use crate::unwind::Unwinder;
 use crate::waiting::ThreadWait;
 
@@ -403,7 +402,7 @@ impl RecordingWriter {
         } else {
             innermost_id(thread.pid, thread.tid).unwrap_or(thread.tid)
         };
-        let name = fs::read(format!("/proc/{}/task/{}/comm", thread.pid, thread.tid)).ok();
+        let name = linux_proc::read(&folder(thread.pid, thread.tid).join("comm")).ok();
         let name = name.map(|name| String::from_utf8_lossy(name.trim_ascii_end()).into_owned());
         let index = self.writer.thread(process_id, id.unsigned_abs().into(), name.as_deref())?;
         if self.threads.len() < MOST_THREADS {
@@ -417,7 +416,7 @@ impl RecordingWriter {
         if let Entry::Vacant(vacant) = self.known.entry(pid) {
             let own_id = innermost_id(pid, pid).unwrap_or(pid).unsigned_abs().into();
             vacant.insert(KnownProcess { own_id, ..KnownProcess::default() });
-            let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+            let name = linux_proc::read(&folder(pid, pid).join("comm")).unwrap_or_default();
             self.payload.clear();
             number(&mut self.payload, own_id);
             text(&mut self.payload, name.trim_ascii_end());

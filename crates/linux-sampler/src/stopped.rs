@@ -10,9 +10,11 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use linux_proc::Stat;
+
 use crate::error::Error;
 use crate::sys::{self, Report};
-use crate::threads::threads;
+use crate::threads::{folder, threads};
 
 /// The time between looks at threads that have not stopped yet.
 const TICK: Duration = Duration::from_micros(200);
@@ -219,9 +221,8 @@ pub(crate) const REPORTS: i32 = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT |
 
 /// Whether a thread has ended, by its state in `/proc`.
 fn is_dead(pid: i32, tid: i32) -> bool {
-    let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")) else { return true };
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    matches!(state, Some('Z' | 'X'))
+    let Ok(stat) = linux_proc::read(&folder(pid, tid).join("stat")) else { return true };
+    matches!(Stat::parse(&stat).and_then(|stat| stat.state()), Some('Z' | 'X'))
 }
 
 #[cfg(test)]
@@ -256,8 +257,7 @@ mod tests {
     }
 
     fn state(pid: i32) -> char {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+        Stat::parse(&linux_proc::read(&folder(pid, pid).join("stat")).unwrap()).unwrap().state().unwrap()
     }
 
     fn await_state(pid: i32, expected: char) {

@@ -1,8 +1,10 @@
-//! Threads and their times, from `/proc`.
+//! Threads and processors.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use linux_proc::Status;
 
 use crate::error::Error;
 
@@ -20,28 +22,16 @@ pub fn threads(pid: i32) -> Result<Vec<i32>, Error> {
     Ok(names.collect())
 }
 
-/// The time that a thread has run and waited to run since it began, from `schedstat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ThreadTime {
-    /// Nanoseconds on a processor.
-    pub cpu_ns: u64,
-    /// Nanoseconds in a run queue: runnable, and not running.
-    pub queue_ns: u64,
-}
-
-/// Returns the times of a thread; `None` if it has ended, or the kernel does not keep such times.
-pub fn thread_time(pid: i32, tid: i32) -> Option<ThreadTime> {
-    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().ok());
-    Some(ThreadTime { cpu_ns: numbers.next()??, queue_ns: numbers.next()?? })
-}
-
 /// Returns the number of a process or thread in its innermost pid namespace: a program inside a container
 /// sees this number as its own.
 pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    line.split_ascii_whitespace().last()?.parse().ok()
+    let status = linux_proc::read(&folder(pid, tid).join("status")).ok()?;
+    Status::new(&status).innermost_id()?.try_into().ok()
+}
+
+/// Returns the folder of a thread in `/proc`.
+pub(crate) fn folder(pid: i32, tid: i32) -> PathBuf {
+    linux_proc::thread_folder(pid.unsigned_abs(), tid.unsigned_abs())
 }
 
 /// Returns the numbers of the online processors.

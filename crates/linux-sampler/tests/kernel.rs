@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use linux_proc::{SchedStat, thread_folder};
 use linux_sampler::{
     Error, Image, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
-    Sampler, SamplerConfig, Scope, Trial, Unwinder, spawn_prepared, thread_time,
+    Sampler, SamplerConfig, Scope, Trial, Unwinder, spawn_prepared,
 };
 
 const WAIT: Duration = Duration::from_millis(50);
@@ -35,6 +36,11 @@ fn own_pid() -> i32 {
 
 fn own_tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+fn sched_stat(pid: i32, tid: i32) -> SchedStat {
+    let folder = thread_folder(pid.unsigned_abs(), tid.unsigned_abs());
+    SchedStat::parse(&linux_proc::read(&folder.join("schedstat")).unwrap()).unwrap()
 }
 
 /// A child that is killed at the end of the test.
@@ -61,7 +67,7 @@ impl Busy {
     }
 
     fn cpu_ns(&self) -> u64 {
-        thread_time(self.pid(), self.pid()).unwrap().cpu_ns
+        sched_stat(self.pid(), self.pid()).cpu_ns
     }
 }
 
@@ -109,10 +115,10 @@ fn threads_that_begin_later_are_sampled_once_each() {
     let Some(mut sampler) = open(&SamplerConfig::of_process(own_pid())) else { return };
     let work = || {
         let tid = own_tid();
-        while thread_time(own_pid(), tid).unwrap().cpu_ns < 300_000_000 {
+        while sched_stat(own_pid(), tid).cpu_ns < 300_000_000 {
             std::hint::black_box((0..10_000_u64).sum::<u64>());
         }
-        (tid, thread_time(own_pid(), tid).unwrap().cpu_ns)
+        (tid, sched_stat(own_pid(), tid).cpu_ns)
     };
     let workers: Vec<_> = (0..4).map(|_| std::thread::spawn(work)).collect();
     let mut covered = BTreeMap::<i32, u64>::new();
@@ -432,7 +438,7 @@ fn time_off_the_processors_is_what_schedstat_leaves() {
         config.frequency = 0;
         config.off_cpu = OffCpu::Times;
         let Some(mut sampler) = open(&config) else { return };
-        let times = || thread_time(process.pid(), process.pid()).unwrap();
+        let times = || sched_stat(process.pid(), process.pid());
         let (start, before) = (Sampler::now_ns(), times());
         let mut tracker = OffCpuTracker::<()>::new();
         let (mut blocked, mut runnable) = (0_u64, 0_u64);

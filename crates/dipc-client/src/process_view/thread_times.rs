@@ -1,14 +1,11 @@
 //! Processor time of the threads of a process, read repeatedly.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The most bytes that are read of a file about a thread.
-const MOST_BYTES: u64 = 4096;
-/// Nanoseconds in a unit of `stat`: programs see 100 units a second at any rate of the kernel.
-const STAT_TICK: u64 = 10_000_000;
+use linux_proc::{SchedStat, Stat, Status};
 
 /// Reads the processor time of each thread of a process. Only Linux shows it.
 #[derive(Debug)]
@@ -86,10 +83,11 @@ impl ThreadTimesReader {
     }
 
     fn read_thread(&mut self, number: u32, folder: &Path, times: &mut ThreadTimes) -> Option<()> {
+        let file = |name: &str| linux_proc::read(&folder.join(name)).ok();
         let mut stat = None;
-        let (ran, queued) = match schedule_times(&read(&folder.join("schedstat"))?) {
-            Some(known) => known,
-            None => (Stat::parse(stat.insert(read(&folder.join("stat"))?))?.ran, 0),
+        let (ran, queued) = match SchedStat::parse(&file("schedstat")?) {
+            Some(times) => (times.cpu_ns, times.queue_ns),
+            None => (Stat::parse(stat.insert(file("stat")?))?.cpu_ns()?, 0),
         };
         times.count += 1;
         let before = self.known.get_mut(&number);
@@ -99,72 +97,28 @@ impl ThreadTimesReader {
         }
         let id = match self.known.get(&number) {
             Some(known) if known.ran <= ran => known.id,
-            _ => id_in_process(&read(&folder.join("status"))?)?,
+            _ => Status::new(&file("status")?).innermost_id()?.into(),
         };
         let stat = match stat {
             Some(stat) => stat,
-            None => read(&folder.join("stat"))?,
+            None => file("stat")?,
         };
         let stat = Stat::parse(&stat)?;
-        let wait_channel = read(&folder.join("wchan")).filter(|channel| channel != "0").unwrap_or_default();
+        let wait_channel = file("wchan").filter(|channel| channel != b"0").unwrap_or_default();
         self.known.insert(number, KnownThread { id, ran, queued, round: self.rounds });
         times.changed.push(ThreadTime {
             id,
             ran,
             queued,
-            state: stat.state,
-            wait_channel,
-            name: stat.name.to_owned(),
+            state: stat.state()?,
+            wait_channel: String::from_utf8_lossy(&wait_channel).into_owned(),
+            name: String::from_utf8_lossy(stat.name()).into_owned(),
         });
         Some(())
     }
 
     fn process_time(&self) -> Option<u64> {
-        Some(Stat::parse(&read(&self.folder.join("stat"))?)?.ran)
-    }
-}
-
-fn read(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Returns the times in `schedstat`: on a processor and on a run queue. `None` if the kernel does not count,
-/// and reports zero.
-fn schedule_times(text: &str) -> Option<(u64, u64)> {
-    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
-    let (ran, queued, slices) = (numbers.next()??, numbers.next()??, numbers.next()??);
-    (slices > 0).then_some((ran, queued))
-}
-
-/// Returns the number of a thread as its process sees it, from its `status`.
-pub(super) fn id_in_process(status: &str) -> Option<u64> {
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-    // A kernel without pid namespaces has one number for a thread.
-    field("NSpid").or_else(|| field("Pid"))?.split('\t').next_back()?.parse().ok()
-}
-
-/// The used fields of `stat`.
-#[derive(Debug, PartialEq, Eq)]
-struct Stat<'t> {
-    name: &'t str,
-    state: char,
-    /// User and system time in nanoseconds, to 10 ms.
-    ran: u64,
-}
-
-impl<'t> Stat<'t> {
-    /// Parses `PID (NAME) STATE …`: names may contain brackets and spaces.
-    fn parse(text: &'t str) -> Option<Self> {
-        let (_, rest) = text.split_once('(')?;
-        let (name, fields) = rest.rsplit_once(')')?;
-        let mut fields = fields.split_ascii_whitespace();
-        let state = fields.next()?.chars().next()?;
-        // The 14th and the 15th field.
-        let user: u64 = fields.nth(10)?.parse().ok()?;
-        let system: u64 = fields.next()?.parse().ok()?;
-        Some(Self { name, state, ran: user.saturating_add(system).saturating_mul(STAT_TICK) })
+        Stat::parse(&linux_proc::read(&self.folder.join("stat")).ok()?)?.cpu_ns()
     }
 }
 

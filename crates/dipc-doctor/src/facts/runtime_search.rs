@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
-use std::io::Read as _;
 
 use dipc_client::ProcessView;
+use linux_proc::Stat;
 
 use super::image::library_kind;
 use super::program::LinkedRuntime;
@@ -20,10 +20,9 @@ impl RuntimeSearch {
     /// Returns whether a process is seen to have a runtime.
     pub(crate) fn has_runtime(&mut self, pid: u32) -> bool {
         // For a large program, the kernel takes many times longer for the mapped files than for this line.
-        let mut stat = [0; 1024];
-        let file = File::open(format!("/proc/{pid}/stat"));
-        let Ok(length) = file.and_then(|mut file| file.read(&mut stat)) else { return false };
-        let caught = stat.get(..length).and_then(caught_signals);
+        let stat = linux_proc::process_folder(pid).join("stat");
+        let Ok(stat) = linux_proc::read(&stat) else { return false };
+        let caught = Stat::parse(&stat).and_then(|stat| stat.caught_signals());
         if caught.is_some_and(|caught| caught & RUNTIME_SIGNALS != RUNTIME_SIGNALS) {
             return false;
         }
@@ -56,14 +55,6 @@ fn has_library(pid: u32) -> bool {
 /// `NullReferenceException` from them: each catches both from its start on, before it runs managed code.
 const RUNTIME_SIGNALS: u64 = 1 << (8 - 1) | 1 << (11 - 1);
 
-/// Returns the signals with a handler, bit 0 for signal 1: field 34 of `/proc/PID/stat`. The second field is
-/// the name of the process in parentheses, which may have parentheses itself.
-fn caught_signals(stat: &[u8]) -> Option<u64> {
-    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
-    let fields = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
-    fields.split_ascii_whitespace().nth(34 - 3)?.parse().ok()
-}
-
 /// Returns the device and the inode, where the system has such.
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "other systems have neither")]
@@ -92,7 +83,8 @@ mod tests {
             )
         };
         let may_have_runtime = |caught| {
-            caught_signals(stat(caught).as_bytes()).map(|found| found & RUNTIME_SIGNALS == RUNTIME_SIGNALS)
+            let caught = Stat::parse(stat(caught).as_bytes())?.caught_signals();
+            caught.map(|found| found & RUNTIME_SIGNALS == RUNTIME_SIGNALS)
         };
         for caught in [17_624, 148_728, 17_656, 132_224, 1_260] {
             assert_eq!(may_have_runtime(caught), Some(true), "{caught}");
@@ -100,7 +92,6 @@ mod tests {
         for caught in [17_922, 65_536, 0] {
             assert_eq!(may_have_runtime(caught), Some(false), "{caught}");
         }
-        assert_eq!(caught_signals(b"4711 (sleep) S 1"), None);
     }
 
     #[test]

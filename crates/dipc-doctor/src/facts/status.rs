@@ -1,7 +1,9 @@
 //! `/proc/PID/status`.
 
-use std::fs;
 use std::io;
+use std::path::Path;
+
+use linux_proc::Status;
 
 /// The name, the ids and the state of a process or thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub(crate) struct ProcStatus {
 
 impl ProcStatus {
     pub(crate) fn read(pid: u32) -> io::Result<Self> {
-        Self::read_file(&format!("/proc/{pid}/status"))
+        Self::read_file(&linux_proc::process_folder(pid).join("status"))
     }
 
     /// Returns the few known facts about a process on a system without `/proc`.
@@ -30,38 +32,31 @@ impl ProcStatus {
     }
 
     pub(crate) fn read_own() -> Option<Self> {
-        Self::read_file("/proc/self/status").ok()
+        Self::read_file(Path::new("/proc/self/status")).ok()
     }
 
-    fn read_file(path: &str) -> io::Result<Self> {
-        let bytes = fs::read(path)?;
-        Self::parse(&String::from_utf8_lossy(&bytes))
+    fn read_file(path: &Path) -> io::Result<Self> {
+        Self::parse(&linux_proc::read(path)?)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as the kernel writes it"))
     }
 
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-        let numbers = |name: &str| field(name).map(|it| it.split_ascii_whitespace().map(str::parse::<u32>));
-        let process = numbers("Tgid")?.next()?.ok()?;
+    fn parse(status: &[u8]) -> Option<Self> {
+        let status = Status::new(status);
+        let process = status.process()?;
         Some(Self {
-            name: field("Name")?.to_owned(),
+            name: String::from_utf8_lossy(status.name()?).into_owned(),
             process,
-            // Real, effective, saved, file system.
-            uid: numbers("Uid").and_then(|mut uids| uids.nth(1)?.ok()),
-            // From the outermost visible namespace to the innermost.
-            inner_pid: numbers("NSpid").and_then(Iterator::last).and_then(Result::ok).unwrap_or(process),
-            has_memory: field("VmSize").is_some(),
-            is_zombie: field("State").is_some_and(|state| state.starts_with(['Z', 'X'])),
+            uid: status.effective_user(),
+            inner_pid: status.innermost_id().unwrap_or(process),
+            has_memory: status.has_memory(),
+            is_zombie: status.is_zombie(),
         })
     }
 }
 
-/// Returns all visible pids, in rising order.
+/// Returns all visible pids, in rising order; none if `/proc` cannot be read.
 pub(crate) fn pids() -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids: Vec<_> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    pids.sort_unstable();
-    pids
+    linux_proc::process_ids().unwrap_or_default()
 }
 
 /// Returns the processes that have this pid in their own namespace, and another one here.
@@ -74,19 +69,12 @@ pub(crate) fn with_inner_pid(pid: u32) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    const TEXT: &str =
-        "Name:\tdotnet\nState:\tS (sleeping)\nTgid:\t4711\nUid:\t1\t2\t3\t4\nNSpid:\t4711\t17\t1\n";
-
     #[test]
-    fn the_effective_user_and_the_innermost_pid_count() {
-        let status = ProcStatus::parse(TEXT).unwrap();
-        assert_eq!((status.process, status.uid, status.inner_pid), (4711, Some(2), 1));
+    fn a_process_of_an_old_kernel_has_one_pid() {
+        let status = ProcStatus::parse(b"Name:\tdotnet\nTgid:\t4711\nUid:\t1\t2\t3\t4\n").unwrap();
+        assert_eq!((status.process, status.uid, status.inner_pid), (4711, Some(2), 4711));
         assert!(!status.has_memory && !status.is_zombie);
-        let old_kernel = TEXT.replace("NSpid", "Other") + "VmSize:\t12 kB\n";
-        let status = ProcStatus::parse(&old_kernel).unwrap();
-        assert_eq!((status.inner_pid, status.has_memory), (4711, true));
-        assert!(ProcStatus::parse(&TEXT.replace("S (", "Z (")).unwrap().is_zombie);
-        assert_eq!(ProcStatus::parse("Name:\tx\n"), None);
+        assert_eq!(ProcStatus::parse(b"Name:\tx\n"), None);
     }
 
     #[test]

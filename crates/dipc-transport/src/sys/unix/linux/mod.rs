@@ -15,8 +15,9 @@ mod walk;
 
 use crate::PeerCredentials;
 
+pub(crate) use linux_proc::process_ids;
 pub(crate) use namespace_view::{NamespaceView, SocketLocation};
-pub(crate) use process::{Process, process_ids};
+pub(crate) use process::Process;
 pub(crate) use socket_file::SocketFile;
 pub(crate) use state::process_state;
 pub(crate) use walk::{open_regular, open_untrusted};

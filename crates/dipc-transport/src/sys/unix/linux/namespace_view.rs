@@ -6,10 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use linux_proc::Status;
 use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags};
 use rustix::io::Errno;
 
-use super::process::{descriptor_path, has_ended, namespace_pids, proc_path, read};
+use super::process::{descriptor_path, has_ended, proc_path};
 use super::socket_file::open_as_its_process;
 
 /// The namespaces and root of this process, relative to which other processes and their paths are seen.
@@ -32,8 +33,8 @@ struct Root {
 
 impl NamespaceView {
     pub(crate) fn new() -> Self {
-        let is_own_proc = read(Path::new("/proc/self/status"))
-            .is_ok_and(|status| namespace_pids(&String::from_utf8_lossy(&status)).count() == 1);
+        let is_own_proc = linux_proc::read(Path::new("/proc/self/status"))
+            .is_ok_and(|status| Status::new(&status).namespace_ids().count() == 1);
         Self {
             mount_namespace: fs::read_link("/proc/self/ns/mnt").ok(),
             pid_namespace: is_own_proc.then(|| fs::read_link("/proc/self/ns/pid").ok()).flatten(),
@@ -50,7 +51,7 @@ impl NamespaceView {
     /// Returns the directory of the socket of a process: `$TMPDIR`, or `/tmp` by default, as reached from
     /// here. `None` for a process that has ended, or has no memory.
     pub(crate) fn socket_location(&self, pid: u32) -> Option<SocketLocation> {
-        let (tmpdir, environment_error) = match read(&proc_path(pid, "environ")) {
+        let (tmpdir, environment_error) = match linux_proc::read(&proc_path(pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
             // A kernel thread has no memory: `/proc/2/environ` returns ESRCH to root.
             Err(error) if has_ended(&error) => return None,

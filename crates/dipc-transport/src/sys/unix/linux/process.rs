@@ -1,24 +1,11 @@
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::buffer::spare_capacity;
-use rustix::fs::{Mode, OFlags};
+use linux_proc::{Stat, Status, process_folder};
 use rustix::io::Errno;
-
-/// Returns the visible pids, in rising order.
-pub(crate) fn process_ids() -> io::Result<Vec<u32>> {
-    let mut pids = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        // An unreadable entry is a process that has just ended.
-        pids.extend(entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<u32>().ok()));
-    }
-    pids.sort_unstable();
-    Ok(pids)
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Process {
@@ -33,7 +20,7 @@ impl Process {
     /// Reads a process; `None` for one without memory of its own: ended, a thread, a zombie or a kernel
     /// thread.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
-        match read(&proc_path(pid, "status")) {
+        match linux_proc::read(&proc_path(pid, "status")) {
             Ok(status) => Ok(Self::from_status(pid, &status)),
             Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(error),
@@ -41,25 +28,19 @@ impl Process {
     }
 
     fn from_status(pid: u32, status: &[u8]) -> Option<Self> {
-        let mut lines = status.split(|&byte| byte == b'\n');
-        let comm = lines.find_map(|line| line.strip_prefix(b"Name:\t"))?.to_vec();
-        let status = String::from_utf8_lossy(status);
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-        let number = |text: &str| text.parse::<u32>().ok();
-        if field("Tgid").and_then(number) != Some(pid) || field("VmSize").is_none() {
+        let status = Status::new(status);
+        if status.process() != Some(pid) || !status.has_memory() {
             return None;
         }
-        // Real, effective, saved, file system.
-        let uid = field("Uid")?.split_ascii_whitespace().nth(1).and_then(number)?;
-        // Kernels without this field have no namespaces.
-        let namespace_pid = namespace_pids(&status).last().unwrap_or(pid);
-        Some(Self { pid, namespace_pid, uid, comm })
+        let namespace_pid = status.innermost_id().unwrap_or(pid);
+        Some(Self { pid, namespace_pid, uid: status.effective_user()?, comm: status.name()?.to_vec() })
     }
 
     /// Returns the start time in clock ticks since boot.
     pub(crate) fn start_key(&self) -> io::Result<u64> {
-        let stat = read(&proc_path(self.pid, "stat"))?;
-        start_time(&stat)
+        let stat = linux_proc::read(&proc_path(self.pid, "stat"))?;
+        Stat::parse(&stat)
+            .and_then(|stat| stat.start_ticks())
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in /proc/PID/stat"))
     }
 
@@ -79,7 +60,7 @@ impl Process {
     }
 
     pub(crate) fn command_line(&self) -> io::Result<Vec<OsString>> {
-        let mut bytes = read(&proc_path(self.pid, "cmdline"))?;
+        let mut bytes = linux_proc::read(&proc_path(self.pid, "cmdline"))?;
         // Each argument ends in NUL, the last one too unless the process has rewritten its title.
         bytes.pop_if(|last| *last == 0);
         if bytes.is_empty() {
@@ -87,12 +68,6 @@ impl Process {
         }
         Ok(bytes.split(|&byte| byte == 0).map(|argument| OsString::from_vec(argument.to_vec())).collect())
     }
-}
-
-/// Returns the pids of a process, from the outermost namespace that this `/proc` shows to its own.
-pub(super) fn namespace_pids(status: &str) -> impl Iterator<Item = u32> {
-    let pids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    pids.into_iter().flat_map(str::split_ascii_whitespace).filter_map(|pid| pid.parse().ok())
 }
 
 /// Returns the name without an incomplete character at its end.
@@ -103,24 +78,8 @@ fn without_cut_character(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Reads a file of `/proc`, whose size is not known in advance. The buffer holds most of them, so that two
-/// system calls suffice.
-pub(super) fn read(file: &Path) -> io::Result<Vec<u8>> {
-    const MOST: usize = 16 << 10;
-    let file = rustix::fs::open(file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut bytes = Vec::with_capacity(MOST);
-    loop {
-        match rustix::io::read(&file, spare_capacity(&mut bytes)) {
-            Ok(0) => return Ok(bytes),
-            Ok(_) => bytes.reserve(MOST),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
 pub(super) fn proc_path(pid: u32, name: &str) -> PathBuf {
-    Path::new("/proc").join(pid.to_string()).join(name)
+    process_folder(pid).join(name)
 }
 
 /// Returns a path to an open file, valid while the descriptor is open.
@@ -130,14 +89,6 @@ pub(super) fn descriptor_path(descriptor: &OwnedFd) -> PathBuf {
 
 pub(super) fn has_ended(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
-}
-
-/// Returns field 22. The second field is the name of the process in parentheses, and may contain spaces and
-/// parentheses itself: the third field follows the last parenthesis.
-fn start_time(stat: &[u8]) -> Option<u64> {
-    let name_end = stat.iter().rposition(|&byte| byte == b')')?;
-    let fields = std::str::from_utf8(stat.get(name_end + 1..)?).ok()?;
-    fields.split_ascii_whitespace().nth(22 - 3)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -151,12 +102,6 @@ mod tests {
     fn a_process_has_the_pid_of_its_innermost_namespace_and_its_effective_user() {
         let process = Process::from_status(4711, STATUS.as_bytes()).unwrap();
         assert_eq!(process, Process { pid: 4711, namespace_pid: 1, uid: 1001, comm: b"w) (x".to_vec() });
-    }
-
-    #[test]
-    fn kernels_without_namespaces_have_one_pid() {
-        let status = STATUS.replace("NSpid", "Other");
-        assert_eq!(Process::from_status(4711, status.as_bytes()).unwrap().namespace_pid, 4711);
     }
 
     #[test]
@@ -178,17 +123,6 @@ mod tests {
             (b"", b""),
         ] {
             assert_eq!(without_cut_character(name), shown);
-        }
-    }
-
-    #[test]
-    fn the_start_time_is_field_22_whatever_the_name_is() {
-        let fields = "S 1 4711 4711 0 -1 4194560 92 0 0 0 1 2 3 4 20 0 1 0 987654321 2519040 378";
-        for name in ["sleep", "a) R 1 2 3", "((", "", "\u{fc}) (", "a\nb"] {
-            assert_eq!(start_time(format!("4711 ({name}) {fields}").as_bytes()), Some(987_654_321), "{name}");
-        }
-        for cut in ["", "4711 (sleep", "4711 (sleep)", "4711 (sleep) S 1 4711"] {
-            assert_eq!(start_time(cut.as_bytes()), None, "{cut}");
         }
     }
 }

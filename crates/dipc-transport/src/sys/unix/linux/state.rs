@@ -1,29 +1,30 @@
 use std::fs;
 use std::io;
 
-use super::process::{Process, has_ended, proc_path, read};
+use linux_proc::Status;
+
+use super::process::{Process, has_ended, proc_path};
 use crate::ProcessState;
 
 /// Reads `/proc/PID/status`, and finds a `createdump` among the children.
 pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
-    let status = match read(&proc_path(pid, "status")) {
+    let status = match linux_proc::read(&proc_path(pid, "status")) {
         Ok(status) => status,
         Err(error) if has_ended(&error) => return Ok(ProcessState::Gone),
         Err(error) => return Err(error),
     };
-    let status = String::from_utf8_lossy(&status);
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
-    let state = field("State").and_then(|state| state.chars().next());
-    if matches!(state, Some('Z' | 'X')) {
+    let status = Status::new(&status);
+    if status.is_zombie() {
         return Ok(ProcessState::Zombie);
     }
     // Before the tracer: `createdump` traces the process, too.
     if let Some(createdump) = dumping_child(pid) {
         return Ok(ProcessState::Dumping { createdump });
     }
-    Ok(match state {
+    Ok(match status.state() {
         Some('t') => {
-            let tracer = field("TracerPid").and_then(|pid| pid.parse().ok()).filter(|&pid: &u32| pid != 0);
+            let tracer =
+                status.field("TracerPid").and_then(|pid| pid.parse().ok()).filter(|&pid: &u32| pid != 0);
             let name = tracer.and_then(|pid| Process::read(pid).ok()?).map(|process| process.name());
             ProcessState::Traced { tracer, name }
         }
@@ -41,7 +42,8 @@ fn dumping_child(pid: u32) -> Option<u32> {
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         let children = children.split_ascii_whitespace().filter_map(|child| child.parse().ok());
         let found = children.into_iter().find(|&child: &u32| {
-            read(&proc_path(child, "comm")).is_ok_and(|name| name.trim_ascii_end() == b"createdump")
+            linux_proc::read(&proc_path(child, "comm"))
+                .is_ok_and(|name| name.trim_ascii_end() == b"createdump")
         });
         if found.is_some() {
             return found;

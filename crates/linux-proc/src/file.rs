@@ -1,0 +1,42 @@
+//! Files and folders.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// Returns the folder of a process.
+pub fn process_folder(pid: u32) -> PathBuf {
+    Path::new("/proc").join(pid.to_string())
+}
+
+/// Returns the folder of a thread. Its numbers are those of the reader's pid namespace.
+pub fn thread_folder(pid: u32, tid: u32) -> PathBuf {
+    process_folder(pid).join("task").join(tid.to_string())
+}
+
+/// Returns the visible processes, in rising order.
+///
+/// # Errors
+/// If `/proc` cannot be read: not Linux, or not mounted.
+pub fn process_ids() -> io::Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        // An unreadable entry is a process that has just ended.
+        pids.extend(entry.ok().and_then(|entry| entry.file_name().to_str()?.parse::<u32>().ok()));
+    }
+    pids.sort_unstable();
+    Ok(pids)
+}
+
+/// Reads a file of `/proc`, whose size is not known in advance. The buffer holds most of them, so that two
+/// reads suffice.
+///
+/// # Errors
+/// As [`File::open`] and reading return them. A process that ends meanwhile is `ENOENT` or `ESRCH`.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    const MOST: usize = 16 << 10;
+    let mut bytes = Vec::with_capacity(MOST);
+    // The limit keeps the standard library from asking for a size, which is 0 here.
+    File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,40 @@
+//! Processes and threads in Linux's `/proc`.
+//!
+//! [`Stat`], [`SchedStat`] and [`Status`] parse the files of these names. A process chooses its own name,
+//! which may have parentheses, spaces, line feeds and bytes that are not UTF-8: none of them moves or hides
+//! another field. A field that a kernel lacks is `None`, and fields that nobody asks for are not parsed.
+//!
+//! ```
+//! use linux_proc::Stat;
+//!
+//! let stat = Stat::parse(b"4711 (a) R (b) S 1 4711 4711 0").unwrap();
+//! assert_eq!((stat.name(), stat.state()), (&b"a) R (b"[..], Some('S')));
+//! ```
+//!
+//! [`read`] reads any file of `/proc`. The parsers work on all systems, and read nothing.
+//!
+//! # Source
+//! `proc_pid_stat(5)`, `proc_pid_status(5)`, and `Documentation/scheduler/sched-stats.rst` of Linux.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::arithmetic_side_effects,
+        clippy::as_conversions
+    )
+)]
+
+mod file;
+mod schedstat;
+mod stat;
+mod status;
+
+pub use file::{process_folder, process_ids, read, thread_folder};
+pub use schedstat::SchedStat;
+pub use stat::{Stat, TICK_NS};
+pub use status::Status;

@@ -1,0 +1,99 @@
+//! `/proc/PID/stat`.
+
+/// Nanoseconds in a clock tick of [`Stat`]: programs see 100 ticks a second at any rate of the kernel.
+pub const TICK_NS: u64 = 10_000_000;
+
+/// The line of a process or thread.
+///
+/// The second field is the name, in parentheses. It may have any bytes, so the third field follows the last
+/// closing parenthesis, and the name follows the first opening one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stat<'t> {
+    name: &'t [u8],
+    /// From the third field on.
+    fields: &'t str,
+}
+
+impl<'t> Stat<'t> {
+    /// Finds the name and the other fields; `None` if the name has no end, or if the fields after it are not
+    /// ASCII.
+    pub fn parse(bytes: &'t [u8]) -> Option<Self> {
+        let start = bytes.iter().position(|&byte| byte == b'(')?.checked_add(1)?;
+        let end = bytes.iter().rposition(|&byte| byte == b')')?;
+        let fields = std::str::from_utf8(bytes.get(end..)?.strip_prefix(b")")?).ok()?;
+        Some(Self { name: bytes.get(start..end)?, fields })
+    }
+
+    /// Returns the name, of at most 15 bytes for a thread of a program.
+    pub const fn name(&self) -> &'t [u8] {
+        self.name
+    }
+
+    /// Returns the kernel's letter for the state: `R` for running or runnable, `S` for sleeping, `Z` and `X`
+    /// for one that has ended.
+    pub fn state(&self) -> Option<char> {
+        self.field(3)?.chars().next()
+    }
+
+    /// Returns the processor time in user and kernel mode, in nanoseconds, to 10 ms.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let user: u64 = self.field(14)?.parse().ok()?;
+        let system: u64 = self.field(15)?.parse().ok()?;
+        Some(user.saturating_add(system).saturating_mul(TICK_NS))
+    }
+
+    /// Returns the start time in clock ticks since the system's start.
+    pub fn start_ticks(&self) -> Option<u64> {
+        self.field(22)?.parse().ok()
+    }
+
+    /// Returns the signals with a handler, bit 0 for signal 1. Real-time signals are not among them.
+    pub fn caught_signals(&self) -> Option<u64> {
+        self.field(34)?.parse().ok()
+    }
+
+    /// Returns the field of this number in `proc_pid_stat(5)`, from 3 on.
+    fn field(&self, number: usize) -> Option<&'t str> {
+        self.fields.split_ascii_whitespace().nth(number.checked_sub(3)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIELDS: &str = "S 1 4711 4711 0 -1 4194560 92 0 0 0 30 12 3 4 20 0 1 0 987654321 2519040 378 1 2 3 4 5 6 \
+        7 8 9 17656";
+
+    /// Names that a process can give itself by `prctl(PR_SET_NAME)`.
+    const HOSTILE: [&[u8]; 9] =
+        [b"sleep", b"a) R 1 2 3", b"((", b"))", b"", b"\xfc) (", b"a\nb", b") Z (", b"\xff\xfe)"];
+
+    #[test]
+    fn no_name_moves_another_field() {
+        for name in HOSTILE {
+            let line = [b"4711 (", name, b") ", FIELDS.as_bytes(), b"\n"].concat();
+            let stat = Stat::parse(&line).unwrap();
+            assert_eq!((stat.name(), stat.state()), (name, Some('S')));
+            assert_eq!((stat.cpu_ns(), stat.start_ticks()), (Some(420_000_000), Some(987_654_321)));
+            assert_eq!(stat.caught_signals(), Some(17_656));
+        }
+    }
+
+    #[test]
+    fn cut_lines_have_the_fields_before_the_cut() {
+        for cut in ["", "4711", "4711 (sleep", "4711 sleep)", ")(", "4711 (a) \u{fc}x"] {
+            let stat = Stat::parse(cut.as_bytes());
+            assert_eq!(stat.and_then(|stat| stat.start_ticks()), None, "{cut}");
+        }
+        let cut = Stat::parse(b"4711 (sleep) S 1 4711").unwrap();
+        assert_eq!((cut.state(), cut.cpu_ns(), cut.start_ticks()), (Some('S'), None, None));
+        assert_eq!(Stat::parse(b"4711 (sleep)").unwrap().state(), None);
+    }
+
+    #[test]
+    fn times_beyond_the_largest_number_are_that_number() {
+        let line = format!("1 (a) S 1 2 3 4 5 6 7 8 9 10 {0} {0} 0", u64::MAX);
+        assert_eq!(Stat::parse(line.as_bytes()).unwrap().cpu_ns(), Some(u64::MAX));
+    }
+}

@@ -1,0 +1,142 @@
+//! `/proc/PID/status`.
+
+/// Lines of `Name:\tvalue` about a process or thread.
+///
+/// The kernel escapes line feeds and backslashes in the name, so that a name cannot have lines of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status<'t> {
+    bytes: &'t [u8],
+}
+
+impl<'t> Status<'t> {
+    /// Wraps the content of the file. Fields are searched when they are asked for.
+    pub const fn new(bytes: &'t [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// Returns the value of a field without the white space around it; `None` if the kernel does not write
+    /// it, or if it is not UTF-8.
+    pub fn field(&self, name: &str) -> Option<&'t str> {
+        std::str::from_utf8(self.bytes_of(name)?).ok().map(str::trim)
+    }
+
+    /// Returns the name, as the kernel escapes it and perhaps truncated inside a character.
+    pub fn name(&self) -> Option<&'t [u8]> {
+        self.bytes_of("Name")
+    }
+
+    /// Returns the kernel's letter for the state, as in [`Stat::state`](crate::Stat::state); `t` is stopped
+    /// by a tracer, `T` by a signal.
+    pub fn state(&self) -> Option<char> {
+        self.field("State")?.chars().next()
+    }
+
+    /// Returns the process that a thread belongs to; its own id for the first thread.
+    pub fn process(&self) -> Option<u32> {
+        self.field("Tgid")?.parse().ok()
+    }
+
+    /// Returns the ids in the pid namespaces, from the outermost that this `/proc` shows to the innermost.
+    /// Kernels without namespaces have only one id.
+    pub fn namespace_ids(&self) -> impl Iterator<Item = u32> + use<'t> {
+        let ids = self.field("NSpid").or_else(|| self.field("Pid")).unwrap_or_default();
+        ids.split_ascii_whitespace().map_while(|id| id.parse().ok())
+    }
+
+    /// Returns the id in the innermost pid namespace: a program in a container sees this id as its own.
+    pub fn innermost_id(&self) -> Option<u32> {
+        self.namespace_ids().last()
+    }
+
+    /// Returns the effective user.
+    pub fn effective_user(&self) -> Option<u32> {
+        // Real, effective, saved, file system.
+        self.field("Uid")?.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// Returns whether it has memory of its own: kernel threads and zombies do not.
+    pub fn has_memory(&self) -> bool {
+        self.bytes_of("VmSize").is_some()
+    }
+
+    /// Returns whether it has ended, and its parent has not yet taken its exit code.
+    pub fn is_zombie(&self) -> bool {
+        matches!(self.state(), Some('Z' | 'X'))
+    }
+
+    /// Returns a set of signals (`SigIgn`, `SigCgt`, bit 0 for signal 1) or of capabilities (`CapEff`).
+    pub fn mask(&self, name: &str) -> Option<u64> {
+        u64::from_str_radix(self.field(name)?, 16).ok()
+    }
+
+    fn bytes_of(&self, name: &str) -> Option<&'t [u8]> {
+        let mut lines = self.bytes.split(|&byte| byte == b'\n');
+        lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b":\t"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = b"Name:\tw) (x\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t4711\nPid:\t4712\n\
+        Uid:\t1000\t1001\t1002\t1003\nNSpid:\t4712\t17\t1\nVmSize:\t  2460 kB\nSigIgn:\t0000000000001000\n";
+
+    #[test]
+    fn the_effective_user_and_the_innermost_id_count() {
+        let status = Status::new(TEXT);
+        assert_eq!((status.name(), status.state()), (Some(&b"w) (x"[..]), Some('S')));
+        assert_eq!((status.process(), status.effective_user()), (Some(4711), Some(1001)));
+        assert_eq!(status.namespace_ids().collect::<Vec<_>>(), [4712, 17, 1]);
+        assert_eq!((status.innermost_id(), status.mask("SigIgn")), (Some(1), Some(0x1000)));
+        assert_eq!((status.field("VmSize"), status.field("Vm")), (Some("2460 kB"), None));
+        assert!(status.has_memory() && !status.is_zombie());
+    }
+
+    #[test]
+    fn kernels_without_namespaces_have_one_id() {
+        let status = Status::new(b"Name:\ta\nState:\tZ (zombie)\nTgid:\t4711\nPid:\t4712\n");
+        assert_eq!(status.innermost_id(), Some(4712));
+        assert!(status.is_zombie() && !status.has_memory());
+    }
+
+    #[test]
+    fn no_name_hides_or_forges_a_field() {
+        for name in [&b"\xff\xfe"[..], b"a:b", b"Tgid:\t1", b"\\nTgid:\t1", b"State:\tZ", b""] {
+            let text = [b"Name:\t", name, b"\nState:\tS (sleeping)\nTgid:\t4711\nPid:\t4711\n"].concat();
+            let status = Status::new(&text);
+            assert_eq!(
+                (status.name(), status.process(), status.state()),
+                (Some(name), Some(4711), Some('S'))
+            );
+        }
+        assert_eq!(Status::new(b"Name:\t\xff\nState:\tS\n").field("Name"), None);
+        assert_eq!(Status::new(b"").name(), None);
+    }
+
+    /// The kernel's own files, of this thread under a hostile name.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_kernel_writes_what_is_parsed() {
+        use crate::{SchedStat, Stat, process_ids, read, thread_folder};
+
+        // Linux keeps 15 bytes of it.
+        let name = "a) R 1 (:\t\u{fc}\nTgid:\t1";
+        let thread = std::thread::Builder::new().name(name.into()).spawn(|| {
+            let own = std::fs::canonicalize("/proc/thread-self").unwrap();
+            let tid: u32 = own.file_name().unwrap().to_str().unwrap().parse().unwrap();
+            let folder = thread_folder(std::process::id(), tid);
+            let file = |name: &str| read(&folder.join(name)).unwrap();
+            (tid, file("comm"), file("stat"), file("status"), file("schedstat"))
+        });
+        let (tid, comm, stat, status, schedstat) = thread.unwrap().join().unwrap();
+        let (stat, status) = (Stat::parse(&stat).unwrap(), Status::new(&status));
+        assert_eq!(comm, [name.as_bytes().get(..15).unwrap(), b"\n"].concat());
+        assert_eq!((stat.name(), stat.state()), (comm.strip_suffix(b"\n").unwrap(), Some('R')));
+        assert_eq!((status.process(), status.state()), (Some(std::process::id()), Some('R')));
+        assert_eq!(status.namespace_ids().next(), Some(tid));
+        assert!(stat.start_ticks() > Some(0) && stat.caught_signals().is_some());
+        assert!(SchedStat::parse(&schedstat).is_some() || schedstat == b"0 0 0\n");
+        assert!(process_ids().unwrap().contains(&std::process::id()));
+    }
+}
