@@ -51,8 +51,8 @@ fn read(bytes: Vec<u8>) {
         }
         let _ = runtime.thread_name(&core, &thread);
         let _ = runtime.monitor_waits(&core, &thread);
-        for (_, object) in runtime.thread_exceptions(&core, &thread).unwrap_or_default() {
-            for frame in names.exceptions(object).iter().flat_map(|exception| &exception.stack) {
+        for (_, chain) in names.thread_exceptions(&thread).exceptions {
+            for frame in chain.iter().flat_map(|exception| &exception.stack) {
                 names.exception_method(frame);
             }
         }

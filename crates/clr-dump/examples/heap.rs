@@ -27,8 +27,12 @@ fn print(memory: &dyn Memory, runtime: &Runtime) -> Result<(), Box<dyn std::erro
             runtime.thread_name(memory, &thread),
             runtime.monitor_waits(memory, &thread)
         );
-        for (state, object) in runtime.thread_exceptions(memory, &thread)? {
-            println!("  {state:?} {:#x?}", names.exceptions(object));
+        let read = names.thread_exceptions(&thread);
+        println!("  {:?}, uncertain {}", read.missing, read.is_uncertain);
+        for (state, chain) in read.exceptions {
+            for exception in chain {
+                println!("  {state:?} {exception:x?}");
+            }
         }
     }
     println!("{:x?}", runtime.monitors(memory));

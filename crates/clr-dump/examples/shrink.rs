@@ -48,9 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let _ = runtime.thread_name(&recorded, &thread);
         let _ = runtime.monitor_waits(&recorded, &thread);
-        for (_, object) in runtime.thread_exceptions(&recorded, &thread).unwrap_or_default() {
-            names.exceptions(object);
-        }
+        names.thread_exceptions(&thread);
     }
     let _ = names.heap_statistics();
     runtime.monitors(&recorded);

@@ -6,8 +6,10 @@
 use hashbrown::HashSet;
 
 use crate::code_map::{Code, CodeOrigin};
-use crate::memory::{Memory, MemoryResult, offset};
-use crate::names::Names;
+use crate::field::BASE_TYPE;
+use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::names::{Method, Names};
+use crate::regions::is_moving;
 use crate::runtime::Runtime;
 use crate::thread::{Thread, string};
 
@@ -15,6 +17,8 @@ use crate::thread::{Thread, string};
 const MOST_EXCEPTIONS: usize = 64;
 /// The most frames of an exception.
 const MOST_FRAMES: u64 = 8096;
+/// The most base types of an exception's type.
+const MOST_BASES: usize = 256;
 
 /// Offsets of fields of `System.Exception` that .NET 9 and 10 share.
 const MESSAGE: u64 = 16;
@@ -28,6 +32,8 @@ const HRESULT: u64 = 108;
 pub struct Exception {
     /// The address of the object.
     pub address: u64,
+    /// Whether there is an exception at that address. Of other memory, nothing else is known.
+    pub identity: Identity,
     /// The type as the runtime writes it; `None` if the memory lacks it.
     pub type_name: Option<String>,
     /// The message that it was made with; `None` if it has none, or if the memory lacks it.
@@ -38,6 +44,30 @@ pub struct Exception {
     pub hresult: Option<u32>,
     /// The return addresses of the frames that it passed, the one that threw it first.
     pub stack: Vec<ExceptionFrame>,
+}
+
+/// Whether an address is that of an exception.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Identity {
+    /// Its type derives from `System.Exception`.
+    Exception,
+    /// The memory lacks its type or a base type of it.
+    Unknown,
+    /// It is not one: the object was moved, or the memory is damaged.
+    Other,
+}
+
+/// The exceptions of a thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadExceptions {
+    /// Each with its causes, the outermost first. The innermost exception of the thread comes first.
+    pub exceptions: Vec<(ExceptionState, Vec<Exception>)>,
+    /// The memory for want of which there can be more.
+    pub missing: Option<Missing>,
+    /// Whether objects were being moved, or the thread went on meanwhile: what was read can be that of other objects.
+    pub is_uncertain: bool,
 }
 
 /// A frame that an exception passed.
@@ -94,13 +124,38 @@ impl Runtime {
 }
 
 impl Names<'_> {
+    /// Reads the exceptions of a thread. A running process can change them meanwhile, which is noticed.
+    pub fn thread_exceptions(&self, thread: &Thread) -> ThreadExceptions {
+        let (memory, runtime) = (self.memory(), self.runtime());
+        let list = || runtime.thread_exceptions(memory, thread);
+        // Small core dumps lack it, and do not change.
+        let is_moving = || is_moving(memory, runtime).unwrap_or_default();
+        let was_moving = is_moving();
+        let before = match list() {
+            Ok(exceptions) => exceptions,
+            Err(missing) => {
+                return ThreadExceptions { missing: Some(missing), ..ThreadExceptions::default() };
+            }
+        };
+        let read = before.iter().map(|(state, object)| (*state, self.exceptions(*object)));
+        let exceptions: Vec<_> = read.collect();
+        let is_uncertain =
+            !exceptions.is_empty() && (was_moving || is_moving() || list().as_ref() != Ok(&before));
+        ThreadExceptions { exceptions, missing: None, is_uncertain }
+    }
+
     /// Reads an exception and its causes, the outermost first. Parts that the memory lacks are left out.
     pub fn exceptions(&self, address: u64) -> Vec<Exception> {
         let memory = self.memory();
         let (mut chain, mut seen) = (Vec::new(), HashSet::new());
         let mut next = address;
         while next != 0 && chain.len() < MOST_EXCEPTIONS && seen.insert(next) {
-            chain.push(self.exception(next));
+            let exception = self.exception(next);
+            let is_other = exception.identity == Identity::Other;
+            chain.push(exception);
+            if is_other {
+                break;
+            }
             next = memory.u64(offset(next, INNER)).unwrap_or_default();
         }
         chain
@@ -108,23 +163,52 @@ impl Names<'_> {
 
     fn exception(&self, address: u64) -> Exception {
         let memory = self.memory();
+        // The lowest bits are marks of a collection.
+        let type_handle = memory.u64(address).map(|word| word & !7);
+        let identity = type_handle.and_then(|handle| self.derives_from_exception(handle));
+        let identity = match identity {
+            Ok(true) => Identity::Exception,
+            Ok(false) => Identity::Other,
+            Err(_) => Identity::Unknown,
+        };
+        let mut exception = Exception {
+            address,
+            identity,
+            type_name: None,
+            message: None,
+            lacks_message: true,
+            hresult: None,
+            stack: Vec::new(),
+        };
+        if identity == Identity::Other {
+            return exception;
+        }
         let message = match memory.u64(offset(address, MESSAGE)) {
             Ok(0) => Ok(None),
-            Ok(message) => string(memory, message).map(Some),
+            Ok(message) => string(memory, self.runtime(), message).map(Some),
             Err(missing) => Err(missing),
         };
-        let type_handle = memory.u64(address).map(|word| word & !7);
-        Exception {
-            address,
-            type_name: type_handle
-                .ok()
-                .and_then(|handle| self.type_name(handle))
-                .map(|name| name.to_string()),
-            lacks_message: message.is_err(),
-            message: message.ok().flatten(),
-            hresult: memory.u32(offset(address, HRESULT)).ok(),
-            stack: self.exception_stack(address).unwrap_or_default(),
+        exception.type_name =
+            type_handle.ok().and_then(|handle| self.type_name(handle)).map(|name| name.to_string());
+        exception.lacks_message = message.is_err();
+        exception.message = message.ok().flatten();
+        exception.hresult = memory.u32(offset(address, HRESULT)).ok();
+        exception.stack = self.exception_stack(address).unwrap_or_default();
+        exception
+    }
+
+    /// Whether a type is `System.Exception` or derives from it.
+    fn derives_from_exception(&self, type_handle: u64) -> MemoryResult<bool> {
+        let (memory, runtime) = (self.memory(), self.runtime());
+        let base = runtime.variable(memory, runtime.layout.slots.exception_type)?;
+        let mut of = type_handle;
+        for _ in 0..MOST_BASES {
+            if of == base || of == 0 {
+                return Ok(of == base);
+            }
+            of = memory.u64(offset(of, BASE_TYPE))?;
         }
+        Ok(false)
     }
 
     fn exception_stack(&self, address: u64) -> MemoryResult<Vec<ExceptionFrame>> {
@@ -156,11 +240,83 @@ impl Names<'_> {
         Ok(frames)
     }
 
-    /// Returns the method of a frame that an exception passed.
-    pub fn exception_method(&self, frame: &ExceptionFrame) -> Option<crate::names::Method> {
+    /// Returns the method of a frame that an exception passed; `None` if the memory lacks the way to it, or leads
+    /// to another one.
+    pub fn exception_method(&self, frame: &ExceptionFrame) -> Option<Method> {
         match frame.code {
             Some(code @ Code { origin: CodeOrigin::Jit { .. }, .. }) => self.method(&code),
-            _ => self.method_of(frame.method_desc).ok(),
+            _ => self.checked_method(frame.method_desc),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::NET_9;
+    use crate::memory::tests::TestMemory;
+
+    const BASE: u64 = 0x1000;
+    const DERIVED: u64 = 0x2000;
+    const TEXT: u64 = 0x3000;
+    const OBJECT_TYPE: u64 = 0x4000;
+
+    /// A runtime with types: `System.Exception`, one that derives from it, and the type of texts.
+    fn runtime(memory: &mut TestMemory) -> Runtime {
+        let slots = &NET_9.slots;
+        memory.put_words(0x100, &[BASE, TEXT]);
+        for (at, parent) in [(OBJECT_TYPE, 0), (BASE, OBJECT_TYPE), (DERIVED, BASE), (TEXT, OBJECT_TYPE)] {
+            memory.put_words(at, &[0, 0, parent, 0]);
+        }
+        Runtime::of_slots(&NET_9, &[(slots.exception_type, 0x100), (slots.string_type, 0x108)])
+    }
+
+    /// The words of an exception with a message and a cause.
+    fn exception(type_handle: u64, message: u64, inner: u64) -> [u64; 16] {
+        let mut words = [0; 16];
+        (words[0], words[2], words[4], words[13]) = (type_handle, message, inner, 0x8013_1509 << 32);
+        words
+    }
+
+    #[test]
+    fn nothing_is_said_of_memory_that_is_not_an_exception() {
+        let mut memory = TestMemory::default();
+        let runtime = runtime(&mut memory);
+        // A text lies where the exception was.
+        memory.put_words(0x8000, &exception(TEXT, 0x9000, 0xa000));
+        memory.put_words(0xb000, &exception(DERIVED, 0x9000, 0x8000));
+        memory.put_words(0x9000, &[TEXT, 2 | 0x0069_0068 << 32, 0]);
+        let names = Names::new(&memory, &runtime);
+        let chain = names.exceptions(0xb000);
+        assert_eq!(chain.len(), 2, "{chain:?}");
+        assert_eq!(chain[0].identity, Identity::Exception);
+        assert_eq!((chain[0].message.as_deref(), chain[0].hresult), (Some("hi"), Some(0x8013_1509)));
+        let other = &chain[1];
+        assert_eq!((other.identity, other.address), (Identity::Other, 0x8000));
+        assert_eq!((&other.message, other.hresult, other.stack.len()), (&None, None, 0));
+    }
+
+    #[test]
+    fn a_message_is_a_text_and_nothing_else() {
+        let mut memory = TestMemory::default();
+        let runtime = runtime(&mut memory);
+        memory.put_words(0x8000, &exception(DERIVED, 0x9000, 0));
+        memory.put_words(0x9000, &[OBJECT_TYPE, 2 | 0x0069_0068 << 32, 0]);
+        let names = Names::new(&memory, &runtime);
+        let [exception] = &names.exceptions(0x8000)[..] else { panic!() };
+        assert_eq!((&exception.message, exception.lacks_message), (&None, true));
+    }
+
+    #[test]
+    fn types_that_the_memory_lacks_are_not_taken_for_exceptions() {
+        let mut memory = TestMemory::default();
+        let runtime = runtime(&mut memory);
+        memory.put_words(0x8000, &exception(0x5000, 0, 0));
+        let names = Names::new(&memory, &runtime);
+        assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Unknown);
+        // Types that derive from one another.
+        memory.put_words(0x5000, &[0, 0, 0x6000]).put_words(0x6000, &[0, 0, 0x5000]);
+        let names = Names::new(&memory, &runtime);
+        assert_eq!(names.exceptions(0x8000)[0].identity, Identity::Other);
     }
 }

@@ -23,7 +23,7 @@ const MOST_TYPES: usize = 1 << 20;
 const MOST_STATIC: usize = 1 << 20;
 
 /// Offsets in a MethodTable.
-const BASE_TYPE: u64 = 16;
+pub(crate) const BASE_TYPE: u64 = 16;
 const AUXILIARY: u64 = 32;
 /// The offset of the map of referenced types in Module.
 const REFERENCED_TYPES: u64 = 8;

@@ -125,7 +125,7 @@ pub use code_map::{Code, CodeMap, CodeOrigin};
 pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use core_writer::{ProcessNote, ThreadNote};
 pub use error::Error;
-pub use exception::{Exception, ExceptionFrame, ExceptionState};
+pub use exception::{Exception, ExceptionFrame, ExceptionState, Identity, ThreadExceptions};
 pub use field::{Field, StaticField, ValueKind};
 pub use handle::{Handle, HandleKind, Handles};
 pub use heap::{Amount, HeapGap, HeapObject, HeapStatistics, HeapVisitor, HeapWalk, TypeStatistics};

@@ -119,6 +119,27 @@ impl<'m> Names<'m> {
         Ok(Method { module: Some(module), token: Some(0x0600_0000 | row), name })
     }
 
+    /// Returns a method by an address that can be wrong: `None` if its type does not declare it.
+    pub(crate) fn checked_method(&self, method_desc: u64) -> Option<Method> {
+        let memory = self.memory;
+        let method = self.method_of(method_desc).ok()?;
+        let Some((module, token)) = method.module.as_ref().zip(method.token) else { return Some(method) };
+        if module.size == 0 {
+            return None;
+        }
+        if let Some(metadata) =
+            module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok())
+        {
+            let index = u64::from(memory.u8(offset(method_desc, 2)).ok()?);
+            let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
+            let type_row = memory.u32(offset(memory.u64(chunk).ok()?, 8)).ok()? >> 8;
+            if metadata.method(token & 0x00ff_ffff).ok()?.type_row != type_row {
+                return None;
+            }
+        }
+        Some(method)
+    }
+
     fn method_name(&self, module: &Module, method_table: u64, row: u32) -> Option<MethodName> {
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
         let method = metadata.method(row).ok()?;

@@ -57,14 +57,25 @@ pub(crate) struct HeapLayout {
     pub(crate) handle_map: u64,
 }
 
+/// The address in a pointer of `GcDacVars`.
+fn pointer(memory: &dyn Memory, variables: u64, index: u64) -> MemoryResult<u64> {
+    memory.u64(offset(variables, index.wrapping_mul(8).wrapping_add(24)))
+}
+
+/// Whether a collection is moving objects.
+pub(crate) fn is_moving(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<bool> {
+    let variables = runtime.variable(memory, runtime.layout.slots.gc_data)?;
+    Ok(memory.u32(pointer(memory, variables, STRUCTURES_INVALID)?)? != 0)
+}
+
 impl HeapLayout {
     pub(crate) fn read(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
         let slots = &runtime.layout.slots;
         let variables = runtime.variable(memory, slots.gc_data)?;
-        let pointer = |index: u64| memory.u64(offset(variables, index.wrapping_mul(8).wrapping_add(24)));
+        let pointer = |index: u64| pointer(memory, variables, index);
         let [generation_size, generations] = memory.words(offset(variables, 8))?;
         let mut layout = Self {
-            is_moving: memory.u32(pointer(STRUCTURES_INVALID)?)? != 0,
+            is_moving: is_moving(memory, runtime)?,
             handle_map: pointer(HANDLE_MAP)?,
             ..Self::default()
         };

@@ -133,6 +133,27 @@ impl Runtime {
         Ok(())
     }
 
+    /// A runtime with some slots, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_slots(layout: &'static Layout, slots: &[(usize, u64)]) -> Self {
+        let mut all = vec![0; layout.slots.count];
+        for (slot, address) in slots {
+            all[*slot] = *address;
+        }
+        Self {
+            version: layout.major.to_string(),
+            path: String::new(),
+            build_id: String::new(),
+            base: 0,
+            is_measured: true,
+            layout,
+            code: CodeMap::new(0, layout),
+            native: NativeImages::new(&[]),
+            deep_frames_left: Cell::new(MOST_DEEP_FRAMES),
+            slots: all,
+        }
+    }
+
     /// The version, as `9.0.1`.
     pub fn version(&self) -> &str {
         &self.version

@@ -5,7 +5,7 @@
 
 use hashbrown::HashSet;
 
-use crate::memory::{Memory, MemoryResult, offset};
+use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::runtime::Runtime;
 
 /// The most threads of a process.
@@ -102,7 +102,7 @@ impl Runtime {
         }
         match memory.u64(offset(object, 24))? {
             0 => Ok(None),
-            name => string(memory, name).map(Some),
+            name => string(memory, self, name).map(Some),
         }
     }
 }
@@ -110,8 +110,13 @@ impl Runtime {
 /// The most characters of a string that are read.
 const MOST_CHARACTERS: u32 = 1 << 16;
 
-/// Reads a string object.
-pub(crate) fn string(memory: &dyn Memory, object: u64) -> MemoryResult<String> {
+/// Reads a string object; an error if it is not one.
+pub(crate) fn string(memory: &dyn Memory, runtime: &Runtime, object: u64) -> MemoryResult<String> {
+    let string_type = runtime.variable(memory, runtime.layout.slots.string_type)?;
+    // The lowest bits are marks of a collection.
+    if memory.u64(object)? & !7 != string_type {
+        return Err(Missing { address: object });
+    }
     let length = memory.u32(offset(object, 8))?.min(MOST_CHARACTERS);
     let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
     let bytes = memory.bytes(offset(object, 12), bytes)?;

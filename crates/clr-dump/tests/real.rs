@@ -24,11 +24,9 @@ fn read_all(bytes: Vec<u8>, names: &mut Vec<String>) -> Result<(usize, u64), Err
         }
         let _ = runtime.thread_name(&core, &thread);
         let _ = runtime.monitor_waits(&core, &thread);
-        for (_, object) in runtime.thread_exceptions(&core, &thread).unwrap_or_default() {
-            for exception in of_runtime.exceptions(object) {
-                for frame in &exception.stack {
-                    of_runtime.exception_method(frame);
-                }
+        for (_, chain) in of_runtime.thread_exceptions(&thread).exceptions {
+            for frame in chain.iter().flat_map(|exception| &exception.stack) {
+                of_runtime.exception_method(frame);
             }
         }
     }

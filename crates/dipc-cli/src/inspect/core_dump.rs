@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
 use clr_dump::{
     CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, MappedFile, Memory, Method, Monitor,
@@ -15,6 +16,10 @@ use clr_events::csharp::{Detail, RuntimeName, type_name};
 use crate::exit::{Exit, Failure};
 use crate::inspect::native_symbols::NativeSymbols;
 use crate::inspect::unpacked_core;
+
+/// The number of times that the exceptions of a running thread are read, and the time between.
+const EXCEPTION_ATTEMPTS: u32 = 20;
+const EXCEPTION_WAIT: Duration = Duration::from_millis(5);
 
 /// The memory that is analyzed.
 pub(crate) enum Source {
@@ -145,6 +150,8 @@ pub(crate) struct ManagedThread {
     pub(crate) frames: Vec<FrameText>,
     /// The exceptions that it handles or has thrown last, each with its causes.
     pub(crate) exceptions: Vec<(ExceptionState, Vec<ExceptionText>)>,
+    /// The reason why what is known of them is incomplete or uncertain.
+    pub(crate) exceptions_doubt: Option<String>,
     /// The monitors that it waits for, the innermost first.
     pub(crate) waits: Vec<MonitorWait>,
 }
@@ -260,18 +267,29 @@ impl<'s> Analysis<'s> {
 
     fn thread(&self, thread: Thread, stack: Stack) -> ManagedThread {
         let memory = self.source.memory();
-        let exceptions = self.runtime.thread_exceptions(memory, &thread).unwrap_or_default().into_iter();
+        let (exceptions, exceptions_doubt) = self.exceptions(&thread);
         ManagedThread {
             frames: self.frames(&stack),
             name: self.runtime.thread_name(memory, &thread).ok().flatten(),
-            exceptions: exceptions.map(|(state, object)| (state, self.exceptions(object))).collect(),
+            exceptions,
+            exceptions_doubt,
             waits: self.runtime.monitor_waits(memory, &thread).unwrap_or_default(),
             stack,
             thread,
         }
     }
 
-    fn exceptions(&self, object: u64) -> Vec<ExceptionText> {
+    /// The exceptions of a thread, and the doubt about them. A running process is read until nothing has changed
+    /// meanwhile.
+    fn exceptions(&self, thread: &Thread) -> (Vec<(ExceptionState, Vec<ExceptionText>)>, Option<String>) {
+        let mut read = self.names.thread_exceptions(thread);
+        for _ in 1..EXCEPTION_ATTEMPTS {
+            if self.source.pid().is_none() || (!read.is_uncertain && read.missing.is_none()) {
+                break;
+            }
+            std::thread::sleep(EXCEPTION_WAIT);
+            read = self.names.thread_exceptions(thread);
+        }
         let text = |exception: Exception| ExceptionText {
             frames: exception
                 .stack
@@ -280,7 +298,22 @@ impl<'s> Analysis<'s> {
                 .collect(),
             exception,
         };
-        self.names.exceptions(object).into_iter().map(text).collect()
+        if let Some(missing) = read.missing {
+            return (Vec::new(), Some(format!("its exceptions are not known: {missing}")));
+        }
+        if read.is_uncertain && self.source.pid().is_some() {
+            // They are already others.
+            return (
+                Vec::new(),
+                Some("its exceptions are not known: they changed, or were moved, in each attempt".to_owned()),
+            );
+        }
+        let doubt = read.is_uncertain.then(|| {
+            "a collection was moving objects: its exceptions can be others than those that are shown"
+                .to_owned()
+        });
+        let chains = read.exceptions.into_iter();
+        (chains.map(|(state, chain)| (state, chain.into_iter().map(text).collect())).collect(), doubt)
     }
 
     fn frame(&self, frame: &Frame) -> FrameText {
@@ -368,8 +401,8 @@ pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64
         }
         let _ = runtime.thread_name(memory, &thread);
         let _ = runtime.monitor_waits(memory, &thread);
-        for (_, object) in runtime.thread_exceptions(memory, &thread).unwrap_or_default() {
-            for frame in names.exceptions(object).iter().flat_map(|exception| &exception.stack) {
+        for (_, chain) in names.thread_exceptions(&thread).exceptions {
+            for frame in chain.iter().flat_map(|exception| &exception.stack) {
                 names.exception_method(frame);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_dump::ExceptionState;
+use clr_dump::{ExceptionState, Identity};
 use serde::Serialize;
 
 use super::stacks::{self, FrameReport};
@@ -21,7 +21,9 @@ pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failu
 
 fn text(analysis: &Analysis<'_>, width: Option<usize>) -> String {
     let mut text = String::new();
-    for thread in analysis.threads.iter().filter(|thread| !thread.exceptions.is_empty()) {
+    let has_any =
+        |thread: &&ManagedThread| !thread.exceptions.is_empty() || thread.exceptions_doubt.is_some();
+    for thread in analysis.threads.iter().filter(has_any) {
         text.push_str(&of_thread(thread, width));
         text.push('\n');
     }
@@ -52,13 +54,26 @@ pub(super) fn of_thread(thread: &ManagedThread, width: Option<usize>) -> String 
             }
         }
     }
+    if let Some(doubt) = &thread.exceptions_doubt {
+        let line = format!("Thread {}: {doubt}\n", stacks::label(thread));
+        text.push_str(&width::wrapped(&line, width));
+    }
     text
 }
 
 /// Type, message and code of an exception.
 fn line(text: &ExceptionText) -> String {
     let exception = &text.exception;
-    let mut line = type_text(exception.type_name.as_deref(), exception.address);
+    let at = exception.address;
+    let mut line = match (&exception.type_name, exception.identity) {
+        (_, Identity::Other) => {
+            return format!(
+                "an exception that is not known: there is none at {at:#x}, to which the thread refers"
+            );
+        }
+        (None, _) => format!("an exception whose type is not in the dump, at {at:#x}"),
+        (Some(name), _) => type_text(Some(name), at),
+    };
     match &exception.message {
         Some(message) => {
             let _ = write!(line, ": {}", escape_controls(message));
@@ -78,6 +93,15 @@ struct Report<'r> {
     /// Whether exceptions of threads are known in this version of the runtime.
     known: bool,
     exceptions: Vec<Row<'r>>,
+    /// The threads whose exceptions could not be read.
+    unknown: Vec<UnknownRow<'r>>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnknownRow<'r> {
+    tid: Option<u64>,
+    managed_id: u32,
+    reason: &'r str,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,6 +109,8 @@ struct Row<'r> {
     tid: Option<u64>,
     managed_id: u32,
     current: bool,
+    /// Whether objects were being moved, so that these can be others.
+    uncertain: bool,
     /// The exception and its causes, the outermost first.
     chain: Vec<ExceptionReport<'r>>,
 }
@@ -92,6 +118,8 @@ struct Row<'r> {
 #[derive(Debug, Serialize)]
 struct ExceptionReport<'r> {
     address: String,
+    /// Whether the object at the address was seen to be an exception: null if the dump lacks its types.
+    is_exception: Option<bool>,
     r#type: Option<&'r str>,
     message: Option<&'r str>,
     hresult: Option<String>,
@@ -103,6 +131,11 @@ impl<'r> Report<'r> {
     fn new(analysis: &'r Analysis<'_>) -> Self {
         let exception = |text: &'r ExceptionText| ExceptionReport {
             address: format!("{:#x}", text.exception.address),
+            is_exception: match text.exception.identity {
+                Identity::Exception => Some(true),
+                Identity::Other => Some(false),
+                _ => None,
+            },
             r#type: text.exception.type_name.as_deref(),
             message: text.exception.message.as_deref(),
             hresult: text.exception.hresult.map(|code| format!("0x{code:08x}")),
@@ -113,9 +146,23 @@ impl<'r> Report<'r> {
                 tid: Some(thread.thread.os_id).filter(|tid| *tid != 0),
                 managed_id: thread.thread.managed_id,
                 current: *state == ExceptionState::Current,
+                uncertain: thread.exceptions_doubt.is_some(),
                 chain: chain.iter().map(exception).collect(),
             })
         });
-        Self { runtime: analysis.runtime.version(), known: true, exceptions: rows.collect() }
+        let unknown = analysis.threads.iter().filter(|thread| thread.exceptions.is_empty());
+        let unknown = unknown.filter_map(|thread| {
+            Some(UnknownRow {
+                tid: Some(thread.thread.os_id).filter(|tid| *tid != 0),
+                managed_id: thread.thread.managed_id,
+                reason: thread.exceptions_doubt.as_deref()?,
+            })
+        });
+        Self {
+            runtime: analysis.runtime.version(),
+            known: true,
+            exceptions: rows.collect(),
+            unknown: unknown.collect(),
+        }
     }
 }
