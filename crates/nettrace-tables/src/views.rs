@@ -163,6 +163,43 @@ FROM (SELECT DISTINCT x.service AS service, x.version AS version_a, y.version AS
 LEFT JOIN method_shares a ON a.service = p.service AND a.version = p.version_a AND a.method_key = p.method_key
 LEFT JOIN method_shares b ON b.service = p.service AND b.version = p.version_b AND b.method_key = p.method_key",
     },
+    View {
+        name: "recording_shares",
+        about: "The share of each method in the samples of a recording, as in method_shares.",
+        query: "\
+SELECT service, version, recording, method_key, samples, CAST(samples AS DOUBLE) / sum(samples) OVER (PARTITION BY service, version, recording) AS share
+FROM (SELECT s.service AS service, s.version AS version, s.recording AS recording, f.method_key AS method_key, count(*) AS samples
+  FROM samples s JOIN stacks k ON k.stack_id = s.stack_id JOIN frames f ON f.frame_id = k.leaf
+  WHERE s.kind IN ('managed', 'processor') GROUP BY s.service, s.version, s.recording, f.method_key) counts",
+    },
+    View {
+        name: "version_shares",
+        about: "The mean of these over the recordings of a version, a recording without the method being 0, and the square of its standard error; NULL of one recording.",
+        query: "\
+SELECT m.service AS service, m.version AS version, m.method_key AS method_key, n.recordings AS recordings, CAST(m.samples AS BIGINT) AS samples, m.total / n.recordings AS share,
+  CASE WHEN n.recordings < 2 THEN NULL
+    WHEN m.squares * n.recordings > m.total * m.total THEN (m.squares - m.total * m.total / n.recordings) / (n.recordings - 1) / n.recordings ELSE 0.0 END AS variance
+FROM (SELECT service, version, method_key, sum(samples) AS samples, sum(share) AS total, sum(share * share) AS squares FROM recording_shares GROUP BY service, version, method_key) m
+JOIN (SELECT service, version, CAST(count(DISTINCT recording) AS DOUBLE) AS recordings FROM recording_shares GROUP BY service, version) n
+  ON n.service = m.service AND n.version = m.version",
+    },
+    View {
+        name: "differences",
+        about: "As compare, with the noise between recordings: t is the difference in its standard errors (Welch), NULL where a version has one recording. WHERE version_a = '1.4' AND version_b = '1.5' AND abs(t) > 4.",
+        query: "\
+SELECT d.service AS service, d.version_a AS version_a, d.version_b AS version_b, d.method_key AS method_key, d.share_a AS share_a, d.share_b AS share_b,
+  d.recordings_a AS recordings_a, d.recordings_b AS recordings_b, d.samples_a AS samples_a, d.samples_b AS samples_b,
+  CASE WHEN d.variance > 0 THEN (d.share_b - d.share_a) / sqrt(d.variance) END AS t
+FROM (SELECT p.service AS service, p.version_a AS version_a, p.version_b AS version_b, p.method_key AS method_key,
+    coalesce(a.share, 0) AS share_a, coalesce(b.share, 0) AS share_b, CAST(n.recordings AS BIGINT) AS recordings_a, CAST(o.recordings AS BIGINT) AS recordings_b,
+    coalesce(a.samples, 0) AS samples_a, coalesce(b.samples, 0) AS samples_b,
+    CASE WHEN n.recordings > 1 AND o.recordings > 1 THEN coalesce(a.variance, 0) + coalesce(b.variance, 0) END AS variance
+  FROM compare p
+  JOIN (SELECT service, version, max(recordings) AS recordings FROM version_shares GROUP BY service, version) n ON n.service = p.service AND n.version = p.version_a
+  JOIN (SELECT service, version, max(recordings) AS recordings FROM version_shares GROUP BY service, version) o ON o.service = p.service AND o.version = p.version_b
+  LEFT JOIN version_shares a ON a.service = p.service AND a.version = p.version_a AND a.method_key = p.method_key
+  LEFT JOIN version_shares b ON b.service = p.service AND b.version = p.version_b AND b.method_key = p.method_key) d",
+    },
 ];
 
 /// Returns statements that declare the tables of a data set and the views over them in an engine. The
