@@ -5,12 +5,11 @@
 
 use std::cell::RefCell;
 
+use clr_events::is_control;
+use clr_events::json::{fields_value, push_fields, push_str};
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Event, SliceReader};
-use nettrace_export::events::{
-    JsonLines, LineContent, StackSymbols, TableLines, fields_value, push_fields, push_json_str,
-};
-use nettrace_export::is_control;
+use nettrace_export::events::{JsonLines, LineContent, StackSymbols, TableLines};
 use serde_json::Value;
 
 fuzz_target!(|input: &[u8]| {
@@ -69,7 +68,7 @@ impl StackSymbols for ProviderNames {
     }
 
     fn push_json(&mut self, out: &mut Vec<u8>, event: &Event<'_>, _: u64) {
-        push_json_str(out, name(event));
+        push_str(out, name(event));
     }
 }
 

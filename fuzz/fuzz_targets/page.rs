@@ -8,13 +8,13 @@ use std::io::Read as _;
 use std::sync::OnceLock;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use clr_events::is_control;
 use flate2::read::GzDecoder;
 use libfuzzer_sys::fuzz_target;
 use nettrace::SliceReader;
 use nettrace_export::page::{Page, PageReports};
 use nettrace_export::{
     Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileSum, StackFilter, WriteOptions,
-    is_control,
 };
 use serde_json::{Map, Value};
 

@@ -85,6 +85,7 @@
 //! - `stack`, `code_frames`: stacks and frames, each once. `interval`: times from samples. `role`: roles of
 //!   threads. `wait`: whether a thread worked, by its stack and by the kernel. `activity`: paths of
 //!   activities. `glob`: patterns of names.
+//! - `json` (a feature), `escape`: fields of events as JSON; texts that cannot steer a terminal.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
@@ -113,10 +114,13 @@ pub mod code;
 mod code_frames;
 pub mod csharp;
 mod dynamic;
+mod escape;
 mod event_set;
 mod generated;
 mod glob;
 mod interval;
+#[cfg(feature = "json")]
+pub mod json;
 mod kernel_sample;
 mod list;
 mod lookup;
@@ -138,6 +142,7 @@ pub use nettrace::schema::{Count, Field, FieldType, NamedValue, ValueNames, Valu
 pub use activity::{ActivityPath, Ancestors, PathSegment, PathSegments};
 pub use code::CodeMap;
 pub use code_frames::{CodeFrameId, CodeFrames};
+pub use escape::{escape_controls, escape_controls_from, is_control, may_begin_control, push_escaped};
 pub use event_set::EventSet;
 pub use generated::{enums, ids, sets};
 pub use glob::Glob;

@@ -53,6 +53,27 @@ impl ContentionStop {
     }
 }
 
+#[cfg(feature = "std")]
+impl AllocationSampled<'_> {
+    /// Estimates the bytes that the object represents: its size by the chance that one of its bytes was
+    /// chosen. The allocator chooses a byte of each 102,400 on average.
+    ///
+    /// # Source
+    /// `docs/design/features/RandomizedAllocationSampling.md` of dotnet/runtime.
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate; what is too large saturates"
+    )]
+    pub fn estimated_bytes(&self) -> u64 {
+        const MEAN_DISTANCE: f64 = 102_400.0;
+        let size = self.object_size as f64;
+        let chance = -(-size / MEAN_DISTANCE).exp_m1();
+        if chance > 0.0 { (size / chance).round() as u64 } else { 0 }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
@@ -162,5 +183,24 @@ mod tests {
         // A count that the payload cannot hold.
         payload[0] = 0xff;
         assert!(ClrEvent::decode(Provider::Runtime, 15, 0, &payload, 8).is_err());
+    }
+
+    #[test]
+    #[cfg(feature = "std")]
+    fn small_sampled_objects_stand_for_the_distance_and_large_ones_for_themselves() {
+        let estimate = |size: u64| {
+            let mut payload = Vec::new();
+            // Up to the size: 4 and 2 bytes, an address, an empty name, an address.
+            payload.extend_from_slice(&[0; 4 + 2 + 8 + 2 + 8]);
+            payload.extend_from_slice(&size.to_le_bytes());
+            payload.extend_from_slice(&[0; 8]);
+            match ClrEvent::decode(Provider::Runtime, 303, 0, &payload, 8) {
+                Ok(Some(ClrEvent::AllocationSampled(sampled))) => sampled.estimated_bytes(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(estimate(0), 0);
+        assert!((102_400..102_500).contains(&estimate(24)));
+        assert_eq!(estimate(100_000_000), 100_000_000);
     }
 }

@@ -20,10 +20,7 @@
 //! ```
 
 mod fields;
-pub(crate) mod json;
 mod line;
 mod metadata_cache;
 
-pub use fields::{fields_value, push_fields};
-pub use json::{push_str as push_json_str, push_value, system_time};
 pub use line::{JsonLines, LineContent, StackSymbols, TableLines};

@@ -82,7 +82,7 @@
 //!
 //! # Modules
 //!
-//! - `bounds`, `decode`, `escape`: limits of results, events that are decoded once, and unsafe characters.
+//! - `bounds`, `decode`: limits of results, and events that are decoded once.
 //! - `profile/read` reads a recording in the order that its events need, twice if necessary, into
 //!   `profile/builder`, which looks up the use of each event in `event_interest`.
 //! - `profile/metrics`: weights, a module each. `profile/builder/gc_pauses` cuts pauses out of the time of
@@ -119,7 +119,6 @@ mod bounds;
 mod decode;
 #[cfg(feature = "report")]
 pub mod diff;
-mod escape;
 #[cfg(feature = "events")]
 pub mod events;
 mod format;
@@ -132,7 +131,6 @@ pub mod report;
 mod tree;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
-pub use escape::{escape_controls, is_control, may_begin_control, push_escaped};
 #[cfg(feature = "otlp")]
 pub use format::otlp_request;
 pub use format::{Format, WriteOptions, write};
@@ -144,7 +142,7 @@ pub use profile::kernel_times::{KernelTimes, ThreadUse};
 pub use profile::lines::{LineCounts, SourceLine, SourceLines};
 pub use profile::measure::{Measure, Unit};
 pub use profile::metric::Metric;
-pub use profile::metrics::{Samples, estimated_bytes};
+pub use profile::metrics::Samples;
 pub use profile::options::{CausalGrouping, NameForm, NeedsTimeOrder, Options, Order};
 pub use profile::pattern::Pattern;
 pub use profile::read::{ProfileReader, ProfiledRecording, profile};

@@ -1,7 +1,8 @@
 //! Lines of events with hostile fields.
 
+use clr_events::json::push_fields;
 use nettrace::{Event, SliceReader};
-use nettrace_export::events::{JsonLines, LineContent, TableLines, push_fields};
+use nettrace_export::events::{JsonLines, LineContent, TableLines};
 use nettrace_synth::v6::Trace;
 use nettrace_synth::{self as synth, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
 

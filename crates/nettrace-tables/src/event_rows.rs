@@ -4,12 +4,12 @@ use std::io::Read;
 use std::ops::ControlFlow;
 
 use clr_events::enums::ThreadSampleType;
+use clr_events::json::push_fields;
 use clr_events::{
     ClrEvent, Interval, Intervals, KernelSampleKind, Provider, event_name, event_opcode, is_named_by_kind,
 };
 use hashbrown::HashMap;
 use nettrace::{Event, EventBuffer, Events, MetadataMap, Reader, RelativeTime, Source, TraceInfo, Value};
-use nettrace_export::events::push_fields;
 use uuid::Uuid;
 
 use crate::code_ids::{CodeIds, CodeTables};

@@ -1,8 +1,8 @@
 //! Values of promoted columns.
 
 use clr_events::event_fields;
+use clr_events::json::push_value;
 use nettrace::{Event, Fields, Value};
-use nettrace_export::events::push_value;
 
 use crate::promoted::{PromotedColumn, PromotedType};
 use crate::table_writer::Row;

@@ -6,7 +6,6 @@ use clr_activity::{SpanEvent, SpanRole};
 use clr_counters::{EventCounter, EventCounterValue, MeterEvent, MeterEventKind, MeterMeasurement};
 use clr_events::{ClrEvent, EventSet, Provider, ids::runtime as id};
 use nettrace::{Event, Metadata};
-use nettrace_export::estimated_bytes;
 
 use crate::schema::events as column;
 use crate::table_writer::Row;
@@ -100,7 +99,7 @@ fn set_clr(view: &ClrEvent<'_>, row: &mut Row<'_>, text: &mut String, drop_texts
         }
         ClrEvent::AllocationSampled(sampled) => {
             set(row, column::ALLOC_TYPE, text, sampled.type_name);
-            row.long(column::ALLOC_BYTES, estimated_bytes(sampled.object_size).cast_signed());
+            row.long(column::ALLOC_BYTES, sampled.estimated_bytes().cast_signed());
             set(row, column::ALLOC_KIND, text, sampled.allocation_kind);
             row.long(column::ALLOC_OBJECT_BYTES, sampled.object_size.cast_signed());
         }

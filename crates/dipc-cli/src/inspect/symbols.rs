@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use clr_events::code::Symbolizer;
-use clr_events::{CodeFrameId, CodeFrames};
+use clr_events::{CodeFrameId, CodeFrames, json};
 use nettrace::Event;
-use nettrace_export::events::{StackSymbols, push_json_str};
+use nettrace_export::events::StackSymbols;
 use nettrace_export::{LineCounts, push_name};
 
 use crate::inspect::lines::PdbLines;
@@ -47,7 +47,7 @@ impl<'m> Symbols<'m> {
             // Truncated names are marked as such.
             push_name(&mut self.text, code);
             let mut string = Vec::with_capacity(self.text.len() + 2);
-            push_json_str(&mut string, &self.text);
+            json::push_str(&mut string, &self.text);
             // Text output shows at least the file.
             if !code.is_named() && !code.module().is_empty() {
                 let address = std::mem::take(&mut self.text);
@@ -84,7 +84,7 @@ impl StackSymbols for Symbols<'_> {
             // Joins both strings into one.
             out.pop();
             let quote = out.len();
-            push_json_str(out, &self.text);
+            json::push_str(out, &self.text);
             out.remove(quote);
         }
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use nettrace::RelativeTime;
 use nettrace_edit::RecordedRange;
-use nettrace_export::events::system_time;
+use clr_events::json::system_time;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;

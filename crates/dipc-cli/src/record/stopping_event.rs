@@ -2,7 +2,7 @@
 
 use clr_events::event_name;
 use nettrace::Event;
-use nettrace_export::events::fields_value;
+use clr_events::json::fields_value;
 use serde_json::Value;
 
 /// The conditions for an event to end a recording.

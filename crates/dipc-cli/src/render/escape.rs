@@ -19,8 +19,8 @@
 
 use std::borrow::Cow;
 
-pub(crate) use nettrace_export::escape_controls;
-use nettrace_export::{is_control, push_escaped};
+pub(crate) use clr_events::escape_controls;
+use clr_events::{is_control, push_escaped};
 
 /// Escapes text for output; line ends, tabs and the styles of this program stay.
 pub(crate) fn escape_output(text: &str) -> Cow<'_, str> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use nettrace_export::is_control;
+use clr_events::is_control;
 
 /// Returns a text as one literal shell word, quoted if necessary. Control characters are written as numeric
 /// escapes, which bash, zsh and ksh understand, so that none reaches the terminal.

@@ -84,5 +84,5 @@ fn no_name_is_markup_or_turns_text_around() {
     assert_eq!((&seen["wasRun"], &seen["images"], &seen["scripts"]), (&().into(), &0.into(), &0.into()));
     let shown = seen["shown"].as_str().unwrap();
     assert!(shown.contains("<img src=x") && shown.contains(r"\u202e\u001b[2J\u2028"), "{shown}");
-    assert!(!shown.contains(|c| nettrace_export::is_control(c) && !c.is_whitespace()), "{shown}");
+    assert!(!shown.contains(|c| clr_events::is_control(c) && !c.is_whitespace()), "{shown}");
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use nettrace_export::is_control;
+use clr_events::is_control;
 use tempfile::TempDir;
 
 /// What a name is replaced with: an escape, the C1 control that begins a sequence, a right-to-left override,

@@ -142,7 +142,7 @@ impl RunBuilder {
                 type_of(tick.type_name.to_string(), &mut self.series, Kind::Allocations, amount);
             }
             ClrEvent::AllocationSampled(sampled) => {
-                let amount = one(crate::profile::metrics::estimated_bytes(sampled.object_size));
+                let amount = one(sampled.estimated_bytes());
                 let series = &mut self.sampled_allocations;
                 type_of(sampled.type_name.to_string(), series, Kind::Allocations, amount);
             }

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use clr_events::{event_name, event_opcode};
+use clr_events::{escape_controls_from, event_name, event_opcode, json};
 use nettrace::Event;
 
 use super::metadata_cache::MetadataCache;
-use super::{fields, json};
-use crate::escape::escape_controls_from;
+use super::fields;
 
 /// The names of addresses in stacks.
 pub trait StackSymbols {
@@ -72,7 +71,7 @@ impl<'s> JsonLines<'s> {
         }
         out.extend_from_slice(b",\"payload_len\":");
         json::push_u64(out, event.payload().len() as u64);
-        let complete = fields::push_member(out, event);
+        let complete = json::push_fields_member(out, event);
         if self.content.payload || !complete {
             out.extend_from_slice(b",\"payload\":");
             json::push_hex(out, event.payload());

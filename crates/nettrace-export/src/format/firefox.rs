@@ -9,7 +9,7 @@ use fxprof_processed_profile::{
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use crate::escape::is_control;
+use clr_events::is_control;
 use crate::format::WriteOptions;
 use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;

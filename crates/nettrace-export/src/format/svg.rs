@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clr_events::code::CodeOrigin;
 
-use crate::escape::is_control;
+use clr_events::is_control;
 use crate::format::WriteOptions;
 use crate::profile::Profile;
 use crate::profile::frame_kind::FrameKind;

@@ -202,12 +202,12 @@ fn no_text_steers_a_terminal() {
         let mut out = Vec::new();
         write(&profile, format, options, &mut out).unwrap();
         let mut text = String::from_utf8(out).unwrap();
-        let bad = text.chars().find(|c| *c != '\n' && crate::is_control(*c));
+        let bad = text.chars().find(|c| *c != '\n' && clr_events::is_control(*c));
         assert_eq!(bad, None, "{format:?}");
         if format == Format::Flamegraph {
             // On a page they are shown as text.
             text = page_data(&text).replace("\\\\u", "\\u");
-            assert!(!text.contains(crate::is_control));
+            assert!(!text.contains(clr_events::is_control));
         }
         assert!(text.contains(r"\u0007\u009b2J\u007f\u202eb\u2028c"), "{format:?}: {text}");
         if matches!(format, Format::Speedscope | Format::Chromium | Format::Firefox) {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::escape::is_control;
+use clr_events::is_control;
 
 /// A JSON string. It escapes only the characters that require it and those that control a terminal: Perfetto
 /// shows `\u003c` literally.

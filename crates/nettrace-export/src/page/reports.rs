@@ -14,7 +14,6 @@ use super::bins::BinWidth;
 use super::data::list;
 use super::text::text;
 use crate::decode::decode;
-use crate::profile::metrics::estimated_bytes;
 use crate::report::{Collection, Collections};
 use cells::Cells;
 use clr_activity::Suspensions;
@@ -91,7 +90,7 @@ impl PageReports {
             _ => match decode(event, &sets::ALLOCATION_TICKS) {
                 Some(ClrEvent::AllocationTick(tick)) => self.ticks.add(0, now, 1, tick.allocation_amount64),
                 Some(ClrEvent::AllocationSampled(sampled)) => {
-                    self.samples.add(0, now, 1, estimated_bytes(sampled.object_size));
+                    self.samples.add(0, now, 1, sampled.estimated_bytes());
                 }
                 _ => {}
             },

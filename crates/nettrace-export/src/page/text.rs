@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use crate::escape::is_control;
+use clr_events::is_control;
 use crate::format::text::json_string;
 
 /// Writes a JSON string whose text shows characters that would steer a display, as `\u202e`.

@@ -19,7 +19,6 @@ use crate::profile::frame::{FrameId, Frames};
 use crate::profile::metric::Metric;
 use crate::profile::pseudo_frames;
 use allocation::Allocations;
-pub use allocation::estimated_bytes;
 use exception::Exceptions;
 use pause::Pauses;
 pub use thread_time::Samples;

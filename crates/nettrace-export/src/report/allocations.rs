@@ -90,7 +90,7 @@ impl Allocations {
                 &mut self.sampled,
                 &mut self.samples,
                 sampled.type_name,
-                crate::profile::metrics::estimated_bytes(sampled.object_size),
+                sampled.estimated_bytes(),
                 sampled.allocation_kind,
                 sampled.object_size,
             ),

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use nettrace::RelativeTime;
 use serde::Serialize;
 
-use crate::escape::escape_controls;
+use clr_events::escape_controls;
 use crate::report::nanoseconds;
 
 /// A wait for a lock that had not ended when the recording did.

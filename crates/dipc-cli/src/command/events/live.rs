@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
-use nettrace_export::events::system_time;
+use clr_events::json::system_time;
 
 use crate::command::events::{EventsArgs, Order, live_selection};
 use crate::exit::{Failure, Outcome};

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use nettrace::{RelativeTime, TraceInfo};
-use nettrace_export::events::system_time;
+use clr_events::json::system_time;
 
 /// The calendar times of a recording.
 #[derive(Debug, Clone)]

@@ -25,9 +25,6 @@ const OF_TYPE: u8 = 3;
 /// Types whose names are kept.
 const MOST_NAMES: usize = 1 << 17;
 
-/// Bytes between two that are sampled, on average (.NET 10).
-const MEAN_DISTANCE: f64 = 102_400.0;
-
 impl Allocations {
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
         match sample_context.view? {
@@ -39,7 +36,7 @@ impl Allocations {
                 let leaf = sample_context.leaves.intern(&sampled.type_name.to_string());
                 Some(Sample {
                     rank: SAMPLED,
-                    ..sample_context.point(estimated_bytes(sampled.object_size), Some(leaf))
+                    ..sample_context.point(sampled.estimated_bytes(), Some(leaf))
                 })
             }
             ClrEvent::SampledObjectAllocation(sampled) => {
@@ -65,30 +62,5 @@ impl Allocations {
     /// The name of a type that was known by its number alone.
     pub(super) fn late_name(&self, leaf: FrameId) -> Option<&str> {
         self.names.get(self.numbers.get(&leaf)?).map(String::as_str)
-    }
-}
-
-/// Estimates the bytes that a sampled object represents: its size by the chance that one of its bytes was
-/// chosen.
-#[allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "an estimate; what is too large saturates"
-)]
-pub fn estimated_bytes(size: u64) -> u64 {
-    let chance = -(-(size as f64) / MEAN_DISTANCE).exp_m1();
-    if chance > 0.0 { (size as f64 / chance).round() as u64 } else { 0 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_objects_stand_for_the_distance_and_large_ones_for_themselves() {
-        assert_eq!(estimated_bytes(0), 0);
-        assert!((102_400..102_500).contains(&estimated_bytes(24)));
-        assert_eq!(estimated_bytes(100_000_000), 100_000_000);
     }
 }

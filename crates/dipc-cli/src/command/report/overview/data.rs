@@ -8,7 +8,7 @@ use std::thread;
 use clr_events::code::CodeOrigin;
 use clr_events::sets;
 use nettrace::{Event, Metadata, MetadataMap, Reader, RelativeTime, Thread};
-use nettrace_export::events::system_time;
+use clr_events::json::system_time;
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
     ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, Startup, Starvation, ThreadPool,

@@ -1,13 +1,20 @@
-//! JSON, written straight into a byte buffer: one event a line must not cost an allocation.
+//! Fields of events as JSON, written straight into a byte buffer: one event a line must not cost an
+//! allocation.
+//!
+//! No text can steer a terminal: control characters are escaped.
 
-use std::fmt;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use alloc::format;
+use core::fmt;
 
 use jiff::Timestamp;
-use nettrace::{Array, DateTime, FieldError, Fields, SystemTime, TypeCode, Utf16, Value};
+use nettrace::{Array, DateTime, Event, FieldError, Fields, SystemTime, TypeCode, Utf16, Value};
 use serde_json::ser::{CompactFormatter, Formatter as _};
 use uuid::Uuid;
 
 use crate::escape::{is_control, may_begin_control};
+use crate::event_fields;
 
 /// Writes into a `Vec`, which cannot fail: the formatter's errors are dropped here and nowhere else.
 macro_rules! infallible {
@@ -17,12 +24,12 @@ macro_rules! infallible {
 }
 
 /// Appends an unsigned integer.
-pub(super) fn push_u64(out: &mut Vec<u8>, value: u64) {
+pub fn push_u64(out: &mut Vec<u8>, value: u64) {
     infallible!(CompactFormatter.write_u64(out, value));
 }
 
 /// Appends a signed integer.
-pub(super) fn push_i64(out: &mut Vec<u8>, value: i64) {
+pub fn push_i64(out: &mut Vec<u8>, value: i64) {
     infallible!(CompactFormatter.write_i64(out, value));
 }
 
@@ -66,26 +73,24 @@ pub fn push_str(out: &mut Vec<u8>, text: &str) {
         // A byte that may need an escape begins a character.
         let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else { continue };
         if needs_escape(c) {
-            out.extend_from_slice(&bytes[written..at]);
+            out.extend_from_slice(bytes.get(written..at).unwrap_or_default());
             push_escaped(out, c);
-            written = at + c.len_utf8();
+            written = at.saturating_add(c.len_utf8());
         }
     }
-    out.extend_from_slice(&bytes[written..]);
+    out.extend_from_slice(bytes.get(written..).unwrap_or_default());
     out.push(b'"');
 }
 
 /// Appends UTF-16 text as a string. A lone surrogate becomes U+FFFD: JSON in UTF-8 cannot carry it.
 fn push_utf16(out: &mut Vec<u8>, text: Utf16<'_>) {
     out.push(b'"');
-    let units = text.as_bytes();
+    let (units, _) = text.as_bytes().as_chunks::<2>();
     // Nearly all text is ASCII, and nearly none of that needs an escape.
-    let plain = units
-        .chunks_exact(2)
-        .take_while(|unit| unit[1] == 0 && unit[0] < 0x80 && !may_need_escape(unit[0]))
-        .count();
-    out.extend(units.chunks_exact(2).take(plain).map(|unit| unit[0]));
-    if plain * 2 < units.len() {
+    let is_plain = |&[low, high]: &[u8; 2]| high == 0 && low < 0x80 && !may_need_escape(low);
+    let plain = units.iter().take_while(|unit| is_plain(unit)).count();
+    out.extend(units.iter().take(plain).map(|&[low, _]| low));
+    if plain < units.len() {
         text.chars().skip(plain).for_each(|c| push_char(out, c));
     }
     out.push(b'"');
@@ -133,19 +138,20 @@ fn push_escaped(out: &mut Vec<u8>, c: char) {
 }
 
 /// Appends a string of two lower-case digits for each byte.
-pub(super) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
     push_hex_digits(out, bytes);
     out.push(b'"');
 }
 
 /// Appends a string such as `"0x1f"`.
-pub(super) fn push_hex_number(out: &mut Vec<u8>, value: u64) {
+pub fn push_hex_number(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(b"\"0x");
-    let digits = (16 - value.leading_zeros() / 4).max(1);
-    for digit in (0..digits).rev() {
-        out.push(hex_digit((value >> (4 * digit) & 0xf) as u8));
-    }
+    let bytes = value.to_be_bytes();
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    // The last digit is written for 0, too.
+    let zeros = usize::try_from(value.leading_zeros() / 4).unwrap_or(0).min(15);
+    out.extend(digits.skip(zeros).map(hex_digit));
     out.push(b'"');
 }
 
@@ -154,11 +160,14 @@ fn push_hex_digits(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 const fn hex_digit(value: u8) -> u8 {
-    b"0123456789abcdef"[(value & 0xf) as usize]
+    match value & 0xf {
+        digit @ 0..=9 => b'0'.wrapping_add(digit),
+        letter => b'a'.wrapping_add(letter.wrapping_sub(10)),
+    }
 }
 
 /// Appends a GUID as a string in lower case.
-pub(super) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
+pub fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
     out.push(b'"');
     out.extend_from_slice(uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes());
     out.push(b'"');
@@ -166,7 +175,7 @@ pub(super) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
 
 /// The reason why fields are missing.
 #[derive(Debug)]
-pub(super) enum Incomplete {
+pub enum Incomplete {
     Invalid(FieldError),
     TooLong,
 }
@@ -186,15 +195,59 @@ const FREE_JSON: usize = 1 << 20;
 /// Bytes that each byte of a payload may become on top of that.
 const JSON_PER_BYTE: usize = 256;
 
-/// Returns the length of a buffer at which the fields of such a payload end, wherever they are.
-pub(super) fn limit(out: &[u8], payload: &[u8]) -> usize {
+/// Returns the length of a buffer at which the fields of a payload end: 1 MiB, and 256 bytes for each of the
+/// payload, from here on.
+pub fn limit(out: &[u8], payload: &[u8]) -> usize {
     let more = payload.len().saturating_mul(JSON_PER_BYTE).saturating_add(FREE_JSON);
     out.len().saturating_add(more)
 }
 
+/// Appends the fields of an event as a JSON object, up to the first that is cut, or to those that with all
+/// names of fields would take more than [`limit`] allows; nothing if no field list is known. Returns whether
+/// they cover the payload.
+pub fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+    let Some(mut fields) = event_fields(event) else { return event.payload().is_empty() };
+    let limit = limit(out, event.payload());
+    push_object(out, &mut fields, limit).is_ok() && is_complete(&fields)
+}
+
+/// Appends the fields of an event as the member `fields` of an object that has members already: null if they
+/// are not known; with the member `fields_error` if some are missing. False if they do not cover the payload.
+pub fn push_fields_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
+    out.extend_from_slice(b",\"fields\":");
+    let Some(mut fields) = event_fields(event) else {
+        out.extend_from_slice(b"null");
+        return false;
+    };
+    let limit = limit(out, event.payload());
+    match push_object(out, &mut fields, limit) {
+        Ok(()) => is_complete(&fields),
+        Err(error) => {
+            out.extend_from_slice(b",\"fields_error\":");
+            push_str(out, &error.to_string());
+            false
+        }
+    }
+}
+
+/// Returns the fields of an event, as [`push_fields_member`] writes them; null if they are not known.
+pub fn fields_value(event: &Event<'_>) -> serde_json::Value {
+    let mut out = b"{\"name\":null".to_vec();
+    push_fields_member(&mut out, event);
+    out.push(b'}');
+    let object: serde_json::Result<serde_json::Value> = serde_json::from_slice(&out);
+    object.ok().and_then(|mut object| Some(object.get_mut("fields")?.take())).unwrap_or_default()
+}
+
+/// Returns whether fields that were all read cover the payload: fields that a newer version of the runtime
+/// has appended have no names.
+pub const fn is_complete(fields: &Fields<'_>) -> bool {
+    fields.is_recorded() || fields.rest().is_empty()
+}
+
 /// Appends an object with the fields. `Err` has the reason if some are missing at its end; the written object
 /// is well-formed in any case.
-pub(super) fn push_fields(
+fn push_object(
     out: &mut Vec<u8>,
     fields: &mut Fields<'_>,
     limit: usize,
@@ -237,7 +290,7 @@ pub fn push_value(out: &mut Vec<u8>, value: Value<'_>) -> bool {
 }
 
 /// Appends one value. False if elements are missing at its end, because the buffer has reached its limit.
-pub(super) fn push_within(out: &mut Vec<u8>, value: Value<'_>, limit: usize) -> bool {
+pub fn push_within(out: &mut Vec<u8>, value: Value<'_>, limit: usize) -> bool {
     match value {
         Value::Bool(value) => out.extend_from_slice(if value { b"true" } else { b"false" }),
         Value::Utf16Unit(unit) => {
@@ -266,7 +319,7 @@ pub(super) fn push_within(out: &mut Vec<u8>, value: Value<'_>, limit: usize) -> 
         Value::Named(named) => push_u64(out, named.number.into()),
         Value::Array(array) => return push_array(out, array, limit),
         // The object was walked when its value was read, so every field of it is there.
-        Value::Object(mut fields) => return push_fields(out, &mut fields, limit).is_ok(),
+        Value::Object(mut fields) => return push_object(out, &mut fields, limit).is_ok(),
         // The reader may learn types that this crate does not know.
         _ => out.extend_from_slice(b"null"),
     }
@@ -274,7 +327,7 @@ pub(super) fn push_within(out: &mut Vec<u8>, value: Value<'_>, limit: usize) -> 
 }
 
 /// Appends an array.
-pub(super) fn push_list<T>(
+pub fn push_list<T>(
     out: &mut Vec<u8>,
     elements: impl Iterator<Item = T>,
     mut push: impl FnMut(&mut Vec<u8>, T),
@@ -314,15 +367,16 @@ fn push_array(out: &mut Vec<u8>, array: Array<'_>, limit: usize) -> bool {
 
 /// .NET's decimal: sign and scale in the first 32 bits, then the high, low and middle 32 bits of an integer.
 fn decimal(bytes: [u8; 16]) -> String {
-    let word =
-        |at: usize| u128::from(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]));
-    let integer = word(4) << 64 | word(12) << 32 | word(8);
-    let scale = usize::from(bytes[2]);
-    let mut text = format!("{integer:0>width$}", width = scale + 1);
+    let [_, _, scale, sign, ..] = bytes;
+    let bits = u128::from_le_bytes(bytes);
+    let low_32 = u128::from(u32::MAX);
+    let integer = (bits >> 32 & low_32) << 64 | (bits >> 96) << 32 | bits >> 64 & low_32;
+    let scale = usize::from(scale);
+    let mut text = format!("{integer:0>width$}", width = scale.saturating_add(1));
     if scale > 0 {
-        text.insert(text.len() - scale, '.');
+        text.insert(text.len().saturating_sub(scale), '.');
     }
-    if bytes[3] & 0x80 != 0 {
+    if sign & 0x80 != 0 {
         text.insert(0, '-');
     }
     text
@@ -344,7 +398,8 @@ fn timestamp(time: DateTime) -> Option<Timestamp> {
     const FILE_TIME_OF_UNIX_EPOCH: i128 = 116_444_736_000_000_000;
     match time {
         DateTime::FileTime(ticks) => {
-            Timestamp::from_nanosecond((i128::from(ticks) - FILE_TIME_OF_UNIX_EPOCH) * 100).ok()
+            let ticks = i128::from(ticks).checked_sub(FILE_TIME_OF_UNIX_EPOCH)?;
+            Timestamp::from_nanosecond(ticks.checked_mul(100)?).ok()
         }
         DateTime::SystemTime(time) => system_time(time),
         _ => None,

@@ -1,7 +1,9 @@
 //! Characters that steer a display instead of being shown on it.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
+use alloc::borrow::Cow;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
 
 /// Whether a character moves the cursor, begins an escape sequence, reorders the text around it, or breaks a
 /// line:
@@ -42,7 +44,7 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(may_begin_control) {
         return Cow::Borrowed(text);
     }
-    let mut escaped = String::with_capacity(text.len() + 16);
+    let mut escaped = String::with_capacity(text.len().saturating_add(16));
     for c in text.chars() {
         push_escaped(&mut escaped, c);
     }
@@ -50,8 +52,7 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes the controls of the text that was appended to a buffer, from `start`.
-#[cfg(feature = "events")]
-pub(crate) fn escape_controls_from(out: &mut Vec<u8>, start: usize) {
+pub fn escape_controls_from(out: &mut Vec<u8>, start: usize) {
     let text = out.get(start..).unwrap_or_default();
     if !text.iter().copied().any(may_begin_control) {
         return;
