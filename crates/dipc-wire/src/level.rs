@@ -25,6 +25,19 @@ open_enum! {
 }
 
 impl Level {
+    /// Returns whether a session of this level has the events of level `event`. A session of
+    /// [`LOG_ALWAYS`](Self::LOG_ALWAYS) has all events, and events of `LOG_ALWAYS` are in all sessions.
+    ///
+    /// ```
+    /// use dipc_wire::Level;
+    ///
+    /// assert!(Level::WARNING.includes(Level::ERROR) && !Level::WARNING.includes(Level::VERBOSE));
+    /// assert!(Level::LOG_ALWAYS.includes(Level::VERBOSE) && Level::CRITICAL.includes(Level::LOG_ALWAYS));
+    /// ```
+    pub fn includes(self, event: Self) -> bool {
+        self == Self::LOG_ALWAYS || event <= self
+    }
+
     /// Returns the level of a session that needs the events of both: [`LOG_ALWAYS`](Self::LOG_ALWAYS) has those of
     /// all levels, and is the lowest number.
     ///

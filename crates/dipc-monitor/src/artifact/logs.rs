@@ -94,14 +94,24 @@ impl LogLevel {
         Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
     }
 
-    const fn event_level(self) -> Level {
-        match self {
+    /// Returns the level of an event with a record of this level; `None` if there is no such event.
+    const fn event_level(self) -> Option<Level> {
+        Some(match self {
             Self::Trace | Self::Debug => Level::VERBOSE,
             Self::Information => Level::INFORMATIONAL,
             Self::Warning => Level::WARNING,
             Self::Error => Level::ERROR,
             Self::Critical => Level::CRITICAL,
-            Self::None => Level::LOG_ALWAYS,
+            Self::None => return None,
+        })
+    }
+
+    /// Returns the level in a filter's specification. The runtime ignores one with the name `None`, but takes
+    /// its number.
+    const fn in_filter(self) -> &'static str {
+        match self {
+            Self::None => "6",
+            _ => self.name(),
         }
     }
 }
@@ -123,20 +133,20 @@ impl LogsRequest {
         !name.is_empty() && !name.contains(['"', ';', ':']) && !name.chars().any(char::is_control)
     }
 
-    fn provider(&self) -> ProviderConfig {
+    /// Returns the provider of the records; `None` if no record is wanted.
+    fn provider(&self) -> Option<ProviderConfig> {
         let mut specs: Vec<String> = Vec::new();
         if self.use_app_filters {
             specs.push("UseAppFilters".to_owned());
         }
         let filters = self.filters.iter().filter(|(category, _)| Self::is_valid_category(category));
-        specs.extend(filters.map(|(category, level)| format!("{category}:{}", level.name())));
+        specs.extend(filters.map(|(category, level)| format!("{category}:{}", level.in_filter())));
         let arguments =
             if specs.is_empty() { String::new() } else { format!("FilterSpecs=\"{}\"", specs.join(";")) };
         // The runtime drops events above this level whatever the filters say.
-        let levels = self.filters.values().copied().map(LogLevel::event_level);
-        let level = levels.chain([self.level.event_level()]).max().unwrap_or_default();
-        let level = if self.use_app_filters { Level::VERBOSE } else { level };
-        ProviderConfig { keywords: KEYWORDS, level, name: LOGGING.to_owned(), arguments }
+        let levels = self.filters.values().chain([&self.level]).filter_map(|level| level.event_level());
+        let level = if self.use_app_filters { Level::VERBOSE } else { levels.max()? };
+        Some(ProviderConfig { keywords: KEYWORDS, level, name: LOGGING.to_owned(), arguments })
     }
 }
 
@@ -152,7 +162,7 @@ pub(super) fn collect(
         name: TASKS.0.to_owned(),
         arguments: String::new(),
     };
-    let config = SessionConfig::new([request.provider(), tasks])
+    let config = SessionConfig::new(request.provider().into_iter().chain([tasks]))
         .with_buffer_mb(BUFFER_MB)
         .with_rundown(Rundown::Off)
         .with_optional(vec![OptionalFeature::NoRundown]);
@@ -191,4 +201,31 @@ fn pass_on(
         text.clear();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(level: LogLevel, filters: &[(&str, LogLevel)], use_app_filters: bool) -> LogsRequest {
+        LogsRequest {
+            level,
+            filters: filters.iter().map(|(name, level)| ((*name).to_owned(), *level)).collect(),
+            use_app_filters,
+            format: LogFormat::default(),
+            duration: None,
+        }
+    }
+
+    /// Level 0 of a provider stands for the events of all levels.
+    #[test]
+    fn the_level_none_requests_no_record() {
+        assert_eq!(request(LogLevel::None, &[], false).provider(), None);
+        assert_eq!(request(LogLevel::None, &[("A", LogLevel::None)], false).provider(), None);
+        let of_category = request(LogLevel::None, &[("A", LogLevel::Error)], false).provider().unwrap();
+        assert_eq!((of_category.level, &*of_category.arguments), (Level::ERROR, "FilterSpecs=\"A:Error\""));
+        let of_application = request(LogLevel::None, &[("A", LogLevel::None)], true).provider().unwrap();
+        let expected = (Level::VERBOSE, "FilterSpecs=\"UseAppFilters;A:6\"");
+        assert_eq!((of_application.level, &*of_application.arguments), expected);
+    }
 }

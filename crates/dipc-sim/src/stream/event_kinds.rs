@@ -1,6 +1,6 @@
 //! The kinds of synthetic events.
 
-use dipc_wire::FilteredProviderConfig;
+use dipc_wire::{FilteredProviderConfig, Level};
 use nettrace_synth::{Field, Type, Value, payload};
 
 /// A kind of synthetic event.
@@ -8,7 +8,7 @@ pub(super) struct EventKind {
     pub(super) provider: &'static str,
     pub(super) event_id: u32,
     pub(super) name: &'static str,
-    pub(super) level: u32,
+    pub(super) level: Level,
     pub(super) keywords: u64,
     /// Whether each event has a stack.
     pub(super) stack: bool,
@@ -22,7 +22,7 @@ pub(super) const EVENT_KINDS: &[EventKind] = &[
         provider: "Dipc-Simulated",
         event_id: 1,
         name: "Tick",
-        level: 4,
+        level: Level::INFORMATIONAL,
         keywords: 0,
         stack: false,
         fields: || vec![Field::new("thread", Type::Int32), Field::new("number", Type::Int64)],
@@ -36,7 +36,7 @@ pub(super) const EVENT_KINDS: &[EventKind] = &[
         provider: "Microsoft-DotNETCore-SampleProfiler",
         event_id: 0,
         name: "",
-        level: 0,
+        level: Level::LOG_ALWAYS,
         keywords: 0,
         stack: true,
         fields: Vec::new,
@@ -49,7 +49,7 @@ impl EventKind {
     pub(super) fn is_enabled_by(&self, filtered: &FilteredProviderConfig) -> bool {
         let FilteredProviderConfig { provider, filter } = filtered;
         provider.name.eq_ignore_ascii_case(self.provider)
-            && self.level <= provider.level.0
+            && provider.level.includes(self.level)
             && (self.keywords == 0 || self.keywords & provider.keywords.0 != 0)
             && filter.enable == filter.ids.contains(&self.event_id)
     }

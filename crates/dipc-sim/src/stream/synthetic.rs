@@ -125,7 +125,7 @@ impl Synthetic {
             event_id: kind.event_id,
             name: kind.name.into(),
             keywords: kind.keywords,
-            level: kind.level,
+            level: kind.level.0,
             fields: (kind.fields)(),
             ..Metadata::default()
         };

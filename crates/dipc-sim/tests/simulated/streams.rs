@@ -270,6 +270,8 @@ fn only_enabled_synthetic_events_are_sent() {
         })
     };
     assert!(filtered(false, &[], 4) && filtered(true, &[1, 7], 5) && filtered(false, &[7], 4));
+    // Level 0 has the events of all levels.
+    assert!(filtered(false, &[], 0));
     assert!(!filtered(true, &[7], 5) && !filtered(false, &[1], 5) && !filtered(false, &[], 3));
 }
 
