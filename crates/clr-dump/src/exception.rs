@@ -11,7 +11,7 @@ use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::names::{Method, Names};
 use crate::regions::is_moving;
 use crate::runtime::Runtime;
-use crate::thread::{Thread, string};
+use crate::thread::Thread;
 
 /// The most exceptions of a thread, and the most causes of one.
 const MOST_EXCEPTIONS: usize = 64;
@@ -185,7 +185,7 @@ impl Names<'_> {
         }
         let message = match memory.u64(offset(address, MESSAGE)) {
             Ok(0) => Ok(None),
-            Ok(message) => string(memory, self.runtime(), message).map(Some),
+            Ok(message) => self.runtime().string(memory, message).map(Some),
             Err(missing) => Err(missing),
         };
         exception.type_name =

@@ -12,13 +12,16 @@ use crate::elf_image::ElfImage;
 use crate::error::Error;
 use crate::layout::{self, Layout};
 use crate::mapping::MappedFile;
-use crate::memory::{Memory, MemoryResult, offset};
+use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::native::{NativeImage, NativeImages};
-use crate::stack::MOST_DEEP_FRAMES;
 use crate::thread::{self, Thread};
 
 /// The most files whose headers are read.
 const MOST_FILES: usize = 4096;
+/// The most frames between the innermost and the outermost ones that are kept, of all walks of a runtime.
+const MOST_DEEP_FRAMES: u32 = 4_000_000;
+/// The most characters of a string that are read.
+const MOST_CHARACTERS: u32 = 1 << 16;
 /// The number of times that the checks are repeated: a running process can start a thread between two reads.
 const ATTEMPTS: usize = 3;
 
@@ -126,7 +129,7 @@ impl Runtime {
             return Err("the kind of heap is neither workstation nor server");
         }
         let (count, threads) =
-            thread::list(memory, self).map_err(|_| "the list of threads cannot be read")?;
+            self.thread_list(memory).map_err(|_| "the list of threads cannot be read")?;
         if usize::try_from(count).ok() != Some(threads.len()) {
             return Err("the number of threads is not the length of their list");
         }
@@ -199,7 +202,45 @@ impl Runtime {
     /// # Errors
     /// If the memory lacks a part of the list.
     pub fn threads(&self, memory: &dyn Memory) -> MemoryResult<Vec<Thread>> {
-        thread::list(memory, self).map(|(_, threads)| threads)
+        self.thread_list(memory).map(|(_, threads)| threads)
+    }
+
+    fn thread_list(&self, memory: &dyn Memory) -> MemoryResult<(u32, Vec<Thread>)> {
+        let store = self.variable(memory, self.layout.slots.thread_store)?;
+        thread::list(memory, self.layout, store)
+    }
+
+    /// Returns the name that the program gave a thread; `None` if it has none.
+    ///
+    /// # Errors
+    /// If the memory lacks the thread's object: small cores do.
+    pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
+        let handle = memory.u64(offset(thread.address, self.layout.thread.object_handle))?;
+        if handle == 0 {
+            return Ok(None);
+        }
+        let object = memory.u64(handle)?;
+        if object == 0 {
+            return Ok(None);
+        }
+        match memory.u64(offset(object, 24))? {
+            0 => Ok(None),
+            name => self.string(memory, name).map(Some),
+        }
+    }
+
+    /// Reads a string object; an error if it is not one.
+    pub(crate) fn string(&self, memory: &dyn Memory, object: u64) -> MemoryResult<String> {
+        let string_type = self.variable(memory, self.layout.slots.string_type)?;
+        // The lowest bits are marks of a collection.
+        if memory.u64(object)? & !7 != string_type {
+            return Err(Missing { address: object });
+        }
+        let length = memory.u32(offset(object, 8))?.min(MOST_CHARACTERS);
+        let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
+        let bytes = memory.bytes(offset(object, 12), bytes)?;
+        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+        Ok(String::from_utf16_lossy(&units))
     }
 
     /// The address of a global variable; zero if there is none.

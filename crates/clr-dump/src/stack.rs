@@ -21,8 +21,6 @@ use crate::unwind::{FramePosition, UnwindError, unwind};
 const MOST_FRAMES: usize = 8096;
 /// The outermost frames of a deeper stack that are kept, too: they show where a recursion began.
 const OUTERMOST: usize = 64;
-/// The most frames between the two, of all walks of a runtime.
-pub(crate) const MOST_DEEP_FRAMES: u32 = 4_000_000;
 /// The most bytes between an explicit frame and the registers that it has.
 const FRAME_REACH: u64 = 0x1_0000;
 /// The most native frames between a helper method's frame and its managed caller.

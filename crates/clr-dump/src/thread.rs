@@ -5,8 +5,8 @@
 
 use hashbrown::HashSet;
 
-use crate::memory::{Memory, MemoryResult, Missing, offset};
-use crate::runtime::Runtime;
+use crate::layout::Layout;
+use crate::memory::{Memory, MemoryResult, offset};
 
 /// The most threads of a process.
 const MOST_THREADS: usize = 20_000;
@@ -63,10 +63,8 @@ const MANAGED_ID: u64 = 16;
 const LINK: u64 = 112;
 const OS_ID: u64 = 296;
 
-/// Reads the list of threads, with the number that the runtime counts.
-pub(crate) fn list(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<(u32, Vec<Thread>)> {
-    let layout = runtime.layout;
-    let store = runtime.variable(memory, layout.slots.thread_store)?;
+/// Reads the list of threads from the runtime's ThreadStore, with the number that the runtime counts.
+pub(crate) fn list(memory: &dyn Memory, layout: &Layout, store: u64) -> MemoryResult<(u32, Vec<Thread>)> {
     let count = memory.u32(offset(store, layout.thread_store.count))?;
     let mut link = memory.u64(offset(store, layout.thread_store.first))?;
     let (mut threads, mut seen) = (Vec::new(), HashSet::new());
@@ -84,42 +82,4 @@ pub(crate) fn list(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<(u32,
         link = memory.u64(link)?;
     }
     Ok((count, threads))
-}
-
-impl Runtime {
-    /// Returns the name that the program gave a thread; `None` if it has none.
-    ///
-    /// # Errors
-    /// If the memory lacks the thread's object: small cores do.
-    pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
-        let handle = memory.u64(offset(thread.address, self.layout.thread.object_handle))?;
-        if handle == 0 {
-            return Ok(None);
-        }
-        let object = memory.u64(handle)?;
-        if object == 0 {
-            return Ok(None);
-        }
-        match memory.u64(offset(object, 24))? {
-            0 => Ok(None),
-            name => string(memory, self, name).map(Some),
-        }
-    }
-}
-
-/// The most characters of a string that are read.
-const MOST_CHARACTERS: u32 = 1 << 16;
-
-/// Reads a string object; an error if it is not one.
-pub(crate) fn string(memory: &dyn Memory, runtime: &Runtime, object: u64) -> MemoryResult<String> {
-    let string_type = runtime.variable(memory, runtime.layout.slots.string_type)?;
-    // The lowest bits are marks of a collection.
-    if memory.u64(object)? & !7 != string_type {
-        return Err(Missing { address: object });
-    }
-    let length = memory.u32(offset(object, 8))?.min(MOST_CHARACTERS);
-    let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
-    let bytes = memory.bytes(offset(object, 12), bytes)?;
-    let units: Vec<u16> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
-    Ok(String::from_utf16_lossy(&units))
 }

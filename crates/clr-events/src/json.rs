@@ -175,8 +175,11 @@ pub fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
 
 /// The reason why fields are missing.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Incomplete {
+    /// A field is cut, or its type is not known.
     Invalid(FieldError),
+    /// The fields with their names are longer than [`limit`] allows.
     TooLong,
 }
 

@@ -8,8 +8,6 @@ use framehop::ExplicitModuleSectionInfo;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
-use crate::maps::Mapping;
-
 /// The most bytes of a file that are read for one purpose. The largest libraries have some 100 MiB of
 /// symbols.
 const MOST_BYTES: u64 = 256 << 20;
@@ -41,15 +39,12 @@ struct Segment {
 pub(crate) type UnwindSections = ExplicitModuleSectionInfo<Vec<u8>>;
 
 impl Image {
-    /// Opens the file of a mapping in the process's view of the file system.
+    /// Opens a file in a process's view of the file system.
     ///
     /// # Errors
     /// If it is not a regular file or not an image, or cannot be read.
-    pub fn open(pid: i32, mapping: &Mapping) -> io::Result<Self> {
-        if !mapping.is_file() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "memory without a file"));
-        }
-        Self::read(open_in_root(pid, &mapping.name)?)
+    pub fn open(pid: i32, path: &str) -> io::Result<Self> {
+        Self::read(open_in_root(pid, path)?)
     }
 
     /// Reads the headers of an image.
@@ -95,12 +90,6 @@ impl Image {
             })
         })?;
         Some(segment.address.wrapping_add(file_offset.wrapping_sub(segment.file_offset)))
-    }
-
-    /// The image's own address for an address in one of its mappings.
-    pub fn own_address(&self, mapping: &Mapping, address: u64) -> Option<u64> {
-        let inside = address.checked_sub(mapping.start)?;
-        self.address_of(mapping.file_offset.checked_add(inside)?)
     }
 
     /// Reads the unwind information.
@@ -347,9 +336,9 @@ mod tests {
         let pid = i32::try_from(std::process::id()).unwrap();
         let maps = ProcessMaps::read(pid).unwrap();
         let mapping = maps.at(address).unwrap();
-        let image = Image::open(pid, mapping).unwrap();
+        let image = mapping.open_image(pid).unwrap();
         let symbols = image.symbols().unwrap();
-        let symbol = symbols.at(image.own_address(mapping, address).unwrap()).unwrap();
+        let symbol = symbols.at(mapping.address_in(&image, address).unwrap()).unwrap();
         let name = String::from_utf8_lossy(symbol.name);
         assert!(name.contains("a_function_of_this_test"), "{name}");
     }

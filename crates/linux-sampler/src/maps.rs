@@ -46,7 +46,23 @@ impl Mapping {
     /// The mapped file, as the process `pid` sees it, which is opened once; `None` if it is not an image or
     /// could not be opened.
     pub fn image(&self, pid: i32) -> Option<&Image> {
-        self.image.get_or_init(|| Image::open(pid, self).ok()).as_ref()
+        self.image.get_or_init(|| self.open_image(pid).ok()).as_ref()
+    }
+
+    /// Opens the mapped file, as the process `pid` sees it.
+    ///
+    /// # Errors
+    /// If it is not a regular file or not an image, or cannot be read.
+    pub fn open_image(&self, pid: i32) -> io::Result<Image> {
+        if !self.is_file() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "memory without a file"));
+        }
+        Image::open(pid, &self.name)
+    }
+
+    /// The image's own address for an address in this mapping of it.
+    pub fn address_in(&self, image: &Image, address: u64) -> Option<u64> {
+        image.address_of(self.file_offset.checked_add(address.checked_sub(self.start)?)?)
     }
 
     /// Whether it maps a file that can be opened by its name.

@@ -513,7 +513,7 @@ impl RecordingWriter {
             }
             let symbols = symbols.get_or_insert_with(|| image.symbols().unwrap_or_default());
             for &frame in frames {
-                let Some(own) = image.own_address(mapping, frame) else { continue };
+                let Some(own) = mapping.address_in(image, frame) else { continue };
                 let Some(symbol) = symbols.at(own) else { continue };
                 if known.named.insert((*id, symbol.start)) {
                     let start = frame.saturating_sub(own.saturating_sub(symbol.start));

@@ -253,7 +253,7 @@ impl Process {
 
 fn module(pid: i32, mapping: &Mapping) -> Option<Module<Vec<u8>>> {
     let image = mapping.image(pid)?;
-    let own = image.own_address(mapping, mapping.start)?;
+    let own = mapping.address_in(image, mapping.start)?;
     let sections = image.unwind_sections().ok()?;
     sections.eh_frame.as_ref()?;
     let base = mapping.start.wrapping_sub(own);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use linux_proc::{SchedStat, thread_folder};
 use linux_sampler::{
-    Error, Image, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
+    Error, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
     Sampler, SamplerConfig, Scope, Trial, Unwinder, spawn_prepared,
 };
 
@@ -191,9 +191,9 @@ fn time_off_the_processor_is_that_of_the_sleeps_and_has_their_stack() {
     }
     let function = sleep_in_a_known_function as fn(Duration) as usize as u64;
     let mapping = processes.of(pid).at(function).unwrap();
-    let image = Image::open(pid, mapping).unwrap();
+    let image = mapping.open_image(pid).unwrap();
     let symbols = image.symbols().unwrap();
-    let symbol = |address| Some(symbols.at(image.own_address(mapping, address)?)?.start);
+    let symbol = |address| Some(symbols.at(mapping.address_in(&image, address)?)?.start);
     for interval in slept {
         let stack = interval.stack.as_ref().unwrap();
         assert!(stack.iter().any(|frame| symbol(frame - 1) == symbol(function)), "{stack:x?}");

@@ -127,13 +127,15 @@ pub mod page;
 mod profile;
 #[cfg(feature = "report")]
 pub mod report;
+mod text;
 #[cfg(any(feature = "report", feature = "svg"))]
 mod tree;
+mod write_options;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};
 #[cfg(feature = "otlp")]
 pub use format::otlp_request;
-pub use format::{Format, WriteOptions, write};
+pub use format::{Format, write};
 pub use profile::builder::{Omissions, ProfileBuilder};
 pub use profile::frame::{FrameId, Frames};
 pub use profile::frame_kind::FrameKind;
@@ -151,6 +153,7 @@ pub use profile::stack_filter::StackFilter;
 pub use profile::stack_profile_builder::StackProfileBuilder;
 pub use profile::track::{Span, Track};
 pub use profile::{Process, Profile, ProfileSum, StackTotal, Thread, pseudo_frames};
+pub use write_options::WriteOptions;
 
 /// The examples of the README are compiled.
 #[cfg(all(doctest, feature = "default"))]

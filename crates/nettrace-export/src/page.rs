@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 
-use crate::format::WriteOptions;
+use crate::write_options::WriteOptions;
 use crate::profile::Profile;
 #[cfg(feature = "html")]
 pub use reports::PageReports;

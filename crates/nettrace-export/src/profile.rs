@@ -18,6 +18,7 @@ pub mod pseudo_frames;
 pub(crate) mod read;
 #[cfg(feature = "report")]
 pub(crate) mod request_stacks;
+mod scheduler_frame;
 pub(crate) mod selection;
 pub(crate) mod stack_filter;
 pub(crate) mod stack_profile_builder;

@@ -43,7 +43,7 @@ impl NativeSymbols {
         let file = match self.pid {
             Some(pid) => {
                 let mapping = linux_sampler::Mapping::new(image.base, u64::MAX, 0, &*image.path);
-                linux_sampler::Image::open(pid.try_into().ok()?, &mapping)
+                mapping.open_image(pid.try_into().ok()?)
             }
             // Opening a pipe would wait for its writer.
             None if !std::fs::metadata(&*image.path).ok()?.is_file() => return None,

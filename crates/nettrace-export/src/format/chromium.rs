@@ -5,9 +5,9 @@
 
 use std::io::{self, Write};
 
-use crate::format::WriteOptions;
+use crate::write_options::WriteOptions;
 use crate::format::nesting::{self, Change};
-use crate::format::text::{decimal, json_string};
+use crate::text::{decimal, json_string};
 use crate::profile::{Profile, Thread};
 use clr_events::StackId;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::format::WriteOptions;
-use crate::format::text::one_line;
+use crate::write_options::WriteOptions;
+use crate::text::one_line;
 use crate::profile::Profile;
 use crate::profile::measure::Unit;
 use clr_events::StackId;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::ser::Formatter;
 
 use clr_events::is_control;
-use crate::format::WriteOptions;
+use crate::write_options::WriteOptions;
 use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::format::WriteOptions;
-use crate::format::text::one_line;
+use crate::write_options::WriteOptions;
+use crate::text::one_line;
 use crate::profile::Profile;
 use crate::profile::index::ThreadIndex;
 use clr_events::StackId;

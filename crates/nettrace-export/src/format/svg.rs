@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use clr_events::code::CodeOrigin;
 
 use clr_events::is_control;
-use crate::format::WriteOptions;
+use crate::write_options::WriteOptions;
 use crate::profile::Profile;
 use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;

@@ -9,7 +9,8 @@ use prost::Message as _;
 
 use crate::Metric;
 use crate::format::protobuf::{perfetto, pprof};
-use crate::format::{Format, WriteOptions, write};
+use crate::format::{Format, write};
+use crate::write_options::WriteOptions;
 use crate::page::tests::page_data;
 use crate::profile::frame::Frames;
 use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};

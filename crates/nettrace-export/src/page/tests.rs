@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Page;
 use crate::bounds::TooLarge;
-use crate::format::WriteOptions;
+use crate::write_options::WriteOptions;
 use crate::profile::frame::Frames;
 use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 use crate::profile::metric::Metric;

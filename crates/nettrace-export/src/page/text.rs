@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use clr_events::is_control;
-use crate::format::text::json_string;
+use crate::text::json_string;
 
 /// Writes a JSON string whose text shows characters that would steer a display, as `\u202e`.
 pub(super) fn text(out: &mut dyn Write, text: &str) -> io::Result<()> {

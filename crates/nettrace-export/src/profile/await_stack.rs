@@ -2,7 +2,7 @@
 
 use clr_events::csharp::StateMachine;
 
-use crate::profile::symbolize::SchedulerFrame;
+use crate::profile::scheduler_frame::SchedulerFrame;
 
 /// The role of a frame in the execution of `async` methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 
 use crate::profile::frame_kind::{FrameInfo, FrameKind};
 use crate::profile::lines::SourceLine;
-use crate::profile::symbolize::SchedulerFrame;
+use crate::profile::scheduler_frame::SchedulerFrame;
 
 /// A frame; frames of the same name are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,7 +4,6 @@ mod await_stacks;
 mod causal_stacks;
 mod memo;
 mod named_frames;
-mod scheduler_frame;
 
 use hashbrown::HashSet;
 use std::collections::BTreeMap;
@@ -28,11 +27,11 @@ use crate::profile::metrics::Sampler;
 use crate::profile::options::{NameForm, Options, Order};
 use crate::profile::pattern::Pattern;
 use crate::profile::pseudo_frames;
+use crate::profile::scheduler_frame::SchedulerFrame;
 use crate::profile::stack_totals::{StackKey, StackTotals};
 use causal_stacks::CausalStacks;
 use memo::Memo;
 use named_frames::{NamedFrames, csharp_name};
-pub(super) use scheduler_frame::SchedulerFrame;
 
 /// Stacks with names, and counts of those that have none.
 pub(super) struct SymbolizedStacks {

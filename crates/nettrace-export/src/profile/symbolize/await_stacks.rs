@@ -6,12 +6,12 @@ use clr_activity::CauseId;
 use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
 
-use super::causal_stacks::{is_idle, work};
-use super::{CachedStack, SchedulerFrame, StackSymbolizer};
+use super::{CachedStack, StackSymbolizer};
 use crate::profile::await_stack::{AwaitFrame, AwaitStack};
 use crate::profile::causality::Context;
 use crate::profile::frame::FrameId;
 use crate::profile::pseudo_frames;
+use crate::profile::scheduler_frame::{SchedulerFrame, is_idle, work};
 
 /// Cached chains of awaiting methods, valid as long as addresses mean the same.
 #[derive(Debug, Default)]

@@ -7,10 +7,11 @@ use clr_events::{StackId, StackTree};
 use nettrace::Ticks;
 
 use super::await_stacks::AwaitChains;
-use super::{CachedStack, SchedulerFrame, StackSymbolizer};
+use super::{CachedStack, StackSymbolizer};
 use crate::profile::causality::Context;
 use crate::profile::frame::FrameId;
 use crate::profile::pseudo_frames;
+use crate::profile::scheduler_frame::{SchedulerFrame, is_idle, work};
 
 /// Cached stacks of contexts, valid as long as addresses mean the same.
 #[derive(Debug, Default)]
@@ -128,22 +129,6 @@ impl StackSymbolizer<'_, '_, '_> {
         };
         addresses.frames(stack).map_while(frame).collect()
     }
-}
-
-/// Whether a thread of the pool waits for work.
-pub(super) fn is_idle(frames: &[(FrameId, SchedulerFrame)]) -> bool {
-    let has = |role| frames.iter().any(|(_, of)| *of == role);
-    has(SchedulerFrame::Waits) && !has(SchedulerFrame::Dispatches)
-}
-
-/// The part of a stack, leaf first, that is the work of a task; `None` if it runs none.
-pub(super) fn work(frames: &[(FrameId, SchedulerFrame)]) -> Option<&[(FrameId, SchedulerFrame)]> {
-    let runs = frames.iter().position(|(_, role)| *role == SchedulerFrame::Runs)?;
-    let above = frames.get(..runs)?;
-    let invokes = above.iter().rposition(|(_, role)| *role == SchedulerFrame::Invokes);
-    let work = frames.get(..invokes.unwrap_or(runs))?;
-    let own = work.iter().rposition(|(_, role)| !role.is_between());
-    Some(own.and_then(|own| work.get(..=own)).unwrap_or(work))
 }
 
 /// A stack, leaf first, that created something, without the frames of the creation itself: from the creating

@@ -7,12 +7,12 @@ use clr_events::code::Code;
 use clr_events::csharp::{Detail, type_name};
 use hashbrown::HashMap;
 
-use super::SchedulerFrame;
 use crate::bounds;
 use crate::profile::await_stack::AwaitFrame;
 use crate::profile::frame::{CSharpText, FrameId, Frames};
 use crate::profile::frame_kind::FrameInfo;
 use crate::profile::lines::SourceLine;
+use crate::profile::scheduler_frame::SchedulerFrame;
 
 /// Frames by name, within [bounds].
 #[derive(Default)]

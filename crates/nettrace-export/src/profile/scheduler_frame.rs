@@ -33,7 +33,7 @@ const WAITS: [&str; 3] = [".Wait", ".InternalWait", ".SpinThenBlockingWait"];
 
 impl SchedulerFrame {
     /// Whether it lies between the code that requests work and the work.
-    pub(super) const fn is_between(self) -> bool {
+    pub(in crate::profile) const fn is_between(self) -> bool {
         matches!(self, Self::Schedules | Self::Plumbing)
     }
 
@@ -55,7 +55,7 @@ impl SchedulerFrame {
     /// # Source
     /// The prefixes are TraceEvent's (ActivityComputer); those of the pool are
     /// `PortableThreadPool.WorkerThread.cs` and `ThreadPoolWorkQueue.cs` of dotnet/runtime.
-    pub(super) fn of(module: &str, method: &str) -> Self {
+    pub(in crate::profile) fn of(module: &str, method: &str) -> Self {
         if !Self::is_core_library(module) {
             return Self::Ordinary;
         }
@@ -81,4 +81,20 @@ impl SchedulerFrame {
             Self::Ordinary
         }
     }
+}
+
+/// Whether a thread of the pool waits for work.
+pub(in crate::profile) fn is_idle<T>(frames: &[(T, SchedulerFrame)]) -> bool {
+    let has = |role| frames.iter().any(|(_, of)| *of == role);
+    has(SchedulerFrame::Waits) && !has(SchedulerFrame::Dispatches)
+}
+
+/// The part of a stack, leaf first, that is the work of a task; `None` if it runs none.
+pub(in crate::profile) fn work<T>(frames: &[(T, SchedulerFrame)]) -> Option<&[(T, SchedulerFrame)]> {
+    let runs = frames.iter().position(|(_, role)| *role == SchedulerFrame::Runs)?;
+    let above = frames.get(..runs)?;
+    let invokes = above.iter().rposition(|(_, role)| *role == SchedulerFrame::Invokes);
+    let work = frames.get(..invokes.unwrap_or(runs))?;
+    let own = work.iter().rposition(|(_, role)| !role.is_between());
+    Some(own.and_then(|own| work.get(..=own)).unwrap_or(work))
 }
