@@ -31,7 +31,7 @@ impl Queue {
         }
     }
 
-    /// The oldest work with that number; the outer option is `None` if there is no such work.
+    /// The oldest work with that number; the outer option is `None` without such work.
     #[allow(clippy::option_option, reason = "work that is queued for no request")]
     pub(crate) fn pop(&mut self, key: (Option<u64>, WorkId)) -> Option<Queued> {
         let waiting = self.0.get_mut(&key)?;

@@ -287,7 +287,7 @@ impl SeriesTable {
         };
     }
 
-    /// Returns the series of an instrument's value; `None` if there is no space for it.
+    /// Returns the series of an instrument's value; `None` if the limit is reached.
     pub(crate) fn of_value(&mut self, process_id: Option<u64>, value: &MeterValue<'_>) -> Option<SeriesId> {
         let instrument = &value.instrument;
         self.instrument_key(process_id, instrument);
@@ -317,7 +317,7 @@ impl SeriesTable {
         })
     }
 
-    /// Returns the series of an EventCounter; `None` if there is no space for it.
+    /// Returns the series of an EventCounter; `None` if the limit is reached.
     pub(crate) fn of_counter(
         &mut self,
         process_id: Option<u64>,

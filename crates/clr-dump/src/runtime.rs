@@ -128,8 +128,7 @@ impl Runtime {
         if !matches!(memory.u32(heap_type), Ok(1 | 2)) {
             return Err("the kind of heap is neither workstation nor server");
         }
-        let (count, threads) =
-            self.thread_list(memory).map_err(|_| "the list of threads cannot be read")?;
+        let (count, threads) = self.thread_list(memory).map_err(|_| "the list of threads cannot be read")?;
         if usize::try_from(count).ok() != Some(threads.len()) {
             return Err("the number of threads is not the length of their list");
         }

@@ -3,8 +3,9 @@
 //! The runtime writes
 //! ``System.Collections.Generic.Dictionary`2+Entry[System.Int32,System.__Canon]`` for a type and `instance
 //! void  (!0,class
-//! System.String)` for a signature. The parameters of a shared generic method are those of its type's instantiation. The type arguments of a generic method itself are not recorded, so its parameters are `T`, or `T1`
-//! and so on, as many as the signature uses.
+//! System.String)` for a signature. The parameters of a shared generic method are those of its type's
+//! instantiation. The type arguments of a generic method itself are not recorded, so its parameters are `T`,
+//! or `T1` and so on, as many as the signature uses.
 //!
 //! Compilers make methods of their own for `async` methods, iterators, lambdas and local functions; these are
 //! shown below the method that they were written in. The forms are those of Visual Studio's call stack, and

@@ -3,9 +3,9 @@
 //!
 //! No text can steer a terminal: control characters are escaped.
 
+use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
-use alloc::format;
 use core::fmt;
 
 use jiff::Timestamp;
@@ -250,11 +250,7 @@ pub const fn is_complete(fields: &Fields<'_>) -> bool {
 
 /// Appends an object with the fields. `Err` has the reason if some are missing at its end; the written object
 /// is well-formed in any case.
-fn push_object(
-    out: &mut Vec<u8>,
-    fields: &mut Fields<'_>,
-    limit: usize,
-) -> Result<(), Incomplete> {
+fn push_object(out: &mut Vec<u8>, fields: &mut Fields<'_>, limit: usize) -> Result<(), Incomplete> {
     out.push(b'{');
     let mut first = true;
     let mut result = Ok(());

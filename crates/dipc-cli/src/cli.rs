@@ -120,8 +120,8 @@ pub(crate) enum Command {
     Ports(Deferred<PortsArgs>),
     /// Watch all .NET processes: their counters for Prometheus, and traces, dumps, heaps and logs over HTTP
     ///
-    /// The routes are those of dotnet-monitor. Only this machine can connect by default, with the rights of this
-    /// program: --token-file asks for tokens, and other addresses need them.
+    /// The routes are those of dotnet-monitor. Only this machine can connect by default, with the rights of
+    /// this program: --token-file asks for tokens, and other addresses need them.
     ///
     /// A process has at most one session for its counters, whoever reads them; other sessions run while
     /// someone asks for them. No process is left suspended.
@@ -174,13 +174,13 @@ pub(crate) enum Command {
     /// Compare recordings: what became slower, allocates more or waits longer, told apart from noise
     ///
     /// Methods, requests by route, allocated types, exceptions, collections and waits of BASE and NEW are
-    /// compared: a finding is a change of at least 5 % that is not explained by how much the numbers vary. With
-    /// two or more recordings a side (--base A1 A2 A3 --new B1 B2 B3) they vary from run to run; five a side
-    /// find a tenth. With one a side they vary over stretches of its time, of a second or more, which does not
-    /// show how runs differ: 3 % are allowed for that.
+    /// compared: a finding is a change of at least 5 % that is not explained by how much the numbers vary.
+    /// With two or more recordings a side (--base A1 A2 A3 --new B1 B2 B3) they vary from run to run; five a
+    /// side find a tenth. With one a side they vary over stretches of its time, of a second or more, which
+    /// does not show how runs differ: 3 % are allowed for that.
     ///
-    /// All differences that are tested are adjusted together, so that the chance of any false finding is at most
-    /// 1 % if the noise is all there. Files of heaps (.gcdump) are compared as gcdump diff does.
+    /// All differences that are tested are adjusted together, so that the chance of any false finding is at
+    /// most 1 % if the noise is all there. Files of heaps (.gcdump) are compared as gcdump diff does.
     Diff(Deferred<DiffArgs>),
     /// Write a part of a recording as a recording: a time range, some events, some threads
     ///
@@ -239,12 +239,12 @@ pub(crate) enum Command {
     /// Show the contents of a process's heap, what keeps them alive, and what grows: .gcdump files
     #[command(subcommand, disable_help_subcommand = true, name = "gcdump")]
     GcDump(Deferred<GcDumpCommand>),
-    /// Show the heap of a process by its memory, without a collection: it is stopped for a stated time, or not at
-    /// all
+    /// Show the heap of a process by its memory, without a collection: it is stopped for a stated time, or
+    /// not at all
     ///
-    /// The report is that of dipc gcdump report, for .NET 9 and 10 on x86-64 Linux. Objects that nothing refers to
-    /// and that no collection has removed yet are in it. It needs the rights of a debugger: the same user, or
-    /// CAP_SYS_PTRACE.
+    /// The report is that of dipc gcdump report, for .NET 9 and 10 on x86-64 Linux. Objects that nothing
+    /// refers to and that no collection has removed yet are in it. It needs the rights of a debugger: the
+    /// same user, or CAP_SYS_PTRACE.
     Heap(Deferred<HeapArgs>),
     /// List the profiles that `trace --profile` accepts
     ListProfiles(Deferred<ListProfilesArgs>),

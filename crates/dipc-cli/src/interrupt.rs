@@ -184,7 +184,7 @@ pub(crate) fn survive_file_size_limit() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
-/// Does nothing: there is no such limit.
+/// Does nothing: only Unix has such a limit.
 #[cfg(not(unix))]
 pub(crate) fn survive_file_size_limit() {}
 

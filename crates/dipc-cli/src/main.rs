@@ -13,7 +13,8 @@
 //! - `record`: making recordings. `inspect`: reading recordings.
 //! - `process`: targets, and requests to runtimes.
 //! - `render`: output.
-//! - `http`: requests to receivers. `http_server`: answers to browsers and scrapers. `exit`, `interrupt`, `processors`, `duration`, `time_point`, `size`.
+//! - `http`: requests to receivers. `http_server`: answers to browsers and scrapers. `exit`, `interrupt`,
+//!   `processors`, `duration`, `time_point`, `size`.
 #![forbid(unsafe_code)]
 // Each stream has a single writer, which escapes text from outside (`render/escape.rs`).
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -83,8 +83,8 @@
 //! # Modules
 //!
 //! - `timeouts`, `error`, `port_error`. `link`: connections from a port to waiting callers. `route`: the way
-//!   to a runtime. `exchange`: one command and its answer. `target`: the runtime for commands, and the commands
-//!   it does not know.
+//!   to a runtime. `exchange`: one command and its answer. `target`: the runtime for commands, and the
+//!   commands it does not know.
 //! - `command`: the commands, a module for each purpose. `optional_feature`: options that may be dropped;
 //!   `hazard`: commands that are blocked.
 //! - `providers`, `profile`, `session_config`: the contents of a session. `session` and its `reader` and

@@ -81,7 +81,8 @@ impl Profile {
 /// The default profiles.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
 
-/// The name of the profile that requests the runtime's sampler in case the kernel's samples are not permitted.
+/// The name of the profile that requests the runtime's sampler in case the kernel's samples are not
+/// permitted.
 pub const CPU_PROFILE: &str = "cpu";
 
 /// The name of the profile of everything, which requests the runtime's sampler as [`CPU_PROFILE`] does.

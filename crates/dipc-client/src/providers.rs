@@ -79,7 +79,7 @@ impl Providers {
         self.list.iter()
     }
 
-    /// Whether there are no providers.
+    /// Whether the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -102,8 +102,8 @@ fn recording() -> Vec<u8> {
     testdata::bytes("traces/net10-typed.nettrace.xz")
 }
 
-/// Calls every command at runtimes with a fault. Returns a row of the table, and the calls with another outcome
-/// than the required one.
+/// Calls every command at runtimes with a fault. Returns a row of the table, and the calls with another
+/// outcome than the required one.
 fn check(written: &str, recording: &[u8]) -> (String, Vec<String>) {
     let fault: Fault = written.parse().unwrap();
     let mut wrong = Vec::new();

@@ -58,7 +58,7 @@ pub(crate) fn close_and_keep_socket(listener: Listener, path: &Path) {
     let moved = fs::rename(path, &aside);
     drop(listener);
     if moved.is_ok() {
-        // If this fails there is no socket file, and a test of a stale socket fails.
+        // Without the file that this creates, a test of a stale socket fails.
         let _ = fs::rename(&aside, path);
     }
 }

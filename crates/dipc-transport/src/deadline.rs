@@ -23,12 +23,12 @@ impl Deadline {
         Self(None)
     }
 
-    /// Returns the instant of the deadline; `None` if there is none.
+    /// Returns the instant of the deadline; `None` if it never ends.
     pub const fn instant(self) -> Option<Instant> {
         self.0
     }
 
-    /// Returns the remaining time, zero once it is over; `None` if there is no deadline.
+    /// Returns the remaining time, zero once it is over; `None` if it never ends.
     pub fn remaining(self) -> Option<Duration> {
         self.0.map(|instant| instant.saturating_duration_since(Instant::now()))
     }

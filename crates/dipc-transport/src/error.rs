@@ -54,7 +54,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// There is no file at the address.
+    /// The address names a file that does not exist.
     #[error("connect: {address}: no such socket")]
     NoSocket {
         /// The address.

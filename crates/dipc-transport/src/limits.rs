@@ -21,13 +21,13 @@ const UNLIMITED: u64 = 10_240;
 static BEFORE: OnceLock<u64> = OnceLock::new();
 
 /// Returns the number of descriptors that this process may have open (the soft limit of `RLIMIT_NOFILE`);
-/// `None` if there is no limit (Windows).
+/// `None` without a limit (Windows).
 pub fn descriptor_limit() -> Option<u64> {
     sys::descriptor_limits().and_then(|(current, _)| current)
 }
 
 /// Raises the number of descriptors that this process may have open to the largest possible one (the hard
-/// limit of `RLIMIT_NOFILE`), for thousands of connections. `None` if there is no such limit (Windows).
+/// limit of `RLIMIT_NOFILE`), for thousands of connections. `None` without such a limit (Windows).
 ///
 /// Children inherit it, and a child that uses `select` on descriptors above 1,023 fails:
 /// [`restore_descriptor_limit`] starts children with the former limit.

@@ -141,7 +141,7 @@ macro_rules! open_enum {
             }
         }
 
-        /// Prints the name, or the number if there is none.
+        /// Prints the name, or the number without a name.
         impl core::fmt::Display for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self.name() {

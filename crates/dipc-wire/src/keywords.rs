@@ -5,11 +5,11 @@ use core::ops::{BitAnd, BitOr, BitOrAssign, Not};
 
 use crate::codec::transparent;
 
-/// Keywords, the groups of a provider's events, as a bit mask. A provider sends the events that have at least one
-/// of the requested keywords, and those without any. On the wire a u64.
+/// Keywords, the groups of a provider's events, as a bit mask. A provider sends the events that have at least
+/// one of the requested keywords, and those without any. On the wire a u64.
 ///
-/// The constants, except [`NONE`](Self::NONE) and [`ALL`](Self::ALL), are keywords that tools request from the
-/// runtime's own providers.
+/// The constants, except [`NONE`](Self::NONE) and [`ALL`](Self::ALL), are keywords that tools request from
+/// the runtime's own providers.
 ///
 /// # Source
 /// `src/coreclr/vm/ClrEtwAll.man` of dotnet/runtime; the sampler's are those that dotnet-trace sends.
@@ -54,7 +54,7 @@ impl Keywords {
         self.0 & other.0 != 0
     }
 
-    /// Whether there are no keywords.
+    /// Whether the mask is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -76,8 +76,8 @@
 //! # Untrusted input
 //!
 //! Either end may be hostile. Decoding never panics, and a count or length is checked against the bytes that
-//! are left before anything is allocated for it. Unknown command ids, HRESULTs, levels and formats are values, not
-//! errors.
+//! are left before anything is allocated for it. Unknown command ids, HRESULTs, levels and formats are
+//! values, not errors.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]

@@ -44,7 +44,7 @@ pub struct PortConfig {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParsePortError {
-    /// There is no address.
+    /// The address is missing.
     #[error("a diagnostic port needs an address: the path of a socket, or the name of a pipe")]
     NoAddress,
     /// The address contains a character that would end it.

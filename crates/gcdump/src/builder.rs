@@ -414,7 +414,7 @@ impl HeapGraphBuilder {
     /// Builds the graph. `lost_events` is the number of events that the runtime lost in the whole recording.
     ///
     /// # Errors
-    /// If there is no dump, or it has no objects. A cut dump, or one with gaps, still gives a graph: see
+    /// If the dump is missing or has no objects. A cut dump, or one with gaps, still gives a graph: see
     /// [`Completeness`].
     pub fn finish(self, lost_events: u64) -> Result<HeapGraph, Error> {
         self.finish_with(lost_events, |_| None)

@@ -62,8 +62,8 @@ impl<'t> Stat<'t> {
 mod tests {
     use super::*;
 
-    const FIELDS: &str = "S 1 4711 4711 0 -1 4194560 92 0 0 0 30 12 3 4 20 0 1 0 987654321 2519040 378 1 2 3 4 5 6 \
-        7 8 9 17656";
+    const FIELDS: &str = "S 1 4711 4711 0 -1 4194560 92 0 0 0 30 12 3 4 20 0 1 0 987654321 2519040 378 1 \
+        2 3 4 5 6 7 8 9 17656";
 
     /// Names that a process can give itself by `prctl(PR_SET_NAME)`.
     const HOSTILE: [&[u8]; 9] =

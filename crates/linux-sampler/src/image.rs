@@ -221,7 +221,7 @@ impl SymbolTable {
         self.rows.len()
     }
 
-    /// Whether there are no names.
+    /// Whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

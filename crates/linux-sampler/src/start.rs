@@ -40,7 +40,7 @@ pub fn spawn_prepared<T: Send>(
     thread::scope(|scope| {
         let prepared = scope.spawn(move || {
             let mut pid = [0; 4];
-            // Fails if there is no process.
+            // Fails after the process has ended.
             pids.read_exact(&mut pid).ok()?;
             let prepared = prepare(i32::from_ne_bytes(pid));
             // Fails if the process has been killed meanwhile.

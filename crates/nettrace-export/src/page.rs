@@ -23,8 +23,8 @@ use std::io::{self, Write};
 use base64::engine::general_purpose::STANDARD;
 use base64::write::EncoderWriter;
 
-use crate::write_options::WriteOptions;
 use crate::profile::Profile;
+use crate::write_options::WriteOptions;
 #[cfg(feature = "html")]
 pub use reports::PageReports;
 

@@ -25,7 +25,7 @@ pub trait Storage: fmt::Debug + Send + Sync {
     /// Returns the content of a file.
     ///
     /// # Errors
-    /// If there is no such file, or it cannot be read.
+    /// If the file does not exist or cannot be read.
     fn read(&self, name: &str) -> Result<Vec<u8>, Error>;
 
     /// Publishes the local file at `from` atomically, replacing any file of that name.

@@ -17,7 +17,7 @@ pub struct Gap {
     pub thread: ThreadId,
     /// The number of events.
     pub events: u64,
-    /// The thread's last event before them; `None` if there was none.
+    /// The thread's last event before them; `None` if they precede all of its events.
     pub after: Option<Ticks>,
     /// The thread's first event, or the sequence point, after them; `None` at the end of the thread.
     pub before: Option<Ticks>,

@@ -51,7 +51,7 @@ impl<T> MetadataMap<T> {
         self.values.get_mut(index)?.replace(value)
     }
 
-    /// Returns the value of a kind, which is computed and kept if there is none.
+    /// Returns the value of a kind, which is computed and kept at the first request.
     #[inline]
     pub fn get_or_insert_with(&mut self, index: usize, value: impl FnOnce() -> T) -> T
     where
@@ -65,7 +65,7 @@ impl<T> MetadataMap<T> {
         value
     }
 
-    /// Changes the value of a kind, which is the default if there is none.
+    /// Changes the value of a kind, which begins as the default.
     #[inline]
     pub fn update(&mut self, index: usize, change: impl FnOnce(&mut T))
     where

@@ -78,7 +78,7 @@ impl<'a> Image<'a> {
         self.embedded.map_or(0, |(size, _)| size.into())
     }
 
-    /// Unpacks the embedded PDB; `None` if there is none.
+    /// Unpacks the embedded PDB; `None` for a program without one.
     ///
     /// # Errors
     /// It does not unpack to its stated size, or that is more than `limit` bytes.

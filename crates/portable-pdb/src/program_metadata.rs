@@ -91,7 +91,7 @@ impl<'a> ProgramMetadata<'a> {
     /// ``System.Collections.Generic.Dictionary`2+Entry``.
     ///
     /// # Errors
-    /// There is no such row, or the metadata is damaged.
+    /// The row does not exist, or the metadata is damaged.
     pub fn type_name(&self, row: u32) -> Result<String> {
         let mut name = self.own_type_name(row)?;
         let mut nested = row;

@@ -1,5 +1,5 @@
-//! The files of this repository's `testdata`, for tests and benches. Names are paths in that folder; what ends
-//! in `.xz` is unpacked.
+//! The files of this repository's `testdata`, for tests and benches. Names are paths in that folder; what
+//! ends in `.xz` is unpacked.
 //!
 //! A missing or damaged file is a panic with its path: without it a test has nothing to say.
 #![forbid(unsafe_code)]
@@ -39,11 +39,11 @@ pub fn write(name: &str, to: &Path) {
     fs::write(to, bytes(name)).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
 }
 
-/// Writes a program of testdata, unpacked, to another path, where every user may run it. Several processes may do
-/// the same: the file appears whole.
+/// Writes a program of testdata, unpacked, to another path, where every user may run it. Several processes
+/// may do the same: the file appears whole.
 ///
-/// A program that is open for writing cannot be run, and children that other threads start have the open files of
-/// this process until they run their own program. So a child writes it (`install`, on Unix).
+/// A program that is open for writing cannot be run, and children that other threads start have the open
+/// files of this process until they run their own program. So a child writes it (`install`, on Unix).
 pub fn install(name: &str, program: &Path) {
     let beside = |kind: &str| program.with_extension(format!("{}.{kind}", process::id()));
     let (staged, whole) = (beside("staged"), beside("whole"));

@@ -76,7 +76,7 @@ impl HeapPathsArgs {
         }
     }
 
-    /// The paths to the objects that the user means; a failure if there is none.
+    /// The paths to the objects that the user means; a failure without any.
     fn paths(&self, graph: &HeapGraph, tree: &PathTree) -> Result<HeapPaths, Failure> {
         let most = self.head.min(MOST_PATHS);
         if let Some(address) = self.object {

@@ -69,9 +69,9 @@ pub(crate) struct PushArgs {
     /// The sampler of processes
     ///
     /// The kernel takes 99 samples for each second that a thread runs, of managed, native and kernel code,
-    /// and stops no thread for them: the profile is of processor time. If it does not permit that (dipc doctor
-    /// says why), the runtime samples itself, and a warning says so: the profile is of the time of threads at
-    /// work or blocked, as with --by wall.
+    /// and stops no thread for them: the profile is of processor time. If it does not permit that (dipc
+    /// doctor says why), the runtime samples itself, and a warning says so: the profile is of the time of
+    /// threads at work or blocked, as with --by wall.
     #[arg(long, value_enum, default_value_t, conflicts_with = "files")]
     sampler: SamplerChoice,
     /// Metric of the profiles; cpu or wall for a process

@@ -36,16 +36,16 @@ pub(crate) struct StackArgs {
     /// Show the stacks repeatedly, at this interval, until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "file")]
     watch: Option<Duration>,
-    /// Show native and kernel frames beside managed ones, of all threads of the process, and say which threads
-    /// run and which wait in the kernel, and where (Linux)
+    /// Show native and kernel frames beside managed ones, of all threads of the process, and say which
+    /// threads run and which wait in the kernel, and where (Linux)
     ///
     /// Running threads are sampled by the kernel for 50 ms, and the stacks of waiting ones are read from the
     /// memory of the process: no thread is stopped. NativeAOT programs and programs without .NET (by -p) have
     /// such stacks, too. It needs the rights of a debugger: the same user, or CAP_SYS_PTRACE.
     #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
     native: bool,
-    /// Read the stacks from the memory of the process, without a session: all threads at once, with IL stubs and
-    /// threads that have no sample (.NET 9 and 10, Linux on x86-64)
+    /// Read the stacks from the memory of the process, without a session: all threads at once, with IL stubs
+    /// and threads that have no sample (.NET 9 and 10, Linux on x86-64)
     ///
     /// Without --stop the process runs on, and threads in managed code have no innermost frames. It needs the
     /// rights of a debugger: the same user, or CAP_SYS_PTRACE.

@@ -41,9 +41,9 @@ pub(crate) struct TopArgs {
     /// The sampler of running methods and threads
     ///
     /// The kernel takes 99 samples for each second that a thread runs, of managed, native and kernel code,
-    /// and stops no thread for them; its account of threads shows those that wait. If it does not permit samples
-    /// (dipc doctor says why), the runtime samples itself, and a warning says so: that distinguishes blocked
-    /// threads from those that wait for work, and costs the process more.
+    /// and stops no thread for them; its account of threads shows those that wait. If it does not permit
+    /// samples (dipc doctor says why), the runtime samples itself, and a warning says so: that distinguishes
+    /// blocked threads from those that wait for work, and costs the process more.
     #[arg(long, value_enum, default_value_t)]
     sampler: SamplerChoice,
     /// Order of the methods

@@ -156,8 +156,8 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     Ok(outcome?.or_program(code?))
 }
 
-/// Gives a program that is started the variables by which its runtime dumps it in a crash. Returns whether it has
-/// them.
+/// Gives a program that is started the variables by which its runtime dumps it in a crash. Returns whether it
+/// has them.
 fn have_it_dump_itself(sources: &mut [SourceSelector], args: &TraceArgs) -> Result<bool, Failure> {
     let [SourceSelector::Program { variables, .. }] = sources else { return Ok(false) };
     *variables = dump_variables(args.output.as_deref().unwrap_or("trace.nettrace".as_ref()))?;
@@ -329,7 +329,7 @@ fn join_outcomes(one: Outcome, other: Outcome) -> Outcome {
 }
 
 impl RecordingSettings {
-    /// Records a runtime; `not_begun` is called if there is no session. A program that was started has an
+    /// Records a runtime; `not_begun` is called if the session fails to start. A program that was started has an
     /// `early` sampler.
     fn run(
         &self,

@@ -216,8 +216,8 @@ impl<'s> Analysis<'s> {
         Self::with_registers(source, runtime, &registers, || {})
     }
 
-    /// The same with the registers of threads by their ids. `walked` is called once the stacks are walked; names
-    /// are read later.
+    /// The same with the registers of threads by their ids. `walked` is called once the stacks are walked;
+    /// names are read later.
     pub(crate) fn with_registers(
         source: &'s Source,
         runtime: &'s Runtime,
@@ -388,7 +388,8 @@ impl<'s> Analysis<'s> {
     }
 }
 
-/// Reads all that the views of threads, stacks, exceptions and modules need, for a small core dump that has it.
+/// Reads all that the views of threads, stacks, exceptions and modules need, for a small core dump that has
+/// it.
 pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64, Option<Registers>)]) {
     let Ok(runtime) = Runtime::find(memory, files) else { return };
     let names = Names::new(memory, &runtime);

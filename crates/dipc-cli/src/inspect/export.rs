@@ -79,8 +79,8 @@ impl<'a> Export<'a> {
         self.write_named().map(|(exit, _)| exit)
     }
 
-    /// Like [`write`](Self::write), and returns the path of the result, which may be another than the requested
-    /// one where names are chosen; `None` for standard output.
+    /// Like [`write`](Self::write), and returns the path of the result, which may be another than the
+    /// requested one where names are chosen; `None` for standard output.
     pub(crate) fn write_named(&self) -> Result<(Exit, Option<PathBuf>), Failure> {
         match self.format {
             ExportFormat::Profile(format) => self.write_profile(format),

@@ -11,8 +11,8 @@
 //!   page.
 //! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
-//! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts. `merging`:
-//!   many recordings merged into one.
+//! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts.
+//!   `merging`: many recordings merged into one.
 //! - `core_dump`, `unpacked_core`: core dumps, also compressed, and the memory of processes.
 
 pub(crate) mod core_dump;

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use clr_events::json::system_time;
 use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::{Error, Event, Events, Metadata, MetadataMap, ReadAtInput, Reader, Source, Ticks};
-use clr_events::json::system_time;
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 

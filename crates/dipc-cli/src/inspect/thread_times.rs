@@ -22,7 +22,7 @@ pub(crate) fn threads_path(recording: &Path) -> PathBuf {
     path_beside(recording, "threads")
 }
 
-/// Returns the account beside a recording; `None` if there is none, or it is of another process.
+/// Returns the account beside a recording; `None` if it is missing, or of another process.
 pub(crate) fn kernel_times_beside(recording: &Path) -> Option<KernelTimes> {
     let path = account_beside(recording)?;
     let (mut events, origin) = Recording::open(&path).map_err(messages::warning).ok()?.into_parts();

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
+use clr_events::json::system_time;
 use jiff::Timestamp;
 use nettrace::RelativeTime;
 use nettrace_edit::RecordedRange;
-use clr_events::json::system_time;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;

@@ -38,8 +38,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for the sessions to end after the recording has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Passes the methods that the runtime lists to `add`, until `is_over` says so. Damage in the list loses names,
-/// which are counted where they are missing.
+/// Passes the methods that the runtime lists to `add`, until `is_over` says so. Damage in the list loses
+/// names, which are counted where they are missing.
 pub(crate) fn for_each_method(
     target: &Target,
     is_over: impl Fn() -> bool,

@@ -81,7 +81,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Returns the selection of the flags, or the default profiles if there are none.
+    /// Returns the selection of the flags, or the default profiles without flags.
     ///
     /// Profiles are combined. A provider that `--providers` names is configured only by that flag.
     pub(crate) fn new(request: &SelectionRequest) -> Result<Self, Failure> {

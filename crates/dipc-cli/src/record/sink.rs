@@ -39,7 +39,7 @@ impl Sink {
         self.destination.begin()
     }
 
-    /// Removes a file that opening it created: there is no session.
+    /// Removes a file that opening it created, after a session failed to start.
     pub(crate) fn discard(self) {
         if let Destination::File(file) = self.destination {
             file.discard();

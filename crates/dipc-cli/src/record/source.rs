@@ -121,7 +121,8 @@ impl Source {
         }
     }
 
-    /// Starts a program, whose process `spawn` starts, and waits for its runtime until `is_over` returns true.
+    /// Starts a program, whose process `spawn` starts, and waits for its runtime until `is_over` returns
+    /// true.
     pub(crate) fn start(
         command: &[OsString],
         show_io: bool,

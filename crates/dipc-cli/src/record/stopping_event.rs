@@ -1,8 +1,8 @@
 //! The event that ends a recording.
 
 use clr_events::event_name;
-use nettrace::Event;
 use clr_events::json::fields_value;
+use nettrace::Event;
 use serde_json::Value;
 
 /// The conditions for an event to end a recording.

@@ -69,7 +69,7 @@ pub(crate) struct SharedLimits<'i> {
 }
 
 impl<'i> SharedLimits<'i> {
-    /// A `duration` of zero is none.
+    /// A `duration` of zero sets no limit.
     pub(crate) fn new(interrupts: &'i Interrupts, duration: Option<Duration>, timeout: Duration) -> Self {
         Self {
             interrupts,

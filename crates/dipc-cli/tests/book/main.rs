@@ -1,20 +1,22 @@
-//! The chapters of the book (`crates/dipc-cli/help`): every command in a `console` block is run, and what it prints is compared with
-//! what stands below it. `DIPC_UPDATE_GOLDEN=1` rewrites outputs that differ, but for those with elisions.
+//! The chapters of the book (`crates/dipc-cli/help`): every command in a `console` block is run, and what it
+//! prints is compared with what stands below it. `DIPC_UPDATE_GOLDEN=1` rewrites outputs that differ, but for
+//! those with elisions.
 //!
 //! Comments in a chapter, which no reader sees, say what a shell cannot know:
 //!
 //! - `<!-- file: NAME = PATH -->` puts a file of testdata into the folder of the chapter, unpacked.
-//! - `<!-- needs: root -->`, `export`, `net-9.0 as NAME` or `native as NAME`, which are programs of these runtimes, name what a machine may lack; the
-//!   chapter is then not run, which is said.
-//! - `<!-- run: COMMAND -->` runs a command that is not shown. A variable `pid_4711` that it sets is the process for which the chapter has
-//!   the number 4711.
-//! - `<!-- varies: numbers -->` before a block has its numbers compared by their places alone; `processes` leaves out rows of
-//!   processes that the chapter did not start.
+//! - `<!-- needs: root -->`, `export`, `net-9.0 as NAME` or `native as NAME`, which are programs of these
+//!   runtimes, name what a machine may lack; the chapter is then not run, which is said.
+//! - `<!-- run: COMMAND -->` runs a command that is not shown. A variable `pid_4711` that it sets is the
+//!   process for which the chapter has the number 4711.
+//! - `<!-- varies: numbers -->` before a block has its numbers compared by their places alone; `processes`
+//!   leaves out rows of processes that the chapter did not start.
 //!
-//! Blocks of `text` are not run here. Those of `fleet.md` need an engine or an object store, and are run by `cargo xtask fleet`.
+//! Blocks of `text` are not run here. Those of `fleet.md` need an engine or an object store, and are run by
+//! `cargo xtask fleet`.
 //!
-//! In an output, a line `…` stands for any lines, and a line that ends in `…` for any that begin so. A command that fails is followed by
-//! `echo $?`, which shows its exit code.
+//! In an output, a line `…` stands for any lines, and a line that ends in `…` for any that begin so. A
+//! command that fails is followed by `echo $?`, which shows its exit code.
 
 #![cfg(unix)]
 

@@ -50,7 +50,8 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     let samples = report["samples"].as_u64().unwrap();
     assert!(samples > 50, "{report}");
     if runtime == Runtime::NativeAot9 {
-        // Its methods have no names in the stripped program; the chain ends in the C library's start of the program all the same.
+        // Its methods have no names in the stripped program; the chain ends in the C library's start of the
+        // program all the same.
         let rows = report["rows"].as_array().unwrap().iter();
         let c_library = rows.filter(|row| row["frame"].as_str().unwrap().starts_with("libc.so.6!"));
         let start = c_library.map(|row| row["inclusive_percent"].as_f64().unwrap()).fold(0.0, f64::max);

@@ -102,8 +102,8 @@ fn what_an_old_runtime_cannot_say_is_an_error() {
 /// The frames of a thread: address and metadata token.
 type Frames = Vec<(u64, u64)>;
 
-/// The managed frames of createdump's own crash report, by thread. The report has no token for the runtime's own
-/// code, and for some of its methods.
+/// The managed frames of createdump's own crash report, by thread. The report has no token for the runtime's
+/// own code, and for some of its methods.
 fn reported_frames(report: &Value) -> BTreeMap<u64, Frames> {
     let mut threads = BTreeMap::new();
     for thread in report["payload"]["threads"].as_array().unwrap() {
@@ -435,8 +435,8 @@ fn the_chain_of_a_recursive_async_method_ends_at_the_thread_that_waits_for_it() 
     assert_eq!(links[5]["tid"], waiting["tid"]);
 }
 
-/// The program of .NET 10 is sent requests that it fails to read. It is stopped for each look: a thread handles
-/// an exception for less time than a view takes.
+/// The program of .NET 10 is sent requests that it fails to read. It is stopped for each look: a thread
+/// handles an exception for less time than a view takes.
 #[test]
 #[cfg(target_os = "linux")]
 fn the_exceptions_of_threads_of_net_10_are_found() {

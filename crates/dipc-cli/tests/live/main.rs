@@ -1,8 +1,8 @@
 //! `dipc` against real .NET runtimes, and against peers that misbehave as no real one does on request.
 //!
-//! The workload compiled ahead of time is in the repository, so on x86-64 Linux one real runtime is always there. The others are
-//! where `cargo xtask runtimes` puts them (or in `$DIPC_RUNTIMES`); tests for one that is missing say so, and fail if
-//! `$DIPC_REQUIRE_RUNTIMES` is set.
+//! The workload compiled ahead of time is in the repository, so on x86-64 Linux one real runtime is always
+//! there. The others are where `cargo xtask runtimes` puts them (or in `$DIPC_RUNTIMES`); tests for one that
+//! is missing say so, and fail if `$DIPC_REQUIRE_RUNTIMES` is set.
 
 #![cfg(unix)]
 

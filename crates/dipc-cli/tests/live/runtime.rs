@@ -26,7 +26,8 @@ impl Runtime {
         }
     }
 
-    /// The workload's command line under this runtime; none where the runtime is not set up, which is then said.
+    /// The workload's command line under this runtime; none where the runtime is not set up, which is then
+    /// said.
     pub(crate) fn workload(self) -> Option<Command> {
         match self {
             Self::NativeAot9 => native_workload().map(Command::new),
@@ -91,7 +92,8 @@ fn unpack_native_workload() -> Option<PathBuf> {
     Some(program)
 }
 
-/// Says that a test did not run, past the test harness's capture; where runtimes are required, that is a failure.
+/// Says that a test did not run, past the test harness's capture; where runtimes are required, that is a
+/// failure.
 pub(crate) fn not_run(why: &str) {
     let required = std::env::var("DIPC_REQUIRE_RUNTIMES").is_ok_and(|it| !matches!(&*it, "" | "0" | "false"));
     assert!(!required, "cannot run: {why}");

@@ -82,7 +82,8 @@ fn a_thousand_runtimes_are_served_by_one_thread_and_answer_each() {
     let arrived = started.elapsed();
     let each = (status("VmRSS").saturating_sub(memory) << 10) / RUNTIMES as u64;
     assert!(each <= MEMORY, "{each} bytes a runtime");
-    // Tests that run beside this one have threads of their own: what is asked is that there is not one a runtime.
+    // Tests that run beside this one have threads of their own: what is asked is that there is not one a
+    // runtime.
     assert!(status("Threads") < threads + RUNTIMES as u64 / 2);
 
     let mut took: Vec<_> = runtimes

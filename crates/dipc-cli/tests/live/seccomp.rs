@@ -1,5 +1,5 @@
-//! Commands under a seccomp filter that refuses `perf_event_open`, as the default one of containers does: each
-//! says why the kernel takes no samples, and what it does instead.
+//! Commands under a seccomp filter that refuses `perf_event_open`, as the default one of containers does:
+//! each says why the kernel takes no samples, and what it does instead.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,9 @@
-//! The page that `dipc convert -f html` writes, in a real browser: what it shows of a part of a recording is what the reports say.
+//! The page that `dipc convert -f html` writes, in a real browser: what it shows of a part of a recording is
+//! what the reports say.
 //!
-//! A script that is put at the page's end does what a person does, by events of the DOM, and leaves what it sees in the document.
-//! Without Chromium these tests say that they were not run; with `$DIPC_REQUIRE_BROWSER` that is a failure.
+//! A script that is put at the page's end does what a person does, by events of the DOM, and leaves what it
+//! sees in the document. Without Chromium these tests say that they were not run; with
+//! `$DIPC_REQUIRE_BROWSER` that is a failure.
 
 mod agreement;
 mod browser;
@@ -569,7 +571,8 @@ fn a_page_without_samples_of_threads_is_of_what_there_is() {
     }
 }
 
-/// Two collections that begin within a millisecond have different starts, and a name without room for its parameters shows that it has some.
+/// Two collections that begin within a millisecond have different starts, and a name without room for its
+/// parameters shows that it has some.
 #[test]
 fn times_and_names_are_not_cut_without_a_sign() {
     let Some((folder, page, browser)) = open("traces/net9-background.nettrace", &[]) else { return };

@@ -5,8 +5,8 @@ use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value as Field, p
 
 use crate::{dipc, json, printed, recording};
 
-/// A collection at 1 s that stops all for 100 ms, one at 2 s of which the recording may have no more than the beginning, and an event
-/// at 10 s.
+/// A collection at 1 s that stops all for 100 ms, one at 2 s of which the recording may have no more than the
+/// beginning, and an event at 10 s.
 fn collections() -> Vec<u8> {
     let mut trace =
         Trace::new(&TraceHeader { frequency: 1_000_000_000, sync_ticks: 0, ..TraceHeader::default() });

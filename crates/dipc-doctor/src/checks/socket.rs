@@ -74,7 +74,7 @@ fn missing(facts: &Facts, process: &Process) -> Option<(MissingSocketReason, Fix
         return Some((MissingSocketReason::PathTooLong { length, limit: PATH_LIMIT }, Fix::ShortenTmpdir));
     }
     match process.image() {
-        // Check::Runtime has reported that there is no runtime with a port.
+        // Check::Runtime has reported the lack of a runtime with a port.
         Some(image)
             if matches!(image.kind, RuntimeKind::NativeAot { has_port: false } | RuntimeKind::Mono) =>
         {

@@ -72,7 +72,7 @@ pub enum MissingSocketReason {
         /// The mount point of the file system.
         mount: String,
     },
-    /// There is no explanation.
+    /// The cause is unknown.
     Unknown,
 }
 

@@ -20,7 +20,7 @@ impl<'a, T: Decode<'a>> Items<'a, T> {
         self.len
     }
 
-    /// Returns whether there are no items.
+    /// Returns whether the list is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -109,7 +109,7 @@ impl Utf16<'_> {
     fn ascii(self) -> Option<Vec<u8>> {
         let units = self.bytes.strip_suffix(&[0, 0])?;
         let pairs = units.as_chunks::<2>().0;
-        // There is no branch per unit, so that the compiler vectorises it: bits above ASCII, and the NULs.
+        // Without a branch per unit, the compiler vectorises it: bits above ASCII, and the NULs.
         let (above, nuls) = pairs.iter().fold((0, 0_u8), |(above, nuls), [low, high]| {
             (above | high | (low & 0x80), nuls | u8::from(*low == 0))
         });

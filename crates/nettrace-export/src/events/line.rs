@@ -5,8 +5,8 @@ use std::fmt;
 use clr_events::{escape_controls_from, event_name, event_opcode, json};
 use nettrace::Event;
 
-use super::metadata_cache::MetadataCache;
 use super::fields;
+use super::metadata_cache::MetadataCache;
 
 /// The names of addresses in stacks.
 pub trait StackSymbols {

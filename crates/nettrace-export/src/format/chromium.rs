@@ -5,10 +5,10 @@
 
 use std::io::{self, Write};
 
-use crate::write_options::WriteOptions;
 use crate::format::nesting::{self, Change};
-use crate::text::{decimal, json_string};
 use crate::profile::{Profile, Thread};
+use crate::text::{decimal, json_string};
+use crate::write_options::WriteOptions;
 use clr_events::StackId;
 
 /// The number of decimals of a microsecond.

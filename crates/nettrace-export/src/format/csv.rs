@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use crate::write_options::WriteOptions;
-use crate::text::one_line;
 use crate::profile::Profile;
 use crate::profile::measure::Unit;
+use crate::text::one_line;
+use crate::write_options::WriteOptions;
 use clr_events::StackId;
 
 pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {

@@ -9,15 +9,15 @@ use fxprof_processed_profile::{
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use clr_events::is_control;
-use crate::write_options::WriteOptions;
 use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
 use crate::profile::track::Span;
 use crate::profile::{Profile, Thread};
+use crate::write_options::WriteOptions;
 use clr_events::StackId;
 use clr_events::code::CodeOrigin;
+use clr_events::is_control;
 
 pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {
     let (weight, samples) = (profile.total(), profile.samples().max(1));

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::write_options::WriteOptions;
-use crate::text::one_line;
 use crate::profile::Profile;
 use crate::profile::index::ThreadIndex;
+use crate::text::one_line;
+use crate::write_options::WriteOptions;
 use clr_events::StackId;
 
 pub(super) fn write(profile: &Profile, options: WriteOptions<'_>, out: &mut dyn Write) -> io::Result<()> {

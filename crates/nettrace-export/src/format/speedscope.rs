@@ -5,11 +5,11 @@
 
 use std::io::{self, Write};
 
-use crate::write_options::WriteOptions;
 use crate::format::nesting::{self, Change};
-use crate::text::{decimal, json_string};
 use crate::profile::measure::Unit;
 use crate::profile::{Profile, Thread};
+use crate::text::{decimal, json_string};
+use crate::write_options::WriteOptions;
 use clr_events::StackId;
 
 /// The number of decimals of a millisecond.

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 
 use clr_events::code::CodeOrigin;
 
-use clr_events::is_control;
-use crate::write_options::WriteOptions;
 use crate::profile::Profile;
 use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;
 use crate::tree::{Name, Tree};
+use crate::write_options::WriteOptions;
+use clr_events::is_control;
 
 /// The width of the picture, and the height of a frame, in pixels.
 const WIDTH: f64 = 1200.0;

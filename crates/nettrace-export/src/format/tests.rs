@@ -10,7 +10,6 @@ use prost::Message as _;
 use crate::Metric;
 use crate::format::protobuf::{perfetto, pprof};
 use crate::format::{Format, write};
-use crate::write_options::WriteOptions;
 use crate::page::tests::page_data;
 use crate::profile::frame::Frames;
 use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
@@ -18,6 +17,7 @@ use crate::profile::measure::Unit;
 use crate::profile::pseudo_frames;
 use crate::profile::track::{Span, Track};
 use crate::profile::{Process, Profile, StackTotal, Thread};
+use crate::write_options::WriteOptions;
 
 pub(crate) const EVERY: [Format; 9] = [
     Format::Speedscope,

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::Page;
 use crate::bounds::TooLarge;
-use crate::write_options::WriteOptions;
 use crate::profile::frame::Frames;
 use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 use crate::profile::metric::Metric;
 use crate::profile::track::{Span, Track};
 use crate::profile::{Process, Profile, StackTotal, Thread};
+use crate::write_options::WriteOptions;
 
 /// The data of a page.
 pub(crate) fn page_data(page: &str) -> String {

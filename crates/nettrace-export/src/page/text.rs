@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use clr_events::is_control;
 use crate::text::json_string;
+use clr_events::is_control;
 
 /// Writes a JSON string whose text shows characters that would steer a display, as `\u202e`.
 pub(super) fn text(out: &mut dyn Write, text: &str) -> io::Result<()> {

@@ -294,7 +294,7 @@ mod tests {
         let mut frames = Frames::default();
         let generic = frames.intern("M!T`1[System.__Canon].Add(!0)");
         assert_eq!(frames.parts(generic), ("M", "T`1[System.__Canon].Add(!0)"));
-        // A request's text is no module.
+        // A request's text is not a module.
         let request = frames.intern_as("GET /what!?", FrameInfo::PSEUDO);
         assert_eq!((frames.parts(request), frames.is_named(request)), (("", "GET /what!?"), true));
         let of_file = frames.intern("libc.so.6!?");

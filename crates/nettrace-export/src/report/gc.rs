@@ -65,7 +65,8 @@ pub struct GcPause {
     /// The number of the collection that began first in it, or of the one in the background; `None` if there
     /// was neither.
     pub collection: Option<u32>,
-    /// Its beginning: the request to stop the threads, or the end of an earlier suspension that it waited for.
+    /// Its beginning: the request to stop the threads, or the end of an earlier suspension that it waited
+    /// for.
     #[serde(rename = "start_ns", serialize_with = "nanoseconds::serialize")]
     pub start: RelativeTime,
     /// Its duration.

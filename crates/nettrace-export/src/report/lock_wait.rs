@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 use nettrace::RelativeTime;
 use serde::Serialize;
 
-use clr_events::escape_controls;
 use crate::report::nanoseconds;
+use clr_events::escape_controls;
 
 /// A wait for a lock that had not ended when the recording did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -219,7 +219,7 @@ pub struct Requests {
 struct Finished {
     rows: HashMap<RowKey, Row>,
     slowest: Vec<(SlowSpan, RequestSamples)>,
-    /// Calls that are not part of a request: they are listed only if there are no others.
+    /// Calls that are not part of a request: they are listed only in a recording without requests.
     slowest_calls: Vec<(SlowSpan, RequestSamples)>,
 }
 

@@ -111,7 +111,7 @@ struct Origin {
 impl CounterFiles {
     /// Completes the files.
     fn close(mut self) -> Result<(), Failure> {
-        // There was no session: remove the file if it did not exist before.
+        // The session failed to start: remove the file if it did not exist before.
         self.out.take().into_iter().for_each(Destination::discard);
         if self.files.is_empty() {
             return Ok(());

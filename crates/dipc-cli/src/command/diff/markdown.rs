@@ -63,8 +63,8 @@ fn plain(text: &str) -> String {
     escaped
 }
 
-/// A name as code in a cell of a table. A code span begins with more backticks than occur in it, and a bar ends
-/// a cell even there.
+/// A name as code in a cell of a table. A code span begins with more backticks than occur in it, and a bar
+/// ends a cell even there.
 fn code(name: &str) -> String {
     let name = escape_controls(name).replace('|', "\\|");
     let (mut longest, mut length) = (0, 0);

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
 use clr_events::json::system_time;
+use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
 
 use crate::command::events::{EventsArgs, Order, live_selection};
 use crate::exit::{Failure, Outcome};

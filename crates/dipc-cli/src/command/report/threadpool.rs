@@ -38,7 +38,7 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
 }
 
 /// Returns the time for which all workers of the pool were blocked, from the samples of threads; `None` if
-/// they were not, or if there are no samples.
+/// they were not, or without samples.
 fn starvation_of(file: &Path, args: &ReadingArgs) -> Result<Option<Starvation>, Failure> {
     // An input that is not a file has been consumed and cannot be read again.
     if !file.is_file() {

@@ -132,8 +132,8 @@ pub(super) struct IntervalBuilder {
 
 impl IntervalBuilder {
     /// Creates a builder whose first interval begins with the first event; `account` is the kernel's
-    /// accounting of the process's threads. If the runtime takes no samples (`by_kernel`), times are processor
-    /// time.
+    /// accounting of the process's threads. If the runtime takes no samples (`by_kernel`), times are
+    /// processor time.
     pub(super) fn new(
         length: Duration,
         names: NameForm,
@@ -220,7 +220,8 @@ impl IntervalBuilder {
             return;
         }
         if self.by_kernel {
-            // Kinds of events are numbered by stream, and the builder's stream is that of the kernel's samples.
+            // Kinds of events are numbered by stream, and the builder's stream is that of the kernel's
+            // samples.
             self.profile.code_mut().add(event);
         } else {
             self.profile.add(event);

@@ -87,8 +87,8 @@ pub(crate) struct TraceArgs {
     ///
     /// Where it is permitted (root, CAP_PERFMON or kernel.perf_event_paranoid of at most 0) and the machine
     /// has no more than 16,000 samples a second, each processor samples whatever runs, and the samples of
-    /// other processes are dropped: threads that live for milliseconds are seen as well. The line Samples says
-    /// so.
+    /// other processes are dropped: threads that live for milliseconds are seen as well. The line Samples
+    /// says so.
     ///
     /// --profile cpu samples by whatever the machine permits, and says which it took and why; dipc doctor -p
     /// PID says it before.

@@ -31,8 +31,8 @@ pub(super) struct NativeProcess {
 }
 
 impl RecordingSettings {
-    /// Starts a program that the kernel samples from its first instruction. If no runtime of it connects until
-    /// its end, or until the time of the recording is over, the samples are the recording.
+    /// Starts a program that the kernel samples from its first instruction. If no runtime of it connects
+    /// until its end, or until the time of the recording is over, the samples are the recording.
     pub(super) fn start(
         &self,
         command: &[OsString],

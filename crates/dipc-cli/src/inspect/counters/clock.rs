@@ -1,9 +1,9 @@
 //! Times of samples, in the forms used in files.
 
+use clr_events::json::system_time;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use nettrace::{RelativeTime, TraceInfo};
-use clr_events::json::system_time;
 
 /// The calendar times of a recording.
 #[derive(Debug, Clone)]

@@ -68,7 +68,7 @@ impl Search {
         Self { folders: folders.to_vec(), left: MOST, budget: BUDGET }
     }
 
-    /// Returns the PDB of a module, unpacked; `None`, with a message, if there is none of the same build.
+    /// Returns the PDB of a module, unpacked; `None`, with a message, without one of the same build.
     pub(super) fn find(&mut self, module: &Module<'_>) -> Option<Vec<u8>> {
         if self.budget.is_spent() {
             return None;

@@ -29,8 +29,8 @@ struct KeptFile {
 }
 
 impl KeptFiles {
-    /// Records a file with those that belong to it, and removes the oldest beyond the limits. The newest always
-    /// stays.
+    /// Records a file with those that belong to it, and removes the oldest beyond the limits. The newest
+    /// always stays.
     pub(crate) fn add(&mut self, paths: Vec<PathBuf>, bytes: u64, limits: &Retention) {
         self.files.push_back(KeptFile { paths, bytes, written: Instant::now() });
         while self.files.len() > 1 && self.is_beyond(limits) {

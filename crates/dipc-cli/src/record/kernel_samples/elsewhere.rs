@@ -83,7 +83,7 @@ fn unavailable() -> Failure {
     Failure::new(Exit::Failed, "kernel's samples: they are available only on Linux, on x86-64 and aarch64")
 }
 
-/// Never called: there are no samples.
+/// Never called: only Linux has such samples.
 pub(crate) fn merge_into(_: &Path, _: KernelRecording) -> Result<(), Failure> {
     Ok(())
 }

@@ -4,8 +4,8 @@ use nettrace::{RelativeTime, TraceInfo};
 
 use super::{KernelTimes, Life, ThreadTime};
 
-/// The times of a thread within a range, by the kernel's account. Their sum is the time that the thread existed
-/// in the range, as far as readings show it.
+/// The times of a thread within a range, by the kernel's account. Their sum is the time that the thread
+/// existed in the range, as far as readings show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadUse {
@@ -20,11 +20,11 @@ pub struct ThreadUse {
 }
 
 impl KernelTimes {
-    /// Returns the times of each thread between two times of a recording, in the order of the threads' numbers.
-    /// Threads of which no two readings are known are left out.
+    /// Returns the times of each thread between two times of a recording, in the order of the threads'
+    /// numbers. Threads of which no two readings are known are left out.
     ///
-    /// An interval between two readings that lies partly in the range counts with that part. A thread that began
-    /// between two readings waited for an unknown time before the second, which is left out.
+    /// An interval between two readings that lies partly in the range counts with that part. A thread that
+    /// began between two readings waited for an unknown time before the second, which is left out.
     pub fn in_range(&self, info: &TraceInfo, from: RelativeTime, to: RelativeTime) -> Vec<ThreadUse> {
         let rounds: Vec<_> = self.rounds.iter().map(|round| info.relative_time(round.time)).collect();
         let mut all: Vec<_> = self
@@ -48,7 +48,8 @@ impl KernelTimes {
         all
     }
 
-    /// Returns the time of a thread between a round and the next, and whether the thread existed at the first.
+    /// Returns the time of a thread between a round and the next, and whether the thread existed at the
+    /// first.
     fn between_with_begin(&self, thread: u64, round: usize) -> Option<(ThreadTime, bool)> {
         let time = self.between(thread, round)?;
         let is_there = |life: &Life| life.end.is_none_or(|end| end > round) && life.until(round).is_some();

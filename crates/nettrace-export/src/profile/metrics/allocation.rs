@@ -34,10 +34,7 @@ impl Allocations {
             }
             ClrEvent::AllocationSampled(sampled) => {
                 let leaf = sample_context.leaves.intern(&sampled.type_name.to_string());
-                Some(Sample {
-                    rank: SAMPLED,
-                    ..sample_context.point(sampled.estimated_bytes(), Some(leaf))
-                })
+                Some(Sample { rank: SAMPLED, ..sample_context.point(sampled.estimated_bytes(), Some(leaf)) })
             }
             ClrEvent::SampledObjectAllocation(sampled) => {
                 let leaf = sample_context.leaves.intern(&format!("type {:#x}", sampled.type_id));

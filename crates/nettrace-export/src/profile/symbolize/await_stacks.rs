@@ -63,8 +63,8 @@ impl StackSymbolizer<'_, '_, '_> {
         chain
     }
 
-    /// Folds a thread's own stack. Returns the part of the chain of its cause that it is below, and its frames,
-    /// root first.
+    /// Folds a thread's own stack. Returns the part of the chain of its cause that it is below, and its
+    /// frames, root first.
     fn joined(&mut self, frames: &OwnFrames, cause: StackId) -> (StackId, Vec<FrameId>) {
         let own = self.fold(frames);
         if own.is_continued {

@@ -173,7 +173,8 @@ struct Report {
     elements: Option<Vec<JsonValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Vec<JsonField>>,
-    /// The path from a root; `null` for steps that are left out. None if no root leads to it, or none was looked for.
+    /// The path from a root; `null` for steps that are left out. None if no root leads to it, or none was
+    /// looked for.
     path: Option<Vec<Option<String>>>,
 }
 

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::thread;
 
 use clr_events::code::CodeOrigin;
+use clr_events::json::system_time;
 use clr_events::sets;
 use nettrace::{Event, Metadata, MetadataMap, Reader, RelativeTime, Thread};
-use clr_events::json::system_time;
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
     ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, Startup, Starvation, ThreadPool,

@@ -11,8 +11,8 @@ use super::ThreadRow;
 /// The largest number of distinct threads in an interval.
 const MOST_THREADS: usize = 4096;
 
-/// Sums up the time of each thread, in descending order of work. `uses` is the kernel's account of threads, with
-/// their names: it counts instead of samples, and has threads that wait.
+/// Sums up the time of each thread, in descending order of work. `uses` is the kernel's account of threads,
+/// with their names: it counts instead of samples, and has threads that wait.
 pub(super) fn rows(profile: &Profile, uses: &[(ThreadUse, String)]) -> Vec<ThreadRow> {
     let row = |thread: &Thread| ThreadRow {
         id: thread.id,
