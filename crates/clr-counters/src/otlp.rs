@@ -22,7 +22,7 @@ use crate::point::{Description, Point, PointKey, PointTable, ProcessKey};
 use crate::sample::Sample;
 use crate::series::Series;
 
-use data::{Pushed, Times, add_point, data_of};
+use data::{PreviousPoint, Times, add_point, data_of};
 
 /// The time over which sums and histograms count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,7 +93,7 @@ pub struct Exporter {
 #[derive(Debug)]
 struct Exported {
     series: Series,
-    pushed: Pushed,
+    previous: PreviousPoint,
 }
 
 impl Description for Exported {
@@ -136,7 +136,7 @@ impl Exporter {
     pub fn add(&mut self, process: ProcessKey, sample: &Sample<'_>, now: Duration) {
         let key = PointKey { process, series: sample.id };
         self.points.add(key, sample, now, || {
-            Some(Exported { series: sample.series.clone(), pushed: Pushed::default() })
+            Some(Exported { series: sample.series.clone(), previous: PreviousPoint::default() })
         });
     }
 
@@ -248,7 +248,7 @@ fn metric(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> O
     let mut data = data_of(&first.value, temporality);
     let mut last = None;
     for (_, point) in points {
-        let Exported { series, pushed } = &mut point.description;
+        let Exported { series, previous } = &mut point.description;
         let mut attributes = attributes(series.instrument_tag_pairs().into_iter().chain(series.tag_pairs()));
         // Meters that share all their names differ by their instruments' numbers.
         let identity = (series.tags.clone(), series.instrument_tags.clone());
@@ -257,7 +257,7 @@ fn metric(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> O
             attributes.push(number_attribute("dotnet.instrument.id", id.into()));
         }
         last = Some(identity);
-        add_point(&mut data, &point.value, pushed, temporality, times, attributes);
+        add_point(&mut data, &point.value, previous, temporality, times, attributes);
     }
     Some(Metric { name, description, unit, data: Some(data), ..Metric::default() })
 }

@@ -80,7 +80,7 @@ impl Server {
             TcpListener::from_std(listener)?
         };
         let (stop, stopped) = oneshot::channel();
-        let site = Arc::new(Served { site, is_local: address.ip().is_loopback() });
+        let site = Arc::new(SiteService { site, is_local: address.ip().is_loopback() });
         let thread = thread::Builder::new().name("http".to_owned()).spawn(move || {
             runtime.block_on(async {
                 let free = Arc::new(Semaphore::new(MOST_CONNECTIONS as usize));
@@ -102,7 +102,7 @@ impl Server {
 }
 
 /// Accepts connections forever.
-async fn accept<S: Site>(listener: TcpListener, site: Arc<Served<S>>, free: &Arc<Semaphore>) {
+async fn accept<S: Site>(listener: TcpListener, site: Arc<SiteService<S>>, free: &Arc<Semaphore>) {
     let mut connections = VecDeque::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -150,7 +150,7 @@ async fn make_room(connections: &mut VecDeque<Connection>) {
 }
 
 /// Answers the request of a connection. An error of the connection affects no other.
-async fn serve<S: Site>(stream: TcpStream, site: Arc<Served<S>>, has_asked: &AtomicBool) {
+async fn serve<S: Site>(stream: TcpStream, site: Arc<SiteService<S>>, has_asked: &AtomicBool) {
     let answer = service_fn(|request: Request<Incoming>| {
         has_asked.store(true, Ordering::Relaxed);
         let response = site.answer(&request);
@@ -167,13 +167,13 @@ async fn serve<S: Site>(stream: TcpStream, site: Arc<Served<S>>, has_asked: &Ato
 }
 
 /// A site, and who can reach it.
-struct Served<S> {
+struct SiteService<S> {
     site: S,
     /// Whether only this machine can connect.
     is_local: bool,
 }
 
-impl<S: Site> Served<S> {
+impl<S: Site> SiteService<S> {
     fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         // A web page can have its own name resolve to this machine, and could then read the answer.

@@ -14,18 +14,18 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HResult(pub i32);
 
-/// Defines the associated constants and the table that `name` and `meaning` look up.
+/// Defines the associated constants and the table that `name` and `description` look up.
 macro_rules! hresults {
-    ($($(#[doc = $doc:literal])+ $name:ident = $value:literal, $meaning:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident = $value:literal, $description:literal;)+) => {
         impl HResult {
             $(
                 $(#[doc = $doc])+
                 pub const $name: Self = Self::from_bits($value);
             )+
 
-            /// The constants' names and meanings.
+            /// The constants' names and descriptions.
             const TABLE: &'static [(Self, &'static str, &'static str)] =
-                &[$((Self::$name, stringify!($name), $meaning)),+];
+                &[$((Self::$name, stringify!($name), $description)),+];
         }
     };
 }
@@ -97,9 +97,9 @@ impl HResult {
         Self::TABLE.iter().find(|(code, _, _)| *code == self).map(|(_, name, _)| *name)
     }
 
-    /// Returns the meaning in a few words, if this crate knows the code.
-    pub fn meaning(self) -> Option<&'static str> {
-        Self::TABLE.iter().find(|(code, _, _)| *code == self).map(|(_, _, meaning)| *meaning)
+    /// Returns a description in a few words, if this crate knows the code.
+    pub fn description(self) -> Option<&'static str> {
+        Self::TABLE.iter().find(|(code, _, _)| *code == self).map(|(_, _, description)| *description)
     }
 }
 
@@ -132,10 +132,10 @@ mod tests {
 
     #[test]
     fn no_code_is_in_the_table_twice() {
-        for (at, (code, name, meaning)) in HResult::TABLE.iter().enumerate() {
+        for (at, (code, name, description)) in HResult::TABLE.iter().enumerate() {
             assert_eq!(HResult::TABLE.iter().position(|(other, _, _)| other == code), Some(at), "{name}");
             assert_eq!(code.name(), Some(*name));
-            assert_eq!(code.meaning(), Some(*meaning));
+            assert_eq!(code.description(), Some(*description));
         }
     }
 }

@@ -50,12 +50,12 @@ impl ServerError {
     }
 }
 
-/// Prints the HRESULT, its meaning if it is known, and the detail if there is one.
+/// Prints the HRESULT, its description if the code is known, and the detail, if any.
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.hresult)?;
-        if let Some(meaning) = self.hresult.meaning() {
-            write!(f, ": {meaning}")?;
+        if let Some(description) = self.hresult.description() {
+            write!(f, ": {description}")?;
         }
         match &self.detail {
             Some(detail) => write!(f, ": {}", detail.trim_end()),

@@ -24,7 +24,7 @@ pub(super) struct Times {
 
 /// The state of a series at the previous request.
 #[derive(Debug, Default)]
-pub(super) struct Pushed {
+pub(super) struct PreviousPoint {
     time: Option<u64>,
     total: Option<f64>,
     histogram: Option<ExponentialHistogram>,
@@ -67,13 +67,13 @@ pub(super) fn data_of(value: &PointValue, temporality: Temporality) -> Data {
 pub(super) fn add_point(
     data: &mut Data,
     value: &PointValue,
-    pushed: &mut Pushed,
+    previous: &mut PreviousPoint,
     temporality: Temporality,
     times: Times,
     attributes: Vec<KeyValue>,
 ) {
     let is_delta = temporality == Temporality::Delta;
-    let since = pushed.time.filter(|_| is_delta).unwrap_or(times.start);
+    let since = previous.time.filter(|_| is_delta).unwrap_or(times.start);
     let number = |start, value: f64| NumberDataPoint {
         attributes: attributes.clone(),
         start_time_unix_nano: start,
@@ -83,7 +83,7 @@ pub(super) fn add_point(
     };
     match (data, value) {
         (Data::Sum(sum), PointValue::Counter { total, baseline, .. }) => {
-            let last = pushed.total.unwrap_or(*baseline);
+            let last = previous.total.unwrap_or(*baseline);
             sum.data_points.push(if is_delta {
                 // A total that is smaller than before has restarted.
                 number(since, if *total >= last { total - last } else { *total })
@@ -91,7 +91,7 @@ pub(super) fn add_point(
                 // A total that started before the first sample has an unknown start time.
                 number(if *baseline == 0.0 { times.start } else { 0 }, *total)
             });
-            pushed.total = Some(*total);
+            previous.total = Some(*total);
         }
         (Data::Sum(sum), PointValue::UpDownCounter(value)) if !value.is_nan() => {
             sum.data_points.push(number(0, *value));
@@ -116,9 +116,9 @@ pub(super) fn add_point(
             });
         }
         (Data::ExponentialHistogram(data), PointValue::Exponential(histogram)) => {
-            let last = pushed.histogram.take().filter(|last| is_delta && last.count <= histogram.count);
+            let last = previous.histogram.take().filter(|last| is_delta && last.count <= histogram.count);
             if is_delta {
-                pushed.histogram = Some(histogram.clone());
+                previous.histogram = Some(histogram.clone());
             }
             let point = histogram_point(histogram, last.as_ref());
             data.data_points.push(ExponentialHistogramDataPoint {
@@ -130,7 +130,7 @@ pub(super) fn add_point(
         }
         _ => return,
     }
-    pushed.time = Some(times.time);
+    previous.time = Some(times.time);
 }
 
 /// Returns the counts of a histogram since an earlier state of it, or since its start.

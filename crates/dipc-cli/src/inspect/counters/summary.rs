@@ -15,12 +15,12 @@ pub(crate) struct Summary {
 #[derive(Debug)]
 struct SeriesSummary {
     series: Series,
-    shown: Vec<Shown>,
+    shown: Vec<AspectSummary>,
 }
 
 /// The values over time of one number of a series.
 #[derive(Debug)]
-struct Shown {
+struct AspectSummary {
     aspect: Aspect,
     count: u64,
     /// The count of values that are numbers: the runtime sends NaN if it measured nothing.
@@ -42,7 +42,7 @@ impl Summary {
         let Some(row) = self.rows.get_mut(index) else { return };
         if row.shown.is_empty() {
             row.series = sample.series.clone();
-            row.shown = sample.series.aspects().iter().map(|aspect| Shown::new(*aspect)).collect();
+            row.shown = sample.series.aspects().iter().map(|aspect| AspectSummary::new(*aspect)).collect();
         }
         for shown in &mut row.shown {
             if let Some(number) = sample.number(shown.aspect) {
@@ -99,7 +99,7 @@ pub(crate) fn label(series: &Series, aspect: Aspect) -> String {
     if series.tags.is_empty() { label } else { format!("{label} {}", series.tags) }
 }
 
-impl Shown {
+impl AspectSummary {
     const fn new(aspect: Aspect) -> Self {
         Self { aspect, count: 0, measured: 0, sum: 0.0, min: f64::NAN, max: f64::NAN, last: f64::NAN }
     }
@@ -127,8 +127,8 @@ impl Shown {
 mod tests {
     use super::*;
 
-    fn shown(numbers: &[f64]) -> Shown {
-        let mut shown = Shown::new(Aspect::Value);
+    fn shown(numbers: &[f64]) -> AspectSummary {
+        let mut shown = AspectSummary::new(Aspect::Value);
         for number in numbers {
             shown.add(*number);
         }
