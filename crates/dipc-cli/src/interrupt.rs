@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -78,6 +79,29 @@ impl Interrupts {
         let heard = interrupts.clone();
         watch(move |signal| heard.record(signal)).map_err(unwatched)?;
         Ok(interrupts)
+    }
+
+    /// Counts SIGINT and SIGTERM from now on. SIGHUP, by which service managers ask for the settings to be read
+    /// again, sets `reload`.
+    #[cfg(unix)]
+    pub(crate) fn watch_with_reload(reload: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+        let interrupts = Self::default();
+        let heard = interrupts.clone();
+        signal_hook::flag::register(SIGHUP, Arc::clone(reload)).map_err(unwatched)?;
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(unwatched)?;
+        thread::spawn(move || {
+            for _ in signals.forever() {
+                heard.record(EndSignal::Interrupt);
+            }
+        });
+        Ok(interrupts)
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn watch_with_reload(_: &Arc<AtomicBool>) -> Result<Self, Failure> {
+        Self::watch()
     }
 
     /// Counts SIGQUIT (Ctrl-\) and SIGUSR1 as requests for a snapshot from now on, instead of ending at them.
@@ -215,7 +239,7 @@ fn is_ignored(signal: i32) -> bool {
 /// Reports Ctrl-C and Ctrl-Break. Windows offers nothing that a thread could wait on.
 #[cfg(windows)]
 fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::atomic::Ordering;
 
     use signal_hook::consts::{SIGINT, SIGTERM};
 

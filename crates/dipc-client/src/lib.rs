@@ -93,7 +93,7 @@
 //! - `method_list`, `live_names`: names of methods while a process runs.
 //! - `port`: a thread with a hub, which hands connections to the waiting callers.
 //! - `process_info`, `process_view`: a process as described by the runtime and by the kernel;
-//!   `process_view/thread_times`: the times of its threads.
+//!   `process_view/thread_times`: the times of its threads. `crash_files`: the files that its crash leaves.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -116,6 +116,8 @@ mod target;
 
 mod command;
 
+mod crash_files;
+
 mod session;
 mod session_config;
 
@@ -132,6 +134,7 @@ mod profile;
 mod providers;
 
 pub use command::{Dump, WrittenDump};
+pub use crash_files::{CrashFiles, KernelCore, PathPattern, RuntimeFiles};
 pub use error::{Error, ErrorKind};
 pub use hazard::Hazard;
 pub use live_names::{ListPiece, LiveNames};

@@ -4,6 +4,7 @@ mod dump;
 mod heap;
 mod live_metrics;
 mod logs;
+mod snapshot;
 mod stream;
 mod trace;
 
@@ -18,6 +19,7 @@ use crate::stop::StopSignal;
 
 pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
+pub(crate) use logs::{LogReader, warnings_provider};
 pub use trace::{TraceProfile, TraceRequest, http_provider};
 
 pub(crate) use trace::{DIAGNOSTIC_SOURCE, default_counters, merged, parse_event_level, parse_keywords};
@@ -35,6 +37,8 @@ pub enum Artifact {
     LiveMetrics(LiveMetricsRequest),
     /// The log records of Microsoft.Extensions.Logging.
     Logs(LogsRequest),
+    /// The last seconds, as the black box keeps them, in the nettrace format.
+    Snapshot,
 }
 
 /// The kind of an artifact, for limits.
@@ -50,6 +54,8 @@ pub enum ArtifactKind {
     LiveMetrics,
     /// [`Artifact::Logs`].
     Logs,
+    /// [`Artifact::Snapshot`].
+    Snapshot,
 }
 
 /// The destination of an artifact.
@@ -109,13 +115,14 @@ impl Artifact {
             Self::Dump(_) => ArtifactKind::Dump,
             Self::LiveMetrics(_) => ArtifactKind::LiveMetrics,
             Self::Logs(_) => ArtifactKind::Logs,
+            Self::Snapshot => ArtifactKind::Snapshot,
         }
     }
 
     /// The media type of its bytes.
     pub const fn media_type(&self) -> &'static str {
         match self {
-            Self::Trace(_) | Self::GcDump | Self::Dump(_) => "application/octet-stream",
+            Self::Trace(_) | Self::GcDump | Self::Dump(_) | Self::Snapshot => "application/octet-stream",
             Self::LiveMetrics(_) => "application/json-seq",
             Self::Logs(request) => request.format.media_type(),
         }
@@ -126,7 +133,7 @@ impl Artifact {
         let time = now.strftime("%Y%m%d_%H%M%S_%3f");
         let pid = process.facts.pid;
         match self {
-            Self::Trace(_) => format!("{time}_{pid}.nettrace"),
+            Self::Trace(_) | Self::Snapshot => format!("{time}_{pid}.nettrace"),
             Self::GcDump => format!("{time}_{pid}.gcdump"),
             Self::Dump(_) => format!("dump_{time}.dmp"),
             Self::LiveMetrics(_) => format!("{time}_{pid}.metrics.json"),
@@ -150,6 +157,7 @@ impl Artifact {
             Self::Dump(dump_type) => dump::collect(*dump_type, process, stop, sink),
             Self::LiveMetrics(request) => live_metrics::collect(request, process, stop, sink),
             Self::Logs(request) => logs::collect(request, process, stop, sink),
+            Self::Snapshot => snapshot::collect(process, sink),
         }
     }
 }
@@ -159,7 +167,7 @@ impl ArtifactKind {
     pub const fn limit(self) -> usize {
         match self {
             Self::GcDump | Self::Dump => 1,
-            Self::Trace | Self::LiveMetrics | Self::Logs => 3,
+            Self::Trace | Self::LiveMetrics | Self::Logs | Self::Snapshot => 3,
         }
     }
 
@@ -171,6 +179,7 @@ impl ArtifactKind {
             Self::Dump => "dump",
             Self::LiveMetrics => "livemetrics",
             Self::Logs => "logs",
+            Self::Snapshot => "snapshot",
         }
     }
 

@@ -1,5 +1,9 @@
 //! Files as the destination of artifacts: written beside, and renamed when they are complete.
 
+mod delivery;
+mod job;
+mod queue;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Component, Path, PathBuf};
@@ -7,6 +11,8 @@ use std::path::{Component, Path, PathBuf};
 use dipc_client::Uuid;
 
 use crate::configuration::DirectoryEgress;
+
+pub use queue::{EgressError, EgressQueue};
 
 /// The bytes that are written at once.
 const BUFFER: usize = 64 << 10;

@@ -7,6 +7,7 @@
 //!   process's counters. `live_session`: a session whose events are evaluated as they come.
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records. `stop`:
 //!   requests to end. `operation`: the table of what is collected.
+//! - `black_box`: the last seconds of each process, and bundles of crashes. `retention`: limits on files.
 //! - `metrics`: the counters of all processes for Prometheus. `access`: tokens. `server`: HTTP.
 //! - `configuration`: dotnet-monitor's settings, checked and typed.
 //! - `rules`: triggers over events, limits and states; actions as data. `rule_runner`: the rules of all
@@ -16,6 +17,7 @@
 
 mod access;
 mod artifact;
+mod black_box;
 pub mod configuration;
 mod counters;
 mod egress;
@@ -25,6 +27,7 @@ mod metrics;
 mod monitor;
 mod operation;
 mod process;
+mod retention;
 mod rule_runner;
 pub mod rules;
 mod server;
@@ -35,12 +38,17 @@ pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, LiveMetricsRequest, LogFormat, LogLevel,
     LogsRequest, TraceProfile, TraceRequest, http_provider,
 };
+pub use black_box::{
+    BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,
+};
 pub use counters::{CounterConsumer, CounterRequest, CounterSubscription, SharedCounters};
+pub use egress::{EgressError, EgressQueue};
 pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
 pub use process::Watched;
+pub use retention::Retention;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, Rules, RulesConfig};
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};
 pub use stop::StopSignal;

@@ -50,6 +50,16 @@ impl MetricsConfig {
         Self { style, selection, interval, max_histograms, max_time_series }
     }
 
+    /// The counters as a consumer requests them.
+    pub fn request(&self) -> CounterRequest {
+        CounterRequest {
+            exponential_histograms: self.style == NameStyle::OpenTelemetry,
+            max_histograms: self.max_histograms,
+            max_time_series: self.max_time_series,
+            ..CounterRequest::new(self.selection.clone(), self.interval)
+        }
+    }
+
     /// Applies the settings of a configuration. Returns `None` if it exports no counters.
     ///
     /// # Errors
@@ -123,13 +133,7 @@ impl ProcessObserver for Metrics {
             exporter: Arc::clone(&self.exporter),
             start: self.start,
         };
-        let request = CounterRequest {
-            exponential_histograms: self.config.style == NameStyle::OpenTelemetry,
-            max_histograms: self.config.max_histograms,
-            max_time_series: self.config.max_time_series,
-            ..CounterRequest::new(self.config.selection.clone(), self.config.interval)
-        };
-        let subscription = process.counters.subscribe(request, Box::new(consumer));
+        let subscription = process.counters.subscribe(self.config.request(), Box::new(consumer));
         self.subscriptions().insert(process.number, subscription);
     }
 

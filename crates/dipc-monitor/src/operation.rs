@@ -147,11 +147,39 @@ impl Operations {
         self.add(&mut self.table(), kind, process, BTreeSet::new(), Some(egress_provider), false)
     }
 
+    /// Begins an operation of an earlier run again, with its id. `process` is its pid, cookie and name.
+    pub(crate) fn begin_again(
+        &self,
+        id: Uuid,
+        kind: ArtifactKind,
+        process: (u32, Uuid, String),
+        tags: BTreeSet<String>,
+        egress_provider: String,
+    ) -> RunningOperation {
+        let mut table = self.table();
+        self.add_with(&mut table, id, kind, process, tags, Some(egress_provider), false)
+    }
+
     fn add(
         &self,
         table: &mut VecDeque<Operation>,
         kind: ArtifactKind,
         process: &Watched,
+        tags: BTreeSet<String>,
+        egress_provider: Option<String>,
+        is_limited: bool,
+    ) -> RunningOperation {
+        let process = (process.facts.pid, process.uid, process.facts.name.clone());
+        self.add_with(table, Uuid::new_v4(), kind, process, tags, egress_provider, is_limited)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "they are the members of an operation")]
+    fn add_with(
+        &self,
+        table: &mut VecDeque<Operation>,
+        id: Uuid,
+        kind: ArtifactKind,
+        (pid, uid, process_name): (u32, Uuid, String),
         tags: BTreeSet<String>,
         egress_provider: Option<String>,
         is_limited: bool,
@@ -163,13 +191,13 @@ impl Operations {
             table.remove(oldest);
         }
         let operation = Operation {
-            id: Uuid::new_v4(),
+            id,
             kind,
             created: Timestamp::now(),
             state: OperationState::Starting,
-            pid: process.facts.pid,
-            uid: process.uid,
-            process_name: process.facts.name.clone(),
+            pid,
+            uid,
+            process_name,
             egress_provider,
             tags,
             resource_location: None,
@@ -243,6 +271,15 @@ impl RunningOperation {
         });
     }
 
+    /// Records that the destination has failed, and is tried again.
+    pub(crate) fn retrying(&self, error: &str) {
+        self.operations.update(self.id, |operation| {
+            if !operation.state.has_ended() {
+                operation.error = Some(format!("it is tried again: {error}"));
+            }
+        });
+    }
+
     /// Records the end: the place of the artifact, or the reason of the failure.
     pub fn end(self, result: Result<Option<String>, String>) {
         self.operations.update(self.id, |operation| {
@@ -252,6 +289,7 @@ impl RunningOperation {
             match result {
                 Ok(location) => {
                     operation.state = OperationState::Succeeded;
+                    operation.error = None;
                     operation.resource_location = location;
                 }
                 Err(error) => {

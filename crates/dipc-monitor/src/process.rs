@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dipc_client::dipc_transport;
 use dipc_client::{Error, ErrorKind, ProcessInfo, Target, Uuid};
 
+use crate::black_box::BlackBox;
 use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
 
@@ -30,6 +31,8 @@ pub struct Watched {
     pub runtime_version: Option<String>,
     /// The shared session of its counters.
     pub counters: SharedCounters,
+    /// What is kept of it, if anything is.
+    pub(crate) black_box: OnceLock<Arc<BlackBox>>,
     target: Target,
     has_ended: Arc<AtomicBool>,
 }
@@ -47,6 +50,7 @@ impl Watched {
             architecture,
             runtime_version,
             counters,
+            black_box: OnceLock::new(),
             target,
             has_ended,
         }

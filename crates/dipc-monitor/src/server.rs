@@ -1,6 +1,7 @@
 //! The HTTP server, with dotnet-monitor's routes.
 
 mod address;
+mod artifact_request;
 mod body;
 mod collect;
 mod json;
@@ -27,6 +28,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Tokens;
+use crate::egress::EgressQueue;
 use crate::filter::Filter;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
@@ -34,6 +36,7 @@ use crate::operation::Operations;
 use crate::rule_runner::Rules;
 
 pub use address::{ListenAddress, ParseAddressError};
+pub(crate) use artifact_request::StoredRequest;
 
 use routes::{Listener, Service};
 use stall::StallLimit;
@@ -73,6 +76,8 @@ pub struct ServerConfig {
     pub version: String,
     /// The rules, if a configuration has any.
     pub rules: Option<Arc<Rules>>,
+    /// The queue of artifacts for egress providers, if a configuration has any.
+    pub queue: Option<EgressQueue>,
 }
 
 /// An error of starting a server.
@@ -152,6 +157,7 @@ impl Server {
             no_http_egress: config.no_http_egress,
             version: config.version,
             rules: config.rules,
+            queue: config.queue,
             runtime: runtime.handle().clone(),
         });
         let (stop, stopped) = watch::channel(false);

@@ -232,6 +232,12 @@ impl Ring {
         })
     }
 
+    /// Changes the limit on bytes. It applies when the next generation begins.
+    pub const fn set_most_bytes(&mut self, bytes: u64) {
+        let list = if self.is_listing { LIST } else { 0 };
+        self.capacity.bytes = bytes.saturating_add(list);
+    }
+
     /// The bytes that it holds.
     pub fn bytes(&self) -> u64 {
         let generations = self.generations.iter().map(Generation::bytes);

@@ -1,10 +1,11 @@
 //! `dipc monitor`: all .NET processes of a machine, over HTTP.
 
+mod black_box;
 mod check;
 mod configuration;
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{ErrorKind, IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +18,11 @@ use clr_counters::{Selection, SelectionError};
 use dipc_client::Uuid;
 use dipc_monitor::configuration::Configuration;
 use dipc_monitor::{
-    Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig, Monitor, MonitorConfig,
+    EgressQueue, Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig, Monitor, MonitorConfig,
     MonitorError, Operations, ProcessObserver, Server, ServerConfig, ServerError, Tokens,
 };
 
+use self::black_box::BlackBoxArgs;
 use self::check::CheckArgs;
 use crate::args::target::ReachArgs;
 use crate::duration;
@@ -53,16 +55,24 @@ pub(crate) struct MonitorArgs {
     /// Seconds between values of counters [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = duration::parse_seconds)]
     refresh_interval: Option<Duration>,
-    /// File with the configuration of dotnet-monitor, whose collection rules are run
+    /// File with the configuration of dotnet-monitor, in JSON or TOML, whose collection rules are run
     ///
+    /// A name that ends in .toml is TOML with the same keys. Beyond dotnet-monitor, there are the trigger
+    /// Condition, of any event, crash, exit or counter, and the action CollectSnapshot.
     /// Its metrics, counters, diagnostic port and default process apply where no option here says otherwise.
     /// 'dipc monitor check' says what is not supported; a rule that cannot be run is refused at the start. A
-    /// changed file is read again; rules that are the same go on.
+    /// changed file is read again, and all of them at SIGHUP; rules that are the same go on.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     configuration_file_path: Option<PathBuf>,
     /// Read the configuration of the system, as dotnet-monitor does: /etc/dotnet-monitor, DOTNETMONITOR_…
     #[arg(long)]
     system: bool,
+    /// Directory of the artifacts that were promised to egress providers [default: in the user's state]
+    ///
+    /// A request with egressProvider is answered at once. Its artifact arrives even if the monitor ends before:
+    /// the next one with this directory goes on.
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+    queue: Option<PathBuf>,
     /// Address of a diagnostic port to create, which runtimes connect to: the path of a socket
     ///
     /// Runtimes with DOTNET_DiagnosticPorts=PATH connect to it, and are watched from their beginning; those
@@ -92,6 +102,8 @@ pub(crate) struct MonitorArgs {
     /// Let everyone who can connect do everything, from other machines, too
     #[arg(long, conflicts_with_all = ["token_file", "temp_api_key"])]
     no_auth: bool,
+    #[command(flatten)]
+    black_box: BlackBoxArgs,
     /// Refuse to send artifacts as answers to requests
     #[arg(long)]
     no_http_egress: bool,
@@ -141,12 +153,20 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     if let Some(MonitorCommand::Check(check)) = &args.command {
         return check::run(check);
     }
-    let interrupts = Interrupts::watch()?;
+    let is_asked_to_reload = Arc::new(AtomicBool::new(false));
+    // A terminal that is closed ends the program.
+    let interrupts = if std::io::stdin().is_terminal() {
+        Interrupts::watch()?
+    } else {
+        Interrupts::watch_with_reload(&is_asked_to_reload)?
+    };
     let tokens = tokens(args)?;
     let file = args.configuration_file_path.as_deref();
     let source = (args.system || file.is_some()).then(|| configuration::Source::new(file, args.system));
     let configuration = source.as_ref().map(configuration::Source::read).transpose()?.unwrap_or_default();
-    let metrics = metrics(args, &configuration)?.map(Metrics::new).map(Arc::new);
+    let metrics = metrics(args, &configuration)?;
+    let black_boxes = black_box::start(&args.black_box, metrics.as_ref());
+    let metrics = metrics.map(Metrics::new).map(Arc::new);
     let mut config = MonitorConfig::default();
     config.filters.clone_from(&args.filters);
     let configured = configuration.port_address().filter(|_| args.diagnostic_port.is_none());
@@ -160,11 +180,18 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let mut observers: Vec<Arc<dyn ProcessObserver>> = Vec::new();
     observers.extend(metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>));
     observers.extend(rules.iter().map(|rules| Arc::clone(rules) as Arc<dyn ProcessObserver>));
+    observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
     let mut config = server_config(args, tokens, &configuration)?;
     config.rules.clone_from(&rules);
-    let server = Server::start(config, Arc::clone(&monitor), metrics, operations)
+    let queue = queue(args, &configuration)?;
+    config.queue.clone_from(&queue);
+    let server = Server::start(config, Arc::clone(&monitor), metrics, operations.clone())
         .map_err(|error| not_served(&error))?;
+    if let Some(queue) = &queue {
+        queue.resume(&monitor, &operations);
+    }
+    warn_of_root(args, &server);
     if let Some(address) = monitor.port_address() {
         messages::note(format_args!("Diagnostic port: {address}"));
     }
@@ -189,16 +216,72 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let mut changes = source.map(configuration::Changes::new);
     while !interrupts.wait(Duration::from_millis(500)) && !is_disconnected.load(Ordering::Acquire) {
         if let (Some(changes), Some(rules)) = (&mut changes, &rules) {
-            changes.apply(rules);
+            changes.apply(rules, queue.as_ref(), is_asked_to_reload.swap(false, Ordering::AcqRel));
         }
     }
-    // The artifacts of rules are completed. Requests end next, then the sessions of the processes.
+    // What was promised stays in the queue. The artifacts of rules are completed. Requests end next, then the sessions of the processes.
+    if let Some(queue) = &queue {
+        queue.close();
+    }
     if let Some(rules) = &rules {
         rules.stop();
+    }
+    if let Some(black_boxes) = &black_boxes {
+        black_boxes.stop();
     }
     drop(server);
     drop(monitor);
     Ok(Exit::Done)
+}
+
+/// Opens the queue of promised artifacts, if there is a provider that they could go to.
+fn queue(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<EgressQueue>, Failure> {
+    if configuration.egress.is_empty() && args.queue.is_none() {
+        return Ok(None);
+    }
+    let usual = || Some(black_box::state_directory()?.join("queue"));
+    let Some(directory) = args.queue.clone().or_else(usual) else {
+        messages::warning(
+            "no directory for promised artifacts is known, and requests with egressProvider fail",
+        );
+        messages::help("--queue names one");
+        return Ok(None);
+    };
+    let queue = EgressQueue::open(&directory).map_err(|error| {
+        let what = match error.kind() {
+            ErrorKind::WouldBlock => "another monitor uses it".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::new(Exit::Failed, format_args!("monitor: the queue {}: {what}", directory.display()))
+            .with_help("--queue names another directory")
+    })?;
+    queue.set_providers(configuration.egress.clone());
+    if !queue.is_empty() {
+        messages::note(format_args!("Queue          : {} artifacts of an earlier run", queue.len()));
+    }
+    Ok(Some(queue))
+}
+
+/// Warns if every user of the machine can have root read the memory of all processes.
+fn warn_of_root(args: &MonitorArgs, server: &Server) {
+    let is_tcp = |address: &ListenAddress| matches!(address, ListenAddress::Tcp(_));
+    let has_tokens = args.token_file.is_some() || args.temp_api_key;
+    if !has_tokens && server.addresses().iter().any(is_tcp) && is_root() {
+        messages::warning(
+            "this runs as root and has no tokens: every user of this machine can have dumps of all processes",
+        );
+        messages::help("--token-file names a file of tokens, and --urls unix:PATH is a socket of root alone");
+    }
+}
+
+#[cfg(unix)]
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(unix))]
+const fn is_root() -> bool {
+    false
 }
 
 /// The tokens that clients have to send.

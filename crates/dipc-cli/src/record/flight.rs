@@ -2,7 +2,6 @@
 //! with file rotation.
 
 mod condition_watch;
-mod core_files;
 mod crash;
 mod crash_core;
 mod method_lists;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::program::{Finished, Running, dipc, run, stat};
 use crate::runtime::{Runtime, on_each_runtime};
 use crate::web_server::WebServer;
-use crate::workload::Workload;
+use crate::workload::{Target, Workload};
 
 /// Longer than anything takes on a loaded machine of two slow cores.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -57,11 +57,7 @@ impl Monitor {
 
     /// Returns an answer in JSON; `None` while there is none.
     fn get(&self, path: &str) -> Option<Value> {
-        let mut stream = UnixStream::connect(self.folder.path().join("http")).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
+        let answer = get(&self.folder.path().join("http"), path)?;
         serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
     }
 
@@ -83,6 +79,76 @@ impl Monitor {
         self.running.signal(Signal::INT);
         (self.running.finish().with_code(0), self.folder)
     }
+}
+
+/// Returns an answer with its head, at a Unix socket; `None` while there is none.
+fn get(socket: &Path, path: &str) -> Option<String> {
+    let mut stream = UnixStream::connect(socket).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    Some(String::from_utf8_lossy(&answer).into_owned())
+}
+
+fn await_that(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "it does not happen: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A program that ends with an exception leaves a bundle: its events and counters, and what its runtime wrote.
+#[test]
+fn a_crash_leaves_a_bundle() {
+    let Some(mut program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    program.arg("unhandled").env("DOTNET_DbgEnableMiniDump", "1").env("DOTNET_DbgMiniDumpType", "1");
+    program.env("DOTNET_DbgMiniDumpName", path("core.%p")).env("DOTNET_EnableCrashReport", "1");
+    let mut target = Target::start(program);
+    assert!(target.line().starts_with("ready "));
+    let (filter, urls) = (format!("ProcessId={}", target.pid()), format!("unix:{}", path("http").display()));
+    let bundles = path("bundles");
+    let arguments = ["monitor", "--urls", &urls, "--metricUrls", "http://127.0.0.1:0", "--filter", &filter];
+    let more = ["--refresh-interval", "0.5", "--bundles", bundles.to_str().unwrap()];
+    let running = Running::start(dipc(arguments.into_iter().chain(more)));
+    let answers = |route: &str, part: &str| {
+        get(&path("http"), route).is_some_and(|it| it.starts_with("HTTP/1.1 200 ") && it.contains(part))
+    };
+    await_that("events are kept", || answers("/snapshot", "Nettrace"));
+    await_that("counters come", || answers("/metrics", "gc"));
+    target.send("go");
+    target.wait();
+    let bundle = || Some(fs::read_dir(&bundles).ok()?.flatten().next()?.path());
+    await_that("the bundle is there", || {
+        bundle().is_some_and(|path| path.extension() == Some("crash".as_ref()))
+    });
+    let bundle = bundle().unwrap();
+    running.signal(Signal::INT);
+    let finished = running.finish().with_code(0);
+    let names: Vec<_> = files(&bundle).iter().map(|file| file.file_name().unwrap().to_owned()).collect();
+    assert_eq!(names, ["counters.json", "crashreport.json", "events.nettrace", "overview.txt"]);
+    let report: Value = serde_json::from_slice(&fs::read(bundle.join("crashreport.json")).unwrap()).unwrap();
+    let threads = report["payload"]["threads"].as_array().unwrap();
+    let types: Vec<_> = threads.iter().filter_map(|it| it["managed_exception_type"].as_str()).collect();
+    assert!(types.contains(&"System.InvalidOperationException"), "{types:?}");
+    stat(&bundle.join("events.nettrace"), 0).assert_whole();
+    let overview = fs::read_to_string(bundle.join("overview.txt")).unwrap();
+    for part in [
+        "\nReason         : the process has crashed or was killed\n",
+        "\nCrash report   : crashreport.json\n",
+        &format!("\nCore dump      : {}, ", path(&format!("core.{}", target.pid())).display()),
+        "\nThe last counters:\n  System.Runtime/",
+    ] {
+        assert!(overview.contains(part), "{part}: {overview}");
+    }
+    assert!(
+        finished.stderr.contains(&format!("Crash          : crash ({}): ", target.pid())),
+        "{}",
+        finished.stderr
+    );
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

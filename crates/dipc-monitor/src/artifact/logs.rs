@@ -14,7 +14,7 @@ use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::stop::StopSignal;
 
-use record::LogReader;
+pub(crate) use record::LogReader;
 
 /// The provider of log records.
 const LOGGING: &str = "Microsoft-Extensions-Logging";
@@ -147,6 +147,16 @@ impl LogsRequest {
         let levels = self.filters.values().chain([&self.level]).filter_map(|level| level.event_level());
         let level = if self.use_app_filters { Level::VERBOSE } else { levels.max()? };
         Some(ProviderConfig { keywords: KEYWORDS, level, name: LOGGING.to_owned(), arguments })
+    }
+}
+
+/// The provider of records from warnings up that the application's own filters let pass.
+pub(crate) fn warnings_provider() -> ProviderConfig {
+    ProviderConfig {
+        keywords: KEYWORDS,
+        level: Level::WARNING,
+        name: LOGGING.to_owned(),
+        arguments: "FilterSpecs=UseAppFilters".to_owned(),
     }
 }
 

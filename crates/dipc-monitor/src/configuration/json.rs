@@ -10,7 +10,7 @@ use super::finding::{Findings, Location};
 use super::tree::Node;
 
 /// Lines of a text, for locations.
-struct Lines<'t> {
+pub(crate) struct Lines<'t> {
     text: &'t str,
     /// The offset of each line.
     starts: Vec<usize>,
@@ -21,13 +21,13 @@ struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    fn new(text: &'t str, source: u32) -> Self {
+    pub(crate) fn new(text: &'t str, source: u32) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
         Self { text, starts, source, last: Cell::new((0, 1, 0)) }
     }
 
-    fn location(&self, offset: usize) -> Location {
+    pub(crate) fn location(&self, offset: usize) -> Location {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
         let (last, last_line, before) = self.last.get();
         let (from, before) = if last_line == line && last <= offset {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clr_conditions::Condition;
 use clr_counters::Selection;
 use dipc_client::{DumpType, Keywords, Level, ProviderConfig, Uuid};
 
@@ -247,6 +248,18 @@ impl<'c> RuleBuilder<'c> {
                     window: window(findings),
                 })
             }
+            "condition" => {
+                let text = settings.view.owned("Condition")?;
+                match Condition::parse(&text) {
+                    Ok(condition) => Trigger::Condition { text, condition },
+                    Err(error) => {
+                        let message = format!("not a condition: {error}");
+                        let help = Some("'dipc help attach' shows the language".to_owned());
+                        settings.get("Condition").error(findings, message, help);
+                        return None;
+                    }
+                }
+            }
             // Reported by its shape.
             _ => return None,
         })
@@ -337,6 +350,7 @@ impl<'c> RuleBuilder<'c> {
                 _ => DumpType::WITH_HEAP,
             }),
             "collectgcdump" => Artifact::GcDump,
+            "collectsnapshot" => Artifact::Snapshot,
             "collecttrace" => {
                 let duration = duration(findings);
                 let (trace, event) = trace(&section, action, duration, findings);

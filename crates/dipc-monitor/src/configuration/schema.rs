@@ -343,6 +343,13 @@ static COLLECT_GC_DUMP_OPTIONS: Object = Object::new(
     &[optional("Egress", Shape::Text), optional("ArtifactName", Shape::Text)],
 );
 
+static COLLECT_SNAPSHOT_OPTIONS: Object = Object::new(
+    "CollectSnapshotOptions",
+    &[optional("Egress", Shape::Text), optional("ArtifactName", Shape::Text)],
+);
+
+static CONDITION_OPTIONS: Object = Object::new("ConditionOptions", &[required("Condition", Shape::Text)]);
+
 static COLLECT_LIVE_METRICS_OPTIONS: Object = Object::new(
     "CollectLiveMetricsOptions",
     &[
@@ -579,6 +586,7 @@ const COLLECTION_RULE_ACTION_TYPE: &[&str] = &[
     "LoadProfiler",
     "SetEnvironmentVariable",
     "GetEnvironmentVariable",
+    "CollectSnapshot",
 ];
 const DUMP_TYPE: &[&str] = &["Full", "Mini", "WithHeap", "Triage"];
 const EXCEPTION_FORMAT: &[&str] = &["NewlineDelimitedJson", "PlainText", "JsonSequence"];
@@ -596,6 +604,7 @@ const COLLECTION_RULE_TRIGGER_TYPE: &[&str] = &[
     "ThreadpoolQueueLength",
     "EventMeter",
     "Startup",
+    "Condition",
 ];
 pub(crate) const TRIGGERS: &[Variant] = &[
     Variant {
@@ -623,6 +632,7 @@ pub(crate) const TRIGGERS: &[Variant] = &[
     },
     Variant { name: "EventMeter", settings: Some(&EVENT_METER_OPTIONS), is_required: true },
     Variant { name: "Startup", settings: None, is_required: false },
+    Variant { name: "Condition", settings: Some(&CONDITION_OPTIONS), is_required: true },
 ];
 pub(crate) const ACTIONS: &[Variant] = &[
     Variant { name: "CollectDump", settings: Some(&COLLECT_DUMP_OPTIONS), is_required: false },
@@ -644,4 +654,8 @@ pub(crate) const ACTIONS: &[Variant] = &[
         settings: Some(&GET_ENVIRONMENT_VARIABLE_OPTIONS),
         is_required: true,
     },
+    Variant { name: "CollectSnapshot", settings: Some(&COLLECT_SNAPSHOT_OPTIONS), is_required: false },
 ];
+/// Triggers and actions that dotnet-monitor does not have.
+#[cfg(test)]
+pub(crate) const OWN: [&str; 2] = ["Condition", "CollectSnapshot"];

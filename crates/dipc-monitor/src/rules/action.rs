@@ -144,6 +144,7 @@ impl ActionKind {
                 Artifact::Trace(_) => "CollectTrace",
                 Artifact::LiveMetrics(_) => "CollectLiveMetrics",
                 Artifact::Logs(_) => "CollectLogs",
+                Artifact::Snapshot => "CollectSnapshot",
             },
             Self::Unavailable { type_name, .. } => type_name,
             Self::Execute { .. } => "Execute",

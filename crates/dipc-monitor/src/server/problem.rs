@@ -8,11 +8,12 @@ use serde::Serialize;
 
 use super::body::AnswerBody;
 use crate::artifact::ArtifactError;
+use crate::egress::EgressError;
 use crate::operation::TooMany;
 
 /// An answer that is an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     status: StatusCode,
     title: &'static str,
     detail: String,
@@ -89,6 +90,17 @@ impl Problem {
 impl From<TooMany> for Problem {
     fn from(error: TooMany) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "Too Many Requests", error.to_string())
+    }
+}
+
+impl From<EgressError> for Problem {
+    fn from(error: EgressError) -> Self {
+        let text = error.to_string();
+        match error {
+            EgressError::Unknown(_) | EgressError::Unsupported(..) => Self::invalid("egressProvider", text),
+            EgressError::Full => Self::new(StatusCode::TOO_MANY_REQUESTS, "Too Many Requests", text),
+            EgressError::Queue(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable", text),
+        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! The routes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clr_counters::prometheus::Format;
-use dipc_client::{DumpType, Uuid};
+use dipc_client::Uuid;
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION};
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::runtime::Handle;
 
@@ -19,9 +19,9 @@ use super::json::{
 };
 use super::problem::Problem;
 use super::query::{ProcessSelector, Query};
-use super::{collect, is_local_host, requests};
+use super::{StoredRequest, collect, is_local_host};
 use crate::access::{Scope, Tokens};
-use crate::artifact::{Artifact, LogFormat, LogLevel, LogsRequest, TraceProfile, TraceRequest};
+use crate::egress::EgressQueue;
 use crate::filter::Filter;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
@@ -34,8 +34,6 @@ use crate::rules::RuleStatus;
 const MOST_BODY: usize = 1 << 20;
 /// The time for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
-/// The size of the runtime's buffer for `GET /trace` in MB.
-const BUFFER_MB: u32 = 256;
 
 /// What the server answers from.
 pub(super) struct Service {
@@ -47,6 +45,7 @@ pub(super) struct Service {
     pub(super) no_http_egress: bool,
     pub(super) version: String,
     pub(super) rules: Option<Arc<Rules>>,
+    pub(super) queue: Option<EgressQueue>,
     pub(super) runtime: Handle,
 }
 
@@ -75,6 +74,7 @@ enum Route<'p> {
     Stacks,
     Exceptions,
     Parameters,
+    Snapshot,
     Operations,
     Operation(&'p str),
     Rules,
@@ -107,6 +107,7 @@ impl<'p> Route<'p> {
             "stacks" => Self::Stacks,
             "exceptions" => Self::Exceptions,
             "parameters" => Self::Parameters,
+            "snapshot" => Self::Snapshot,
             "operations" => Self::Operations,
             "collectionrules" => Self::Rules,
             _ => return None,
@@ -215,11 +216,22 @@ impl Service {
             Route::Parameters => Err(Problem::not_implemented(
                 "/parameters needs code inside the process, which dipc does not load: log the parameters, or use a debugger",
             )),
-            Route::Dump | Route::GcDump | Route::Trace | Route::Logs | Route::LiveMetrics => {
+            Route::Dump
+            | Route::GcDump
+            | Route::Trace
+            | Route::Logs
+            | Route::LiveMetrics
+            | Route::Snapshot => {
                 let process = self.process(&query)?;
                 if let Some(provider) = query.get("egressProvider").filter(|name| !name.is_empty()) {
-                    let what = format!("there is no egress provider '{provider}'");
-                    return Err(Problem::invalid("egressProvider", what));
+                    let queue = self.queue.as_ref().ok_or_else(|| {
+                        let what =
+                            format!("there is no egress provider '{provider}': no configuration has one");
+                        Problem::invalid("egressProvider", what)
+                    })?;
+                    queue.egress(provider)?;
+                    let stored = stored(&path, request).await?;
+                    return self.promise(queue, process, stored, query.tags(), provider, &base).await;
                 }
                 if self.no_http_egress {
                     return Err(Problem::invalid(
@@ -227,10 +239,36 @@ impl Service {
                         "it is required: HTTP egress is switched off",
                     ));
                 }
-                let artifact = artifact(route, request, &query).await?;
+                let artifact = stored(&path, request).await?.artifact()?;
                 collect::answer(self, process, artifact, query.tags(), &base).await
             }
         }
+    }
+
+    /// Has the queue collect an artifact for an egress provider. The promise is on disk before the answer.
+    async fn promise(
+        &self,
+        queue: &EgressQueue,
+        process: Arc<Watched>,
+        stored: StoredRequest,
+        tags: BTreeSet<String>,
+        provider: &str,
+        base: &str,
+    ) -> Result<Response<AnswerBody>, Problem> {
+        let artifact = stored.artifact()?;
+        let egress = Some(provider.to_owned());
+        let operation = self.operations.begin(artifact.kind(), &process, tags.clone(), egress)?;
+        let id = operation.id;
+        let (queue, provider) = (queue.clone(), provider.to_owned());
+        let promised = tokio::task::spawn_blocking(move || {
+            queue.promise(operation, process, artifact, stored, tags, &provider)
+        });
+        promised.await.map_err(|error| Problem::bad_request(error.to_string()))??;
+        let mut response = Response::new(AnswerBody::whole(Vec::new()));
+        *response.status_mut() = StatusCode::ACCEPTED;
+        let location = HeaderValue::try_from(format!("{base}/operations/{id}"));
+        response.headers_mut().extend(location.ok().map(|value| (LOCATION, value)));
+        Ok(response)
     }
 
     /// Checks the token of a request.
@@ -391,85 +429,20 @@ fn header<'r>(request: &'r Request<Incoming>, name: &HeaderName) -> Option<&'r s
     request.headers().get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The artifact that a request asks for.
-async fn artifact(route: Route<'_>, request: Request<Incoming>, query: &Query) -> Result<Artifact, Problem> {
-    let is_post = request.method() == Method::POST;
-    Ok(match route {
-        Route::Dump => {
-            let dump_type = query.choice("type", parse_dump_type)?;
-            Artifact::Dump(dump_type.unwrap_or(DumpType::WITH_HEAP))
-        }
-        Route::GcDump => Artifact::GcDump,
-        Route::LiveMetrics => {
-            let duration = query.duration()?;
-            Artifact::LiveMetrics(if is_post {
-                requests::live_metrics(&body(request).await?, duration)?
-            } else {
-                requests::default_live_metrics(duration)
-            })
-        }
-        Route::Logs => {
-            let duration = query.duration()?;
-            let format = log_format(header(&request, &ACCEPT))?;
-            Artifact::Logs(if is_post {
-                requests::logs(&body(request).await?, format, duration)?
-            } else {
-                let level = query.choice("level", LogLevel::parse)?;
-                LogsRequest {
-                    level: level.unwrap_or(LogLevel::Trace),
-                    filters: BTreeMap::new(),
-                    use_app_filters: level.is_none(),
-                    format,
-                    duration,
-                }
-            })
-        }
-        _ => {
-            let duration = query.duration()?;
-            Artifact::Trace(if is_post {
-                requests::trace(&body(request).await?, duration)?
-            } else {
-                let profiles = query.choice("profile", parse_profiles)?;
-                let providers =
-                    TraceProfile::providers(profiles.as_deref().unwrap_or(&TraceProfile::DEFAULT));
-                TraceRequest { providers, request_rundown: true, buffer_mb: BUFFER_MB, duration }
-            })
-        }
-    })
-}
-
-fn parse_dump_type(text: &str) -> Option<DumpType> {
-    let types = [
-        ("Full", DumpType::FULL),
-        ("Mini", DumpType::NORMAL),
-        ("WithHeap", DumpType::WITH_HEAP),
-        ("Triage", DumpType::TRIAGE),
-    ];
-    types.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, dump_type)| dump_type)
-}
-
-fn parse_profiles(text: &str) -> Option<Vec<TraceProfile>> {
-    text.split(',').map(|name| TraceProfile::parse(name.trim())).collect()
-}
-
-/// The form of log records that a client accepts.
-fn log_format(accept: Option<&str>) -> Result<LogFormat, Problem> {
-    let Some(accept) = accept else { return Ok(LogFormat::default()) };
-    let types: Vec<&str> =
-        accept.split(',').filter_map(|range| Some(range.split(';').next()?.trim())).collect();
-    let formats = [
-        ("application/x-ndjson", LogFormat::NewlineDelimitedJson),
-        ("application/json-seq", LogFormat::JsonSequence),
-        ("text/plain", LogFormat::PlainText),
-        ("application/*", LogFormat::NewlineDelimitedJson),
-        ("*/*", LogFormat::NewlineDelimitedJson),
-        ("text/*", LogFormat::PlainText),
-    ];
-    let found = formats.into_iter().find(|(name, _)| types.iter().any(|it| it.eq_ignore_ascii_case(name)));
-    found.map(|(_, format)| format).ok_or_else(|| {
-        let detail = "use application/x-ndjson, application/json-seq or text/plain";
-        Problem::new(StatusCode::NOT_ACCEPTABLE, "Not Acceptable", detail)
-    })
+/// Reads what a request says about its artifact.
+async fn stored(path: &str, request: Request<Incoming>) -> Result<StoredRequest, Problem> {
+    let stored = StoredRequest {
+        route: path.trim_matches('/').to_owned(),
+        query: request.uri().query().unwrap_or_default().to_owned(),
+        accept: header(&request, &ACCEPT).map(ToOwned::to_owned),
+        body: None,
+    };
+    if request.method() != Method::POST {
+        return Ok(stored);
+    }
+    let body = String::from_utf8(body(request).await?);
+    let body = body.map_err(|_| Problem::invalid("$", "not valid JSON: it is not UTF-8"))?;
+    Ok(StoredRequest { body: Some(body), ..stored })
 }
 
 /// Reads the body of a request, which must be JSON.
@@ -515,15 +488,5 @@ mod tests {
             assert_eq!(Route::parse(path), None, "{path}");
         }
         assert_eq!(Route::Operation("7").scope(&Method::DELETE), Scope::Artifacts);
-    }
-
-    #[test]
-    fn log_records_have_the_form_that_is_accepted() {
-        let format = |accept| log_format(accept).ok();
-        assert_eq!(format(None), Some(LogFormat::NewlineDelimitedJson));
-        assert_eq!(format(Some("text/html, text/plain;q=0.5")), Some(LogFormat::PlainText));
-        assert_eq!(format(Some("application/json-seq")), Some(LogFormat::JsonSequence));
-        assert_eq!(format(Some("image/png, */*")), Some(LogFormat::NewlineDelimitedJson));
-        assert_eq!(format(Some("image/png")), None);
     }
 }

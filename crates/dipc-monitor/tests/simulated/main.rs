@@ -3,6 +3,8 @@
 
 #![cfg(unix)]
 
+mod black_box;
+mod egress;
 mod faults;
 mod http;
 mod routes;
@@ -30,6 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 struct Fixture {
     server: Server,
     monitor: Arc<Monitor>,
+    operations: Operations,
     rules: Arc<Rules>,
     /// The messages of rules.
     messages: Arc<Mutex<Vec<RuleMessage>>>,
@@ -63,6 +66,29 @@ impl Fixture {
     }
 
     fn at(port: Address, tokens: Tokens, metrics: Option<MetricsConfig>, rules: RulesConfig) -> Self {
+        Self::observed(port, tokens, metrics, rules, Vec::new(), |_| {})
+    }
+
+    /// Starts with other settings of the server.
+    fn with_server(change: impl FnOnce(&mut ServerConfig)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = Address::from(folder.path().join("port").as_path());
+        Self { _folder: Some(folder), ..Self::at_with_server(port, change) }
+    }
+
+    fn at_with_server(port: Address, change: impl FnOnce(&mut ServerConfig)) -> Self {
+        Self::observed(port, Tokens::default(), None, RulesConfig::default(), Vec::new(), change)
+    }
+
+    /// The same with more observers, and other settings of the server.
+    fn observed(
+        port: Address,
+        tokens: Tokens,
+        metrics: Option<MetricsConfig>,
+        rules: RulesConfig,
+        more: Vec<Arc<dyn ProcessObserver>>,
+        change: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
         let mut config = MonitorConfig::default();
         config.port = Some(port);
         config.only_port = true;
@@ -73,16 +99,18 @@ impl Fixture {
         let log = Arc::new(move |message: &RuleMessage| log.lock().unwrap().push(message.clone()));
         let rules = Arc::new(Rules::new(rules, operations.clone(), "host".to_owned(), log));
         let metrics_observer = metrics.iter().map(|it| Arc::clone(it) as Arc<dyn ProcessObserver>);
-        let observers = metrics_observer.chain([Arc::clone(&rules) as Arc<dyn ProcessObserver>]).collect();
+        let observers = metrics_observer.chain([Arc::clone(&rules) as Arc<dyn ProcessObserver>]);
+        let observers = observers.chain(more).collect();
         let monitor = Arc::new(Monitor::start(config, observers).unwrap());
         let mut config = ServerConfig::default();
         config.addresses = vec!["http://127.0.0.1:0".parse().unwrap()];
         config.tokens = tokens;
         "test".clone_into(&mut config.version);
         config.rules = Some(Arc::clone(&rules));
-        let server = Server::start(config, Arc::clone(&monitor), metrics, operations).unwrap();
+        change(&mut config);
+        let server = Server::start(config, Arc::clone(&monitor), metrics, operations.clone()).unwrap();
         let port = monitor.port_address().unwrap().to_string().parse().unwrap();
-        Self { server, monitor, rules, messages, port, _folder: None }
+        Self { server, monitor, operations, rules, messages, port, _folder: None }
     }
 
     fn address(&self) -> SocketAddr {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use dipc_monitor::configuration::{
     CheckedConfiguration, Configuration, ConfigurationSources, Finding, Severity,
 };
-use dipc_monitor::{ListenAddress, Operations, RuleMessage, Rules, RulesConfig};
+use dipc_monitor::{EgressQueue, ListenAddress, Operations, RuleMessage, Rules, RulesConfig};
 
 use crate::exit::Failure;
 use crate::http::host_name;
@@ -126,22 +126,26 @@ impl Changes {
         Self { state: source.state(), source, last_look: Instant::now() }
     }
 
-    /// Replaces the rules when a file has changed, at most every two seconds. With errors they stay the same.
-    pub(super) fn apply(&mut self, rules: &Rules) {
-        if self.last_look.elapsed() < LOOK {
+    /// Replaces the rules when a file has changed, at most every two seconds, or when it is asked to. With
+    /// errors they stay the same.
+    pub(super) fn apply(&mut self, rules: &Rules, queue: Option<&EgressQueue>, is_asked: bool) {
+        if self.last_look.elapsed() < LOOK && !is_asked {
             return;
         }
         self.last_look = Instant::now();
         let state = self.source.state();
-        if state == self.state {
+        if state == self.state && !is_asked {
             return;
         }
         self.state = state;
         match self.source.read() {
             Ok(configuration) => {
                 rules.replace(RulesConfig::of(&configuration));
+                if let Some(queue) = queue {
+                    queue.set_providers(configuration.egress.clone());
+                }
                 messages::note(format_args!(
-                    "The configuration has changed: {} rules; other settings apply after a restart",
+                    "The configuration was read again: {} rules; other settings apply after a restart",
                     configuration.rules.len()
                 ));
             }

@@ -5,12 +5,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dipc_client::{ProcessView, Target};
+use dipc_client::{CrashFiles, KernelCore, PathPattern, RuntimeFiles, Target};
 
 use crate::exit::Failure;
 use crate::http::host_name;
-use crate::process::info::timeouts;
-use crate::record::flight::core_files::{KernelCore, PathPattern, ProcessFacts, RuntimeFiles};
 use crate::record::flight::crash_core::{CrashCore, CrashDump, adopt, write_overview};
 use crate::record::source::ChildEnd;
 use crate::render::escape::escape_controls;
@@ -20,15 +18,10 @@ use crate::render::output_file::OutputFile;
 /// The data missing from a snapshot of a crash.
 pub(super) const MISSING: &str = "the events of its last 100 ms or so, and with them the exception that ended it: the runtime had not sent them";
 
-/// The longest wait for a process to report its environment.
-const ANSWER: Duration = Duration::from_secs(1);
 /// The longest wait for the end of a program whose stream has ended: it may write a core dump.
 const END: Duration = Duration::from_secs(10);
 /// The longest wait for the end of a program that writes a core dump with heaps.
 const CORE: Duration = Duration::from_secs(120);
-/// The most bytes read of an environment.
-#[cfg(target_os = "linux")]
-const LONGEST_ENVIRONMENT: u64 = 1 << 20;
 
 /// The sources of facts about a crash, determined before it happens.
 pub(super) struct CrashSources {
@@ -54,16 +47,10 @@ struct CoreFiles {
 impl CrashSources {
     pub(super) fn new(target: &Target, child: Option<ChildEnd>, dump: Option<&CrashDump>) -> Self {
         let pid = target.pid();
-        let environment = environment(target);
-        let facts = process_facts(pid);
-        let dumps = environment.map(|variables| RuntimeFiles::new(&variables, &facts));
-        let kernel = pid.and_then(|pid| {
-            let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").ok()?;
-            Some(KernelCore::new(&pattern, core_limit(pid).as_deref(), &facts))
-        });
-        let is_told = dumps.as_ref().is_some_and(|dumps| dumps.core.is_some());
+        let CrashFiles { runtime, kernel, has_own_root, .. } = CrashFiles::of(target, &host_name());
+        let is_told = runtime.as_ref().is_some_and(|files| files.core.is_some());
         let core = dump.and_then(|dump| CrashCore::prepare(pid, is_told, dump));
-        Self { pid, child, dumps, kernel, has_own_root: facts.has_own_root, core }
+        Self { pid, child, dumps: runtime, kernel, has_own_root, core }
     }
 
     /// Writes the known facts about the crash to a file beside the snapshot. Returns the file's path.
@@ -207,66 +194,4 @@ fn beside(snapshot: &Path, ending: &str) -> PathBuf {
     let mut name = snapshot.file_name().unwrap_or_default().to_owned();
     name.push(ending);
     snapshot.with_file_name(name)
-}
-
-/// Reads the facts about a process that names of core dumps have. All are unknown if the system does not show
-/// them.
-fn process_facts(pid: Option<u32>) -> ProcessFacts {
-    let host = Some(host_name()).filter(|name| !name.is_empty());
-    let Some(pid) = pid else { return ProcessFacts { host, ..ProcessFacts::default() } };
-    let folder = PathBuf::from(format!("/proc/{pid}"));
-    let name = std::fs::read_to_string(folder.join("comm")).ok();
-    let facts = ProcessFacts {
-        pid: Some(pid),
-        namespace_pid: ProcessView::of(pid).own_id().and_then(|id| id.try_into().ok()),
-        name: name.map(|name| name.trim_end_matches('\n').to_owned()),
-        executable: std::fs::read_link(folder.join("exe")).ok(),
-        host,
-        folder: std::fs::read_link(folder.join("cwd")).ok(),
-        ..ProcessFacts::default()
-    };
-    with_owner(facts, &folder)
-}
-
-#[cfg(unix)]
-fn with_owner(mut facts: ProcessFacts, folder: &Path) -> ProcessFacts {
-    use std::os::unix::fs::MetadataExt as _;
-
-    if let Ok(folder) = std::fs::metadata(folder) {
-        facts.uid = Some(folder.uid());
-        facts.gid = Some(folder.gid());
-    }
-    let root = |path: &Path| std::fs::metadata(path).map(|root| (root.dev(), root.ino())).ok();
-    let own = root(&folder.join("root"));
-    facts.has_own_root = own.is_some() && own != root(Path::new("/"));
-    facts
-}
-
-#[cfg(not(unix))]
-fn with_owner(facts: ProcessFacts, _: &Path) -> ProcessFacts {
-    facts
-}
-
-/// Returns the soft limit of the size of a core dump: a number of bytes, or `unlimited`.
-fn core_limit(pid: u32) -> Option<String> {
-    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size"))?;
-    line.split_whitespace().next().map(str::to_owned)
-}
-
-/// Returns the environment that a process was started with.
-fn environment(target: &Target) -> Option<Vec<String>> {
-    #[cfg(target_os = "linux")]
-    if let Some(pid) = target.pid()
-        && let Ok(file) = std::fs::File::open(format!("/proc/{pid}/environ"))
-    {
-        let mut bytes = Vec::new();
-        let read =
-            std::io::Read::read_to_end(&mut std::io::Read::take(file, LONGEST_ENVIRONMENT), &mut bytes);
-        if read.is_ok() && !bytes.is_empty() {
-            let texts = bytes.split(|byte| *byte == 0);
-            return Some(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect());
-        }
-    }
-    target.clone().with_timeouts(timeouts(ANSWER)).environment().ok()
 }

@@ -31,7 +31,7 @@ const SCOPE_START: u32 = 6;
 const SCOPE_STOP: u32 = 7;
 
 /// Log records from a stream of events.
-pub(super) struct LogReader {
+pub(crate) struct LogReader {
     format: LogFormat,
     /// The beginning of the stream in Unix nanoseconds.
     start: Option<i128>,
@@ -79,16 +79,16 @@ struct Record<'r> {
 struct Pairs(Vec<(String, serde_json::Value)>);
 
 impl LogReader {
-    pub(super) fn new(format: LogFormat) -> Self {
+    pub(crate) fn new(format: LogFormat) -> Self {
         Self { format, start: None, waiting: HashMap::new(), scopes: HashMap::new() }
     }
 
-    pub(super) fn set_start(&mut self, info: &TraceInfo) {
+    pub(crate) fn set_start(&mut self, info: &TraceInfo) {
         self.start = info.start.unix_milliseconds().map(|start| i128::from(start) * 1_000_000);
     }
 
     /// Adds an event, and writes the records that it completes to `out`.
-    pub(super) fn add(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn add(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
         if event.provider() != LOGGING {
             return;
         }
@@ -138,7 +138,7 @@ impl LogReader {
     }
 
     /// Writes the records whose arguments did not come.
-    pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         let mut rest: Vec<_> = std::mem::take(&mut self.waiting).into_values().collect();
         rest.sort_by_key(|message| message.time);
         for message in rest {

@@ -2,6 +2,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::{ProcessView, Target, Timeouts};
+
+/// The longest wait for a process to report its environment.
+const ANSWER: Duration = Duration::from_secs(1);
+/// The most bytes read of an environment.
+#[cfg(target_os = "linux")]
+const LONGEST_ENVIRONMENT: u64 = 1 << 20;
 
 /// The most entries of a folder that are looked at for a file whose name is known in part.
 const MOST_ENTRIES: usize = 100_000;
@@ -9,26 +18,55 @@ const MOST_ENTRIES: usize = 100_000;
 /// An unknown part of a path: no path contains it.
 const UNKNOWN: char = '\0';
 
+/// The files that a crash of a process leaves, determined before it happens.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CrashFiles {
+    /// The files of its runtime; `None` if its environment is not known.
+    pub runtime: Option<RuntimeFiles>,
+    /// The core dump of the kernel; `None` if the system does not say.
+    pub kernel: Option<KernelCore>,
+    /// Whether the process has another root folder than this program: paths are those that it sees.
+    pub has_own_root: bool,
+    /// The user of the process.
+    pub uid: Option<u32>,
+}
+
+impl CrashFiles {
+    /// Determines them for a process that runs. `host` is the name of this machine; empty if it is not known.
+    pub fn of(target: &Target, host: &str) -> Self {
+        let pid = target.pid();
+        let environment = environment(target);
+        let facts = ProcessFacts::of(pid, host);
+        let runtime = environment.map(|variables| RuntimeFiles::new(&variables, &facts));
+        let kernel = pid.and_then(|pid| {
+            let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").ok()?;
+            Some(KernelCore::new(&pattern, core_limit(pid).as_deref(), &facts))
+        });
+        Self { runtime, kernel, has_own_root: facts.has_own_root, uid: facts.uid }
+    }
+}
+
 /// The facts about a process that names of core dumps have.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct ProcessFacts {
-    pub(super) pid: Option<u32>,
+struct ProcessFacts {
+    pid: Option<u32>,
     /// The pid in the innermost namespace of the process.
-    pub(super) namespace_pid: Option<u32>,
+    namespace_pid: Option<u32>,
     /// The name of the first thread.
-    pub(super) name: Option<String>,
-    pub(super) executable: Option<PathBuf>,
-    pub(super) host: Option<String>,
-    pub(super) uid: Option<u32>,
-    pub(super) gid: Option<u32>,
-    pub(super) folder: Option<PathBuf>,
+    name: Option<String>,
+    executable: Option<PathBuf>,
+    host: Option<String>,
+    uid: Option<u32>,
+    gid: Option<u32>,
+    folder: Option<PathBuf>,
     /// Whether the process has another root folder than this program.
-    pub(super) has_own_root: bool,
+    has_own_root: bool,
 }
 
 /// A path of which parts are known only after the crash, such as the time or the thread.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct PathPattern {
+pub struct PathPattern {
     folder: PathBuf,
     /// The last component, with [`UNKNOWN`] for the unknown parts.
     name: String,
@@ -36,18 +74,21 @@ pub(super) struct PathPattern {
 
 /// The files that the runtime writes when it crashes, according to its environment.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct RuntimeFiles {
-    pub(super) core: Option<PathPattern>,
-    pub(super) report: Option<PathPattern>,
+pub struct RuntimeFiles {
+    /// The core dump.
+    pub core: Option<PathPattern>,
+    /// The crash report, in JSON.
+    pub report: Option<PathPattern>,
 }
 
 /// The core dump that the kernel writes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum KernelCore {
+pub enum KernelCore {
     /// The limit of the process (`ulimit -c`) is 0.
     LimitedToZero,
     /// A program gets it on its standard input.
     Piped(String),
+    /// A file.
     File(PathPattern),
 }
 
@@ -55,7 +96,7 @@ impl RuntimeFiles {
     /// # Source
     /// `clrconfignative.h` and `PROCCreateCrashDumpIfEnabled` of dotnet/runtime; "Collect dumps on crash" of
     /// dotnet/docs.
-    pub(super) fn new(variables: &[String], facts: &ProcessFacts) -> Self {
+    fn new(variables: &[String], facts: &ProcessFacts) -> Self {
         let get = |name: &str| {
             let value = |variable: &str| {
                 let (key, value) = variable.split_once('=')?;
@@ -89,7 +130,7 @@ impl RuntimeFiles {
 impl KernelCore {
     /// # Source
     /// core(5). `limit` is the soft limit of `Max core file size` in `/proc/PID/limits`.
-    pub(super) fn new(pattern: &str, limit: Option<&str>, facts: &ProcessFacts) -> Self {
+    fn new(pattern: &str, limit: Option<&str>, facts: &ProcessFacts) -> Self {
         let pattern = pattern.trim_end_matches('\n');
         if let Some(program) = pattern.strip_prefix('|') {
             let program = program.split_whitespace().next().unwrap_or_default();
@@ -131,12 +172,12 @@ impl PathPattern {
     }
 
     /// Returns the path, with `*` for the unknown parts.
-    pub(super) fn display(&self) -> PathBuf {
+    pub fn display(&self) -> PathBuf {
         self.folder.join(self.name.replace(UNKNOWN, "*"))
     }
 
     /// Finds the newest file of this pattern, as this program sees it.
-    pub(super) fn find(&self) -> Option<PathBuf> {
+    pub fn find(&self) -> Option<PathBuf> {
         if !self.name.contains(UNKNOWN) {
             return Some(self.folder.join(&self.name)).filter(|path| path.exists());
         }
@@ -158,6 +199,69 @@ impl PathPattern {
         }
         rest.ends_with(last)
     }
+}
+
+impl ProcessFacts {
+    /// Reads the facts. All are unknown if the system does not show them.
+    fn of(pid: Option<u32>, host: &str) -> Self {
+        let host = Some(host.to_owned()).filter(|name| !name.is_empty());
+        let Some(pid) = pid else { return Self { host, ..Self::default() } };
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let name = fs::read_to_string(folder.join("comm")).ok();
+        let facts = Self {
+            pid: Some(pid),
+            namespace_pid: ProcessView::of(pid).own_id().and_then(|id| id.try_into().ok()),
+            name: name.map(|name| name.trim_end_matches('\n').to_owned()),
+            executable: fs::read_link(folder.join("exe")).ok(),
+            host,
+            folder: fs::read_link(folder.join("cwd")).ok(),
+            ..Self::default()
+        };
+        facts.with_owner(&folder)
+    }
+
+    #[cfg(unix)]
+    fn with_owner(mut self, folder: &Path) -> Self {
+        use std::os::unix::fs::MetadataExt as _;
+
+        if let Ok(folder) = fs::metadata(folder) {
+            self.uid = Some(folder.uid());
+            self.gid = Some(folder.gid());
+        }
+        let root = |path: &Path| fs::metadata(path).map(|root| (root.dev(), root.ino())).ok();
+        let own = root(&folder.join("root"));
+        self.has_own_root = own.is_some() && own != root(Path::new("/"));
+        self
+    }
+
+    #[cfg(not(unix))]
+    fn with_owner(self, _: &Path) -> Self {
+        self
+    }
+}
+
+/// Returns the soft limit of the size of a core dump: a number of bytes, or `unlimited`.
+fn core_limit(pid: u32) -> Option<String> {
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size"))?;
+    line.split_whitespace().next().map(str::to_owned)
+}
+
+/// Returns the environment that a process was started with.
+fn environment(target: &Target) -> Option<Vec<String>> {
+    #[cfg(target_os = "linux")]
+    if let Some(pid) = target.pid()
+        && let Ok(file) = fs::File::open(format!("/proc/{pid}/environ"))
+    {
+        let mut bytes = Vec::new();
+        let read =
+            std::io::Read::read_to_end(&mut std::io::Read::take(file, LONGEST_ENVIRONMENT), &mut bytes);
+        if read.is_ok() && !bytes.is_empty() {
+            let texts = bytes.split(|byte| *byte == 0);
+            return Some(texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect());
+        }
+    }
+    target.clone().with_timeouts(Timeouts::each(ANSWER)).environment().ok()
 }
 
 /// Inserts the values of the specifiers (`%p` and the like) in a pattern, and [`UNKNOWN`] for those without
@@ -251,7 +355,7 @@ mod tests {
         };
         for (name, seconds) in [("core.7.100", 100), ("core.7.300", 300), ("core.7.200.json", 900)] {
             let file = fs::File::create(path(name)).unwrap();
-            file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds)).unwrap();
+            file.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
         }
         assert_eq!(pattern("core.7.%t"), Some(path("core.7.200.json")));
         assert_eq!(pattern("core.7.%t00"), Some(path("core.7.300")));

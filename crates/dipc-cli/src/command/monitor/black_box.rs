@@ -1,0 +1,76 @@
+//! The options of the black boxes of `dipc monitor`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use dipc_monitor::{BlackBoxConfig, BlackBoxEvent, BlackBoxMessage, BlackBoxes, MetricsConfig, Retention};
+
+use crate::duration;
+use crate::http::host_name;
+use crate::render::escape::escape_controls;
+use crate::render::messages;
+
+/// The most bytes of all bundles.
+const BUNDLES_BYTES: u64 = 1 << 30;
+
+#[derive(Debug, Args)]
+pub(super) struct BlackBoxArgs {
+    /// Time for which the events of each process are kept in memory; 0s keeps nothing
+    ///
+    /// Exceptions, garbage collections, changes of the thread pool, and log records from warnings up: 32 MB
+    /// of a process at most, and 256 MB of all. When a process crashes or is killed, they go into a bundle.
+    /// /snapshot returns them at any time.
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
+    keep: Duration,
+    /// Directory of the bundles of crashes [default: that of the user's state, or $STATE_DIRECTORY]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+    bundles: Option<PathBuf>,
+    /// The most bundles; the oldest are removed
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    keep_bundles: usize,
+}
+
+/// Creates the black boxes, unless they are switched off. `metrics` are the counters that are collected anyway.
+pub(super) fn start(args: &BlackBoxArgs, metrics: Option<&MetricsConfig>) -> Option<Arc<BlackBoxes>> {
+    if args.keep.is_zero() {
+        return None;
+    }
+    let mut config = BlackBoxConfig::default();
+    config.time = args.keep;
+    config.directory = args.bundles.clone().or_else(|| Some(state_directory()?.join("bundles")));
+    config.retention =
+        Retention { files: Some(args.keep_bundles), bytes: Some(BUNDLES_BYTES), ..Retention::default() };
+    config.counters = metrics.map(MetricsConfig::request);
+    config.host_name = host_name();
+    match &config.directory {
+        Some(directory) => messages::detail(format_args!("Bundles        : {}", directory.display())),
+        None => messages::warning("no directory for the bundles of crashes is known: --bundles names one"),
+    }
+    let log = |message: &BlackBoxMessage| {
+        let text = message.to_string();
+        let text = escape_controls(&text);
+        match &message.event {
+            BlackBoxEvent::Crashed { .. } => messages::note(format_args!("Crash          : {text}")),
+            _ => messages::warning(text),
+        }
+    };
+    Some(Arc::new(BlackBoxes::new(config, Arc::new(log))))
+}
+
+/// The directory of what outlives a run: that of a service (systemd), or of the user.
+pub(super) fn state_directory() -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(directories) = variable("STATE_DIRECTORY") {
+        // A service may have several.
+        return std::env::split_paths(&directories).next();
+    }
+    if let Some(state) = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute()) {
+        return Some(state.join("dipc"));
+    }
+    if cfg!(windows) {
+        return Some(PathBuf::from(variable("LOCALAPPDATA")?).join("dipc"));
+    }
+    Some(PathBuf::from(variable("HOME")?).join(".local/state/dipc"))
+}

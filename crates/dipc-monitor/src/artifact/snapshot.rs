@@ -1,0 +1,38 @@
+//! The content of a black box.
+
+use std::io::{self, Write};
+
+use super::{ArtifactError, ArtifactSink, begin};
+use crate::process::Watched;
+
+pub(super) fn collect(process: &Watched, sink: &mut dyn ArtifactSink) -> Result<(), ArtifactError> {
+    let Some(black_box) = process.black_box.get() else {
+        let text = "nothing is kept of processes: start without --keep 0s";
+        return Err(ArtifactError::Unsupported(text.to_owned()));
+    };
+    let snapshot = black_box.snapshot().ok_or_else(|| {
+        ArtifactError::Failed("nothing is kept of the process: its session has not begun".to_owned())
+    })?;
+    let snapshot = snapshot.map_err(|error| ArtifactError::Failed(error.to_string()))?;
+    begin(sink)?;
+    snapshot.write(None, &mut SinkWriter(sink)).map_err(|error| match error {
+        nettrace_edit::Error::Write(nettrace_edit::nettrace_writer::Error::Io { error, .. }) => {
+            ArtifactError::Sink(error)
+        }
+        error => ArtifactError::Failed(error.to_string()),
+    })?;
+    Ok(())
+}
+
+struct SinkWriter<'s>(&'s mut dyn ArtifactSink);
+
+impl Write for SinkWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,343 @@
+//! The last seconds of each process, kept in memory until it crashes.
+//!
+//! A process has one session for it: exceptions, garbage collections, changes of the thread pool, and log
+//! records from warnings up. Its counters come from the shared session. When the stream ends without the end
+//! that a runtime writes and the process no longer answers, the content goes into a bundle.
+
+mod bundle;
+mod last_counters;
+mod overview;
+mod recorder;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nettrace_edit::Snapshot;
+
+use crate::counters::{CounterRequest, CounterSubscription};
+use crate::monitor::ProcessObserver;
+use crate::process::Watched;
+use crate::retention::Retention;
+
+use last_counters::LastCounters;
+use recorder::Held;
+
+/// The stack of a recorder's thread.
+const STACK: usize = 512 << 10;
+/// The longest time for which the start of a process waits for its session.
+const LONGEST_START: Duration = Duration::from_secs(5);
+/// The time for bundles that are being written at the end.
+const LAST_BUNDLES: Duration = Duration::from_secs(30);
+/// The least bytes of a process, however many there are.
+const LEAST_BYTES: u64 = 256 << 10;
+
+/// The settings of [`BlackBoxes`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BlackBoxConfig {
+    /// The time to keep.
+    pub time: Duration,
+    /// The most bytes of events of a process.
+    pub most_bytes: u64,
+    /// The most bytes of events of all processes, of which each has an equal part.
+    pub total_bytes: u64,
+    /// The directory of bundles; without one, crashes are only reported.
+    pub directory: Option<PathBuf>,
+    /// The limits on the bundles in it.
+    pub retention: Retention,
+    /// The counters whose last values are kept.
+    pub counters: Option<CounterRequest>,
+    /// The name of this machine.
+    pub host_name: String,
+}
+
+impl Default for BlackBoxConfig {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(30),
+            most_bytes: 32 << 20,
+            total_bytes: 256 << 20,
+            directory: None,
+            retention: Retention { files: Some(20), bytes: Some(1 << 30), ..Retention::default() },
+            counters: None,
+            host_name: String::new(),
+        }
+    }
+}
+
+/// A message about a process's end, or about its session.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct BlackBoxMessage {
+    /// The pid of the process.
+    pub pid: u32,
+    /// The name of the process. It is untrusted.
+    pub process_name: String,
+    /// The event.
+    pub event: BlackBoxEvent,
+}
+
+/// An event of a black box.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BlackBoxEvent {
+    /// The process has crashed, and its bundle was written.
+    Crashed {
+        /// What is known about the end.
+        reason: &'static str,
+        /// The bundle; `None` without a directory.
+        bundle: Option<PathBuf>,
+    },
+    /// The process has crashed, and its bundle could not be written.
+    BundleFailed(String),
+    /// The session could not be started, or its stream not be kept. It is tried again.
+    SessionFailed(String),
+}
+
+impl fmt::Display for BlackBoxMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): ", self.process_name, self.pid)?;
+        match &self.event {
+            BlackBoxEvent::Crashed { reason, bundle: Some(bundle) } => {
+                write!(f, "{reason}: {}", bundle.display())
+            }
+            BlackBoxEvent::Crashed { reason, bundle: None } => write!(f, "{reason}"),
+            BlackBoxEvent::BundleFailed(error) => write!(f, "it has crashed; its bundle: {error}"),
+            BlackBoxEvent::SessionFailed(error) => write!(f, "nothing is kept of it: {error}"),
+        }
+    }
+}
+
+/// A receiver of messages. It is called from many threads, and must not block.
+pub type BlackBoxLog = Arc<dyn Fn(&BlackBoxMessage) + Send + Sync>;
+
+/// The black boxes of all processes. Add this to the observers of a [`Monitor`](crate::Monitor).
+pub struct BlackBoxes {
+    context: Arc<Context>,
+    boxes: Mutex<BTreeMap<u32, Arc<BlackBox>>>,
+}
+
+/// The state that all black boxes share.
+struct Context {
+    config: BlackBoxConfig,
+    log: BlackBoxLog,
+    /// The number of processes.
+    count: Mutex<u64>,
+    /// Held while a bundle is written: retention looks at the whole directory.
+    writing: Mutex<()>,
+}
+
+/// What is kept of a process.
+pub(crate) struct BlackBox {
+    state: Mutex<State>,
+    changed: Condvar,
+    counters: Arc<Mutex<LastCounters>>,
+}
+
+#[derive(Default)]
+struct State {
+    held: Option<Held>,
+    /// Whether the first session was neither started nor refused.
+    awaits_session: bool,
+    /// Whether the thread runs.
+    is_running: bool,
+    /// Whether it was asked to end.
+    is_stopped: bool,
+    /// Whether its process was reported as ended.
+    has_left: bool,
+    subscription: Option<CounterSubscription>,
+    /// The bytes that it holds.
+    bytes: u64,
+    /// The number of events that were lost in its sessions.
+    lost: u64,
+}
+
+/// The state of all black boxes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BlackBoxTotals {
+    /// The number of sessions that run.
+    pub sessions: usize,
+    /// The bytes of events that are kept.
+    pub bytes: u64,
+    /// The number of events that were lost in their sessions.
+    pub lost: u64,
+}
+
+impl BlackBoxes {
+    /// Creates the state without any process.
+    pub fn new(config: BlackBoxConfig, log: BlackBoxLog) -> Self {
+        let context = Context { config, log, count: Mutex::default(), writing: Mutex::default() };
+        Self { context: Arc::new(context), boxes: Mutex::default() }
+    }
+
+    fn boxes(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<BlackBox>>> {
+        lock(&self.boxes)
+    }
+
+    /// Returns the sums over all processes.
+    pub fn totals(&self) -> BlackBoxTotals {
+        let boxes: Vec<_> = self.boxes().values().cloned().collect();
+        let mut totals = BlackBoxTotals::default();
+        for black_box in boxes {
+            let state = black_box.state();
+            totals.sessions += usize::from(state.held.is_some());
+            totals.bytes = totals.bytes.saturating_add(state.bytes);
+            totals.lost = totals.lost.saturating_add(state.lost);
+        }
+        totals
+    }
+
+    /// Ends the sessions. Bundles that are being written are completed within a limited time.
+    pub fn stop(&self) {
+        let boxes: Vec<_> = self.boxes().values().cloned().collect();
+        for black_box in &boxes {
+            black_box.stop();
+        }
+        let until = Instant::now() + LAST_BUNDLES;
+        for black_box in &boxes {
+            let mut state = black_box.state();
+            while state.is_running {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return;
+                }
+                let waited = black_box.changed.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for BlackBoxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlackBoxes").field("config", &self.context.config).finish_non_exhaustive()
+    }
+}
+
+impl ProcessObserver for BlackBoxes {
+    fn started(&self, process: &Arc<Watched>) {
+        let black_box = Arc::new(BlackBox {
+            state: Mutex::new(State { awaits_session: true, is_running: true, ..State::default() }),
+            changed: Condvar::new(),
+            counters: Arc::default(),
+        });
+        if process.black_box.set(Arc::clone(&black_box)).is_err() {
+            return;
+        }
+        self.boxes().insert(process.number, Arc::clone(&black_box));
+        *lock(&self.context.count) += 1;
+        if let Some(request) = &self.context.config.counters {
+            let consumer = LastCounters::consumer(&black_box.counters);
+            let subscription = process.counters.subscribe(request.clone(), consumer);
+            black_box.state().subscription = Some(subscription);
+        }
+        let thread = thread::Builder::new().name("black box".to_owned()).stack_size(STACK);
+        let (recorder, context, watched) =
+            (Arc::clone(&black_box), Arc::clone(&self.context), Arc::clone(process));
+        if let Err(error) = thread.spawn(move || recorder.run(&watched, &context)) {
+            self.context.report(process, BlackBoxEvent::SessionFailed(format!("start a thread: {error}")));
+            black_box.ended();
+        }
+        // The session begins before a process that waits runs on.
+        black_box.wait_for_start(Instant::now() + LONGEST_START);
+    }
+
+    fn ended(&self, process: &Arc<Watched>) {
+        let Some(black_box) = process.black_box.get() else { return };
+        let (had_left, subscription) = {
+            let mut state = black_box.state();
+            (std::mem::replace(&mut state.has_left, true), state.subscription.take())
+        };
+        if !had_left {
+            let mut count = lock(&self.context.count);
+            *count = count.saturating_sub(1);
+        }
+        // The session of counters is locked when a subscription is dropped: not while the state is.
+        drop(subscription);
+        black_box.changed.notify_all();
+        // One that still writes its bundle is known until it has.
+        self.boxes().retain(|_, black_box| {
+            let state = black_box.state();
+            state.is_running || !state.has_left
+        });
+    }
+}
+
+impl Context {
+    fn report(&self, process: &Watched, event: BlackBoxEvent) {
+        (self.log)(&BlackBoxMessage {
+            pid: process.facts.pid,
+            process_name: process.title().to_owned(),
+            event,
+        });
+    }
+
+    /// The most bytes of a process now.
+    fn share(&self) -> u64 {
+        let count = (*lock(&self.count)).max(1);
+        let share = self.config.total_bytes.checked_div(count).unwrap_or_default();
+        share.min(self.config.most_bytes).max(LEAST_BYTES)
+    }
+}
+
+impl BlackBox {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Returns what is kept now; `None` without a session.
+    ///
+    /// # Errors
+    /// If it cannot be copied.
+    pub(crate) fn snapshot(&self) -> Option<Result<Snapshot, nettrace_edit::Error>> {
+        self.state().held.as_mut()?.snapshot()
+    }
+
+    fn wait_for_start(&self, deadline: Instant) {
+        let mut state = self.state();
+        while state.awaits_session {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn stop(&self) {
+        self.state().is_stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Records that the first session was started or refused.
+    fn begun(&self) {
+        self.state().awaits_session = false;
+        self.changed.notify_all();
+    }
+
+    /// Records that the thread has ended.
+    fn ended(&self) {
+        let mut state = self.state();
+        state.is_running = false;
+        state.awaits_session = false;
+        state.held = None;
+        state.bytes = 0;
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+impl fmt::Debug for BlackBox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlackBox").field("bytes", &self.state().bytes).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,182 @@
+//! The bundle of a crash: a directory that appears with its name when it is complete.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, BufWriter, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use dipc_client::dipc_transport::open_regular;
+use dipc_client::{CrashFiles, PathPattern, Uuid};
+use jiff::Timestamp;
+use nettrace_edit::Snapshot;
+
+use super::last_counters::CounterRow;
+use super::overview::{CoreFile, Overview};
+use crate::process::Watched;
+use crate::retention::{Retention, directories, free_bytes};
+
+/// The ending of the names of bundles.
+const ENDING: &str = ".crash";
+/// The longest part of a process's name in that of a bundle, in characters.
+const LONGEST_NAME: usize = 60;
+/// The most bundles of a name.
+const MOST_OF_A_NAME: u32 = 1000;
+/// The largest crash report that is copied, in bytes.
+const LARGEST_REPORT: u64 = 64 << 20;
+/// The names of the files.
+pub(super) const EVENTS: &str = "events.nettrace";
+const COUNTERS: &str = "counters.json";
+pub(super) const REPORT: &str = "crashreport.json";
+const OVERVIEW: &str = "overview.txt";
+
+/// What goes into a bundle.
+pub(super) struct Bundle<'b> {
+    pub(super) process: &'b Watched,
+    pub(super) reason: &'static str,
+    pub(super) files: &'b CrashFiles,
+    pub(super) snapshot: Option<Snapshot>,
+    pub(super) lost: u64,
+    pub(super) counters: Vec<CounterRow>,
+}
+
+impl Bundle<'_> {
+    /// Writes it into a directory, and removes old ones. Returns its path.
+    pub(super) fn write(&self, directory: &Path, retention: &Retention) -> io::Result<PathBuf> {
+        let at = |path: &Path| {
+            let path = path.display().to_string();
+            move |error: io::Error| io::Error::new(error.kind(), format!("{path}: {error}"))
+        };
+        fs::create_dir_all(directory).map_err(at(directory))?;
+        // Room for this one first: the older ones would go after it anyway.
+        prune(directory, retention);
+        let part = directory.join(format!(".{}.part", Uuid::new_v4().simple()));
+        create_directory(&part).map_err(at(&part))?;
+        let now = Timestamp::now();
+        let written = self.fill(&part, now).map_err(at(&part));
+        let placed =
+            written.and_then(|()| place(&part, &directory.join(self.name(now))).map_err(at(directory)));
+        if placed.is_err() {
+            // Nothing of it is of use.
+            let _ = fs::remove_dir_all(&part);
+        }
+        prune(directory, retention);
+        placed
+    }
+
+    /// The name of the bundle: the time, the pid, and the letters and digits of the process's name.
+    fn name(&self, now: Timestamp) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let title = self.process.title().chars().take(LONGEST_NAME);
+        let title: String = title.map(|c| if is_plain(c) { c } else { '_' }).collect();
+        format!("{}_{}_{title}{ENDING}", now.strftime("%Y%m%d_%H%M%S_%3f"), self.process.facts.pid)
+    }
+
+    fn fill(&self, part: &Path, now: Timestamp) -> io::Result<()> {
+        let written = match &self.snapshot {
+            None => None,
+            Some(snapshot) => {
+                let mut file = BufWriter::new(create(&part.join(EVENTS))?);
+                let written = snapshot.write(None, &mut file).map_err(io::Error::other)?;
+                file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+                Some(written)
+            }
+        };
+        if !self.counters.is_empty() {
+            let json = serde_json::to_vec_pretty(&self.counters).map_err(io::Error::other)?;
+            write(&part.join(COUNTERS), &json)?;
+        }
+        let runtime = self.files.runtime.as_ref();
+        let report = runtime.and_then(|files| files.report.as_ref());
+        let report = report.filter(|_| !self.files.has_own_root).and_then(PathPattern::find);
+        let has_report = report.is_some_and(|path| copy_report(&path, self.files.uid, part).is_ok());
+        let core = runtime.and_then(|files| files.core.as_ref()).map(|pattern| {
+            let found = pattern.find().filter(|_| !self.files.has_own_root);
+            let bytes = found.as_ref().and_then(|path| Some(fs::symlink_metadata(path).ok()?.len()));
+            CoreFile { path: found.unwrap_or_else(|| pattern.display()), bytes }
+        });
+        let overview = Overview {
+            process: self.process,
+            reason: self.reason,
+            files: self.files,
+            now,
+            written,
+            is_cut_short: self.snapshot.as_ref().is_some_and(Snapshot::is_cut_short),
+            lost: self.lost,
+            counters: &self.counters,
+            has_report,
+            core,
+        };
+        write(&part.join(OVERVIEW), overview.text(part).as_bytes())?;
+        sync_directory(part)
+    }
+}
+
+/// Removes the oldest bundles beyond the limits.
+fn prune(directory: &Path, retention: &Retention) {
+    let list = directories(directory, ENDING);
+    retention.apply(list, SystemTime::now(), || free_bytes(directory), |path| fs::remove_dir_all(path));
+}
+
+/// Copies the report that the runtime wrote. The process chose its name: it must be a file of its user.
+fn copy_report(path: &Path, uid: Option<u32>, part: &Path) -> io::Result<()> {
+    let file = open_regular(path)?;
+    #[cfg(unix)]
+    if uid != Some(std::os::unix::fs::MetadataExt::uid(&file.metadata()?)) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    #[cfg(not(unix))]
+    let _ = uid;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_REPORT).read_to_end(&mut bytes)?;
+    write(&part.join(REPORT), &bytes)
+}
+
+/// Creates a directory that only its owner can read: it has the memory of processes in a sense.
+fn create_directory(path: &Path) -> io::Result<()> {
+    #[cfg_attr(not(unix), allow(unused_mut, reason = "has no mode"))]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Gives the directory a name that nothing has.
+fn place(part: &Path, target: &Path) -> io::Result<PathBuf> {
+    let stem = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = stem.strip_suffix(ENDING).unwrap_or(&stem);
+    for number in 1..=MOST_OF_A_NAME {
+        let name = if number == 1 { format!("{stem}{ENDING}") } else { format!("{stem}-{number}{ENDING}") };
+        let candidate = target.with_file_name(name);
+        // A name that exists is not an empty directory, which a rename would replace.
+        if fs::symlink_metadata(&candidate).is_ok() {
+            continue;
+        }
+        fs::rename(part, &candidate)?;
+        sync_directory(target.parent().unwrap_or(Path::new(".")))?;
+        return Ok(candidate);
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Makes the names in a directory durable.
+fn sync_directory(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! The thread that keeps the events of a process.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use dipc_client::nettrace::Decoder;
+use dipc_client::{
+    CrashFiles, Deadline, ErrorKind, Keywords, Level, OptionalFeature, ProviderConfig, RUNTIME_PROVIDER,
+    Rundown, Session, SessionConfig, Timeouts,
+};
+use nettrace_edit::{Capacity, Ring, Snapshot, Storage};
+
+use super::bundle::Bundle;
+use super::{BlackBox, BlackBoxEvent, Context};
+use crate::artifact::warnings_provider;
+use crate::live_session::{BUFFER_MB, DRAIN, RetryWait};
+use crate::process::Watched;
+
+/// The runtime's keywords: garbage collections, exceptions and the thread pool.
+const RUNTIME_KEYWORDS: Keywords = Keywords(0x1 | 0x8000 | 0x1_0000);
+/// The bytes read at once.
+const CHUNK: usize = 16 << 10;
+/// The longest wait between looks for an end.
+const TICK: Duration = Duration::from_millis(1000);
+/// The time limit of the question whether a process whose stream was cut still runs.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// The events that are held of a session.
+pub(super) struct Held {
+    decoder: Decoder,
+    /// `None` before the header of the stream.
+    ring: Option<Ring>,
+    pub(super) events: u64,
+}
+
+impl Held {
+    fn new() -> Self {
+        Self { decoder: Decoder::new(), ring: None, events: 0 }
+    }
+
+    /// Adds the next bytes of the stream.
+    fn add(&mut self, bytes: &[u8], time: Duration, most_bytes: u64) -> Result<(), String> {
+        let Self { decoder, ring, events } = self;
+        decoder.feed(bytes);
+        if ring.is_none()
+            && let Ok(Some(info)) = decoder.read_header()
+        {
+            let capacity = Capacity { time: Some(time), bytes: most_bytes };
+            let info = info.clone();
+            let new = Ring::new(capacity, Storage::Memory, &info, Instant::now());
+            *ring = Some(new.map_err(|error| error.to_string())?);
+        }
+        if let Some(ring) = ring {
+            ring.receive(Instant::now());
+            ring.set_most_bytes(most_bytes);
+        }
+        while let Some(record) = decoder.next_record().map_err(|error| error.to_string())? {
+            *events = events.saturating_add(1);
+            if let Some(ring) = ring {
+                ring.add(&record).map_err(|error| error.to_string())?;
+            }
+        }
+        match ring {
+            Some(ring) => ring.turn_if_due(decoder.threads()).map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn snapshot(&mut self) -> Option<Result<Snapshot, nettrace_edit::Error>> {
+        let Self { decoder, ring, .. } = self;
+        ring.as_mut().map(|ring| ring.snapshot(decoder.threads()))
+    }
+
+    fn bytes(&self) -> u64 {
+        self.ring.as_ref().map_or(0, Ring::bytes)
+    }
+
+    fn lost(&self) -> u64 {
+        self.decoder.loss().total()
+    }
+
+    /// Whether the stream had the end that a runtime writes.
+    fn is_whole(&mut self) -> bool {
+        self.decoder.end_of_input();
+        matches!(self.decoder.next_record(), Ok(None)) && self.decoder.truncated_at().is_none()
+    }
+}
+
+/// The end of a session.
+enum SessionEnd {
+    /// The black box was asked to end.
+    Stopped,
+    /// The stream is complete.
+    Complete,
+    /// The stream was cut.
+    Cut,
+    /// The stream cannot be read, or not be kept.
+    Unusable(String),
+}
+
+impl BlackBox {
+    /// Keeps the events of a process until its end.
+    pub(super) fn run(&self, process: &Watched, context: &Context) {
+        // Before the crash: afterwards the system shows nothing of the process.
+        let files = CrashFiles::of(process.target(), &context.config.host_name);
+        let mut retry = RetryWait::new();
+        while !self.is_over(process) {
+            let started = process.target().start_session(&session_config());
+            self.begun();
+            let end = match started {
+                Ok(session) => {
+                    self.state().held = Some(Held::new());
+                    self.record(session, process, context)
+                }
+                Err(error) => SessionEnd::Unusable(error.to_string()),
+            };
+            match end {
+                SessionEnd::Stopped => break,
+                SessionEnd::Cut => {
+                    if let Some(reason) = reason_of_end(process) {
+                        self.write_bundle(process, context, reason, &files);
+                        break;
+                    }
+                }
+                SessionEnd::Complete => {}
+                SessionEnd::Unusable(error) => {
+                    if retry.is_first() && !process.has_ended() {
+                        context.report(process, BlackBoxEvent::SessionFailed(error));
+                    }
+                }
+            }
+            self.state().held = None;
+            self.wait(process, retry.next());
+        }
+        self.ended();
+    }
+
+    fn is_over(&self, process: &Watched) -> bool {
+        process.has_ended() || self.state().is_stopped
+    }
+
+    fn wait(&self, process: &Watched, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = self.state();
+        while !state.is_stopped && !process.has_ended() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Reads the stream of a session to its end.
+    fn record(&self, mut session: Session, process: &Watched, context: &Context) -> SessionEnd {
+        let mut buffer = vec![0; CHUNK];
+        let mut ended: Option<Instant> = None;
+        loop {
+            match session.read(&mut buffer, Deadline::after(TICK)) {
+                Ok(0) => {
+                    let mut state = self.state();
+                    let is_whole = state.held.as_mut().is_none_or(Held::is_whole);
+                    return if is_whole { SessionEnd::Complete } else { SessionEnd::Cut };
+                }
+                Ok(count) => {
+                    let bytes = buffer.get(..count).unwrap_or_default();
+                    let share = context.share();
+                    let mut state = self.state();
+                    let Some(held) = state.held.as_mut() else { return SessionEnd::Stopped };
+                    let lost = held.lost();
+                    let added = held.add(bytes, context.config.time, share);
+                    let (bytes, newly_lost) = (held.bytes(), held.lost().saturating_sub(lost));
+                    state.bytes = bytes;
+                    state.lost = state.lost.saturating_add(newly_lost);
+                    drop(state);
+                    if let Err(error) = added {
+                        return SessionEnd::Unusable(error);
+                    }
+                }
+                Err(error) if error.is_deadline() => {
+                    // The stream has an end, unless another process holds the connection.
+                    let ended = process.has_ended().then(|| *ended.get_or_insert_with(Instant::now));
+                    if ended.is_some_and(|ended| ended.elapsed() > DRAIN) {
+                        return SessionEnd::Cut;
+                    }
+                }
+                Err(_) => return SessionEnd::Cut,
+            }
+            if self.state().is_stopped {
+                // The session is stopped when it is dropped, so that the runtime keeps nothing of it.
+                drop(session);
+                return SessionEnd::Stopped;
+            }
+        }
+    }
+
+    fn write_bundle(&self, process: &Watched, context: &Context, reason: &'static str, files: &CrashFiles) {
+        let (snapshot, lost) = {
+            let mut state = self.state();
+            (state.held.as_mut().and_then(Held::snapshot), state.lost)
+        };
+        let Some(directory) = &context.config.directory else {
+            context.report(process, BlackBoxEvent::Crashed { reason, bundle: None });
+            return;
+        };
+        let bundle = Bundle {
+            process,
+            reason,
+            files,
+            snapshot: snapshot.and_then(Result::ok),
+            lost,
+            counters: super::lock(&self.counters).rows(),
+        };
+        let _turn = super::lock(&context.writing);
+        let event = match bundle.write(directory, &context.config.retention) {
+            Ok(path) => BlackBoxEvent::Crashed { reason, bundle: Some(path) },
+            Err(error) => BlackBoxEvent::BundleFailed(error.to_string()),
+        };
+        context.report(process, event);
+    }
+}
+
+fn session_config() -> SessionConfig {
+    let runtime = ProviderConfig {
+        keywords: RUNTIME_KEYWORDS,
+        level: Level::INFORMATIONAL,
+        name: RUNTIME_PROVIDER.to_owned(),
+        arguments: String::new(),
+    };
+    SessionConfig::new([runtime, warnings_provider()])
+        .with_buffer_mb(BUFFER_MB)
+        .with_rundown(Rundown::Off)
+        .with_stackwalk(false)
+        .with_optional(vec![OptionalFeature::NoRundown, OptionalFeature::NoStacks])
+}
+
+/// The reason for which a stream was cut; `None` if the process still runs.
+fn reason_of_end(process: &Watched) -> Option<&'static str> {
+    match process.target().clone().with_timeouts(Timeouts::each(ANSWER)).info() {
+        Ok(_) => None,
+        // .NET Core 3.1 answers that it does not know the question.
+        Err(error) if error.kind() == ErrorKind::Unsupported => None,
+        Err(_) if process.target().pid().is_some() || process.has_ended() => {
+            Some("the process has crashed or was killed")
+        }
+        Err(_) => Some("the process has disappeared"),
+    }
+}

@@ -1,0 +1,140 @@
+//! The way of a complete file to its name, which survives an end of the program at any point.
+//!
+//! A job's file is written as `.NAME.ID.part`. It gets its name by a link, which replaces nothing; the part and
+//! the record of the job are removed afterwards. After a restart, a name that is a link to the part says that
+//! the file has arrived.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{at, copy_synced, numbered, path_of};
+use crate::configuration::DirectoryEgress;
+
+/// The most files of one name.
+const MOST_OF_A_NAME: u32 = 10_000;
+
+/// The places of a job's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Places {
+    /// The file while it is written.
+    pub(super) part: PathBuf,
+    /// A copy of it in the directory of its name, if the part is on another file system.
+    copy: PathBuf,
+    /// Its name, to which a number is added if another file has it.
+    target: PathBuf,
+}
+
+/// A step that changes a disk, after which the program may have ended. Tests end there.
+pub(super) type Step<'s> = &'s dyn Fn() -> io::Result<()>;
+
+impl Places {
+    /// Returns the places of the file `name` in an egress directory.
+    ///
+    /// # Errors
+    /// If the name leads out of the directory.
+    pub(super) fn new(egress: &DirectoryEgress, name: &str, id: &str) -> io::Result<Self> {
+        let Some(target) = path_of(&egress.directory, name) else {
+            let message = format!("{name:?} is not the name of a file below {}", egress.directory.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidFilename, message));
+        };
+        let parent = target.parent().unwrap_or(&egress.directory);
+        let parts = egress.intermediate.as_deref().unwrap_or(parent);
+        let file_name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self {
+            part: parts.join(format!(".{file_name}.{id}.part")),
+            copy: parent.join(format!(".{file_name}.{id}.copy")),
+            target,
+        })
+    }
+
+    /// Creates the file, in place of one that was left behind.
+    pub(super) fn create(&self) -> io::Result<File> {
+        for path in [&self.part, &self.target] {
+            let parent = path.parent().unwrap_or(Path::new("."));
+            fs::create_dir_all(parent).map_err(|error| at(parent, &error))?;
+        }
+        self.remove_part();
+        super::create(&self.part)
+    }
+
+    /// Gives the complete file its name, and returns it. It may have it already.
+    pub(super) fn deliver(&self, step: Step<'_>) -> io::Result<PathBuf> {
+        let parent = self.target.parent().unwrap_or(Path::new("."));
+        let sources = [&self.part, &self.copy];
+        let is_gone = sources.iter().all(|source| fs::symlink_metadata(source).is_err());
+        for number in 1..=MOST_OF_A_NAME {
+            let target = numbered(&self.target, number);
+            // The part of a file system without links was renamed.
+            let has_arrived = sources.iter().any(|source| is_same(source, &target))
+                || is_gone && fs::symlink_metadata(&target).is_ok();
+            if has_arrived {
+                return Ok(target);
+            }
+            if is_gone {
+                break;
+            }
+            step()?;
+            match self.link(&target, step) {
+                Ok(()) => {
+                    step()?;
+                    sync_directory(parent)?;
+                    return Ok(target);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(at(&target, &error)),
+            }
+        }
+        Err(at(&self.part, &io::ErrorKind::NotFound.into()))
+    }
+
+    fn link(&self, target: &Path, step: Step<'_>) -> io::Result<()> {
+        match fs::hard_link(&self.part, target) {
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                // A copy that was left behind may be cut.
+                let _ = fs::remove_file(&self.copy);
+                copy_synced(&self.part, &self.copy)?;
+                step()?;
+                fs::hard_link(&self.copy, target)
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // The file system has no links.
+            Err(_) if fs::symlink_metadata(target).is_err() => fs::rename(&self.part, target),
+            result => result,
+        }
+    }
+
+    /// Removes what is left of the way. The file keeps its name.
+    pub(super) fn remove_part(&self) {
+        for path in [&self.part, &self.copy] {
+            // There may be none.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Whether two paths are links to one file.
+#[cfg(unix)]
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let identity = |path: &Path| fs::symlink_metadata(path).map(|it| (it.dev(), it.ino())).ok();
+    identity(one).is_some_and(|one| Some(one) == identity(other))
+}
+
+/// Without numbers of files, the content says it.
+#[cfg(not(unix))]
+fn is_same(one: &Path, other: &Path) -> bool {
+    let length = |path: &Path| fs::symlink_metadata(path).map(|it| it.len()).ok();
+    length(one).is_some_and(|length_of_one| Some(length_of_one) == length(other))
+        && fs::read(one).is_ok_and(|bytes| fs::read(other).is_ok_and(|other| bytes == other))
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    File::open(path)?.sync_all()?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}

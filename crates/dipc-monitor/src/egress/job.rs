@@ -1,0 +1,105 @@
+//! The record of a promised artifact: a file in the queue's directory, replaced as a whole.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::create;
+use super::delivery::{Places, Step, sync_directory};
+use crate::configuration::DirectoryEgress;
+use crate::server::StoredRequest;
+
+/// The largest record that is read, in bytes.
+const MOST_BYTES: u64 = 4 << 20;
+/// The most files of the directory that are looked at.
+const MOST_FILES: usize = 10_000;
+/// The ending of the records' names.
+const ENDING: &str = ".job.json";
+
+/// A promised artifact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Job {
+    /// The id of its operation.
+    pub(super) id: String,
+    pub(super) state: JobState,
+    /// The name of the egress provider.
+    pub(super) provider: String,
+    pub(super) directory: PathBuf,
+    pub(super) intermediate: Option<PathBuf>,
+    /// The name of the file.
+    pub(super) name: String,
+    /// The path of the delivered file.
+    pub(super) delivered: Option<PathBuf>,
+    pub(super) pid: u32,
+    /// The cookie of the process's runtime.
+    pub(super) uid: String,
+    pub(super) process_name: String,
+    pub(super) tags: BTreeSet<String>,
+    /// The request, from which the artifact is collected again.
+    pub(super) request: StoredRequest,
+}
+
+/// The state of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum JobState {
+    /// The artifact is not complete: after a restart, it is collected again.
+    Collecting,
+    /// The artifact is complete, and may have its name.
+    Complete,
+    /// It has its name: what is left can be removed.
+    Delivered,
+}
+
+impl Job {
+    pub(super) fn places(&self) -> io::Result<Places> {
+        let egress =
+            DirectoryEgress { directory: self.directory.clone(), intermediate: self.intermediate.clone() };
+        Places::new(&egress, &self.name, &self.id)
+    }
+
+    fn path(&self, queue: &Path) -> PathBuf {
+        queue.join(format!("{}{ENDING}", self.id))
+    }
+
+    /// Writes the record, durably and as a whole.
+    pub(super) fn store(&self, queue: &Path, step: Step<'_>) -> io::Result<()> {
+        let path = self.path(queue);
+        let new = queue.join(format!("{}.new", self.id));
+        // One may have been left behind.
+        let _ = fs::remove_file(&new);
+        let mut file = create(&new)?;
+        file.write_all(&serde_json::to_vec(self).map_err(io::Error::other)?)?;
+        file.sync_all()?;
+        step()?;
+        fs::rename(&new, &path)?;
+        step()?;
+        sync_directory(queue)
+    }
+
+    pub(super) fn remove(&self, queue: &Path) {
+        // One that stays is removed after the next start.
+        let _ = fs::remove_file(self.path(queue));
+    }
+
+    /// Reads the records of a directory. Unreadable ones stay there.
+    pub(super) fn read_all(queue: &Path) -> io::Result<Vec<Self>> {
+        let mut jobs = Vec::new();
+        for entry in fs::read_dir(queue)?.take(MOST_FILES).flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with(".new") {
+                // It was not stored: nothing was promised by it.
+                let _ = fs::remove_file(entry.path());
+            }
+            let is_job = name.ends_with(ENDING) && entry.metadata().is_ok_and(|it| it.len() <= MOST_BYTES);
+            let job = is_job.then(|| fs::read(entry.path()).ok()).flatten();
+            jobs.extend(job.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok()));
+        }
+        jobs.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(jobs)
+    }
+}

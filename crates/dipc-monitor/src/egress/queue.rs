@@ -1,0 +1,466 @@
+//! Artifacts that requests were promised: on disk until they are where they belong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dipc_client::Uuid;
+use jiff::Timestamp;
+
+use super::delivery::Places;
+use super::job::{Job, JobState};
+use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
+use crate::configuration::{DirectoryEgress, EgressProvider};
+use crate::live_session::RetryWait;
+use crate::monitor::Monitor;
+use crate::operation::{Operations, RunningOperation};
+use crate::process::Watched;
+use crate::server::StoredRequest;
+use crate::stop::StopSignal;
+
+/// The most jobs of a queue.
+const MOST_JOBS: usize = 200;
+/// The time after a restart in which the process of an incomplete job has to appear.
+const RETURN: Duration = Duration::from_secs(120);
+/// The time between looks for such processes.
+const LOOK: Duration = Duration::from_millis(200);
+/// The stack of a collection's thread.
+const STACK: usize = 1 << 20;
+
+/// A queue of promised artifacts. A restart goes on where an end of the program, of any kind, left it.
+#[derive(Debug, Clone)]
+pub struct EgressQueue(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    directory: PathBuf,
+    /// Locked while this program uses the queue.
+    _lock: File,
+    providers: Mutex<BTreeMap<String, EgressProvider>>,
+    /// The number of jobs.
+    jobs: Mutex<usize>,
+    is_over: AtomicBool,
+    wake: (Mutex<()>, Condvar),
+    /// The jobs of an earlier run, until they are taken up.
+    earlier: Mutex<Vec<Job>>,
+}
+
+/// A request that cannot be promised.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EgressError {
+    /// The configuration has no such provider.
+    #[error("there is no egress provider '{0}'")]
+    Unknown(String),
+    /// The provider is a store that is not supported.
+    #[error("the egress provider '{0}' is of {1}, which is not supported")]
+    Unsupported(String, &'static str),
+    /// The queue is full.
+    #[error("{MOST_JOBS} artifacts wait for their destination: more are refused until some have arrived")]
+    Full,
+    /// The queue cannot be written.
+    #[error("the queue of artifacts: {0}")]
+    Queue(#[from] io::Error),
+}
+
+impl EgressQueue {
+    /// Opens the queue in a directory, which is created, for this program alone.
+    ///
+    /// # Errors
+    /// Those of the file system; [`io::ErrorKind::WouldBlock`] if another monitor uses it.
+    pub fn open(directory: &Path) -> io::Result<Self> {
+        fs::create_dir_all(directory)?;
+        #[cfg(unix)]
+        fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        let lock = File::options().create(true).append(true).open(directory.join("lock"))?;
+        lock.try_lock()?;
+        let earlier = Job::read_all(directory)?;
+        Ok(Self(Arc::new(Shared {
+            directory: directory.to_owned(),
+            _lock: lock,
+            providers: Mutex::default(),
+            jobs: Mutex::new(earlier.len()),
+            is_over: AtomicBool::new(false),
+            wake: (Mutex::default(), Condvar::new()),
+            earlier: Mutex::new(earlier),
+        })))
+    }
+
+    /// Sets the providers that requests can name.
+    pub fn set_providers(&self, providers: BTreeMap<String, EgressProvider>) {
+        *lock(&self.0.providers) = providers;
+    }
+
+    /// The number of artifacts that have not arrived.
+    pub fn len(&self) -> usize {
+        *lock(&self.0.jobs)
+    }
+
+    /// Whether all have arrived.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes up the jobs of an earlier run. An incomplete artifact is collected again, if its process appears.
+    pub fn resume(&self, monitor: &Arc<Monitor>, operations: &Operations) {
+        let jobs = std::mem::take(&mut *lock(&self.0.earlier));
+        for job in jobs {
+            let queue = self.clone();
+            let (monitor, operations) = (Arc::downgrade(monitor), operations.clone());
+            let thread = thread::Builder::new().name("egress".to_owned()).stack_size(STACK);
+            // Without a thread it stays for the next start.
+            let _ = thread.spawn(move || {
+                let find = |job: &Job| {
+                    let processes = monitor.upgrade()?.processes();
+                    let is_same = |process: &Arc<Watched>| {
+                        process.uid.to_string() == job.uid && process.facts.pid == job.pid
+                    };
+                    processes.into_iter().find(is_same)
+                };
+                queue.resume_job(job, &operations, find);
+            });
+        }
+    }
+
+    /// Ends the work on the queue. What has not arrived stays in it.
+    pub fn close(&self) {
+        self.0.is_over.store(true, Ordering::Release);
+        let _guard = lock(&self.0.wake.0);
+        self.0.wake.1.notify_all();
+    }
+
+    /// Promises an artifact: when this returns, it arrives even if the program ends. `operation` is begun.
+    ///
+    /// # Errors
+    /// If it cannot be promised.
+    pub(crate) fn promise(
+        &self,
+        operation: RunningOperation,
+        process: Arc<Watched>,
+        artifact: Artifact,
+        request: StoredRequest,
+        tags: BTreeSet<String>,
+        provider: &str,
+    ) -> Result<(), EgressError> {
+        let egress = self.egress(provider)?;
+        {
+            let mut jobs = lock(&self.0.jobs);
+            if *jobs >= MOST_JOBS {
+                return Err(EgressError::Full);
+            }
+            *jobs += 1;
+        }
+        let job = Job {
+            id: operation.id.to_string(),
+            state: JobState::Collecting,
+            provider: provider.to_owned(),
+            name: artifact.file_name(&process, Timestamp::now()),
+            delivered: None,
+            directory: egress.directory,
+            intermediate: egress.intermediate,
+            pid: process.facts.pid,
+            uid: process.uid.to_string(),
+            process_name: process.facts.name.clone(),
+            tags,
+            request,
+        };
+        let begun = job.store(&self.0.directory, &|| Ok(())).and_then(|()| {
+            let (queue, job) = (self.clone(), job.clone());
+            let thread = thread::Builder::new().name(artifact.kind().name().to_owned()).stack_size(STACK);
+            thread.spawn(move || queue.collect(job, &artifact, &process, operation)).map(|_| ())
+        });
+        begun.map_err(|error| {
+            self.forget(&job);
+            error.into()
+        })
+    }
+
+    /// Returns the directory of a provider.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn egress(&self, provider: &str) -> Result<DirectoryEgress, EgressError> {
+        match lock(&self.0.providers).get(provider) {
+            Some(EgressProvider::FileSystem(egress)) => Ok(egress.clone()),
+            Some(EgressProvider::Unsupported(kind)) => {
+                Err(EgressError::Unsupported(provider.to_owned(), kind))
+            }
+            None => Err(EgressError::Unknown(provider.to_owned())),
+        }
+    }
+
+    /// Removes the record of a job that has ended.
+    fn forget(&self, job: &Job) {
+        job.remove(&self.0.directory);
+        let mut jobs = lock(&self.0.jobs);
+        *jobs = jobs.saturating_sub(1);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_over.load(Ordering::Acquire)
+    }
+
+    fn wait(&self, time: Duration) {
+        let guard = lock(&self.0.wake.0);
+        if !self.is_over() {
+            drop(self.0.wake.1.wait_timeout(guard, time));
+        }
+    }
+
+    /// Goes on with a job of an earlier run. `find` returns its process once it is known.
+    fn resume_job(&self, job: Job, operations: &Operations, find: impl Fn(&Job) -> Option<Arc<Watched>>) {
+        let artifact = job.request.artifact();
+        let (Ok(id), Ok(artifact), Ok(uid)) = (Uuid::try_parse(&job.id), artifact, Uuid::try_parse(&job.uid))
+        else {
+            // Another version wrote it.
+            return;
+        };
+        let operation = operations.begin_again(
+            id,
+            artifact.kind(),
+            (job.pid, uid, job.process_name.clone()),
+            job.tags.clone(),
+            job.provider.clone(),
+        );
+        if job.state != JobState::Collecting {
+            self.deliver(job, operation);
+            return;
+        }
+        let until = Instant::now() + RETURN;
+        while Instant::now() < until && !operation.stop.is_stopped() {
+            if self.is_over() {
+                return;
+            }
+            if let Some(process) = find(&job) {
+                self.collect(job, &artifact, &process, operation);
+                return;
+            }
+            self.wait(LOOK);
+        }
+        if let Ok(places) = job.places() {
+            places.remove_part();
+        }
+        self.forget(&job);
+        operation.end(Err("the monitor was restarted, and the process has not returned".to_owned()));
+    }
+
+    /// Collects the artifact of a job, and delivers it.
+    fn collect(&self, mut job: Job, artifact: &Artifact, process: &Watched, operation: RunningOperation) {
+        let result = job.places().map_err(ArtifactError::Sink).and_then(|places| {
+            let result = collect_part(&places, artifact, process, &operation);
+            if result.is_err() {
+                places.remove_part();
+            }
+            result
+        });
+        let result = result.and_then(|()| {
+            job.state = JobState::Complete;
+            job.store(&self.0.directory, &|| Ok(())).map_err(ArtifactError::Sink)
+        });
+        match result {
+            Ok(()) => self.deliver(job, operation),
+            // It is collected again after the next start.
+            Err(ArtifactError::Cancelled) if self.is_over() => {}
+            Err(error) => {
+                self.forget(&job);
+                operation.end(Err(error.to_string()));
+            }
+        }
+    }
+
+    /// Delivers a complete file, again and again until it has arrived.
+    fn deliver(&self, mut job: Job, operation: RunningOperation) {
+        let mut retry = RetryWait::new();
+        loop {
+            match deliver_once(&mut job, &self.0.directory, &|| Ok(())) {
+                Ok(path) => {
+                    let mut jobs = lock(&self.0.jobs);
+                    *jobs = jobs.saturating_sub(1);
+                    drop(jobs);
+                    operation.end(Ok(Some(path.display().to_string())));
+                    return;
+                }
+                Err(error) => operation.retrying(&error.to_string()),
+            }
+            let until = Instant::now() + retry.next();
+            while Instant::now() < until {
+                if self.is_over() {
+                    return;
+                }
+                self.wait(until.saturating_duration_since(Instant::now()));
+            }
+        }
+    }
+}
+
+/// Delivers a complete file, and removes its record.
+fn deliver_once(job: &mut Job, queue: &Path, step: super::delivery::Step<'_>) -> io::Result<PathBuf> {
+    let places = job.places()?;
+    let path = match &job.delivered {
+        Some(path) => path.clone(),
+        None => {
+            let path = places.deliver(step)?;
+            step()?;
+            job.state = JobState::Delivered;
+            job.delivered = Some(path.clone());
+            job.store(queue, step)?;
+            path
+        }
+    };
+    step()?;
+    places.remove_part();
+    step()?;
+    job.remove(queue);
+    Ok(path)
+}
+
+/// Collects an artifact into its part, which is durable afterwards.
+fn collect_part(
+    places: &Places,
+    artifact: &Artifact,
+    process: &Watched,
+    operation: &RunningOperation,
+) -> Result<(), ArtifactError> {
+    let stop: StopSignal = operation.stop.clone();
+    let mut sink = PartSink { places, operation, file: None };
+    artifact.collect(process, &stop, &mut sink)?;
+    let file = sink.file.ok_or_else(|| ArtifactError::Failed("there is nothing to write".to_owned()))?;
+    let file = file.into_inner().map_err(|error| ArtifactError::Sink(error.into_error()))?;
+    file.sync_all().map_err(ArtifactError::Sink)
+}
+
+/// The part of a job as the destination of an artifact.
+struct PartSink<'s> {
+    places: &'s Places,
+    operation: &'s RunningOperation,
+    file: Option<io::BufWriter<File>>,
+}
+
+impl ArtifactSink for PartSink<'_> {
+    fn begin(&mut self) -> io::Result<()> {
+        self.file = Some(io::BufWriter::with_capacity(super::BUFFER, self.places.create()?));
+        self.operation.begun();
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.file {
+            Some(file) => file.write_all(bytes),
+            None => Err(io::Error::other("the artifact has not begun")),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn job(root: &Path, name: &str) -> Job {
+        Job {
+            id: Uuid::from_u128(7).to_string(),
+            state: JobState::Collecting,
+            provider: "files".to_owned(),
+            directory: root.join("artifacts"),
+            intermediate: None,
+            name: name.to_owned(),
+            delivered: None,
+            pid: 1,
+            uid: Uuid::nil().to_string(),
+            process_name: "shop".to_owned(),
+            tags: BTreeSet::new(),
+            request: StoredRequest::default(),
+        }
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// One run of the program over a job: it is collected if need be, and delivered.
+    fn run(job: &mut Job, queue: &Path, step: super::super::delivery::Step<'_>) -> io::Result<()> {
+        if job.state == JobState::Collecting {
+            let mut file = job.places()?.create()?;
+            file.write_all(b"the ")?;
+            step()?;
+            file.write_all(b"artifact")?;
+            file.sync_all()?;
+            step()?;
+            job.state = JobState::Complete;
+            job.store(queue, step)?;
+        }
+        step()?;
+        deliver_once(job, queue, step).map(|_| ())
+    }
+
+    /// The program ends at each step in turn, and at each step of the run after it.
+    #[test]
+    fn whenever_the_program_ends_the_artifact_arrives_once_and_whole() {
+        let mut ends = 0;
+        for first in 0.. {
+            let mut is_last = false;
+            for second in 0..=first + 2 {
+                let folder = tempfile::tempdir().unwrap();
+                let queue = folder.path().join("queue");
+                fs::create_dir(&queue).unwrap();
+                let artifacts = folder.path().join("artifacts");
+                fs::create_dir(&artifacts).unwrap();
+                // Another file has the name.
+                fs::write(artifacts.join("a.nettrace"), "other").unwrap();
+                job(folder.path(), "a.nettrace").store(&queue, &|| Ok(())).unwrap();
+                for most in [first, second, usize::MAX] {
+                    let left = Cell::new(most);
+                    let step = || match left.get().checked_sub(1) {
+                        Some(fewer) => {
+                            left.set(fewer);
+                            Ok(())
+                        }
+                        None => Err(io::ErrorKind::Interrupted.into()),
+                    };
+                    for mut job in Job::read_all(&queue).unwrap() {
+                        let result = run(&mut job, &queue, &step);
+                        ends += usize::from(result.is_err());
+                        is_last |= most == first && result.is_ok();
+                    }
+                }
+                assert_eq!(names(&artifacts), ["a-2.nettrace", "a.nettrace"], "{first}, {second}");
+                assert_eq!(fs::read(artifacts.join("a-2.nettrace")).unwrap(), b"the artifact");
+                assert_eq!(fs::read(artifacts.join("a.nettrace")).unwrap(), b"other");
+                assert_eq!(names(&queue), [""; 0], "{first}, {second}");
+            }
+            if is_last {
+                assert!(first > 8 && ends > 50, "{first} steps, {ends} ends");
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_is_of_one_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let queue = EgressQueue::open(folder.path()).unwrap();
+        assert_eq!(EgressQueue::open(folder.path()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(queue);
+        // What another version wrote, or nobody, is left alone.
+        fs::write(folder.path().join("x.job.json"), "{").unwrap();
+        let job = job(folder.path(), "a");
+        job.store(folder.path(), &|| Ok(())).unwrap();
+        let queue = EgressQueue::open(folder.path()).unwrap();
+        assert_eq!((queue.len(), lock(&queue.0.earlier).clone()), (1, vec![job]));
+        assert!(names(folder.path()).contains(&"x.job.json".to_owned()));
+    }
+}

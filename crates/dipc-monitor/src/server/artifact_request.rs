@@ -1,0 +1,132 @@
+//! The artifact that a request asks for.
+
+use std::collections::BTreeMap;
+
+use dipc_client::DumpType;
+use hyper::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::problem::Problem;
+use super::query::Query;
+use super::requests;
+use crate::artifact::{Artifact, LogFormat, LogLevel, LogsRequest, TraceProfile, TraceRequest};
+
+/// The size of the runtime's buffer for `GET /trace` in MB.
+const BUFFER_MB: u32 = 256;
+
+/// A request for an artifact, as far as it says what to collect. It can be stored, and read again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredRequest {
+    /// The name of the route, `trace` for example.
+    pub(crate) route: String,
+    pub(crate) query: String,
+    /// The header `Accept`.
+    pub(crate) accept: Option<String>,
+    /// The body of a POST.
+    pub(crate) body: Option<String>,
+}
+
+impl StoredRequest {
+    /// Returns the artifact.
+    ///
+    /// # Errors
+    /// If the request is not valid.
+    pub(crate) fn artifact(&self) -> Result<Artifact, Problem> {
+        let query = Query::parse(Some(&self.query));
+        let body = self.body.as_ref().map(String::as_bytes);
+        Ok(match &*self.route {
+            "dump" => {
+                let dump_type = query.choice("type", parse_dump_type)?;
+                Artifact::Dump(dump_type.unwrap_or(DumpType::WITH_HEAP))
+            }
+            "gcdump" => Artifact::GcDump,
+            "snapshot" => Artifact::Snapshot,
+            "livemetrics" => {
+                let duration = query.duration()?;
+                Artifact::LiveMetrics(match body {
+                    Some(body) => requests::live_metrics(body, duration)?,
+                    None => requests::default_live_metrics(duration),
+                })
+            }
+            "logs" => {
+                let duration = query.duration()?;
+                let format = log_format(self.accept.as_deref())?;
+                Artifact::Logs(match body {
+                    Some(body) => requests::logs(body, format, duration)?,
+                    None => {
+                        let level = query.choice("level", LogLevel::parse)?;
+                        LogsRequest {
+                            level: level.unwrap_or(LogLevel::Trace),
+                            filters: BTreeMap::new(),
+                            use_app_filters: level.is_none(),
+                            format,
+                            duration,
+                        }
+                    }
+                })
+            }
+            "trace" => {
+                let duration = query.duration()?;
+                Artifact::Trace(match body {
+                    Some(body) => requests::trace(body, duration)?,
+                    None => {
+                        let profiles = query.choice("profile", parse_profiles)?;
+                        let providers =
+                            TraceProfile::providers(profiles.as_deref().unwrap_or(&TraceProfile::DEFAULT));
+                        TraceRequest { providers, request_rundown: true, buffer_mb: BUFFER_MB, duration }
+                    }
+                })
+            }
+            route => return Err(Problem::bad_request(format!("/{route} has no artifact"))),
+        })
+    }
+}
+
+fn parse_dump_type(text: &str) -> Option<DumpType> {
+    let types = [
+        ("Full", DumpType::FULL),
+        ("Mini", DumpType::NORMAL),
+        ("WithHeap", DumpType::WITH_HEAP),
+        ("Triage", DumpType::TRIAGE),
+    ];
+    types.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, dump_type)| dump_type)
+}
+
+fn parse_profiles(text: &str) -> Option<Vec<TraceProfile>> {
+    text.split(',').map(|name| TraceProfile::parse(name.trim())).collect()
+}
+
+/// The form of log records that a client accepts.
+fn log_format(accept: Option<&str>) -> Result<LogFormat, Problem> {
+    let Some(accept) = accept else { return Ok(LogFormat::default()) };
+    let types: Vec<&str> =
+        accept.split(',').filter_map(|range| Some(range.split(';').next()?.trim())).collect();
+    let formats = [
+        ("application/x-ndjson", LogFormat::NewlineDelimitedJson),
+        ("application/json-seq", LogFormat::JsonSequence),
+        ("text/plain", LogFormat::PlainText),
+        ("application/*", LogFormat::NewlineDelimitedJson),
+        ("*/*", LogFormat::NewlineDelimitedJson),
+        ("text/*", LogFormat::PlainText),
+    ];
+    let found = formats.into_iter().find(|(name, _)| types.iter().any(|it| it.eq_ignore_ascii_case(name)));
+    found.map(|(_, format)| format).ok_or_else(|| {
+        let detail = "use application/x-ndjson, application/json-seq or text/plain";
+        Problem::new(StatusCode::NOT_ACCEPTABLE, "Not Acceptable", detail)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_records_have_the_form_that_is_accepted() {
+        let format = |accept| log_format(accept).ok();
+        assert_eq!(format(None), Some(LogFormat::NewlineDelimitedJson));
+        assert_eq!(format(Some("text/html, text/plain;q=0.5")), Some(LogFormat::PlainText));
+        assert_eq!(format(Some("application/json-seq")), Some(LogFormat::JsonSequence));
+        assert_eq!(format(Some("image/png, */*")), Some(LogFormat::NewlineDelimitedJson));
+        assert_eq!(format(Some("image/png")), None);
+    }
+}

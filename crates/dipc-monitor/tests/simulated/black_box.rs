@@ -1,0 +1,228 @@
+//! The last seconds of processes: on demand, and in the bundles of those that crash.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use clr_counters::Selection;
+use dipc_monitor::{
+    BlackBoxConfig, BlackBoxEvent, BlackBoxMessage, BlackBoxes, CounterRequest, ProcessObserver, Retention,
+    RulesConfig, Tokens,
+};
+use dipc_sim::{Builder, Fault, Runtime, Speed};
+use tempfile::TempDir;
+
+use crate::sessions::Counting;
+use crate::{Fixture, await_that, counters};
+
+struct BoxFixture {
+    fixture: Fixture,
+    boxes: Arc<BlackBoxes>,
+    messages: Arc<Mutex<Vec<BlackBoxMessage>>>,
+    bundles: PathBuf,
+    _folder: TempDir,
+}
+
+impl BoxFixture {
+    /// Watches over TCP: the process of a runtime, which is a thread of the test, is not visible, and counts as
+    /// ended when its runtime does not answer.
+    fn start(change: impl FnOnce(&mut BlackBoxConfig)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let bundles = folder.path().join("new/bundles");
+        let mut config = BlackBoxConfig::default();
+        config.directory = Some(bundles.clone());
+        change(&mut config);
+        let messages = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&messages);
+        let log = Arc::new(move |message: &BlackBoxMessage| log.lock().unwrap().push(message.clone()));
+        let boxes = Arc::new(BlackBoxes::new(config, log));
+        let observers = vec![Arc::clone(&boxes) as Arc<dyn ProcessObserver>];
+        let address = "127.0.0.1:0".parse().unwrap();
+        let fixture =
+            Fixture::observed(address, Tokens::default(), None, RulesConfig::default(), observers, |_| {});
+        Self { fixture, boxes, messages, bundles, _folder: folder }
+    }
+
+    fn bundles(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(&self.bundles) else { return Vec::new() };
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        paths
+    }
+
+    /// Starts a runtime that crashes within its recording, and waits for its bundle.
+    fn crash(&self, builder: Builder) -> PathBuf {
+        let count = self.messages.lock().unwrap().len();
+        let _runtime = builder.connect(&self.fixture.port).unwrap();
+        await_that("the crash is reported", || self.messages.lock().unwrap().len() > count);
+        let message = self.messages.lock().unwrap()[count].clone();
+        match message.event {
+            BlackBoxEvent::Crashed { bundle: Some(bundle), .. } => bundle,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The recording of a server whose stream has 138,930 bytes, most of them before its last exception.
+fn exceptions() -> Builder {
+    let recording = testdata::bytes("traces/net10-exceptions.nettrace.xz");
+    Runtime::builder().replay(recording).speed(Speed::Max)
+}
+
+/// The payloads and providers of events, as a multiset of texts.
+fn events(bytes: &[u8]) -> Vec<String> {
+    let mut events = Vec::new();
+    // What was cut ends in an error, after the events before it.
+    let _ = nettrace::Reader::new(bytes).unwrap().for_each(|event| {
+        if !event.provider().starts_with("Dipc-") {
+            events.push(format!("{} {} {:x?}", event.provider(), event.id(), event.payload()));
+        }
+    });
+    events
+}
+
+#[test]
+fn a_crash_leaves_a_bundle_with_everything_that_was_sent() {
+    let fixture = BoxFixture::start(|_| {});
+    let whole = testdata::bytes("traces/net10-exceptions.nettrace.xz");
+    let bundle = fixture.crash(exceptions().fault(Fault::DieInTheMiddle { after: 120_000 }));
+    let names: BTreeSet<_> = fs::read_dir(&bundle).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(names, ["events.nettrace".into(), "overview.txt".into()].into());
+    let kept = events(&fs::read(bundle.join("events.nettrace")).unwrap());
+    let sent = events(&whole[..120_000]);
+    assert!(!kept.is_empty() && sent.starts_with(&kept), "{} of {}", kept.len(), sent.len());
+    // The last block was cut.
+    assert!(sent.len() - kept.len() < 200, "{} of {}", kept.len(), sent.len());
+    let overview = fs::read_to_string(bundle.join("overview.txt")).unwrap();
+    let thrown = kept.iter().filter(|it| it.starts_with("Microsoft-Windows-DotNETRuntime 80 ")).count();
+    assert!(thrown > 0);
+    let title = format!("The last exceptions ({} of {thrown}):", thrown.min(50));
+    assert!(overview.contains(&title), "{title}: {overview}");
+    assert!(overview.contains("Reason         : the process has disappeared\n"), "{overview}");
+    assert_eq!(fixture.bundles(), [bundle]);
+}
+
+#[test]
+fn the_last_counters_are_in_the_bundle() {
+    let selection = Selection::parse("System.Runtime").unwrap();
+    let fixture = BoxFixture::start(|config| {
+        config.counters = Some(CounterRequest::new(selection, Duration::from_secs(1)));
+    });
+    let message_count = || fixture.messages.lock().unwrap().len();
+    let runtime = fixture.fixture.add(Runtime::builder().replay(counters()).looped());
+    let process = Arc::clone(&fixture.fixture.monitor.processes()[0]);
+    // Another consumer of the same session has seen a value.
+    let seen = Counting::default();
+    let subscription = process.counters.subscribe(
+        CounterRequest::new(Selection::parse("System.Runtime").unwrap(), Duration::from_secs(1)),
+        Box::new(seen.clone()),
+    );
+    await_that("values come", || seen.count() > 0);
+    drop((subscription, runtime));
+    await_that("the crash is reported", || message_count() > 0);
+    let bundle = fixture.bundles().remove(0);
+    let rows: serde_json::Value =
+        serde_json::from_slice(&fs::read(bundle.join("counters.json")).unwrap()).unwrap();
+    let rows = rows.as_array().unwrap();
+    assert!(rows.iter().all(|row| row["counter"].as_str().unwrap().starts_with("System.Runtime/")));
+    assert!(rows.iter().any(|row| row["value"].is_f64()), "{rows:?}");
+    let overview = fs::read_to_string(bundle.join("overview.txt")).unwrap();
+    assert!(overview.contains("\nThe last counters:\n  System.Runtime/"), "{overview}");
+}
+
+#[test]
+fn old_bundles_are_removed() {
+    let fixture = BoxFixture::start(|config| {
+        config.retention = Retention { files: Some(2), ..Retention::default() };
+    });
+    let crash = || fixture.crash(exceptions().fault(Fault::DieInTheMiddle { after: 20_000 }));
+    let bundles: Vec<_> = (0..3).map(|_| crash()).collect();
+    assert_eq!(fixture.bundles(), bundles[1..]);
+}
+
+#[test]
+fn a_process_that_ends_or_is_no_longer_watched_leaves_no_bundle() {
+    let fixture = BoxFixture::start(|_| {});
+    let ended = fixture.fixture.add(exceptions().end_with_recording());
+    await_that("its session has ended", || fixture.boxes.totals().sessions == 0);
+    let _watched = fixture.fixture.add(exceptions().looped());
+    await_that("its events are kept", || fixture.boxes.totals().bytes > 0);
+    drop(ended);
+    fixture.boxes.stop();
+    assert_eq!(fixture.boxes.totals().sessions, 0);
+    assert_eq!((fixture.bundles(), fixture.messages.lock().unwrap().len()), (Vec::new(), 0));
+}
+
+#[test]
+fn a_lost_connection_is_not_a_crash() {
+    let fixture = BoxFixture::start(|_| {});
+    let runtime = fixture.fixture.add(Runtime::builder().rate(1000));
+    await_that("events are kept", || fixture.boxes.totals().bytes > 0);
+    let (id, _) = runtime.sessions()[0].clone();
+    // Another client stops the session: its stream ends as a runtime ends it.
+    fixture.fixture.monitor.processes()[0].target().stop(id).unwrap();
+    await_that("another session has begun", || {
+        runtime.sessions().first().is_some_and(|(other, _)| *other != id)
+    });
+    assert!(fixture.bundles().is_empty());
+}
+
+#[test]
+fn a_snapshot_has_the_content_of_the_ring() {
+    let fixture = BoxFixture::start(|_| {});
+    let runtime = fixture.fixture.add(exceptions());
+    let whole = events(&testdata::bytes("traces/net10-exceptions.nettrace.xz"));
+    let snapshot = || {
+        let answer = fixture.fixture.get("/snapshot");
+        (answer.status == 200).then(|| events(&answer.body))
+    };
+    await_that("all events are kept", || snapshot().is_some_and(|kept| kept.len() == whole.len()));
+    assert_eq!(snapshot().unwrap(), whole);
+    // The session goes on.
+    assert_eq!(runtime.session_count(), 1);
+}
+
+#[test]
+fn without_black_boxes_there_is_no_snapshot() {
+    let fixture = Fixture::start();
+    let _runtime = fixture.add(Runtime::builder());
+    let answer = fixture.get("/snapshot");
+    assert_eq!(answer.status, 400);
+    assert!(answer.text().contains("--keep"), "{}", answer.text());
+}
+
+#[test]
+fn a_ring_is_bounded() {
+    let fixture = BoxFixture::start(|config| config.total_bytes = 1);
+    let _runtime = fixture.fixture.add(exceptions().looped());
+    // A part of a recording ends with an event that states its time.
+    let is_part = || {
+        let answer = fixture.fixture.get("/snapshot");
+        let mut is_part = false;
+        if answer.status == 200 {
+            let mut events = nettrace::Reader::new(&*answer.body).unwrap();
+            events.for_each(|event| is_part |= event.provider() == "Dipc-Recording").unwrap();
+        }
+        is_part
+    };
+    await_that("the first events are dropped", is_part);
+    // The least part of a process, and what is added to it before the oldest eighth goes.
+    assert!(fixture.boxes.totals().bytes < 2 << 20, "{:?}", fixture.boxes.totals());
+}
+
+/// Nothing that a process calls itself leads out of the directory.
+#[test]
+fn names_of_bundles_are_plain() {
+    let fixture = BoxFixture::start(|_| {});
+    let mut identity = dipc_sim::Identity::new(1, dipc_sim::Version::NET10);
+    identity.command_line = "/a/..\u{1b}[31m;x/ü".to_owned();
+    let bundle =
+        fixture.crash(exceptions().identity(identity).fault(Fault::DieInTheMiddle { after: 20_000 }));
+    let name = bundle.file_name().unwrap().to_str().unwrap();
+    assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)), "{name}");
+    assert_eq!(bundle.parent(), Some(&*fixture.bundles));
+    let overview = fs::read_to_string(Path::new(&bundle).join("overview.txt")).unwrap();
+    assert!(!overview.contains('\u{1b}'));
+}

@@ -1,0 +1,142 @@
+//! Artifacts for egress providers: promised, collected, and gone on with by the next run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dipc_monitor::configuration::{DirectoryEgress, EgressProvider};
+use dipc_monitor::{EgressQueue, Operations, ServerConfig};
+use dipc_sim::{Runtime, Speed};
+
+use crate::{Fixture, await_that, http};
+
+fn providers(directory: &Path) -> BTreeMap<String, EgressProvider> {
+    let egress = DirectoryEgress { directory: directory.to_owned(), ..DirectoryEgress::default() };
+    let blob = EgressProvider::Unsupported("AzureBlobStorage");
+    [("files".to_owned(), EgressProvider::FileSystem(egress)), ("blob".to_owned(), blob)].into()
+}
+
+fn with_queue(queue: &EgressQueue) -> impl FnOnce(&mut ServerConfig) {
+    let queue = queue.clone();
+    move |config| config.queue = Some(queue)
+}
+
+/// The files of a directory whose names do not begin with a dot.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| !path.file_name().unwrap().to_string_lossy().starts_with('.')).collect()
+}
+
+#[test]
+fn an_artifact_goes_to_its_provider() {
+    let folder = tempfile::tempdir().unwrap();
+    let artifacts = folder.path().join("artifacts");
+    let queue = EgressQueue::open(&folder.path().join("queue")).unwrap();
+    queue.set_providers(providers(&artifacts));
+    let fixture = Fixture::with_server(with_queue(&queue));
+    let recording = testdata::bytes("traces/net10-exceptions.nettrace.xz");
+    let _runtime =
+        fixture.add(Runtime::builder().replay(recording.clone()).speed(Speed::Max).end_with_recording());
+    let answer = fixture.get("/trace?durationSeconds=-1&egressProvider=files&tags=a");
+    assert_eq!((answer.status, &*answer.body), (202, &b""[..]));
+    let location = answer.header("location").unwrap().to_owned();
+    let path = location.strip_prefix("http://localhost").unwrap();
+    await_that("it is complete", || fixture.get(path).status == 201);
+    let operation = fixture.get(path).json();
+    assert_eq!(
+        (&operation["status"], &operation["egressProviderName"]),
+        (&"Succeeded".into(), &"files".into())
+    );
+    let files = files(&artifacts);
+    assert_eq!(operation["resourceLocation"], files[0].to_str().unwrap());
+    assert_eq!((files.len(), fs::read(&files[0]).unwrap()), (1, recording));
+    assert!(queue.is_empty());
+    for (provider, part) in [("blob", "AzureBlobStorage"), ("nosuch", "no egress provider 'nosuch'")] {
+        let refused = fixture.get(&format!("/trace?egressProvider={provider}"));
+        assert_eq!(refused.status, 400);
+        assert!(refused.json()["errors"]["egressProvider"][0].as_str().unwrap().contains(part));
+    }
+    // A request that is not valid is not promised.
+    assert_eq!(fixture.get("/trace?egressProvider=files&durationSeconds=x").status, 400);
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn the_next_run_goes_on_with_what_was_promised() {
+    let folder = tempfile::tempdir().unwrap();
+    let (artifacts, queue_folder) = (folder.path().join("artifacts"), folder.path().join("queue"));
+    let port = folder.path().join("port");
+    let start = |queue: &EgressQueue| {
+        queue.set_providers(providers(&artifacts));
+        Fixture::at_with_server(port.as_path().into(), with_queue(queue))
+    };
+    let queue = EgressQueue::open(&queue_folder).unwrap();
+    let fixture = start(&queue);
+    let runtime = fixture.add(Runtime::builder().rate(100));
+    let answer = http::post(
+        fixture.address(),
+        "/trace?durationSeconds=-1&egressProvider=files",
+        r#"{"providers":[{"name":"A"}],"requestRundown":false}"#,
+    );
+    assert_eq!(answer.status, 202);
+    let location = answer.header("location").unwrap().to_owned();
+    let path = location.strip_prefix("http://localhost").unwrap();
+    await_that("the session runs", || runtime.session_count() == 1);
+    queue.close();
+    drop(fixture);
+    await_that("the session has ended", || runtime.session_count() == 0);
+    assert_eq!((files(&artifacts), queue.len()), (Vec::new(), 1));
+    drop(queue);
+    // The last thread of the first run may still hold the queue.
+    let queue = std::cell::RefCell::new(None);
+    await_that("the queue is free", || {
+        *queue.borrow_mut() = EgressQueue::open(&queue_folder).ok();
+        queue.borrow().is_some()
+    });
+    let queue = queue.into_inner().unwrap();
+    let fixture = start(&queue);
+    await_that("the runtime is there again", || fixture.monitor.processes().len() == 1);
+    queue.resume(&fixture.monitor, &fixture.operations);
+    await_that("it is collected again", || runtime.session_count() == 1);
+    // It is the same operation, which can be stopped.
+    assert_eq!(fixture.get(path).json()["status"], "Running");
+    let stop = http::send(fixture.address(), "DELETE", &format!("{path}?stop=true"), "", "");
+    assert_eq!(http::receive(stop).status, 202);
+    await_that("it is complete", || fixture.get(path).status == 201);
+    let files = files(&artifacts);
+    assert_eq!((files.len(), queue.len()), (1, 0));
+    let mut reader = nettrace::Reader::new(fs::File::open(&files[0]).unwrap()).unwrap();
+    reader.for_each(|_| {}).unwrap();
+    assert_eq!(reader.truncated_at(), None);
+}
+
+/// The destination comes back later.
+#[test]
+fn a_destination_that_fails_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let artifacts = folder.path().join("artifacts");
+    let queue = EgressQueue::open(&folder.path().join("queue")).unwrap();
+    let egress =
+        DirectoryEgress { directory: artifacts.clone(), intermediate: Some(folder.path().join("parts")) };
+    queue.set_providers([("files".to_owned(), EgressProvider::FileSystem(egress))].into());
+    let fixture = Fixture::with_server(with_queue(&queue));
+    let runtime = fixture.add(Runtime::builder().rate(100));
+    let answer = fixture.get("/trace?durationSeconds=-1&egressProvider=files");
+    let location = answer.header("location").unwrap().to_owned();
+    let path = location.strip_prefix("http://localhost").unwrap();
+    await_that("the session runs", || runtime.session_count() == 1 && artifacts.is_dir());
+    fs::remove_dir(&artifacts).unwrap();
+    let stop = http::send(fixture.address(), "DELETE", &format!("{path}?stop=true"), "", "");
+    assert_eq!(http::receive(stop).status, 202);
+    await_that("the failure is stated", || {
+        let error = &fixture.get(path).json()["error"]["message"];
+        error.as_str().is_some_and(|error| error.starts_with("it is tried again: "))
+    });
+    assert_eq!(queue.len(), 1);
+    fs::create_dir(&artifacts).unwrap();
+    await_that("it is complete", || fixture.get(path).status == 201);
+    assert_eq!((files(&artifacts).len(), queue.len()), (1, 0));
+    let operations: &Operations = &fixture.operations;
+    assert_eq!(operations.list()[0].error, None);
+}
