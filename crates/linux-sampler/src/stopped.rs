@@ -318,4 +318,16 @@ mod tests {
         assert_eq!(state(pid), 't');
         drop(stopped);
     }
+
+    #[test]
+    fn a_thread_whose_name_is_not_utf_8_lives() {
+        // Linux keeps 15 bytes of a name: half of the last character.
+        let named = thread::Builder::new().name("abcdefghijklmn\u{fc}".to_owned()).spawn(|| {
+            let (pid, tid) = (rustix::process::getpid(), rustix::thread::gettid());
+            let (pid, tid) = (pid.as_raw_nonzero().get(), tid.as_raw_nonzero().get());
+            let name = linux_proc::read(&folder(pid, tid).join("comm")).unwrap();
+            (String::from_utf8(name).is_err(), is_dead(pid, tid), crate::innermost_id(pid, tid) == Some(tid))
+        });
+        assert_eq!(named.unwrap().join().unwrap(), (true, false, true));
+    }
 }

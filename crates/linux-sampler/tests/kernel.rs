@@ -38,9 +38,10 @@ fn own_tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
+/// Returns the times of a thread, zero before it has run.
 fn sched_stat(pid: i32, tid: i32) -> SchedStat {
     let folder = thread_folder(pid.unsigned_abs(), tid.unsigned_abs());
-    SchedStat::parse(&linux_proc::read(&folder.join("schedstat")).unwrap()).unwrap()
+    SchedStat::parse(&linux_proc::read(&folder.join("schedstat")).unwrap()).unwrap_or_default()
 }
 
 /// A child that is killed at the end of the test.
