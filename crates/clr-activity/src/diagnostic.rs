@@ -6,6 +6,7 @@ use nettrace::raw::Cursor;
 use nettrace::{Event, Utf16};
 use serde_json::Value;
 
+use crate::event_kind::{DIAGNOSTIC_SOURCE, EventKind};
 use crate::fields::{LONGEST, SpanOutcome, field, is_error_status};
 use crate::span::SpanRole;
 
@@ -15,20 +16,27 @@ use crate::span::SpanRole;
 /// `DiagnosticSourceEventSource.cs` of dotnet/runtime. The payload is read without the recording's field
 /// list, which before .NET 5 could not describe lists.
 #[derive(Debug)]
-pub(crate) struct DiagnosticEvent {
-    pub(crate) source: String,
+#[non_exhaustive]
+pub struct DiagnosticEvent {
+    /// The name of the DiagnosticSource or the ActivitySource.
+    pub source: String,
     /// The name without its start or stop suffix: `Microsoft.AspNetCore.Hosting.HttpRequestIn`.
-    pub(crate) task: String,
-    pub(crate) phase: Phase,
+    pub task: String,
+    /// The phase of the span.
+    pub phase: DiagnosticPhase,
     arguments: Vec<(String, String)>,
 }
 
+/// The phase of a span that an event begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum DiagnosticPhase {
+    /// The span begins.
     Start,
+    /// The span ends.
     Stop,
-    /// It ends with an error.
+    /// The span ends with an error.
     Failure,
+    /// The event is not of a span.
     Neither,
 }
 
@@ -38,6 +46,21 @@ const MOST_ARGUMENTS: u16 = 64;
 const LONGEST_ARGUMENT: usize = 8192;
 
 impl DiagnosticEvent {
+    /// Reads an event; `None` if it is not one that the bridge passes on.
+    pub fn read(event: &Event<'_>) -> Option<Self> {
+        match EventKind::of(event.metadata()) {
+            EventKind::Diagnostic(opcode) => Self::of(event, opcode),
+            _ => None,
+        }
+    }
+
+    /// Whether an event of the bridge is of an ActivitySource. Those of ASP.NET Core and HttpClient are also
+    /// sources, so that their spans may come twice.
+    pub fn is_of_activity_source(event: &Event<'_>) -> bool {
+        event.provider() == DIAGNOSTIC_SOURCE
+            && matches!(event.name(), "ActivityStart" | "ActivityStop" | "Activity")
+    }
+
     pub(crate) fn of(event: &Event<'_>, opcode: Option<u8>) -> Option<Self> {
         let mut cursor = Cursor::new(event.payload());
         let source = bounded(cursor.utf16().ok()?, LONGEST);
@@ -52,6 +75,13 @@ impl DiagnosticEvent {
         Some(Self { task: task.to_owned(), source, phase, arguments })
     }
 
+    /// The first of these arguments that the event has.
+    pub fn argument(&self, keys: &[&str]) -> Option<&str> {
+        let find = |key: &&str| self.arguments.iter().find(|(name, _)| name == key);
+        let value = keys.iter().find_map(find).map(|(_, value)| &**value);
+        value.filter(|value| !value.is_empty())
+    }
+
     /// The first of these arguments or tags that the event has.
     pub(crate) fn get(&self, keys: &[&str]) -> Option<&str> {
         let argument =
@@ -60,6 +90,13 @@ impl DiagnosticEvent {
         let found =
             keys.iter().find_map(|key| argument(key)).or_else(|| keys.iter().find_map(|key| of_tags(key)));
         found.filter(|value| !value.is_empty())
+    }
+
+    /// The tags of the activity, where the event has them as `Tags`.
+    pub fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
+        let tags = self.arguments.iter().find(|(name, _)| name == "Tags").map_or("", |(_, tags)| tags);
+        let tags = tags.strip_prefix('[').unwrap_or(tags);
+        tags.strip_suffix(']').unwrap_or(tags).split("],[").filter_map(|tag| tag.split_once(", "))
     }
 
     pub(crate) fn role(&self) -> SpanRole {
@@ -120,7 +157,7 @@ impl DiagnosticEvent {
         let status = self.get(&["http.response.status_code", "http.status_code", "StatusCode"]);
         let least = if self.role() == SpanRole::Server { 500 } else { 400 };
         let error = self.get(&["error.type", "Message"]);
-        let is_error = self.phase == Phase::Failure
+        let is_error = self.phase == DiagnosticPhase::Failure
             || status.is_some_and(|status| is_error_status(status, least))
             || self.get(&["Status"]) == Some("Error")
             || self.get(&["RequestTaskStatus"]) == Some("Faulted")
@@ -141,24 +178,24 @@ fn bounded(text: Utf16<'_>, most: usize) -> String {
 }
 
 /// The name without its phase, and the phase; if the name has none, the phase of the opcode.
-fn phase(name: &str, opcode: Option<u8>) -> (&str, Phase) {
+fn phase(name: &str, opcode: Option<u8>) -> (&str, DiagnosticPhase) {
     for (end, phase) in [
-        (".Start", Phase::Start),
-        (".Stop", Phase::Stop),
-        ("Before", Phase::Start),
-        ("After", Phase::Stop),
-        ("Executing", Phase::Start),
-        ("Executed", Phase::Stop),
-        ("Error", Phase::Failure),
+        (".Start", DiagnosticPhase::Start),
+        (".Stop", DiagnosticPhase::Stop),
+        ("Before", DiagnosticPhase::Start),
+        ("After", DiagnosticPhase::Stop),
+        ("Executing", DiagnosticPhase::Start),
+        ("Executed", DiagnosticPhase::Stop),
+        ("Error", DiagnosticPhase::Failure),
     ] {
         if let Some(task) = name.strip_suffix(end) {
             return (task, phase);
         }
     }
     match opcode {
-        Some(1) => (name, Phase::Start),
-        Some(2) => (name, Phase::Stop),
-        _ => (name, Phase::Neither),
+        Some(1) => (name, DiagnosticPhase::Start),
+        Some(2) => (name, DiagnosticPhase::Stop),
+        _ => (name, DiagnosticPhase::Neither),
     }
 }
 
@@ -218,14 +255,18 @@ mod tests {
     #[test]
     fn names_say_the_phase_and_else_the_opcode_does() {
         for (name, opcode, expected) in [
-            ("Microsoft.AspNetCore.Hosting.HttpRequestIn.Start", Some(1), ("HttpRequestIn", Phase::Start)),
-            ("Microsoft.AspNetCore.Hosting.HttpRequestIn", None, ("HttpRequestIn", Phase::Neither)),
-            ("Microsoft.Data.SqlClient.WriteCommandBefore", None, ("WriteCommand", Phase::Start)),
-            ("Microsoft.Data.SqlClient.WriteCommandAfter", None, ("WriteCommand", Phase::Stop)),
-            ("System.Data.SqlClient.WriteCommandError", None, ("WriteCommand", Phase::Failure)),
-            ("x.Database.Command.CommandExecuting", Some(1), ("Command", Phase::Start)),
-            ("x.Database.Command.CommandExecuted", Some(2), ("Command", Phase::Stop)),
-            ("Job", Some(2), ("Job", Phase::Stop)),
+            (
+                "Microsoft.AspNetCore.Hosting.HttpRequestIn.Start",
+                Some(1),
+                ("HttpRequestIn", DiagnosticPhase::Start),
+            ),
+            ("Microsoft.AspNetCore.Hosting.HttpRequestIn", None, ("HttpRequestIn", DiagnosticPhase::Neither)),
+            ("Microsoft.Data.SqlClient.WriteCommandBefore", None, ("WriteCommand", DiagnosticPhase::Start)),
+            ("Microsoft.Data.SqlClient.WriteCommandAfter", None, ("WriteCommand", DiagnosticPhase::Stop)),
+            ("System.Data.SqlClient.WriteCommandError", None, ("WriteCommand", DiagnosticPhase::Failure)),
+            ("x.Database.Command.CommandExecuting", Some(1), ("Command", DiagnosticPhase::Start)),
+            ("x.Database.Command.CommandExecuted", Some(2), ("Command", DiagnosticPhase::Stop)),
+            ("Job", Some(2), ("Job", DiagnosticPhase::Stop)),
         ] {
             let (task, phase) = phase(name, opcode);
             assert_eq!((task.rsplit('.').next().unwrap(), phase), expected, "{name}");

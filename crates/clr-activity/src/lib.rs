@@ -8,7 +8,8 @@
 //!   data of the caller for each.
 //! - [`Spans`] pairs the events that start and stop spans, and follows the threads that work for them. A
 //!   [`Span`] that is not part of another one is a [request](Span::is_request).
-//! - [`SpanEvent`] decodes single events of known libraries' spans.
+//! - [`SpanEvent`] decodes single events of known libraries' spans, [`DiagnosticEvent`] those that the
+//!   DiagnosticSource bridge passes on.
 //! - [`Steps`] are steps of scheduled work. [`Tasks`] carries the cause and the request of each task from the
 //!   thread that creates it to the thread that runs it; [`Causes`] keeps the stacks that created tasks.
 //! - [`ActivityFinder`] finds the events of chosen requests and activities.
@@ -94,6 +95,8 @@ pub use activity_events::{ActivityEvents, ActivityFinder, ActivityPattern};
 pub use bounded_map::BoundedMap;
 pub use causes::{Cause, CauseId, Causes};
 pub use pause::{Pause, Pauses};
+#[cfg(feature = "spans")]
+pub use diagnostic::{DiagnosticEvent, DiagnosticPhase};
 #[cfg(feature = "spans")]
 pub use span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan, TimeParts};
 #[cfg(feature = "spans")]

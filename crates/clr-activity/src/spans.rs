@@ -8,7 +8,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use crate::causes::CauseId;
-use crate::diagnostic::{DiagnosticEvent, Phase, RequestMessage, request_message, route};
+use crate::diagnostic::{DiagnosticEvent, DiagnosticPhase, RequestMessage, request_message, route};
 use crate::event_kind::{self, EventKind, Format};
 use crate::fields::{self, SpanOutcome};
 use crate::live::{LiveSpans, NewSpan};
@@ -327,7 +327,7 @@ impl Spans {
         now: RelativeTime,
         each: &mut dyn FnMut(Span<'_>),
     ) {
-        if diagnostic.phase == Phase::Neither {
+        if diagnostic.phase == DiagnosticPhase::Neither {
             return;
         }
         let source = self.source(&diagnostic.source, diagnostic.short_task());
@@ -350,7 +350,7 @@ impl Spans {
             name: diagnostic.name(),
             now: start,
         };
-        if diagnostic.phase == Phase::Start {
+        if diagnostic.phase == DiagnosticPhase::Start {
             self.start(new(now), each);
             return;
         }

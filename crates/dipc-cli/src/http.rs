@@ -165,6 +165,14 @@ pub(crate) fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), Stri
     Ok((name, value))
 }
 
+/// Parses an attribute of a resource: `KEY=VALUE`.
+pub(crate) fn parse_attribute(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("an attribute is KEY=VALUE".to_owned()),
+    }
+}
+
 /// The name of this machine; empty if it has none.
 #[cfg(unix)]
 pub(crate) fn host_name() -> String {

@@ -30,6 +30,7 @@ mod http;
 mod http_server;
 mod inspect;
 mod interrupt;
+mod otlp_sender;
 mod process;
 mod processors;
 mod record;

@@ -19,10 +19,14 @@ use crate::stop::StopSignal;
 
 pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
-pub(crate) use logs::{LogReader, warnings_provider};
 pub use trace::{TraceProfile, TraceRequest, http_provider};
 
-pub(crate) use trace::{DIAGNOSTIC_SOURCE, default_counters, merged, parse_event_level, parse_keywords};
+pub(crate) use logs::{
+    LOGGING, LogReader, LogRecord, Pairs, activity_ids, plain, warnings_provider, write_record,
+};
+pub(crate) use trace::{
+    DIAGNOSTIC_SOURCE, default_counters, merged, parse_event_level, parse_keywords, source_lines,
+};
 
 /// An artifact to collect.
 #[derive(Debug, Clone, PartialEq)]

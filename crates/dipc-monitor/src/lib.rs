@@ -8,7 +8,8 @@
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records. `stop`:
 //!   requests to end. `operation`: the table of what is collected.
 //! - `black_box`: the last seconds of each process, and bundles of crashes. `retention`: limits on files.
-//! - `metrics`: the counters of all processes for Prometheus. `access`: tokens. `server`: HTTP.
+//! - `metrics`: the counters of all processes for Prometheus. `otlp`: metrics, log records and spans for a
+//!   collector of OpenTelemetry. `access`: tokens. `server`: HTTP.
 //! - `configuration`: dotnet-monitor's settings, checked and typed.
 //! - `rules`: triggers over events, limits and states; actions as data. `rule_runner`: the rules of all
 //!   processes, their sessions and their actions. `egress`: files of artifacts.
@@ -26,12 +27,14 @@ mod live_session;
 mod metrics;
 mod monitor;
 mod operation;
+mod otlp;
 mod process;
 mod retention;
 mod rule_runner;
 pub mod rules;
 mod server;
 mod stop;
+mod trace_context;
 
 pub use access::{Scope, TokenError, Tokens};
 pub use artifact::{
@@ -47,6 +50,7 @@ pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
+pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, SamplingRatio, TracesConfig};
 pub use process::Watched;
 pub use retention::Retention;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, Rules, RulesConfig};

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dipc_client::dipc_transport;
-use dipc_client::{Error, ErrorKind, ProcessInfo, Target, Uuid};
+use dipc_client::{Error, ErrorKind, ProcessInfo, ProviderConfig, Target, Uuid};
 
+use crate::artifact::http_provider;
 use crate::black_box::BlackBox;
 use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
@@ -35,6 +36,8 @@ pub struct Watched {
     pub(crate) black_box: OnceLock<Arc<BlackBox>>,
     target: Target,
     has_ended: Arc<AtomicBool>,
+    /// Lines of ActivitySources that every request for spans has to have.
+    source_lines: OnceLock<String>,
 }
 
 impl Watched {
@@ -53,7 +56,26 @@ impl Watched {
             black_box: OnceLock::new(),
             target,
             has_ended,
+            source_lines: OnceLock::new(),
         }
+    }
+
+    /// Has every later session that asks for requests ask for these ActivitySources as well: the last session's
+    /// argument is in force for all sessions of a process.
+    pub(crate) fn set_source_lines(&self, lines: String) {
+        // It is set once, when the process is identified.
+        let _ = self.source_lines.set(lines);
+    }
+
+    /// Returns a provider as the sessions of this process ask for it.
+    pub(crate) fn with_sources(&self, mut provider: ProviderConfig) -> ProviderConfig {
+        if let Some(lines) = self.source_lines.get()
+            && provider.arguments == http_provider().arguments
+            && let Some(arguments) = provider.arguments.strip_suffix('"')
+        {
+            provider.arguments = format!("{arguments}\r\n{lines}\"");
+        }
+        provider
     }
 
     /// The runtime, for commands.

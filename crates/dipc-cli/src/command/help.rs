@@ -39,6 +39,7 @@ const TOPICS: &[Topic] = topics![
     "fleet",
     "compare",
     "dotnet-trace",
+    "monitoring",
     "scripts",
     "troubleshooting",
     "protocol",

@@ -3,6 +3,9 @@
 mod black_box;
 mod check;
 mod configuration;
+mod otlp;
+#[cfg(test)]
+mod packaging;
 
 use std::fs;
 use std::io::{ErrorKind, IsTerminal as _, Read as _};
@@ -24,6 +27,7 @@ use dipc_monitor::{
 
 use self::black_box::BlackBoxArgs;
 use self::check::CheckArgs;
+use self::otlp::{Export, OtlpArgs};
 use crate::args::target::ReachArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
@@ -107,6 +111,8 @@ pub(crate) struct MonitorArgs {
     /// Refuse to send artifacts as answers to requests
     #[arg(long)]
     no_http_egress: bool,
+    #[command(flatten)]
+    otlp: OtlpArgs,
     /// End when standard input is closed
     #[arg(long)]
     exit_on_stdin_disconnect: bool,
@@ -166,6 +172,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let configuration = source.as_ref().map(configuration::Source::read).transpose()?.unwrap_or_default();
     let metrics = metrics(args, &configuration)?;
     let black_boxes = black_box::start(&args.black_box, metrics.as_ref());
+    let export = Export::start(&args.otlp, metrics.clone())?;
     let metrics = metrics.map(Metrics::new).map(Arc::new);
     let mut config = MonitorConfig::default();
     config.filters.clone_from(&args.filters);
@@ -179,6 +186,8 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let rules = source.is_some().then(|| configuration::rules(&configuration, &operations));
     let mut observers: Vec<Arc<dyn ProcessObserver>> = Vec::new();
     observers.extend(metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>));
+    // Before rules, whose sessions have to ask for the same spans.
+    observers.extend(export.iter().map(|it| Arc::clone(&it.observer) as Arc<dyn ProcessObserver>));
     observers.extend(rules.iter().map(|rules| Arc::clone(rules) as Arc<dyn ProcessObserver>));
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
@@ -228,6 +237,9 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     }
     if let Some(black_boxes) = &black_boxes {
         black_boxes.stop();
+    }
+    if let Some(export) = &export {
+        export.finish();
     }
     drop(server);
     drop(monitor);

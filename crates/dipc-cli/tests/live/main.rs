@@ -32,6 +32,7 @@ mod live_events;
 mod loss;
 mod memory;
 mod monitor;
+mod monitor_otlp;
 mod names;
 mod outputs;
 #[path = "../page/data.rs"]

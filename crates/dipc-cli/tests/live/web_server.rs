@@ -24,7 +24,9 @@ impl WebServer {
         command
             .args(["--transport", "http", "--dangerously-disable-http-incoming-auth"])
             .args(["--outgoing-auth-strategy", "UseHostingEnvironmentIdentity"])
-            .env("ASPNETCORE_URLS", format!("http://127.0.0.1:{port}"));
+            .env("ASPNETCORE_URLS", format!("http://127.0.0.1:{port}"))
+            .env("OTEL_SERVICE_NAME", "shop")
+            .env("OTEL_RESOURCE_ATTRIBUTES", "service.name=other,service.version=1%20beta");
         let server = Self { process: Target::start(command), port };
         let deadline = Instant::now() + PATIENCE;
         while server.get("/").is_none() {
@@ -40,10 +42,19 @@ impl WebServer {
 
     /// Sends a request and returns its status.
     pub(crate) fn get(&self, path: &str) -> Option<u16> {
+        self.get_with(path, "")
+    }
+
+    /// The same with headers, each with the end of its line.
+    pub(crate) fn get_with(&self, path: &str, headers: &str) -> Option<u16> {
         let Self { port, .. } = self;
         let mut stream = TcpStream::connect(("127.0.0.1", *port)).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n").unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}\r\n"
+        )
+        .unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok()?;
         String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()

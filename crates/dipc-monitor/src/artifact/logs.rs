@@ -1,6 +1,7 @@
 //! Log records of Microsoft.Extensions.Logging.
 
 mod record;
+mod text;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,10 +15,11 @@ use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::stop::StopSignal;
 
-pub(crate) use record::LogReader;
+pub(crate) use record::{LogReader, LogRecord, Pairs, plain};
+pub(crate) use text::write as write_record;
 
 /// The provider of log records.
-const LOGGING: &str = "Microsoft-Extensions-Logging";
+pub(crate) const LOGGING: &str = "Microsoft-Extensions-Logging";
 /// The keywords of messages, formatted and with their arguments.
 const KEYWORDS: Keywords = Keywords(4 | 8);
 /// The source whose activity ids join records and scopes, and its keyword for them.
@@ -133,8 +135,8 @@ impl LogsRequest {
         !name.is_empty() && !name.contains(['"', ';', ':']) && !name.chars().any(char::is_control)
     }
 
-    /// Returns the provider of the records; `None` if no record is wanted.
-    fn provider(&self) -> Option<ProviderConfig> {
+    /// Returns the provider of the records, with their filter; `None` if no record is wanted.
+    pub(crate) fn provider(&self) -> Option<ProviderConfig> {
         let mut specs: Vec<String> = Vec::new();
         if self.use_app_filters {
             specs.push("UseAppFilters".to_owned());
@@ -160,57 +162,53 @@ pub(crate) fn warnings_provider() -> ProviderConfig {
     }
 }
 
+/// The provider that gives events the ids of their activities.
+pub(crate) fn activity_ids() -> ProviderConfig {
+    ProviderConfig {
+        keywords: TASKS.1,
+        level: Level::INFORMATIONAL,
+        name: TASKS.0.to_owned(),
+        arguments: String::new(),
+    }
+}
+
 pub(super) fn collect(
     request: &LogsRequest,
     process: &Watched,
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
-    let tasks = ProviderConfig {
-        keywords: TASKS.1,
-        level: Level::INFORMATIONAL,
-        name: TASKS.0.to_owned(),
-        arguments: String::new(),
-    };
-    let config = SessionConfig::new(request.provider().into_iter().chain([tasks]))
+    let config = SessionConfig::new(request.provider().into_iter().chain([activity_ids()]))
         .with_buffer_mb(BUFFER_MB)
         .with_rundown(Rundown::Off)
         .with_optional(vec![OptionalFeature::NoRundown]);
     let session = process.target().start_session(&config)?;
     begin(sink)?;
     let mut reader = LiveReader::new(MOST_DELAY);
-    let mut records = LogReader::new(request.format);
+    let mut records = LogReader::default();
     let mut text = Vec::new();
+    let mut pass_on = |reader: &mut LiveReader, records: &mut LogReader| {
+        if let Some(info) = reader.info() {
+            records.set_start(info);
+        }
+        let mut add = |record: &LogRecord<'_>| text::write(record, request.format, &mut text);
+        reader.for_each(|event| records.add(event, &mut add));
+        let result = if text.is_empty() { Ok(()) } else { write(sink, &text) };
+        text.clear();
+        result
+    };
     stream::read(session, request.duration, stop, |piece| {
         match piece {
             Piece::Bytes(bytes) => reader.feed(bytes),
             Piece::Pause => reader.release(),
         }
-        pass_on(&mut reader, &mut records, &mut text, sink)?;
+        pass_on(&mut reader, &mut records)?;
         Ok(false)
     })?;
     reader.end_of_input();
-    pass_on(&mut reader, &mut records, &mut text, sink)?;
-    records.finish(&mut text);
+    pass_on(&mut reader, &mut records)?;
+    records.finish(&mut |record| text::write(record, request.format, &mut text));
     write(sink, &text)
-}
-
-/// Writes the records of the events that are ready.
-fn pass_on(
-    reader: &mut LiveReader,
-    records: &mut LogReader,
-    text: &mut Vec<u8>,
-    sink: &mut dyn ArtifactSink,
-) -> Result<(), ArtifactError> {
-    if let Some(info) = reader.info() {
-        records.set_start(info);
-    }
-    reader.for_each(|event| records.add(event, text));
-    if !text.is_empty() {
-        write(sink, text)?;
-        text.clear();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -117,6 +117,27 @@ pub fn http_provider() -> ProviderConfig {
     }
 }
 
+/// The lines for ActivitySources in the argument of the provider of requests. They do not set the flag by which the
+/// application tells others that a trace is recorded.
+pub(crate) fn source_lines(sources: &[String]) -> String {
+    const PROPERTIES: &str = "Id;ParentId;DisplayName;Kind;Status;StatusDescription;Start=StartTimeUtc.Ticks;Took=Duration.Ticks;Tags=TagObjects.*Enumerate";
+    // The base names make .NET Core 3.1, which has no ActivitySources, create the activities.
+    let mut lines = [
+        "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn@Event:-".to_owned(),
+        "HttpHandlerDiagnosticListener/System.Net.Http.HttpRequestOut@Event:-".to_owned(),
+    ]
+    .to_vec();
+    let has_all = sources.iter().any(|source| source == "*");
+    let own = ["Microsoft.AspNetCore", "System.Net.Http"].map(ToOwned::to_owned);
+    let named = own.iter().chain(sources).filter(|_| !has_all);
+    let mut names: Vec<&str> = named.map(String::as_str).collect();
+    if has_all {
+        names.push("*");
+    }
+    lines.extend(names.iter().map(|name| format!("[AS]{name}/-Record:-{PROPERTIES}")));
+    lines.join("\r\n")
+}
+
 /// The EventCounters that dotnet-monitor collects by default.
 pub(crate) fn default_counters() -> Selection {
     let list = r"EventCounters\System.Runtime,EventCounters\Microsoft.AspNetCore.Hosting,EventCounters\Grpc.AspNetCore.Server";
@@ -162,7 +183,8 @@ pub(super) fn collect(
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
     let rundown = if request.request_rundown { Rundown::Default } else { Rundown::Off };
-    let config = SessionConfig::new(request.providers.iter().cloned())
+    let providers = request.providers.iter().cloned().map(|provider| process.with_sources(provider));
+    let config = SessionConfig::new(providers)
         .with_buffer_mb(request.buffer_mb)
         .with_rundown(rundown)
         .with_optional(vec![OptionalFeature::NoRundown]);
@@ -200,5 +222,17 @@ mod tests {
         assert_eq!(providers[3].arguments, "EventCounterIntervalSec=5");
         assert_eq!(TraceProfile::parse("gccollect"), Some(TraceProfile::GcCollect));
         assert_eq!(TraceProfile::parse("Memory"), None);
+    }
+
+    #[test]
+    fn all_sources_include_those_that_are_named() {
+        let lines = |sources: &[&str]| {
+            let sources: Vec<String> = sources.iter().map(|source| (*source).to_owned()).collect();
+            let lines = source_lines(&sources);
+            let lines = lines.lines().filter_map(|line| line.strip_prefix("[AS]")?.split('/').next());
+            lines.map(ToOwned::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&["*", "Shop"]), ["*"]);
+        assert_eq!(lines(&["Shop"]), ["Microsoft.AspNetCore", "System.Net.Http", "Shop"]);
     }
 }

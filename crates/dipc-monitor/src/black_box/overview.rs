@@ -15,7 +15,7 @@ use nettrace_edit::Written;
 
 use super::bundle::{EVENTS, REPORT};
 use super::last_counters::CounterRow;
-use crate::artifact::{LogFormat, LogReader};
+use crate::artifact::{LogFormat, LogReader, write_record};
 use crate::process::Watched;
 
 /// The most exceptions, and the most log records, that are shown: the last ones.
@@ -172,7 +172,7 @@ impl LastEvents {
     fn read(&mut self, path: &Path) -> std::io::Result<()> {
         let mut file = File::open(path)?;
         let mut reader = LiveReader::in_whole_order();
-        let mut records = LogReader::new(LogFormat::PlainText);
+        let mut records = LogReader::default();
         let mut buffer = vec![0; CHUNK];
         loop {
             let count = file.read(&mut buffer)?;
@@ -188,11 +188,11 @@ impl LastEvents {
             let mut record = Vec::new();
             reader.for_each(|event| {
                 self.add(event);
-                records.add(event, &mut record);
+                records.add(event, &mut |it| write_record(it, LogFormat::PlainText, &mut record));
                 self.records.add_record(&mut record);
             });
             if count == 0 {
-                records.finish(&mut record);
+                records.finish(&mut |it| write_record(it, LogFormat::PlainText, &mut record));
                 self.records.add_record(&mut record);
                 return Ok(());
             }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use clr_activity::DiagnosticEvent;
 use dipc_client::dipc_wire::ProviderConfig;
 use dipc_client::{Error, LiveReader, OptionalFeature, Providers, Rundown, SessionConfig, Target, Timeouts};
 
@@ -31,7 +32,8 @@ impl ProcessRules {
         let mut next_attempt = Instant::now();
         let mut current: Option<EventSession> = None;
         while self.tick(current.is_some()) {
-            let wanted = merged(self.requests().into_iter().map(ProviderConfig::from));
+            let requests = self.requests().into_iter().map(ProviderConfig::from);
+            let wanted = merged(requests.map(|request| self.process.with_sources(request)));
             match current.take() {
                 Some(session) if !session.covers(&wanted) => session.stop(&self),
                 Some(mut session) => {
@@ -134,5 +136,12 @@ impl EventSession {
 }
 
 fn deliver(reader: &mut LiveReader, rules: &Arc<ProcessRules>) {
-    rules.add_events(|each| reader.for_each(|event| each(event)));
+    rules.add_events(|each| {
+        reader.for_each(|event| {
+            // Those of requests come from their listener, too, and would count twice.
+            if !DiagnosticEvent::is_of_activity_source(event) {
+                each(event);
+            }
+        });
+    });
 }

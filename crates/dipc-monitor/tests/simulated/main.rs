@@ -7,6 +7,7 @@ mod black_box;
 mod egress;
 mod faults;
 mod http;
+mod otlp;
 mod routes;
 mod rules;
 mod sessions;

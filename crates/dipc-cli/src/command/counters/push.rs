@@ -1,8 +1,5 @@
 //! `dipc counters push`: the counters of a process for an OpenTelemetry collector.
 
-mod queue;
-mod sender;
-
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
@@ -16,10 +13,10 @@ use crate::command::counters::HistogramKind;
 use crate::command::counters::live::{self, LiveArgs, SampleConsumer};
 use crate::duration;
 use crate::exit::{Failure, Outcome};
-use crate::http::{Endpoint, host_name, parse_header};
+use crate::http::{Endpoint, host_name, parse_attribute, parse_header};
+use crate::otlp_sender::Sender;
 use crate::record::watch::WatchedProcess;
 use crate::render::messages;
-use sender::Sender;
 
 #[derive(Debug, Args)]
 pub(crate) struct PushArgs {
@@ -68,13 +65,6 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
     if is_long_enough { Ok(interval) } else { Err(format!("{text} is less than 100ms")) }
 }
 
-fn parse_attribute(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("an attribute is KEY=VALUE".to_owned()),
-    }
-}
-
 pub(crate) fn run(args: &PushArgs) -> Outcome {
     let temporality = match args.temporality {
         Temporality::Cumulative => otlp::Temporality::Cumulative,
@@ -84,7 +74,7 @@ pub(crate) fn run(args: &PushArgs) -> Outcome {
     let start = Instant::now();
     let mut pushed = OtlpConsumer {
         exporter: Exporter::new(temporality, most),
-        sender: Sender::start(args.otlp.clone(), args.header.clone())?,
+        sender: Sender::start("points", args.otlp.clone(), args.header.clone())?,
         resource: args.resource.clone(),
         ended: Vec::new(),
         start,

@@ -1,21 +1,20 @@
 //! Records from events.
 //!
 //! The source sends a record as two events of one thread: the formatted message, and then the arguments in
-//! JSON. A scope begins and ends with events whose activity id the records within it have.
+//! JSON. A scope begins and ends with events whose activity encloses that of the records within it.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::Write as _;
 
-use clr_events::event_fields;
+use clr_events::{ActivityPath, event_fields};
 use dipc_client::Uuid;
 use dipc_client::nettrace::{Event, RelativeTime, TraceInfo, Value};
-use jiff::Timestamp;
 use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{LOGGING, LogFormat, LogLevel};
+use super::{LOGGING, LogLevel};
+use crate::trace_context::TraceContext;
 
 /// The most threads whose formatted message waits for its arguments.
 const MOST_WAITING: usize = 1000;
@@ -24,15 +23,57 @@ const MOST_SCOPES: usize = 10_000;
 /// The most scopes of a record.
 const DEEPEST: usize = 32;
 
-/// The identifiers of the source's events.
-const FORMATTED_MESSAGE: u32 = 1;
-const MESSAGE_JSON: u32 = 5;
-const SCOPE_START: u32 = 6;
-const SCOPE_STOP: u32 = 7;
+/// The role of an event. Its id is a number that the source's other events move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    FormattedMessage,
+    MessageJson,
+    ScopeStart,
+    ScopeStop,
+}
+
+impl Kind {
+    fn of(event: &Event<'_>) -> Option<Self> {
+        if event.provider() != LOGGING {
+            return None;
+        }
+        match (event.name(), event.opcode()) {
+            ("FormattedMessage", _) => Some(Self::FormattedMessage),
+            ("MessageJson", _) => Some(Self::MessageJson),
+            ("ActivityJsonStart", _) | ("ActivityJson", Some(1)) => Some(Self::ScopeStart),
+            ("ActivityJsonStop", _) | ("ActivityJson", Some(2)) => Some(Self::ScopeStop),
+            _ => None,
+        }
+    }
+}
+
+/// A log record.
+#[derive(Debug)]
+pub(crate) struct LogRecord<'r> {
+    /// The time in Unix nanoseconds; `None` if the stream does not state its start.
+    pub(crate) time: Option<i128>,
+    pub(crate) level: LogLevel,
+    pub(crate) event_id: i64,
+    pub(crate) event_name: &'r str,
+    pub(crate) category: &'r str,
+    /// The formatted message.
+    pub(crate) message: &'r str,
+    pub(crate) exception: Option<&'r Pairs>,
+    /// The arguments of the message, and its template as `{OriginalFormat}`.
+    pub(crate) arguments: &'r Pairs,
+    /// The scopes around it, outermost first.
+    pub(crate) scopes: Vec<&'r Pairs>,
+    /// The span that it was logged in, where the event has it (from version 9.0 on).
+    pub(crate) context: Option<TraceContext>,
+    /// The activity of the event.
+    pub(crate) activity: Uuid,
+    /// The process's number, which activities have.
+    pub(crate) process: Option<u64>,
+}
 
 /// Log records from a stream of events.
+#[derive(Default)]
 pub(crate) struct LogReader {
-    format: LogFormat,
     /// The beginning of the stream in Unix nanoseconds.
     start: Option<i128>,
     /// The formatted message of each thread.
@@ -50,6 +91,8 @@ struct Message {
     text: Option<String>,
     time: RelativeTime,
     activity: Uuid,
+    process: Option<u64>,
+    context: Option<TraceContext>,
 }
 
 /// An open scope.
@@ -59,174 +102,125 @@ struct Scope {
     values: Pairs,
 }
 
-/// A record as dotnet-monitor writes it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "PascalCase")]
-struct Record<'r> {
-    timestamp: String,
-    log_level: &'static str,
-    event_id: i64,
-    event_name: &'r str,
-    category: &'r str,
-    message: &'r str,
-    exception: Option<&'r str>,
-    state: &'r Pairs,
-    scopes: Vec<&'r Pairs>,
-}
-
 /// The members of a JSON object in their order.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Pairs(Vec<(String, serde_json::Value)>);
+pub(crate) struct Pairs(pub(crate) Vec<(String, serde_json::Value)>);
 
 impl LogReader {
-    pub(crate) fn new(format: LogFormat) -> Self {
-        Self { format, start: None, waiting: HashMap::new(), scopes: HashMap::new() }
-    }
-
     pub(crate) fn set_start(&mut self, info: &TraceInfo) {
         self.start = info.start.unix_milliseconds().map(|start| i128::from(start) * 1_000_000);
     }
 
-    /// Adds an event, and writes the records that it completes to `out`.
-    pub(crate) fn add(&mut self, event: &Event<'_>, out: &mut Vec<u8>) {
-        if event.provider() != LOGGING {
-            return;
-        }
+    /// The beginning of the stream in Unix nanoseconds.
+    pub(crate) const fn start(&self) -> Option<i128> {
+        self.start
+    }
+
+    /// Adds an event, and passes on the records that it completes.
+    pub(crate) fn add(&mut self, event: &Event<'_>, out: &mut impl FnMut(&LogRecord<'_>)) {
+        let Some(kind) = Kind::of(event) else { return };
         let thread = event.thread_id().0;
-        match event.id() {
-            FORMATTED_MESSAGE => {
+        match kind {
+            Kind::FormattedMessage => {
                 let message = Message { text: field(event, "FormattedMessage"), ..message_of(event) };
                 if let Some(alone) = self.waiting.remove(&thread) {
-                    self.write(&alone, None, &Pairs::default(), out);
+                    self.pass_on(&alone, None, &Pairs::default(), out);
                 }
                 if self.waiting.len() < MOST_WAITING {
                     self.waiting.insert(thread, message);
                 } else {
-                    self.write(&message, None, &Pairs::default(), out);
+                    self.pass_on(&message, None, &Pairs::default(), out);
                 }
             }
-            MESSAGE_JSON => {
-                let mut message = message_of(event);
-                if let Some(waiting) = self.waiting.remove(&thread) {
-                    if waiting.category == message.category && waiting.level == message.level {
-                        message.text = waiting.text;
-                    } else {
-                        self.write(&waiting, None, &Pairs::default(), out);
-                    }
-                }
-                let mut exception = field(event, "ExceptionJson");
-                // Some runtimes leave the name of the event out, and the fields after it move up.
-                let (mut arguments, is_moved) =
-                    (field(event, "ArgumentsJson"), message.event_name.starts_with('{'));
-                if is_moved {
-                    arguments = exception.replace(std::mem::take(&mut message.event_name));
-                }
-                let exception = exception.and_then(|json| exception_text(&json));
-                let arguments = arguments.and_then(|json| serde_json::from_str(&json).ok());
-                self.write(&message, exception.as_deref(), &arguments.unwrap_or_default(), out);
-            }
-            SCOPE_START if self.scopes.len() < MOST_SCOPES => {
+            Kind::MessageJson => self.add_arguments(event, thread, out),
+            Kind::ScopeStart if self.scopes.len() < MOST_SCOPES => {
                 let values = field(event, "ArgumentsJson").and_then(|json| serde_json::from_str(&json).ok());
                 let scope = Scope { parent: event.related_activity(), values: values.unwrap_or_default() };
                 self.scopes.extend(event.activity().map(|id| (id, scope)));
             }
-            SCOPE_STOP => {
+            Kind::ScopeStart => {}
+            Kind::ScopeStop => {
                 event.activity().and_then(|id| self.scopes.remove(&id));
             }
-            _ => {}
         }
     }
 
-    /// Writes the records whose arguments did not come.
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+    fn add_arguments(&mut self, event: &Event<'_>, thread: u64, out: &mut impl FnMut(&LogRecord<'_>)) {
+        let mut message = message_of(event);
+        if let Some(waiting) = self.waiting.remove(&thread) {
+            if waiting.category == message.category && waiting.level == message.level {
+                message.text = waiting.text;
+            } else {
+                self.pass_on(&waiting, None, &Pairs::default(), out);
+            }
+        }
+        let mut exception = field(event, "ExceptionJson");
+        // Some runtimes leave the name of the event out, and the fields after it move up.
+        let (mut arguments, is_moved) = (field(event, "ArgumentsJson"), message.event_name.starts_with('{'));
+        if is_moved {
+            arguments = exception.replace(std::mem::take(&mut message.event_name));
+        }
+        let exception: Option<Pairs> = exception.and_then(|json| serde_json::from_str(&json).ok());
+        let exception = exception.filter(|exception| !exception.0.is_empty());
+        let arguments = arguments.and_then(|json| serde_json::from_str(&json).ok());
+        self.pass_on(&message, exception.as_ref(), &arguments.unwrap_or_default(), out);
+    }
+
+    /// Passes on the records whose arguments did not come.
+    pub(crate) fn finish(&mut self, out: &mut impl FnMut(&LogRecord<'_>)) {
         let mut rest: Vec<_> = std::mem::take(&mut self.waiting).into_values().collect();
         rest.sort_by_key(|message| message.time);
         for message in rest {
-            self.write(&message, None, &Pairs::default(), out);
+            self.pass_on(&message, None, &Pairs::default(), out);
         }
     }
 
-    fn write(&self, message: &Message, exception: Option<&str>, arguments: &Pairs, out: &mut Vec<u8>) {
+    fn pass_on(
+        &self,
+        message: &Message,
+        exception: Option<&Pairs>,
+        arguments: &Pairs,
+        out: &mut impl FnMut(&LogRecord<'_>),
+    ) {
         let formatted = message.text.clone().unwrap_or_else(|| arguments.format());
-        let mut state = Pairs(vec![("Message".to_owned(), formatted.clone().into())]);
-        state.0.extend(arguments.0.iter().cloned());
-        let record = Record {
-            timestamp: self.timestamp(message.time),
-            log_level: level(message.level).name(),
+        out(&LogRecord {
+            time: self.start.map(|start| start + i128::from(message.time.as_nanos())),
+            level: level(message.level),
             event_id: message.event_id,
             event_name: &message.event_name,
             category: &message.category,
             message: &formatted,
             exception,
-            state: &state,
-            scopes: self.scopes_of(message.activity),
-        };
-        match self.format {
-            LogFormat::PlainText => record.write_text(level(message.level), out),
-            LogFormat::JsonSequence | LogFormat::NewlineDelimitedJson => {
-                // A record of strings and numbers can be written.
-                let Ok(json) = serde_json::to_vec(&record) else { return };
-                if self.format == LogFormat::JsonSequence {
-                    out.push(0x1e);
-                }
-                out.extend_from_slice(&json);
-                out.push(b'\n');
-            }
-        }
+            arguments,
+            scopes: self.scopes_of(message.activity, message.process),
+            context: message.context,
+            activity: message.activity,
+            process: message.process,
+        });
     }
 
     /// The scopes of a record, outermost first.
-    fn scopes_of(&self, activity: Uuid) -> Vec<&Pairs> {
+    fn scopes_of(&self, activity: Uuid, process: Option<u64>) -> Vec<&Pairs> {
         let mut scopes = Vec::new();
-        let mut next = Some(activity);
-        while let Some(scope) = next.and_then(|id| self.scopes.get(&id)).filter(|_| scopes.len() < DEEPEST) {
-            scopes.push(&scope.values);
-            next = scope.parent;
+        if let Some(path) = ActivityPath::new(activity, process) {
+            let around = std::iter::once(activity).chain(path.ancestors());
+            scopes.extend(around.filter_map(|id| Some(&self.scopes.get(&id)?.values)).take(DEEPEST));
+        } else {
+            let mut next = Some(activity);
+            while let Some(scope) =
+                next.and_then(|id| self.scopes.get(&id)).filter(|_| scopes.len() < DEEPEST)
+            {
+                scopes.push(&scope.values);
+                next = scope.parent;
+            }
         }
         scopes.reverse();
         scopes
     }
-
-    fn timestamp(&self, time: RelativeTime) -> String {
-        let nanoseconds = self.start.map(|start| start + i128::from(time.as_nanos()));
-        let time = nanoseconds.and_then(|time| Timestamp::from_nanosecond(time).ok());
-        time.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%d %H:%M:%SZ").to_string()
-    }
-}
-
-impl Record<'_> {
-    /// Writes the record as text.
-    fn write_text(&self, level: LogLevel, out: &mut Vec<u8>) {
-        let name = match level {
-            LogLevel::Trace => "trce",
-            LogLevel::Debug => "dbug",
-            LogLevel::Information => "info",
-            LogLevel::Warning => "warn",
-            LogLevel::Error => "fail",
-            LogLevel::Critical | LogLevel::None => "crit",
-        };
-        // Writing to a Vec cannot fail.
-        let _ = write!(out, "{} {name}: {}[{}]", self.timestamp, self.category, self.event_id);
-        if !self.event_name.is_empty() {
-            let _ = write!(out, "[{}]", self.event_name);
-        }
-        out.push(b'\n');
-        let scopes: Vec<_> = self.scopes.iter().filter(|scope| !scope.0.is_empty()).collect();
-        if !scopes.is_empty() {
-            let pairs = scopes.iter().flat_map(|scope| scope.0.iter());
-            let pairs: Vec<_> = pairs.map(|(key, value)| format!("{key}:{}", plain(value))).collect();
-            let _ = writeln!(out, "      => {}", pairs.join(", "));
-        }
-        for text in [Some(self.message), self.exception].into_iter().flatten() {
-            for line in text.lines() {
-                let _ = writeln!(out, "      {line}");
-            }
-        }
-    }
 }
 
 impl Pairs {
-    fn get(&self, name: &str) -> Option<&serde_json::Value> {
+    pub(crate) fn get(&self, name: &str) -> Option<&serde_json::Value> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
@@ -244,7 +238,7 @@ impl Pairs {
 }
 
 /// The text of a value without the quotes of JSON.
-fn plain(value: &serde_json::Value) -> String {
+pub(crate) fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
@@ -262,14 +256,17 @@ fn message_of(event: &Event<'_>) -> Message {
         text: None,
         time: event.relative_time(),
         activity: event.activity().unwrap_or_default(),
+        process: event.process_id(),
+        context: context_of(event),
     }
 }
 
-/// The text of an exception: what `ToString` returned, or its message.
-fn exception_text(json: &str) -> Option<String> {
-    let exception: Pairs = serde_json::from_str(json).ok()?;
-    let verbose = exception.get("VerboseMessage").or_else(|| exception.get("Message"))?;
-    Some(plain(verbose)).filter(|text| !text.is_empty())
+/// The span that a message was logged in, by its fields.
+fn context_of(event: &Event<'_>) -> Option<TraceContext> {
+    let trace = field(event, "ActivityTraceId").filter(|id| !id.is_empty())?;
+    let span = field(event, "ActivitySpanId")?;
+    let flags = field(event, "ActivityTraceFlags").unwrap_or_default();
+    TraceContext::of_hex(&trace, &span, u8::from_str_radix(&flags, 16).unwrap_or_default())
 }
 
 /// A field as text; names are compared without case, in which versions differ.
@@ -318,45 +315,5 @@ impl<'de> Deserialize<'de> for Pairs {
         }
 
         deserializer.deserialize_map(PairsVisitor)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_has_the_form_of_dotnet_monitor() {
-        let mut reader = LogReader::new(LogFormat::NewlineDelimitedJson);
-        reader.start = Some(1_700_000_000_000_000_000);
-        let arguments: Pairs =
-            serde_json::from_str(r#"{"user":"ann","{OriginalFormat}":"hello {user}"}"#).unwrap();
-        let scope = Scope { parent: None, values: serde_json::from_str(r#"{"RequestId":"7"}"#).unwrap() };
-        let activity = Uuid::from_u128(1);
-        reader.scopes.insert(activity, scope);
-        let message = Message {
-            level: 3,
-            category: "Shop".into(),
-            event_id: 5,
-            event_name: "Greeted".into(),
-            activity,
-            ..Message::default()
-        };
-        let mut out = Vec::new();
-        reader.write(&message, None, &arguments, &mut out);
-        assert_eq!(
-            String::from_utf8(out.clone()).unwrap(),
-            "{\"Timestamp\":\"2023-11-14 22:13:20Z\",\"LogLevel\":\"Warning\",\"EventId\":5,\"EventName\":\"Greeted\",\
-             \"Category\":\"Shop\",\"Message\":\"hello ann\",\"Exception\":null,\
-             \"State\":{\"Message\":\"hello ann\",\"user\":\"ann\",\"{OriginalFormat}\":\"hello {user}\"},\
-             \"Scopes\":[{\"RequestId\":\"7\"}]}\n"
-        );
-        reader.format = LogFormat::PlainText;
-        out.clear();
-        reader.write(&message, Some("Boom\n  at Main"), &arguments, &mut out);
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            "2023-11-14 22:13:20Z warn: Shop[5][Greeted]\n      => RequestId:7\n      hello ann\n      Boom\n        at Main\n"
-        );
     }
 }

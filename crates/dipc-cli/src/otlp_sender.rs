@@ -1,4 +1,6 @@
-//! The thread that sends requests.
+//! The thread that sends requests of OTLP to a collector.
+
+mod queue;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -9,16 +11,18 @@ use hyper::header::{HeaderName, HeaderValue};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::command::counters::push::queue::Queue;
 use crate::exit::{Exit, Failure};
 use crate::http::{Endpoint, Failed};
 use crate::render::{messages, units};
+
+use queue::Queue;
 
 /// The time limit for sending the remaining requests at the end.
 const LAST_REQUESTS: Duration = Duration::from_secs(5);
 
 /// A thread that sends requests one after another.
-pub(super) struct Sender {
+pub(crate) struct Sender {
+    items: &'static str,
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
 }
@@ -45,33 +49,35 @@ impl Shared {
 }
 
 impl Sender {
-    pub(super) fn start(
+    /// Starts the thread. `items` is the name of the requests' content: `points`.
+    pub(crate) fn start(
+        items: &'static str,
         endpoint: Endpoint,
         headers: Vec<(HeaderName, HeaderValue)>,
     ) -> Result<Self, Failure> {
-        let unstarted = |error| Failure::new(Exit::Failed, format_args!("counters: start a thread: {error}"));
+        let unstarted = |error| Failure::new(Exit::Failed, format_args!("start a thread: {error}"));
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unstarted)?;
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         let run = move || {
-            runtime.block_on(work(&of_thread, &endpoint, &headers));
+            runtime.block_on(work(&of_thread, items, &endpoint, &headers));
             // A name lookup may take long.
             runtime.shutdown_background();
         };
         let thread = thread::Builder::new().name("otlp".to_owned()).spawn(run).map_err(unstarted)?;
-        Ok(Self { shared, thread })
+        Ok(Self { items, shared, thread })
     }
 
     /// Queues a request for sending.
-    pub(super) fn send(&self, request: Request) {
+    pub(crate) fn send(&self, request: Request) {
         self.shared.state().queue.add(request);
         self.shared.changed.notify_one();
     }
 
     /// Waits until all is sent, for [`LAST_REQUESTS`] at most, and reports the result. Fails if nothing
     /// arrived.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(crate) fn finish(self) -> Result<(), Failure> {
         self.shared.state().is_ending = true;
         self.shared.changed.notify_one();
         let _ = self.thread.join();
@@ -79,13 +85,14 @@ impl Sender {
         state.queue.drop_all();
         let (sent, dropped) = (state.queue.sent, state.queue.dropped);
         let why = state.failure.take().unwrap_or_else(|| "there was no time".to_owned());
+        let items = self.items;
         let (requests, points) = (units::count(sent.requests), units::count(sent.points));
-        messages::note(format_args!("Pushed         : {points} points in {requests} requests"));
+        messages::note(format_args!("Pushed         : {points} {items} in {requests} requests"));
         if dropped.requests > 0 {
             let (requests, points) = (units::count(dropped.requests), units::count(dropped.points));
-            let text = format!("{points} points in {requests} requests were dropped: {why}");
+            let text = format!("{points} {items} in {requests} requests were dropped: {why}");
             if sent.requests == 0 {
-                return Err(Failure::new(Exit::NotReachable, format_args!("counters: push: {text}")));
+                return Err(Failure::new(Exit::NotReachable, format_args!("OTLP: {text}")));
             }
             messages::warning(text);
         }
@@ -94,7 +101,7 @@ impl Sender {
 }
 
 /// Sends requests until the end. A series of failures is reported when it begins and when it is over.
-async fn work(shared: &Shared, endpoint: &Endpoint, headers: &[(HeaderName, HeaderValue)]) {
+async fn work(shared: &Shared, items: &str, endpoint: &Endpoint, headers: &[(HeaderName, HeaderValue)]) {
     let mut is_failing = false;
     let mut end = None;
     loop {
@@ -116,7 +123,7 @@ async fn work(shared: &Shared, endpoint: &Endpoint, headers: &[(HeaderName, Head
                 return;
             }
         }
-        let outcome = send(shared, endpoint, headers, &request, &mut end).await;
+        let outcome = send(shared, items, endpoint, headers, &request, &mut end).await;
         if let Some(wait) = note(shared, endpoint, request, outcome, &mut is_failing) {
             pause(shared, wait, end).await;
         }
@@ -163,6 +170,7 @@ fn note(
 /// Sends a request. After the end was requested, it shares the time limit of all remaining requests.
 async fn send(
     shared: &Shared,
+    items: &str,
     endpoint: &Endpoint,
     headers: &[(HeaderName, HeaderValue)],
     request: &Request,
@@ -171,7 +179,7 @@ async fn send(
     tokio::select! {
         outcome = endpoint.send("application/x-protobuf", &request.bytes, headers) => outcome.map(|answer| {
             let rejected = otlp::rejected_points(&answer);
-            rejected.map(|(points, why)| format!("{points} points were not taken: {why}"))
+            rejected.map(|(points, why)| format!("{points} {items} were not taken: {why}"))
         }),
         () = until_end(shared, end) => {
             Err(Failed::ForNow { reason: "it does not answer".to_owned(), wait: None })

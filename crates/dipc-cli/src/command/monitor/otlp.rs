@@ -1,0 +1,220 @@
+//! Metrics, log records and spans for a collector of OpenTelemetry.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::{Args, ValueEnum};
+use clr_counters::otlp::Request;
+use dipc_monitor::{
+    LogFormat, LogLevel, LogsRequest, MetricsConfig, OtlpConfig, OtlpExport, OtlpSignal, OtlpSink,
+    SamplingRatio, TracesConfig,
+};
+use hyper::header::{HeaderName, HeaderValue};
+
+use crate::exit::{Exit, Failure};
+use crate::http::{Endpoint, host_name, parse_attribute, parse_header};
+use crate::otlp_sender::Sender;
+use crate::render::messages;
+
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(super) struct OtlpArgs {
+    /// The OpenTelemetry collector that gets metrics, log records and spans, http://HOST:PORT[/PATH]
+    ///
+    /// The requests go to /v1/metrics, /v1/logs and /v1/traces below it. Applications are not changed: records are
+    /// those of Microsoft.Extensions.Logging, spans those of ASP.NET Core, HttpClient and ActivitySources, with the
+    /// ids that the application gives them.
+    #[arg(long, value_name = "URL", value_parser = Collector::parse)]
+    otlp: Option<Collector>,
+    /// What the collector gets
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', requires = "otlp", default_values_t = [Signal::Metrics, Signal::Logs, Signal::Traces])]
+    otlp_signals: Vec<Signal>,
+    /// A header of the requests; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", requires = "otlp", value_parser = parse_header)]
+    otlp_header: Vec<(HeaderName, HeaderValue)>,
+    /// An attribute of all resources, deployment.environment.name=test for example; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", requires = "otlp", value_parser = parse_attribute)]
+    otlp_attribute: Vec<(String, String)>,
+    /// The log records: app, LEVEL or CATEGORY:LEVEL, separated by commas
+    ///
+    /// They are filtered in the application. 'app' stands for the filters that the application has for itself, LEVEL
+    /// for the records of this level and above of all categories, CATEGORY:LEVEL for those of one, and of those
+    /// whose names it begins. The levels are Trace, Debug, Information, Warning, Error, Critical and None.
+    #[arg(long, value_name = "LIST", requires = "otlp", default_value = "app", value_parser = parse_logs)]
+    otlp_logs: LogsRequest,
+    /// The ActivitySources whose spans are sent, besides ASP.NET Core and HttpClient, separated by commas; * for all
+    #[arg(long, value_name = "LIST", requires = "otlp", value_delimiter = ',', default_value = "*", value_parser = parse_source)]
+    otlp_sources: Vec<String>,
+    /// The share of traces that are sent, from 0 to 1; the id of a trace decides
+    #[arg(long, value_name = "RATIO", requires = "otlp", default_value = "1", value_parser = parse_ratio)]
+    otlp_sample: SamplingRatio,
+}
+
+/// What a collector gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Signal {
+    /// The counters that /metrics has
+    Metrics,
+    /// Log records
+    Logs,
+    /// Spans
+    Traces,
+}
+
+impl Signal {
+    const fn signal(self) -> OtlpSignal {
+        match self {
+            Self::Metrics => OtlpSignal::Metrics,
+            Self::Logs => OtlpSignal::Logs,
+            Self::Traces => OtlpSignal::Traces,
+        }
+    }
+}
+
+/// The addresses of a collector.
+#[derive(Debug, Clone)]
+struct Collector(BTreeMap<OtlpSignal, Endpoint>);
+
+impl Collector {
+    fn parse(text: &str) -> Result<Self, String> {
+        let base = text.trim_end_matches('/');
+        let endpoint = |signal: OtlpSignal| {
+            let endpoint = Endpoint::parse(&format!("{base}{}", signal.path()), signal.path())?;
+            Ok::<_, String>((signal, endpoint))
+        };
+        OtlpSignal::ALL.into_iter().map(endpoint).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn parse_logs(text: &str) -> Result<LogsRequest, String> {
+    let mut request = LogsRequest {
+        level: LogLevel::None,
+        filters: BTreeMap::new(),
+        use_app_filters: false,
+        format: LogFormat::default(),
+        duration: None,
+    };
+    let level = |name: &str| {
+        let known = LogLevel::ALL.map(LogLevel::name).join(", ");
+        LogLevel::parse(name).ok_or_else(|| format!("'{name}' is not a level: use {known}"))
+    };
+    for part in text.split(',').map(str::trim) {
+        match part.rsplit_once(':') {
+            Some((category, name)) if LogsRequest::is_valid_category(category) => {
+                request.filters.insert(category.to_owned(), level(name)?);
+            }
+            Some((category, _)) => return Err(format!("'{category}' is not the name of a category")),
+            None if part.eq_ignore_ascii_case("app") => request.use_app_filters = true,
+            None => request.level = level(part)?,
+        }
+    }
+    Ok(request)
+}
+
+fn parse_source(text: &str) -> Result<String, String> {
+    if TracesConfig::is_valid_source(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("the name of an ActivitySource has no '\"', '/', ':', '+' and ';'".to_owned())
+    }
+}
+
+fn parse_ratio(text: &str) -> Result<SamplingRatio, String> {
+    text.parse().ok().and_then(SamplingRatio::new).ok_or_else(|| "a ratio is from 0 to 1: 0.1".to_owned())
+}
+
+/// A running export.
+pub(super) struct Export {
+    pub(super) observer: Arc<OtlpExport>,
+    senders: Arc<Senders>,
+}
+
+/// The threads that send requests.
+struct Senders(Mutex<BTreeMap<OtlpSignal, Sender>>);
+
+impl OtlpSink for Senders {
+    fn send(&self, signal: OtlpSignal, request: Request) {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = senders.get(&signal) {
+            sender.send(request);
+        }
+    }
+}
+
+impl Export {
+    /// Starts the export; `None` without a collector. `metrics` are the counters that are exported.
+    pub(super) fn start(args: &OtlpArgs, metrics: Option<MetricsConfig>) -> Result<Option<Self>, Failure> {
+        let Some(Collector(endpoints)) = &args.otlp else { return Ok(None) };
+        let mut senders = BTreeMap::new();
+        for signal in args.otlp_signals.iter().map(|signal| signal.signal()) {
+            let Some(endpoint) = endpoints.get(&signal) else { continue };
+            let items = match signal {
+                OtlpSignal::Metrics => "points",
+                OtlpSignal::Logs => "log records",
+                OtlpSignal::Traces => "spans",
+            };
+            messages::note(format_args!("Pushing to     : {endpoint}"));
+            senders.insert(signal, Sender::start(items, endpoint.clone(), args.otlp_header.clone())?);
+        }
+        let mut config = OtlpConfig::default();
+        let has = |signal| senders.contains_key(&signal);
+        config.metrics = metrics.filter(|_| has(OtlpSignal::Metrics));
+        config.logs = has(OtlpSignal::Logs).then(|| args.otlp_logs.clone());
+        config.traces = has(OtlpSignal::Traces)
+            .then(|| TracesConfig { sources: args.otlp_sources.clone(), ratio: args.otlp_sample });
+        config.attributes.clone_from(&args.otlp_attribute);
+        let host = host_name();
+        if !host.is_empty() && args.otlp_attribute.iter().all(|(key, _)| key != "host.name") {
+            config.attributes.push(("host.name".to_owned(), host));
+        }
+        let senders = Arc::new(Senders(Mutex::new(senders)));
+        let observer = OtlpExport::start(config, Arc::clone(&senders) as Arc<dyn OtlpSink>)
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("monitor: start a thread: {error}")))?;
+        Ok(Some(Self { observer: Arc::new(observer), senders }))
+    }
+
+    /// Ends the sessions, and sends what is left.
+    pub(super) fn finish(&self) {
+        self.observer.stop();
+        let senders = std::mem::take(&mut *self.senders.0.lock().unwrap_or_else(PoisonError::into_inner));
+        for (_, sender) in senders {
+            if let Err(failure) = sender.finish() {
+                messages::warning(&failure);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collector_has_a_path_for_each_signal() {
+        let paths = |url: &str| {
+            let Collector(endpoints) = Collector::parse(url).unwrap();
+            endpoints.values().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(
+            paths("http://127.0.0.1:4318"),
+            "http://127.0.0.1:4318/v1/metrics http://127.0.0.1:4318/v1/logs http://127.0.0.1:4318/v1/traces"
+        );
+        assert_eq!(
+            paths("http://host/otlp/"),
+            "http://host/otlp/v1/metrics http://host/otlp/v1/logs http://host/otlp/v1/traces"
+        );
+        assert!(Collector::parse("https://host").is_err());
+    }
+
+    #[test]
+    fn log_records_are_selected_by_level_and_category() {
+        let request = parse_logs("warning, Shop:Debug,Shop.Cart:none").unwrap();
+        assert_eq!((request.level, request.use_app_filters), (LogLevel::Warning, false));
+        let filters: Vec<_> = request.filters.iter().map(|(name, level)| (&**name, *level)).collect();
+        assert_eq!(filters, [("Shop", LogLevel::Debug), ("Shop.Cart", LogLevel::None)]);
+        assert!(parse_logs("app").unwrap().use_app_filters);
+        for text in ["Loud", "Shop:Loud", "a;b:Debug", ""] {
+            assert!(parse_logs(text).is_err(), "{text}");
+        }
+    }
+}

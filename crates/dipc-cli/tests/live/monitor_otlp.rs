@@ -1,0 +1,200 @@
+//! `dipc monitor --otlp`: the spans and log records of a server, which a receiver reads by the official messages.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
+use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use prost::Message as _;
+use rustix::process::Signal;
+
+use crate::program::{Running, dipc};
+use crate::web_server::WebServer;
+
+/// Longer than anything takes on a loaded machine of two slow cores.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A receiver that refuses the first request for now.
+struct Receiver {
+    address: SocketAddr,
+    received: Arc<Mutex<Received>>,
+}
+
+#[derive(Default)]
+struct Received {
+    requests: usize,
+    /// The attributes of the last resource.
+    resource: BTreeMap<String, String>,
+    spans: Vec<(String, Span)>,
+    records: Vec<(String, LogRecord)>,
+}
+
+impl Receiver {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let received = Arc::new(Mutex::new(Received::default()));
+        let shared = Arc::clone(&received);
+        // The thread ends with the test.
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                shared.lock().unwrap().take(&stream.unwrap());
+            }
+        });
+        Self { address, received }
+    }
+}
+
+impl Received {
+    /// Reads a request, and answers it.
+    fn take(&mut self, stream: &TcpStream) {
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).unwrap() > 0, "a head that ends: {head}");
+        }
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length");
+        let mut body = vec![0; length.parse().unwrap()];
+        reader.read_exact(&mut body).unwrap();
+        self.requests += 1;
+        let answer = if self.requests == 1 {
+            "503 Service Unavailable\r\nRetry-After: 0"
+        } else {
+            match head.split(' ').nth(1).unwrap() {
+                "/v1/traces" => self.take_spans(&body),
+                "/v1/logs" => self.take_records(&body),
+                other => panic!("{other}"),
+            }
+            "200 OK\r\nContent-Type: application/x-protobuf"
+        };
+        let mut stream = stream;
+        write!(stream, "HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n").unwrap();
+    }
+
+    fn take_spans(&mut self, body: &[u8]) {
+        for of_resource in ExportTraceServiceRequest::decode(body).unwrap().resource_spans {
+            self.resource = attributes(&of_resource.resource.unwrap().attributes);
+            for of_scope in of_resource.scope_spans {
+                let name = of_scope.scope.unwrap().name;
+                self.spans.extend(of_scope.spans.into_iter().map(|span| (name.clone(), span)));
+            }
+        }
+    }
+
+    fn take_records(&mut self, body: &[u8]) {
+        for of_resource in ExportLogsServiceRequest::decode(body).unwrap().resource_logs {
+            for of_scope in of_resource.scope_logs {
+                let name = of_scope.scope.unwrap().name;
+                self.records.extend(of_scope.log_records.into_iter().map(|record| (name.clone(), record)));
+            }
+        }
+    }
+}
+
+fn attributes(list: &[KeyValue]) -> BTreeMap<String, String> {
+    let text = |pair: &KeyValue| match &pair.value.as_ref().unwrap().value {
+        Some(Value::StringValue(text)) => text.clone(),
+        Some(Value::IntValue(number)) => format!("{number}"),
+        other => format!("{other:?}"),
+    };
+    list.iter().map(|pair| (pair.key.clone(), text(pair))).collect()
+}
+
+/// Every request has one span of its trace and its parent, and the two records of ASP.NET Core with its ids.
+#[test]
+fn a_collector_gets_the_spans_and_records_of_the_requests() {
+    const REQUESTS: u8 = 20;
+    let Some(server) = WebServer::start() else { return };
+    let receiver = Receiver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let urls = format!("unix:{}", folder.path().join("http").display());
+    let (filter, url) = (format!("ProcessId={}", server.pid()), format!("http://{}", receiver.address));
+    let logs = "Microsoft.AspNetCore.Hosting.Diagnostics:Information";
+    let monitor = ["monitor", "--urls", &urls, "--filter", &filter, "--metrics", "false"];
+    let otlp = ["--otlp", &url, "--otlp-signals", "logs,traces", "--otlp-logs", logs];
+    let more = ["--otlp-attribute", "deployment.environment.name=test"];
+    let running = Running::start(dipc(monitor.into_iter().chain(otlp).chain(more)));
+    let has_span = |trace: u8| {
+        let received = receiver.received.lock().unwrap();
+        received.spans.iter().any(|(_, span)| span.trace_id == [trace; 16])
+    };
+    let get = |path: &str, trace: u8, parent: u8| {
+        let hex = |byte: u8, count| format!("{byte:02x}").repeat(count);
+        server
+            .get_with(path, &format!("traceparent: 00-{}-{}-01\r\n", hex(trace, 16), hex(parent, 8)))
+            .unwrap()
+    };
+    // The session has begun when it has the first span.
+    let deadline = Instant::now() + PATIENCE;
+    while !has_span(0xee) {
+        assert!(Instant::now() < deadline, "no span comes");
+        get("/ready", 0xee, 0xee);
+        thread::sleep(Duration::from_millis(100));
+    }
+    for number in 1..=REQUESTS {
+        let path = if number % 2 == 0 { "/nosuch/7?key=secret" } else { "/" };
+        let status = get(path, number, number + 100);
+        assert_eq!(status, if number % 2 == 0 { 404 } else { 406 });
+    }
+    // What it has by then is sent at its end.
+    get("/last", 0xdd, 0xdd);
+    let deadline = Instant::now() + PATIENCE;
+    while !has_span(0xdd) {
+        assert!(Instant::now() < deadline, "the last span does not come");
+        thread::sleep(Duration::from_millis(20));
+    }
+    running.signal(Signal::INT);
+    let finished = running.finish().with_code(0);
+    assert!(finished.stderr.contains(" spans in "), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("dropped"), "{}", finished.stderr);
+
+    let received = receiver.received.lock().unwrap();
+    for number in 1..=REQUESTS {
+        let of_trace = received.spans.iter().filter(|(_, span)| span.trace_id == [number; 16]);
+        let [(scope, span)] = &of_trace.collect::<Vec<_>>()[..] else { panic!("{number}: one span") };
+        assert_eq!(scope, "Microsoft.AspNetCore");
+        assert_eq!((span.parent_span_id.as_slice(), span.kind()), (&[number + 100; 8][..], SpanKind::Server));
+        assert!(span.span_id != [0; 8] && span.end_time_unix_nano > span.start_time_unix_nano);
+        let (path, status) = if number % 2 == 0 { ("/nosuch/7", "404") } else { ("/", "406") };
+        let attributes = attributes(&span.attributes);
+        let get = |key| attributes.get(key).map_or("", String::as_str);
+        assert_eq!((get("url.path"), get("http.response.status_code")), (path, status), "{attributes:?}");
+        assert_eq!((get("http.request.method"), get("url.scheme")), ("GET", "http"), "{attributes:?}");
+        assert_eq!(get("url.query"), if number % 2 == 0 { "key=Redacted" } else { "" });
+        // The endpoint's name says the route of what is served.
+        assert_eq!(span.name, if number % 2 == 0 { "GET" } else { "GET /" });
+        let records: Vec<_> =
+            received.records.iter().filter(|(_, record)| record.trace_id == [number; 16]).collect();
+        assert_eq!(records.len(), 2, "{number}: {records:?}");
+        for (scope, record) in records {
+            assert_eq!(scope, "Microsoft.AspNetCore.Hosting.Diagnostics");
+            assert_eq!(record.span_id, span.span_id);
+            assert_eq!(
+                (record.severity_number(), &*record.severity_text),
+                (SeverityNumber::Info, "Information")
+            );
+            assert!(record.attributes.iter().any(|pair| pair.key == "{OriginalFormat}"), "{record:?}");
+            assert!(record.attributes.iter().any(|pair| pair.key == "RequestPath"), "the scope: {record:?}");
+            let Some(Value::StringValue(body)) = &record.body.as_ref().unwrap().value else { panic!() };
+            assert!(body.starts_with("Request "), "{body}");
+        }
+    }
+    let pid = server.pid().to_string();
+    for (key, value) in [
+        ("process.pid", &*pid),
+        ("process.runtime.name", ".NET"),
+        ("deployment.environment.name", "test"),
+        ("service.name", "shop"),
+        ("service.version", "1 beta"),
+    ] {
+        assert_eq!(received.resource.get(key).map(String::as_str), Some(value), "{:?}", received.resource);
+    }
+}

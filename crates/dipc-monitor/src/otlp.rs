@@ -1,0 +1,187 @@
+//! Metrics, log records and spans of all processes as requests of the OpenTelemetry protocol (OTLP).
+//!
+//! A process has one session for log records and spans; counters come from the shared one. The requests go to an
+//! [`OtlpSink`], which sends them: this module does no network I/O.
+
+mod batch;
+mod http;
+mod log;
+mod message;
+mod metrics;
+mod process;
+mod resource;
+mod span;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clr_counters::otlp::Request;
+
+use crate::artifact::LogsRequest;
+use crate::metrics::MetricsConfig;
+use crate::monitor::ProcessObserver;
+use crate::process::Watched;
+
+use metrics::MetricsExport;
+use process::ProcessExport;
+
+pub use span::SamplingRatio;
+
+/// The longest wait for the session of a process that may wait at its start.
+const LONGEST_START: Duration = Duration::from_secs(5);
+/// The time for the sessions to stop at the end.
+const LAST_SESSIONS: Duration = Duration::from_secs(8);
+
+/// A kind of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OtlpSignal {
+    /// The values of counters.
+    Metrics,
+    /// Log records.
+    Logs,
+    /// Spans.
+    Traces,
+}
+
+impl OtlpSignal {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Metrics, Self::Logs, Self::Traces];
+
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Metrics => "metrics",
+            Self::Logs => "logs",
+            Self::Traces => "traces",
+        }
+    }
+
+    /// The path of its requests at a collector.
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Metrics => "/v1/metrics",
+            Self::Logs => "/v1/logs",
+            Self::Traces => "/v1/traces",
+        }
+    }
+}
+
+/// The destination of requests. Its method must not block: it is called from the threads of sessions.
+pub trait OtlpSink: Send + Sync {
+    /// Takes a request, with the number of points, records or spans in it.
+    fn send(&self, signal: OtlpSignal, request: Request);
+}
+
+/// The settings of [`OtlpExport`]. Without any signal nothing is exported.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct OtlpConfig {
+    /// The counters, if any; the style of names does not matter.
+    pub metrics: Option<MetricsConfig>,
+    /// The log records, if any. Form and duration do not matter.
+    pub logs: Option<LogsRequest>,
+    /// The spans, if any.
+    pub traces: Option<TracesConfig>,
+    /// Attributes of every resource, which replace those of the processes.
+    pub attributes: Vec<(String, String)>,
+}
+
+/// The spans to export.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TracesConfig {
+    /// The names of ActivitySources whose spans are exported besides those of ASP.NET Core and HttpClient; `*` for
+    /// all.
+    pub sources: Vec<String>,
+    /// The share of traces.
+    pub ratio: SamplingRatio,
+}
+
+impl TracesConfig {
+    /// Whether the name of an ActivitySource can be part of the request to the runtime.
+    pub fn is_valid_source(name: &str) -> bool {
+        !name.is_empty() && !name.contains(['"', '/', ':', '+', ';']) && !name.chars().any(char::is_control)
+    }
+}
+
+/// The export of all processes. Add it to the observers of a [`Monitor`](crate::Monitor), before rules: its request
+/// for spans has to be that of all sessions of a process.
+pub struct OtlpExport {
+    shared: Arc<Shared>,
+    processes: Mutex<BTreeMap<u32, Arc<ProcessExport>>>,
+    metrics: Option<MetricsExport>,
+}
+
+/// What all processes have in common.
+struct Shared {
+    config: OtlpConfig,
+    sink: Arc<dyn OtlpSink>,
+}
+
+impl OtlpExport {
+    /// Starts the export.
+    ///
+    /// # Errors
+    /// If a thread cannot be started.
+    pub fn start(config: OtlpConfig, sink: Arc<dyn OtlpSink>) -> std::io::Result<Self> {
+        let metrics = config.metrics.clone();
+        let metrics = metrics.map(|config| MetricsExport::start(config, Arc::clone(&sink))).transpose()?;
+        Ok(Self { shared: Arc::new(Shared { config, sink }), processes: Mutex::default(), metrics })
+    }
+
+    /// Stops the sessions, and passes on what has arrived.
+    pub fn stop(&self) {
+        let processes: Vec<_> = std::mem::take(&mut *self.processes()).into_values().collect();
+        for process in &processes {
+            process.stop();
+        }
+        let until = Instant::now() + LAST_SESSIONS;
+        while processes.iter().any(|process| process.is_running()) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(10));
+        }
+        if let Some(metrics) = &self.metrics {
+            metrics.stop();
+        }
+    }
+
+    fn processes(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<ProcessExport>>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ProcessObserver for OtlpExport {
+    fn started(&self, process: &Arc<Watched>) {
+        let attributes = resource::attributes(process, &self.shared.config.attributes);
+        if let Some(metrics) = &self.metrics {
+            metrics.add(process, attributes.clone());
+        }
+        let Shared { config, .. } = &*self.shared;
+        if config.logs.is_none() && config.traces.is_none() {
+            return;
+        }
+        let export = ProcessExport::start(Arc::clone(process), attributes, Arc::clone(&self.shared));
+        self.processes().insert(process.number, Arc::clone(&export));
+        // It may wait at its start: its first records and spans count, too.
+        export.wait_for_session(LONGEST_START);
+    }
+
+    fn ended(&self, process: &Arc<Watched>) {
+        if let Some(metrics) = &self.metrics {
+            metrics.end(process);
+        }
+        // Its thread ends with the rest of the stream.
+        drop(self.processes().remove(&process.number));
+    }
+}
+
+/// Nanoseconds since 1970 as messages have them.
+fn unix_nanoseconds(time: i128) -> u64 {
+    u64::try_from(time).unwrap_or_default()
+}
+
+/// The current time, in nanoseconds since 1970.
+fn unix_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,159 @@
+//! The attributes of a process's resource.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use dipc_client::Uuid;
+
+use crate::process::Watched;
+
+/// The most bytes of a file of the system that are read.
+const MOST_BYTES: u64 = 64 << 10;
+/// The most attributes that the environment of a process can set.
+const MOST_ATTRIBUTES: usize = 128;
+
+/// Returns the attributes, each key once. In order of precedence: those that the user of the monitor gave, those
+/// of `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` in the environment of the process, those of the process
+/// and its container. Asks the process for its environment.
+pub(super) fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String, String)> {
+    // .NET Core 3.1 does not answer: the system may.
+    let environment = process.target().environment().unwrap_or_default();
+    let environment = Environment(&environment);
+    let mut attributes = given.to_vec();
+    let mut add = |key: &str, value: String| {
+        if !value.is_empty() && attributes.iter().all(|(known, _)| known != key) {
+            attributes.push((key.to_owned(), value));
+        }
+    };
+    add("service.name", environment.get("OTEL_SERVICE_NAME").to_owned());
+    for (key, value) in parse_list(environment.get("OTEL_RESOURCE_ATTRIBUTES")) {
+        add(&key, value);
+    }
+    add("service.name", process.title().to_owned());
+    let instance = if process.uid.is_nil() { Uuid::new_v4() } else { process.uid };
+    // Without it, two processes of one service cannot be told apart.
+    add("service.instance.id", instance.to_string());
+    add("process.executable.name", process.facts.name.clone());
+    let link = std::fs::read_link(format!("/proc/{}/exe", process.facts.pid));
+    add("process.executable.path", link.map(|path| path.display().to_string()).unwrap_or_default());
+    add("process.runtime.name", ".NET".to_owned());
+    let version = process.runtime_version.as_deref().and_then(|version| version.split(['+', ' ']).next());
+    add("process.runtime.version", version.unwrap_or_default().to_owned());
+    let cgroup = read(Path::new(&format!("/proc/{}/cgroup", process.facts.pid)));
+    add("container.id", container_id(&cgroup).unwrap_or_default());
+    add("k8s.pod.uid", pod_uid(&cgroup).unwrap_or_default());
+    for (key, names) in KUBERNETES {
+        let value = names.iter().map(|name| environment.get(name)).find(|value| !value.is_empty());
+        add(key, value.unwrap_or_default().to_owned());
+    }
+    if !environment.get("KUBERNETES_SERVICE_HOST").is_empty() {
+        add("k8s.pod.name", environment.get("HOSTNAME").to_owned());
+    }
+    attributes
+}
+
+/// The variables by which manifests pass on fields of the downward API.
+const KUBERNETES: [(&str, &[&str]); 4] = [
+    ("k8s.pod.name", &["K8S_POD_NAME", "POD_NAME", "MY_POD_NAME"]),
+    ("k8s.namespace.name", &["K8S_NAMESPACE", "POD_NAMESPACE", "MY_POD_NAMESPACE"]),
+    ("k8s.node.name", &["K8S_NODE_NAME", "NODE_NAME", "MY_NODE_NAME"]),
+    ("k8s.container.name", &["K8S_CONTAINER_NAME", "CONTAINER_NAME"]),
+];
+
+struct Environment<'e>(&'e [String]);
+
+impl Environment<'_> {
+    /// The value of a variable; empty without it.
+    fn get(&self, name: &str) -> &str {
+        let found = self.0.iter().find_map(|variable| variable.strip_prefix(name)?.strip_prefix('='));
+        found.unwrap_or_default()
+    }
+}
+
+/// Parses `key=value,key=value` with values in percent encoding.
+fn parse_list(text: &str) -> Vec<(String, String)> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    let pairs = pairs.map(|(key, value)| (key.trim().to_owned(), percent_decoded(value.trim())));
+    pairs.filter(|(key, _)| !key.is_empty()).take(MOST_ATTRIBUTES).collect()
+}
+
+fn percent_decoded(text: &str) -> String {
+    // Only in a form do these mean something.
+    let text = text.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
+    let mut pairs = form_urlencoded::parse(text.as_bytes());
+    pairs.next().map(|(text, _)| text.into_owned()).unwrap_or_default()
+}
+
+fn read(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    // A file that is missing has no lines.
+    if let Ok(file) = File::open(path) {
+        let _ = file.take(MOST_BYTES).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The container in a list of control groups: the last part of a path that has 64 hexadecimal digits, as those of
+/// Docker, containerd and CRI-O have.
+fn container_id(cgroup: &str) -> Option<String> {
+    let parts = cgroup.lines().flat_map(|line| line.rsplit('/'));
+    parts.flat_map(|part| part.split(['-', ':', '.'])).find(|id| is_container_id(id)).map(ToOwned::to_owned)
+}
+
+fn is_container_id(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// The pod in a list of control groups: `kubepods-burstable-pod0a1b…_….slice`, or `kubepods/burstable/pod0a1b…-…`.
+fn pod_uid(cgroup: &str) -> Option<String> {
+    let mut parts = cgroup.lines().flat_map(|line| line.split('/'));
+    parts.find_map(|part| {
+        let (_, uid) = part.rsplit_once("pod")?;
+        let uid = uid.strip_suffix(".slice").unwrap_or(uid).replace('_', "-");
+        Uuid::try_parse(&uid).ok().map(|uid| uid.to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_and_pods_are_told_apart_by_their_control_group() {
+        let id = "2fd2d3b7a46e5f2d1b9f6b1ce4e1a1d2b3c4d5e6f708192a3b4c5d6e7f809101";
+        let uid = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+        let slice = uid.replace('-', "_");
+        let rows = [
+            (format!("0::/system.slice/docker-{id}.scope\n"), Some(id), None),
+            (format!("12:pids:/docker/{id}\n1:name=systemd:/docker/{id}\n"), Some(id), None),
+            (
+                format!(
+                    "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{slice}.slice/cri-containerd-{id}.scope\n"
+                ),
+                Some(id),
+                Some(uid),
+            ),
+            (format!("0::/kubepods/besteffort/pod{uid}/{id}\n"), Some(id), Some(uid)),
+            (
+                format!("0::/kubepods.slice/kubepods-pod{slice}.slice/crio-{id}.scope/container\n"),
+                Some(id),
+                Some(uid),
+            ),
+            ("0::/user.slice/user-1000.slice/session-2.scope\n".to_owned(), None, None),
+            (String::new(), None, None),
+        ];
+        for (cgroup, container, pod) in rows {
+            assert_eq!(container_id(&cgroup).as_deref(), container, "{cgroup}");
+            assert_eq!(pod_uid(&cgroup).as_deref(), pod, "{cgroup}");
+        }
+    }
+
+    #[test]
+    fn lists_are_in_percent_encoding() {
+        let expected = [("service.name", "a b"), ("k", "x=y+z"), ("empty", "")];
+        let expected: Vec<_> = expected.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        assert_eq!(parse_list("service.name=a%20b, k = x%3Dy+z,=3,nothing,empty="), expected);
+        assert_eq!(parse_list(""), []);
+    }
+}
