@@ -97,7 +97,15 @@ fn documents(build: &Build<'_>, platforms: &[Platform]) -> Result<Vec<Entry>> {
 
 /// Returns the sources of a container image, without the programs.
 fn container_files(build: &Build<'_>) -> Result<Vec<Entry>> {
-    let files = [("Containerfile", "packaging/Containerfile"), ("sidecar.yaml", "packaging/sidecar.yaml")];
+    let files = [
+        ("Containerfile", "packaging/Containerfile"),
+        ("sidecar.yaml", "packaging/sidecar.yaml"),
+        ("monitor/dipc-monitor.service", "packaging/monitor/dipc-monitor.service"),
+        ("monitor/sidecar.yaml", "packaging/monitor/sidecar.yaml"),
+        ("monitor/daemonset.yaml", "packaging/monitor/daemonset.yaml"),
+        ("monitor/podmonitor.yaml", "packaging/monitor/podmonitor.yaml"),
+        ("monitor/collector.yaml", "packaging/monitor/collector.yaml"),
+    ];
     filled_in(build, files)
 }
 

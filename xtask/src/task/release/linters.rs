@@ -49,9 +49,14 @@ pub(super) fn run(steps: &mut Steps) {
                 validate(&folder, "vendor.github-issue-config", &config)?;
                 validate(&folder, "vendor.github-issue-forms", &forms)
             });
-            steps.run("sidecar and job for exports (Kubernetes' schemas)", || {
+            steps.run("manifests (Kubernetes' schemas)", || {
                 let mut validate = Command::new(folder.join("kubernetes-validate"));
-                let manifests = ["packaging/sidecar.yaml", "fleet/kubernetes-job.yaml"];
+                let manifests = [
+                    "packaging/sidecar.yaml",
+                    "packaging/monitor/sidecar.yaml",
+                    "packaging/monitor/daemonset.yaml",
+                    "fleet/kubernetes-job.yaml",
+                ];
                 execute(validate.arg("--strict").args(manifests.map(|file| workspace::root().join(file))))
             });
         }
