@@ -43,11 +43,12 @@ pub(super) fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(
     let cgroup = read(Path::new(&format!("/proc/{}/cgroup", process.facts.pid)));
     add("container.id", container_id(&cgroup).unwrap_or_default());
     add("k8s.pod.uid", pod_uid(&cgroup).unwrap_or_default());
-    for (key, names) in KUBERNETES {
-        let value = names.iter().map(|name| environment.get(name)).find(|value| !value.is_empty());
-        add(key, value.unwrap_or_default().to_owned());
-    }
+    // Elsewhere the variables mean something else.
     if !environment.get("KUBERNETES_SERVICE_HOST").is_empty() {
+        for (key, names) in KUBERNETES {
+            let value = names.iter().map(|name| environment.get(name)).find(|value| !value.is_empty());
+            add(key, value.unwrap_or_default().to_owned());
+        }
         add("k8s.pod.name", environment.get("HOSTNAME").to_owned());
     }
     attributes
