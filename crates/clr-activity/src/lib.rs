@@ -94,9 +94,9 @@ mod time_parts;
 pub use activity_events::{ActivityEvents, ActivityFinder, ActivityPattern};
 pub use bounded_map::BoundedMap;
 pub use causes::{Cause, CauseId, Causes};
-pub use pause::{Pause, Pauses};
 #[cfg(feature = "spans")]
 pub use diagnostic::{DiagnosticEvent, DiagnosticPhase};
+pub use pause::{Pause, Pauses};
 #[cfg(feature = "spans")]
 pub use span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan, TimeParts};
 #[cfg(feature = "spans")]

@@ -50,11 +50,8 @@ impl WebServer {
         let Self { port, .. } = self;
         let mut stream = TcpStream::connect(("127.0.0.1", *port)).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}\r\n"
-        )
-        .unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}\r\n")
+            .unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok()?;
         String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()
