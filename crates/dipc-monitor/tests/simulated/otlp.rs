@@ -168,7 +168,9 @@ impl Recording {
         let mut trace = nettrace_synth::nettrace::Trace::new(&TraceHeader::default());
         trace.metadata_block(&self.metadata);
         let mut block = EventBlock::v4();
-        self.events.iter().for_each(|event| block.event(event));
+        for event in &self.events {
+            block.event(event);
+        }
         trace.event_block(&block);
         trace.finish()
     }
