@@ -37,21 +37,35 @@
 //! machine. For such a comparison [`ComparisonOptions::allowance`] is part of the noise. It is a convention, not
 //! a measurement.
 
+mod call_tree;
 mod comparison;
 mod durations;
 mod estimate;
 mod holm;
+#[cfg(feature = "pprof")]
+mod pprof;
 mod random;
 mod rule;
 mod run;
 mod run_builder;
 mod series;
+mod sides;
+mod stack_comparison;
+#[cfg(all(feature = "svg", feature = "html"))]
+mod stack_page;
+#[cfg(feature = "svg")]
+mod stack_picture;
 mod student;
 mod subject;
 
 pub use comparison::{Change, Comparison, ComparisonOptions, Noise, OneSided, Side, Verdict};
 pub use estimate::Interval;
+#[cfg(feature = "pprof")]
+pub use pprof::{PprofError, is_pprof};
 pub use rule::{Rule, RuleError, RuleOutcome};
 pub use run::Run;
 pub use run_builder::{RunBuilder, RunOptions};
+pub use stack_comparison::{StackComparison, StackNode};
+#[cfg(feature = "svg")]
+pub use stack_picture::Picture;
 pub use subject::{Basis, Kind, Statistic, Subject};

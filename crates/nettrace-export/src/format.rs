@@ -16,11 +16,11 @@ mod perfetto;
 #[cfg(feature = "pprof")]
 mod pprof;
 #[cfg(any(feature = "otlp", feature = "perfetto", feature = "pprof"))]
-mod protobuf;
+pub(crate) mod protobuf;
 #[cfg(feature = "speedscope")]
 mod speedscope;
 #[cfg(feature = "svg")]
-mod svg;
+pub(crate) mod svg;
 
 #[cfg(all(test, feature = "default"))]
 pub(crate) mod tests;

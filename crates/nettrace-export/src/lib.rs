@@ -99,6 +99,8 @@
 //!   slowest. `report/blocked`: methods that were blocked, and thread pools that starve.
 //! - `diff`: comparison of recordings. `run_builder` adds up the events of a recording by slices of time
 //!   (`series`), `estimate` has values with their errors, and `comparison` judges the differences.
+//!   `stack_comparison` does so for the stacks (`call_tree`), `stack_picture` and `stack_page` show them, and
+//!   `pprof` reads profiles of other tools.
 //! - `events`: single events as JSON and as text.
 //! - `page`: the web page. `data` (samples by bin, thread and stack, compressed, within a budget), `reports`
 //!   (the other events, in `cells`), and plain files in `assets` that are concatenated, among them uPlot for

@@ -29,7 +29,7 @@ use crate::write_options::WriteOptions;
 pub use reports::PageReports;
 
 /// The page in pieces, with style, data and scripts between them.
-const HEAD: &str = include_str!("page/assets/head.html");
+pub(crate) const HEAD: &str = include_str!("page/assets/head.html");
 const BODY: &str = include_str!("page/assets/body.html");
 /// The style sheet of a page, for pages of other things that are to look like it: `header` with `#heading`
 /// and `#tools`, `#about`, `#tabs`, tables.

@@ -8,7 +8,7 @@ use nettrace_export::{
     Selection,
 };
 use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload, stack_bytes};
 
 const MS: u64 = 1_000_000;
 const MANAGED: u32 = 2;
@@ -33,6 +33,8 @@ const METHOD: u32 = 2;
 const CONTENTION_START: u32 = 3;
 const CONTENTION_STOP: u32 = 4;
 const MODULE: u32 = 5;
+const SWITCH: u32 = 6;
+const ON_CPU: u32 = 7;
 
 /// A recording under construction: events in the order in which they are added.
 struct Recording {
@@ -111,12 +113,19 @@ impl Recording {
             ..Metadata::default()
         };
         let runtime = "Microsoft-Windows-DotNETRuntime";
+        let of_kernel = |id, name: &str| Metadata {
+            name: name.into(),
+            fields: vec![Field { name: "Value".into(), ty: Type::UInt64 }],
+            ..kind(id, "Universal.Events", 1, 1)
+        };
         trace.metadata_block(&[
             kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
             kind(METHOD, runtime, 143, 1),
             kind(CONTENTION_START, runtime, 81, 1),
             kind(CONTENTION_STOP, runtime, 91, 0),
             kind(MODULE, runtime, 152, 1),
+            of_kernel(SWITCH, "cswitch"),
+            of_kernel(ON_CPU, "cpu"),
         ]);
         let one = |method: u64| stack_bytes(&[address(method) + 8], 8);
         let spin = stack_bytes(&[address(3) + 8, address(4) + 8], 8);
@@ -198,6 +207,37 @@ fn a_thread_that_the_kernel_did_not_run_is_blocked_in_the_stack_that_it_had() {
     // As dotnet-trace shows it: without distinctions.
     let (profile, omissions) = read(&bytes, options(Metric::Wall).with_idle(true), Some(times));
     assert_eq!((time(&profile, 7, "Transfer"), omissions.unverified), ((1000, 0), 0));
+}
+
+/// A recording with the runtime's sampler and the kernel's samples: time counts once, and ends with the
+/// recording.
+#[test]
+fn time_that_the_kernel_sampled_does_not_count_by_the_runtimes_samples_as_well() {
+    let mut recording = Recording::new();
+    for time in 0..=1000 {
+        // The kernel's samples of thread 7 begin at 400 ms: it waited since 150 ms, and again until 900 ms.
+        if time == 400 || time == 900 {
+            let waited: u64 = if time == 400 { 250 } else { 490 };
+            recording.event(SWITCH, 7, time * MS, TAKE, payload(&[Value::UInt64(waited * MS)]));
+        }
+        if (401..=410).contains(&time) || time > 900 {
+            recording.event(ON_CPU, 7, time * MS, HOT, payload(&[Value::UInt64(1)]));
+        }
+        recording.samples(7, time, time + 1, TRANSFER, EXTERNAL).samples(8, time, time + 1, HOT, MANAGED);
+    }
+    let bytes = recording.finish();
+    let (profile, _) = read(&bytes, options(Metric::Wall), None);
+    let of = |thread: u64| profile.threads.iter().find(|it| it.id == thread).unwrap().track.as_ref().unwrap();
+    for thread in [7, 8] {
+        let spans: Vec<_> = of(thread).iter().collect();
+        assert_eq!(spans.iter().map(|span| span.weight).sum::<u64>(), 1000 * MS, "{thread}");
+        let last = spans.last().unwrap();
+        assert_eq!(last.start.as_nanos().unsigned_abs() + last.weight, 1000 * MS, "{thread}");
+    }
+    // The runtime's samples up to 399 ms, then 10 and 100 ms on a processor, and the waits but for what the
+    // samples had of them.
+    assert_eq!(time(&profile, 7, "Hot").0, 110);
+    assert_eq!(time(&profile, 8, "Hot").0, 1000);
 }
 
 #[test]

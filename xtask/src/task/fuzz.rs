@@ -29,7 +29,7 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str, 
     Target { name, input, testdata, brief_runs }
 }
 
-const TARGETS: [Target; 31] = [
+const TARGETS: [Target; 32] = [
     target("client", InputFormat::Answer, "wire/replies", 30_000),
     target("clr_counters", InputFormat::Recording(&[]), "counters", 6_000),
     target("clr_dump", InputFormat::Patches, "cores", 1_000),
@@ -52,6 +52,7 @@ const TARGETS: [Target; 31] = [
     target("page", InputFormat::Recording(&[]), "traces", 2_000),
     target("port", InputFormat::Advertised, "wire/replies", 12_000),
     target("portable_pdb", InputFormat::Symbols, "workload/lines", 60_000),
+    target("pprof", InputFormat::Text, "wire", 50_000),
     target("program", InputFormat::Program, "workload/nativeaot", 500_000),
     target("reports", InputFormat::Recording(&[]), "traces", 3_000),
     target("rewrite", InputFormat::Recording(&[]), "traces", 8_000),

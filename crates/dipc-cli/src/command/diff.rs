@@ -5,18 +5,24 @@ mod json;
 mod markdown;
 mod table;
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
-use nettrace_export::diff::{Basis, Comparison, ComparisonOptions, Noise, Rule, RuleOutcome, Run};
+use nettrace_export::diff::{
+    Basis, Comparison, ComparisonOptions, Noise, Picture, Rule, RuleOutcome, Run, StackComparison,
+};
 
 use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::args::times::TimeArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::recording::is_gcdump;
+use crate::inspect::rewrite::refuse_input;
 use crate::inspect::run;
 use crate::inspect::time_range::TimeRange;
+use crate::render::destination::Destination;
+use crate::render::output_file::NameOrigin;
 use crate::render::{messages, output};
 use crate::time_point::{self, TimePoint};
 
@@ -26,7 +32,7 @@ use crate::time_point::{self, TimePoint};
     after_help = AFTER_HELP
 )]
 pub(crate) struct DiffArgs {
-    /// The recording to compare with
+    /// The recording, or profile of pprof, to compare with
     #[arg(value_name = "BASE", value_hint = ValueHint::FilePath, requires = "new_file",
           required_unless_present = "base")]
     base_file: Option<PathBuf>,
@@ -40,9 +46,9 @@ pub(crate) struct DiffArgs {
     /// The recordings that may be slower, in place of NEW
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath, requires = "base")]
     new: Vec<PathBuf>,
-    /// Unit of work that amounts refer to
-    #[arg(long, value_enum, default_value_t)]
-    per: BasisArg,
+    /// Unit of work that amounts refer to [default: second, of flame graphs share]
+    #[arg(long, value_enum)]
+    per: Option<BasisArg>,
     /// Smallest change that is a finding
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = parse_percent)]
     min_change: f64,
@@ -71,6 +77,9 @@ pub(crate) struct DiffArgs {
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
     format: DiffFormat,
+    /// Path of a flame graph; '-' is standard output, which is the default
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
 }
 
 const AFTER_HELP: &str = "\
@@ -82,10 +91,9 @@ Conditions:
 A change beyond the limit meets its condition if noise does not explain it.";
 
 /// The unit of work.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum BasisArg {
     /// A second: for a service under the same load on both sides
-    #[default]
     Second,
     /// A request that was served: for loads that differ
     Request,
@@ -116,6 +124,10 @@ enum DiffFormat {
     Json,
     /// For pull requests
     Markdown,
+    /// A differential flame graph as a page
+    Html,
+    /// The same as a picture
+    Svg,
 }
 
 fn parse_percent(text: &str) -> Result<f64, String> {
@@ -163,8 +175,8 @@ impl DiffArgs {
         let format = match self.format {
             DiffFormat::Table => Format::Table,
             DiffFormat::Json => Format::Json,
-            DiffFormat::Markdown => {
-                return Err(Failure::usage("diff: --format markdown is for recordings")
+            DiffFormat::Markdown | DiffFormat::Html | DiffFormat::Svg => {
+                return Err(Failure::usage("diff: this --format is for recordings and profiles")
                     .with_help("dipc gcdump diff has --format table, json and csv"));
             }
         };
@@ -173,6 +185,11 @@ impl DiffArgs {
 
     pub(crate) const fn names(&self) -> NameArgs {
         self.names
+    }
+
+    /// Whether the result is a flame graph.
+    const fn is_picture(&self) -> bool {
+        matches!(self.format, DiffFormat::Html | DiffFormat::Svg)
     }
 
     /// The number of rows of a table.
@@ -194,13 +211,23 @@ impl DiffArgs {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
+    let out = args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    if let Some(path) = out {
+        if !args.is_picture() {
+            return Err(Failure::usage("diff: --output is for --format html and svg"));
+        }
+        args.files().iter().try_for_each(|files| refuse_input(files, path))?;
+    } else if args.is_picture() {
+        output::refuse_terminal("a flame graph")?;
+    }
     let range = args.times.range();
+    let basis = args.per.map(BasisArg::basis);
     let new_range = TimeRange { from: args.new_from.or(range.from), to: args.new_to.or(range.to) };
     let files = args.files();
     let (base, base_exit) = args.read(files[0], range)?;
     let (new, new_exit) = args.read(files[1], new_range)?;
     let options =
-        ComparisonOptions::default().with_basis(args.per.basis()).with_least_change(args.min_change);
+        ComparisonOptions::default().with_basis(basis.unwrap_or_default()).with_least_change(args.min_change);
     let comparison = Comparison::new(&base, &new, &options);
     let exit = base_exit.join(new_exit);
     if comparison.changes.is_empty() {
@@ -220,8 +247,39 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         DiffFormat::Table => output::print(table::text(&report))?,
         DiffFormat::Json => output::print_json(&json::document(&report))?,
         DiffFormat::Markdown => output::print(markdown::text(&report))?,
+        DiffFormat::Html | DiffFormat::Svg => {
+            let stacks = StackComparison::new(&base, &new, &options, basis);
+            write_picture(&report, stacks.as_ref())?;
+        }
     }
     report.judge(exit)
+}
+
+/// Writes the differential flame graph of the stacks.
+fn write_picture(report: &Report<'_>, stacks: Option<&StackComparison>) -> Result<(), Failure> {
+    let Some(stacks) = stacks else {
+        return Err(Failure::new(Exit::Failed, "diff: a side has no stacks of CPU time, or of another kind")
+            .with_help(
+                "record both with the sampler: dipc trace -p PID --profile dotnet-sampled-thread-time",
+            ));
+    };
+    let title = report.files.map(|files| match files {
+        [file] => file.display().to_string(),
+        [first, ..] => format!("{} and {} more", first.display(), files.len() - 1),
+        [] => String::new(),
+    });
+    let title = title.join(" → ");
+    let picture = Picture::new(stacks, &title);
+    let path = report.args.output.as_deref().filter(|path| path.as_os_str() != "-");
+    let mut out = Destination::create(path, NameOrigin::User)?;
+    let written = match report.args.format {
+        DiffFormat::Html => picture.write_page(&mut out),
+        _ => picture.write(&mut out),
+    };
+    match written.and_then(|()| out.flush()) {
+        Ok(()) => out.close(),
+        Err(error) => Err(out.failed(&error)),
+    }
 }
 
 impl Report<'_> {

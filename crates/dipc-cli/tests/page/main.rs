@@ -6,8 +6,10 @@
 //! `$DIPC_REQUIRE_BROWSER` that is a failure.
 
 mod agreement;
+mod asynchronous;
 mod browser;
 mod data;
+mod diff;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../gcdump/tests/dump/mod.rs"]
 mod dump;
@@ -97,6 +99,8 @@ const LOOK: &str = "
     const range = () => ({ from: Number(at('range').dataset.fromNs), to: Number(at('range').dataset.toNs) });
     const total = () => Number(at('main').dataset.total);
     const top = () => { tab('top'); return { ...range(), total: total(), self: column(2), total_: column(3), blocked: column(4) }; };
+    // All frames, as the report has them.
+    if (at('async').checked) at('async').click();
     const choose = (from, to) => { at('from').value = from; at('to').value = to; at('from').dispatchEvent(new Event('change')); };
 ";
 

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::diff::estimate::{Draws, Estimate, EstimateOptions, Interval, UnitSums, estimate};
+use crate::diff::estimate::{Estimate, EstimateOptions, Interval, estimate};
 use crate::diff::run::Run;
+use crate::diff::sides::SideUnits;
 use crate::diff::subject::{Basis, Kind, Statistic, Subject, unit_symbol};
 use crate::diff::{holm, student};
 use crate::profile::measure::Unit;
@@ -47,17 +48,14 @@ impl ComparisonOptions {
 
 /// The share of all of a kind from which a method or type is tested, and the share by which it must differ to
 /// be a finding.
-const LEAST_SHARE: f64 = 0.005;
+pub(super) const LEAST_SHARE: f64 = 0.005;
 /// The share of time by which pauses, or waits of all threads, must differ.
 const LEAST_TIME: f64 = 0.001;
 /// The events or samples, of both sides, from which an amount or a number is tested.
-const LEAST_EVENTS: f64 = 20.0;
+pub(super) const LEAST_EVENTS: f64 = 20.0;
 /// The durations of each side from which the mean and the median are tested, and the 99th percentile.
 const LEAST_DURATIONS: f64 = 50.0;
 const LEAST_DURATIONS_P99: f64 = 500.0;
-/// The units of each side from which noise is known: runs, or stretches of one run.
-const LEAST_RUNS: usize = 2;
-const LEAST_STRETCHES: usize = 5;
 /// The probability outside the interval of a difference.
 const OUTSIDE_INTERVAL: f64 = 0.05;
 
@@ -186,38 +184,6 @@ pub struct Comparison {
     pub one_sided: Vec<OneSided>,
 }
 
-/// A side: its units by kind of basis, and the runs that they are of.
-struct SideUnits<'r> {
-    runs: &'r [Run],
-    /// The stretches that are units, with the index of their run.
-    stretches: Vec<(usize, std::ops::Range<usize>)>,
-    draws: Draws,
-}
-
-impl<'r> SideUnits<'r> {
-    fn new(runs: &'r [Run], by_run: bool, side: u64) -> Self {
-        let of_run = |(index, run): (usize, &Run)| {
-            let all = 0..run.seconds.len();
-            let stretches = if by_run { vec![all] } else { run.stretches() };
-            stretches.into_iter().map(move |stretch| (index, stretch)).collect::<Vec<_>>()
-        };
-        let stretches: Vec<_> = runs.iter().enumerate().flat_map(of_run).collect();
-        let draws = Draws::new(stretches.len(), side);
-        Self { runs, stretches, draws }
-    }
-
-    fn units(&self, subject: &Subject, statistic: Statistic, basis: Basis) -> Vec<UnitSums> {
-        let unit = |(run, stretch): &(usize, std::ops::Range<usize>)| {
-            let run = &self.runs[*run];
-            UnitSums {
-                cell: run.cell(subject, stretch),
-                base: run.base(subject.kind, statistic, basis, stretch),
-            }
-        };
-        self.stretches.iter().map(unit).collect()
-    }
-}
-
 /// A subject's sums on a side, over all of its time.
 #[derive(Clone, Copy)]
 struct Totals {
@@ -243,16 +209,8 @@ fn totals(runs: &[Run], subject: &Subject) -> Totals {
 impl Comparison {
     /// Compares two sides of one or more runs each.
     pub fn new(base: &[Run], new: &[Run], options: &ComparisonOptions) -> Self {
-        let by_run = base.len() >= LEAST_RUNS && new.len() >= LEAST_RUNS;
-        let sides = [SideUnits::new(base, by_run, 0), SideUnits::new(new, by_run, 1)];
+        let (sides, noise) = SideUnits::of(base, new);
         let units = [sides[0].stretches.len(), sides[1].stretches.len()];
-        let noise = if by_run {
-            Noise::Runs
-        } else if units.iter().all(|count| *count >= LEAST_STRETCHES) {
-            Noise::Stretches
-        } else {
-            Noise::Unknown
-        };
         let has = |runs: &[Run], kind| runs.iter().any(|run| run.has(kind));
         let subjects: BTreeSet<_> = base.iter().chain(new).flat_map(|run| run.cells.keys()).collect();
         let mut one_sided = Vec::new();
@@ -380,13 +338,18 @@ fn change(
 }
 
 /// The result of a test of a difference.
-#[derive(Clone, Copy)]
-struct Test {
-    interval: Interval,
-    probability: f64,
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Test {
+    pub(super) interval: Interval,
+    pub(super) probability: f64,
 }
 
-fn test((base, new): (Estimate, Estimate), noise: Noise, options: &ComparisonOptions) -> Option<Test> {
+/// Tests the difference of two estimates; `None` if the error of either is not known.
+pub(super) fn test(
+    (base, new): (Estimate, Estimate),
+    noise: Noise,
+    options: &ComparisonOptions,
+) -> Option<Test> {
     let variances = [base.variance?, new.variance?];
     let variance = variances[0] + variances[1];
     let difference = new.value - base.value;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 
+use crate::diff::call_tree::CallTree;
 use crate::diff::series::{Cell, merged};
 use crate::diff::subject::{Basis, Kind, Statistic, Subject};
 use crate::profile::measure::Unit;
@@ -21,6 +22,9 @@ pub struct Run {
     /// The seconds of each slice.
     pub(super) seconds: Vec<f64>,
     pub(super) cells: HashMap<Subject, Vec<Cell>>,
+    /// The stacks of the amounts of `stack_kind`.
+    pub(super) stacks: CallTree,
+    pub(super) stack_kind: Kind,
     /// Names of methods and types in C#, by the whole name, where they differ.
     pub(super) csharp: BTreeMap<String, String>,
 }

@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 use nettrace::{Event, MetadataMap, RelativeTime, ThreadId, TraceInfo};
 
 use crate::decode::decode;
+use crate::diff::call_tree::{CallTree, least_weight};
 use crate::diff::run::Run;
 use crate::diff::series::{Entry, SeriesTable};
 use crate::diff::subject::{Kind, Subject};
@@ -50,8 +51,8 @@ impl RunOptions {
 /// Gathers a [`Run`] from all events of a recording, in time order.
 ///
 /// # Memory
-/// That of a [profile](ProfileBuilder) with tracks and of [`Spans`], and sums of 64 slices of time for at most
-/// 8,192 methods or types and 512 routes of each kind.
+/// That of a [profile](ProfileBuilder) with tracks and of [`Spans`], and sums of 64 slices of time for at
+/// most 8,192 methods or types and 512 routes of each kind.
 #[derive(Debug)]
 pub struct RunBuilder {
     selection: Selection,
@@ -175,7 +176,7 @@ impl RunBuilder {
         let Ok((mut profile, _)) = self.profile.finish(info) else {
             unreachable!("the order is that of time")
         };
-        add_profile(&mut self.series, &mut self.csharp, &mut profile, end);
+        let stacks = add_profile(&mut self.series, &mut self.csharp, &mut profile, end);
         // All tables have slices of one length.
         self.series.slice_of(end);
         self.sampled_allocations.slice_of(end);
@@ -191,6 +192,8 @@ impl RunBuilder {
             cpu_unit: profile.measure.unit,
             seconds: seconds(duration, slice),
             cells,
+            stacks,
+            stack_kind: Kind::Cpu,
             csharp: self.csharp,
         }
     }
@@ -244,7 +247,7 @@ fn add_profile(
     csharp: &mut BTreeMap<String, String>,
     profile: &mut Profile,
     end: RelativeTime,
-) {
+) -> CallTree {
     let is_time = profile.measure.unit.is_time();
     series.slice_of(end);
     // Weights by slice and stack.
@@ -252,7 +255,7 @@ fn add_profile(
     for span in profile.threads.iter().filter_map(|thread| thread.track.as_ref()).flat_map(Track::iter) {
         let (mut at, mut rest) = (span.start, span.weight);
         while rest > 0 {
-            let slice = series.slice_of(at);
+            let slice = series.slice_of(at.min(end));
             let part = if is_time { rest.min(series.until_next(at)) } else { rest };
             let sum = weights.entry((slice, span.total.index())).or_default();
             *sum = sum.saturating_add(part);
@@ -269,12 +272,16 @@ fn add_profile(
     };
     let mut weights: Vec<_> = weights.into_iter().collect();
     weights.sort_unstable();
+    let (mut tree, nodes) = call_tree(profile);
+    tree.typical = typical.max(1.0);
     for of_slice in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
         let Some(((slice, _), _)) = of_slice.first().copied() else { continue };
         profile.stack_totals.iter_mut().for_each(|total| total.weight = 0);
         for ((_, total), weight) in of_slice {
-            if let Some(total) = profile.stack_totals.get_mut(*total) {
-                total.weight = *weight;
+            let Some(total) = profile.stack_totals.get_mut(*total) else { continue };
+            total.weight = *weight;
+            if let Some(node) = total.stack.filter(|_| total.state == ThreadState::Working) {
+                tree.add(nodes.get(node.index()).copied().unwrap_or(0), slice, float(*weight));
             }
         }
         let works = |total: &&StackTotal| total.state == ThreadState::Working && total.stack.is_some();
@@ -306,4 +313,32 @@ fn add_profile(
             }
         }
     }
+    tree
+}
+
+/// Returns the tree of the working stacks of a profile, and the node of each stack: its own, or that of a
+/// caller if it weighs too little.
+fn call_tree(profile: &Profile) -> (CallTree, Vec<u32>) {
+    let mut inclusive = profile.exclusive_where(|total| total.state == ThreadState::Working);
+    for stack in profile.stacks.stacks().rev() {
+        let weight = inclusive.get(stack.index()).copied().unwrap_or(0);
+        let caller = profile.stacks.caller(stack).and_then(|caller| inclusive.get_mut(caller.index()));
+        if let Some(sum) = caller {
+            *sum = sum.saturating_add(weight);
+        }
+    }
+    let least = least_weight(&inclusive);
+    let mut tree = CallTree::default();
+    let mut nodes = vec![0u32; inclusive.len()];
+    for stack in profile.stacks.stacks() {
+        let caller = profile.stacks.caller(stack).and_then(|caller| nodes.get(caller.index()).copied());
+        let mut node = caller.unwrap_or(0);
+        if inclusive.get(stack.index()).is_some_and(|weight| *weight >= least) {
+            node = tree.child(node, profile.leaf_name(stack));
+        }
+        if let Some(place) = nodes.get_mut(stack.index()) {
+            *place = node;
+        }
+    }
+    (tree, nodes)
 }

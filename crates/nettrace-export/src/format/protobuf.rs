@@ -4,7 +4,7 @@ use prost::Message;
 
 /// `perftools.profiles` of `profile.proto`.
 #[cfg(feature = "pprof")]
-pub(super) mod pprof {
+pub(crate) mod pprof {
     use super::Message;
 
     #[derive(Clone, PartialEq, Message)]

@@ -132,7 +132,7 @@ fn weight(profile: &Profile, weight: u64, total: u64, out: &mut dyn Write) -> io
     clippy::cast_sign_loss,
     reason = "at most the width of the picture"
 )]
-fn label(name: &str, width: f64) -> String {
+pub(crate) fn label(name: &str, width: f64) -> String {
     let room = ((width - 6.0) / CHARACTER).max(0.0) as usize;
     if room < 3 {
         String::new()
@@ -165,7 +165,7 @@ fn hue(profile: &Profile, of: Name) -> u32 {
 
 /// Text of XML: marks are escaped as entities; controls, which XML cannot have or would be obeyed, as in
 /// JSON.
-fn text(out: &mut dyn Write, text: &str) -> io::Result<()> {
+pub(crate) fn text(out: &mut dyn Write, text: &str) -> io::Result<()> {
     for c in text.chars() {
         match c {
             '<' => out.write_all(b"&lt;")?,

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use clr_events::{ClrEvent, EventSet, sets};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, MetadataMap, RelativeTime};
 
 use super::bins::BinWidth;
 use super::data::list;
@@ -38,7 +38,15 @@ pub struct PageReports {
     ticks: Cells,
     samples: Cells,
     requests: Requests,
+    /// Whether there are events of tasks, by which stacks of awaits are told.
+    has_tasks: bool,
+    /// Whether events of a kind are such events.
+    of_tasks: MetadataMap<bool>,
 }
+
+/// The provider of events of tasks, and the event by which each EventSource describes itself.
+const TASKS: &str = "System.Threading.Tasks.TplEventSource";
+const MANIFEST: u32 = 0xfffe;
 
 /// A type of exceptions.
 #[derive(Debug)]
@@ -62,6 +70,11 @@ impl PageReports {
         let now = event.relative_time().max(RelativeTime::START);
         self.last = self.last.max(now);
         self.requests.add(event);
+        if !self.has_tasks {
+            let metadata = event.metadata();
+            let is_of_tasks = || metadata.provider() == TASKS && metadata.event_id() != MANIFEST;
+            self.has_tasks = self.of_tasks.get_or_insert_with(event.metadata_index(), is_of_tasks);
+        }
         if is_in(event, &[&sets::COLLECTIONS, &sets::EXCEPTIONS, &sets::ALLOCATION_TICKS]) {
             self.take_in(event, now);
         }
@@ -126,6 +139,7 @@ impl PageReports {
         width: BinWidth,
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        write!(out, ",\"hasTasks\":{}", self.has_tasks)?;
         self.pauses.write("pauses", width, out)?;
         self.exceptions.write("exceptions", width, out)?;
         list(out, "exceptionTypes", self.types.iter(), |out, (name, exception)| {

@@ -254,8 +254,11 @@ impl ProfileBuilder {
             },
             addresses,
             |sample| match gc_pauses {
-                // The kernel's stacks show pauses themselves.
-                Some(pauses) if is_time && kernel_sample.is_none() => pauses.push(id, sample, &mut keep),
+                // The kernel's stacks show pauses themselves, but the samples of a thread stay in their
+                // order.
+                Some(pauses) if is_time && (kernel_sample.is_none() || pauses.holds_any()) => {
+                    pauses.push(id, sample, kernel_sample.is_none(), &mut keep);
+                }
                 _ => keep(sample),
             },
         );

@@ -6,7 +6,9 @@
     reason = "simulated times and amounts are small"
 )]
 
+mod pprof;
 mod recording;
+mod stacks;
 
 use std::collections::BTreeSet;
 

@@ -46,6 +46,8 @@ class Page {
     const length = r.hasTime ? duration(r.endNs) + " · " : "";
     at("summary").textContent = `${start}${length}${number(r.samples)} ${r.sample} · ${r.exporter}`;
     at("bythread").checked = r.byThread;
+    // Stacks as the awaits have them, where the recording tells of tasks.
+    at("async").checked = Boolean(r.hasTasks);
     at("bythread").parentElement.hidden = r.threads.length < 2;
     at("blocked").parentElement.hidden = !waits || !heldUp;
     at("idle").parentElement.hidden = !r.states[IDLE];
@@ -92,6 +94,7 @@ class Page {
     }
     if (r.leftOutBelow) notes.push(`Stacks that weigh less than ${exact(r, r.leftOutBelow)} were left out to keep the page small: ${exact(r, r.leftOut)} of them count for their callers.`);
     if (r.idleLeftOut) notes.push(`${exact(r, r.idleLeftOut)} of threads that waited for work were left out.`);
+    if (r.hasTasks) notes.push("The recording has events of tasks: one frame stands for an async method and what runs it. The switch “Fold async” (f) shows all frames.");
     if (r.states[BLOCKED] || r.states[IDLE]) notes.push("Blocked: a thread waited in the midst of work. Idle: it waited for work. Both are told by the methods on its stack.");
     if (r.states[READY]) notes.push("Ready to run: a thread could run and had no processor, by the kernel. The switch for blocked time shows it, too.");
     for (const note of [...r.notes, ...notes]) at("notes").appendChild(document.createElement("li")).textContent = note;

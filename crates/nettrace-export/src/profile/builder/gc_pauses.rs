@@ -27,6 +27,8 @@ struct HeldSample {
     process: Option<u64>,
     thread: ThreadId,
     sample: Sample,
+    /// Whether pauses are cut out of it.
+    is_cut: bool,
 }
 
 /// The pauses of a recording, and the newest samples of threads, which are held back until their pauses are
@@ -72,6 +74,11 @@ impl GcPauses {
         self.is_late
     }
 
+    /// Whether samples are held back.
+    pub(super) fn holds_any(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// Adds an event of a pause.
     pub(super) fn add(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let now = event.relative_time().max(RelativeTime::START);
@@ -90,14 +97,15 @@ impl GcPauses {
         }
     }
 
-    /// Adds a sample, and passes the oldest one on if many are held.
+    /// Adds a sample, and passes the oldest one on if many are held. Without `is_cut`, pauses stay in it.
     pub(super) fn push(
         &mut self,
         (process, thread): (Option<u64>, ThreadId),
         sample: Sample,
+        is_cut: bool,
         emit: impl FnMut(Sample),
     ) {
-        self.held.push_back(HeldSample { process, thread, sample });
+        self.held.push_back(HeldSample { process, thread, sample, is_cut });
         if self.held.len() > Self::MOST_HELD {
             self.pass_on(emit);
         }
@@ -105,13 +113,17 @@ impl GcPauses {
 
     /// Passes the oldest sample on, in parts. Returns whether there was one.
     pub(super) fn pass_on(&mut self, mut emit: impl FnMut(Sample)) -> bool {
-        let Some(HeldSample { process, thread, sample }) = self.held.pop_front() else { return false };
+        let Some(HeldSample { process, thread, sample, is_cut }) = self.held.pop_front() else {
+            return false;
+        };
         let end = sample.end();
-        self.passed = self.passed.max(end);
+        if is_cut {
+            self.passed = self.passed.max(end);
+        }
         let pauses = self.pauses.get(&process).map_or(&[][..], Vec::as_slice);
         let first = pauses.partition_point(|pause| pause.end <= sample.start);
         let mut rest = sample;
-        if self.leaves.is_in_code(sample.leaf) {
+        if is_cut && self.leaves.is_in_code(sample.leaf) {
             for pause in pauses.iter().skip(first).take_while(|pause| pause.start < end) {
                 rest.split_off_until(pause.start).into_iter().for_each(&mut emit);
                 let leaf = self.leaves.of(sample.leaf, pause.by == thread);

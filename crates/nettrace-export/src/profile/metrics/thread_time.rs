@@ -16,10 +16,15 @@ use crate::profile::pseudo_frames;
 /// Where [idle time](crate::Options::idle) is distinguished, a sample holds until the first round of the
 /// sampler that lacks the thread, and the thread is absent from there to its next sample; and from a
 /// contention's start to its end the thread is blocked.
+///
+/// From the first of a thread's samples of the kernel on, those alone count: they have all of its time, which
+/// would count twice.
 #[derive(Debug)]
 pub(super) struct ThreadTime {
     /// By thread.
     open: Vec<Option<OpenSample>>,
+    /// By thread: whether the kernel sampled it.
+    by_kernel: Vec<bool>,
     /// By thread.
     contention: Vec<Contention>,
     leaves: KindLeaves,
@@ -78,6 +83,7 @@ impl ThreadTime {
     pub(super) fn new(is_managed_only: bool, idle: bool, leaves: &mut Leaves) -> Self {
         Self {
             open: Vec::new(),
+            by_kernel: Vec::new(),
             contention: Vec::new(),
             leaves: KindLeaves {
                 managed: leaves.intern(pseudo_frames::MANAGED),
@@ -109,7 +115,17 @@ impl ThreadTime {
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>, mut emit: impl FnMut(Sample)) {
         if let Some(kind) = sample_context.kernel_sample {
             let sample = kind.read(sample_context.event);
-            emit(self.kernel_sample(sample, sample_context));
+            let mut sample = self.kernel_sample(sample, sample_context);
+            let open =
+                if self.is_managed_only { None } else { self.begin_kernel_time(sample_context.thread) };
+            if let Some(open) = open {
+                let thread = sample_context.thread;
+                // The time before the runtime's last sample has counted.
+                sample.split_off_until(open.mark.start);
+                let end = sample.start.max(open.mark.start);
+                self.close(open, end, thread, &mut emit);
+            }
+            emit(sample);
             return;
         }
         match sample_context.view {
@@ -118,6 +134,18 @@ impl ThreadTime {
             Some(ClrEvent::ContentionStop(_)) => self.set_contention(Contention::None, sample_context),
             _ => {}
         }
+    }
+
+    /// Notes that the kernel samples a thread, and returns the runtime's last sample of it if it is the first
+    /// time.
+    fn begin_kernel_time(&mut self, thread: u32) -> Option<OpenSample> {
+        let index = thread as usize;
+        if self.by_kernel.len() <= index {
+            self.by_kernel.resize(index.saturating_add(1), false);
+        }
+        let is_known = self.by_kernel.get_mut(index).is_none_or(|place| std::mem::replace(place, true));
+        let open = self.open.get_mut(index).filter(|_| !is_known);
+        open.and_then(Option::take)
     }
 
     /// A sample of the kernel: one of many for [`Metric::Cpu`](crate::Metric::Cpu), else the time that it
@@ -144,6 +172,10 @@ impl ThreadTime {
     ) {
         if kind == ThreadSampleType::ERROR {
             // A mark of a round of the sampler, which `dipc edit --tid` leaves of samples of other threads.
+            return;
+        }
+        let is_by_kernel = self.by_kernel.get(sample_context.thread as usize).copied().unwrap_or(false);
+        if is_by_kernel && !self.is_managed_only {
             return;
         }
         let is_managed = kind == ThreadSampleType::MANAGED;

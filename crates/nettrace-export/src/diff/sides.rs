@@ -1,0 +1,58 @@
+//! The units of a side: runs, or stretches of runs.
+
+use std::ops::Range;
+
+use crate::diff::comparison::Noise;
+use crate::diff::estimate::{Draws, UnitSums};
+use crate::diff::run::Run;
+use crate::diff::subject::{Basis, Statistic, Subject};
+
+/// The units of each side from which noise is known: runs, or stretches of one run.
+const LEAST_RUNS: usize = 2;
+const LEAST_STRETCHES: usize = 5;
+
+/// A side: its units by kind of basis, and the runs that they are of.
+#[derive(Debug)]
+pub(super) struct SideUnits<'r> {
+    pub(super) runs: &'r [Run],
+    /// The stretches that are units, with the index of their run.
+    pub(super) stretches: Vec<(usize, Range<usize>)>,
+    pub(super) draws: Draws,
+}
+
+impl<'r> SideUnits<'r> {
+    /// Returns the units of both sides, with what they show of noise.
+    pub(super) fn of(base: &'r [Run], new: &'r [Run]) -> ([Self; 2], Noise) {
+        let by_run = base.len() >= LEAST_RUNS && new.len() >= LEAST_RUNS;
+        let sides = [Self::new(base, by_run, 0), Self::new(new, by_run, 1)];
+        let has_stretches = sides.iter().all(|side| side.stretches.len() >= LEAST_STRETCHES);
+        let noise = match (by_run, has_stretches) {
+            (true, _) => Noise::Runs,
+            (false, true) => Noise::Stretches,
+            (false, false) => Noise::Unknown,
+        };
+        (sides, noise)
+    }
+
+    fn new(runs: &'r [Run], by_run: bool, side: u64) -> Self {
+        let of_run = |(index, run): (usize, &Run)| {
+            let all = 0..run.seconds.len();
+            let stretches = if by_run { vec![all] } else { run.stretches() };
+            stretches.into_iter().map(move |stretch| (index, stretch)).collect::<Vec<_>>()
+        };
+        let stretches: Vec<_> = runs.iter().enumerate().flat_map(of_run).collect();
+        let draws = Draws::new(stretches.len(), side);
+        Self { runs, stretches, draws }
+    }
+
+    pub(super) fn units(&self, subject: &Subject, statistic: Statistic, basis: Basis) -> Vec<UnitSums> {
+        let unit = |(run, stretch): &(usize, Range<usize>)| {
+            let run = &self.runs[*run];
+            UnitSums {
+                cell: run.cell(subject, stretch),
+                base: run.base(subject.kind, statistic, basis, stretch),
+            }
+        };
+        self.stretches.iter().map(unit).collect()
+    }
+}
