@@ -56,7 +56,10 @@ fn write_findings(comparison: &StackComparison, out: &mut dyn Write) -> io::Resu
     let size = |node: &StackNode| (comparison.share(node, true) - comparison.share(node, false)).abs();
     found.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let what = if comparison.noise == Noise::Unknown { "Stacks that differ" } else { "Changes beyond noise" };
-    writeln!(out, "<section id=\"findings\" aria-labelledby=\"found-changes\"><h2 id=\"found-changes\">{what}</h2>")?;
+    writeln!(
+        out,
+        "<section id=\"findings\" aria-labelledby=\"found-changes\"><h2 id=\"found-changes\">{what}</h2>"
+    )?;
     if found.is_empty() {
         return writeln!(out, "<p class=\"empty\">None of {} tested.</p></section>", comparison.tested);
     }
