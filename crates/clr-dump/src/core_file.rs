@@ -5,12 +5,14 @@
 //! dotnet/runtime `src/coreclr/debug/createdump/dumpwriterelf.cpp`.
 
 use std::io;
+use std::ops::Range;
 
 use crate::error::Error;
 use crate::mapping::{MOST_MAPPINGS, MappedFile};
 use crate::memory::{Memory, MemoryResult, Missing};
 use crate::read_at::{PagedFile, ReadAt};
 use crate::registers::Registers;
+use crate::strip::STRIPPED;
 
 /// The most parts of memory that are read.
 const MOST_SEGMENTS: u64 = 1 << 20;
@@ -32,6 +34,12 @@ pub struct CoreFile {
     process: Option<CoreProcess>,
     signal: Option<SignalInfo>,
     missing_bytes: u64,
+    /// The address of the path with which the program was started; environment variables come before it.
+    executed_path: Option<u64>,
+    /// The parts of the file with headers.
+    headers: Vec<Range<u64>>,
+    /// The parts of the file with notes.
+    notes: Vec<Range<u64>>,
 }
 
 /// Memory in the file.
@@ -122,6 +130,9 @@ impl CoreFile {
             process: None,
             signal: None,
             missing_bytes: 0,
+            executed_path: None,
+            headers: headers(programs, size, count, sections),
+            notes: Vec::new(),
             file,
         };
         let mut notes = Vec::new();
@@ -138,6 +149,7 @@ impl CoreFile {
         }
         core.segments.sort_by_key(|segment| segment.address);
         for (offset, bytes) in notes {
+            core.notes.push(offset..offset.saturating_add(bytes).min(core.file.size()));
             core.read_notes(offset, bytes);
         }
         core.files.sort_by_key(|file| file.start);
@@ -190,6 +202,18 @@ impl CoreFile {
                     let number = field(0).u32().cast_signed();
                     let code = field(8).u32().cast_signed();
                     self.signal = Some(SignalInfo { number, code, address: field(16).u64() });
+                }
+            }
+            // NT_AUXV: pairs of words; AT_EXECFN is the address of the path.
+            6 => {
+                const EXECUTED_PATH: u64 = 31;
+                for pair in 0..size.min(1024) / 16 {
+                    let Ok(pair) = self.file.array::<16>(at.saturating_add(pair.saturating_mul(16))) else {
+                        break;
+                    };
+                    if Fields(&pair).u64() == EXECUTED_PATH {
+                        self.executed_path = Some(Fields(pair.get(8..).unwrap_or_default()).u64());
+                    }
                 }
             }
             // NT_FILE
@@ -262,6 +286,89 @@ impl CoreFile {
         self.segments.iter().map(|segment| segment.size).fold(0, u64::saturating_add)
     }
 
+    /// Whether the copy that `dipc dump strip` makes of a core dump is this one: texts and buffers are zero.
+    pub fn is_stripped(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.arguments == STRIPPED)
+    }
+
+    /// The names of the environment variables that the process was started with, which are on its first stack;
+    /// `None` if the file does not have them.
+    pub fn environment_names(&self) -> Option<Vec<String>> {
+        const PAGE: u64 = 4096;
+        const MOST_PAGES: u64 = 512;
+        let path = self.executed_path?;
+        let mut bytes = Vec::new();
+        let mut start = path;
+        for _ in 0..MOST_PAGES {
+            let below = (start.saturating_sub(1) / PAGE).saturating_mul(PAGE);
+            let mut page = vec![0; usize::try_from(start.saturating_sub(below)).unwrap_or_default()];
+            if page.is_empty() || self.read(below, &mut page).is_err() {
+                break;
+            }
+            page.append(&mut bytes);
+            (bytes, start) = (page, below);
+        }
+        if bytes.is_empty() {
+            return None;
+        }
+        let mut names = Vec::new();
+        // The last text ends with NUL.
+        for text in bytes.split(|byte| *byte == 0).rev().skip(1) {
+            let name = text.split(|byte| *byte == b'=').next().unwrap_or_default();
+            let is_name = |byte: &u8| byte.is_ascii_graphic();
+            if name.len() == text.len()
+                || name.is_empty()
+                || !name.iter().all(is_name)
+                || name.starts_with(b"-")
+            {
+                break;
+            }
+            names.push(String::from_utf8_lossy(name).into_owned());
+        }
+        names.sort();
+        Some(names)
+    }
+
+    pub(crate) const fn file(&self) -> &PagedFile {
+        &self.file
+    }
+
+    pub(crate) fn headers(&self) -> impl Iterator<Item = Range<u64>> {
+        self.headers.iter().cloned()
+    }
+
+    pub(crate) fn notes(&self) -> impl Iterator<Item = Range<u64>> {
+        self.notes.iter().cloned()
+    }
+
+    /// Whether an address is in a mapped file.
+    pub(crate) fn is_mapped(&self, address: u64) -> bool {
+        let after = self.files.partition_point(|file| file.start <= address);
+        let file = after.checked_sub(1).and_then(|index| self.files.get(index));
+        file.is_some_and(|file| address < file.end)
+    }
+
+    /// The offset in the file of the memory at an address.
+    pub(crate) fn file_offset(&self, address: u64) -> Option<u64> {
+        let after = self.segments.partition_point(|segment| segment.address <= address);
+        let segment = self.segments.get(after.checked_sub(1)?)?;
+        let inside = address.checked_sub(segment.address).filter(|inside| *inside < segment.size)?;
+        Some(segment.file_offset.saturating_add(inside))
+    }
+
+    /// The parts of a range that the file has: start and bytes, each of one segment.
+    pub(crate) fn present(&self, address: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+        let end = address.saturating_add(bytes);
+        let after = self.segments.partition_point(|segment| segment.address <= address);
+        let segments = self.segments.get(after.saturating_sub(1)..).unwrap_or_default();
+        let segments = segments.iter().take_while(move |segment| segment.address < end);
+        segments.filter_map(move |segment| {
+            let start = segment.address.max(address);
+            let to = segment.address.saturating_add(segment.size).min(end);
+            (start < to).then(|| (start, to.saturating_sub(start)))
+        })
+    }
+
     fn read_memory(&self, mut address: u64, mut buffer: &mut [u8]) -> io::Result<()> {
         let no_memory = || io::Error::from(io::ErrorKind::NotFound);
         while !buffer.is_empty() {
@@ -287,6 +394,18 @@ impl Memory for CoreFile {
     fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
         self.read_memory(address, buffer).map_err(|_| Missing { address })
     }
+}
+
+/// The parts of a file with its headers: the ELF header, program headers, and the section header that can have
+/// their number.
+fn headers(programs: u64, size: u64, count: u64, sections: u64) -> Vec<Range<u64>> {
+    const SECTION: u64 = 64;
+    let table = size.saturating_mul(count.min(MOST_SEGMENTS));
+    let mut headers = vec![0..64, programs..programs.saturating_add(table)];
+    if sections != 0 {
+        headers.push(sections..sections.saturating_add(SECTION));
+    }
+    headers
 }
 
 /// The little-endian value at the start of bytes; zero past their end.
@@ -316,7 +435,7 @@ fn thread(status: &[u8; 336], machine: u16) -> CoreThread {
 
 fn process(info: &[u8; 136]) -> CoreProcess {
     let field = |at: usize| Fields(info.get(at..).unwrap_or_default());
-    let text = |range: std::ops::Range<usize>| {
+    let text = |range: Range<usize>| {
         let bytes = info.get(range).unwrap_or_default().split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(bytes).trim_end().to_owned()
     };

@@ -25,6 +25,9 @@ pub enum Error {
     /// The file is not a core dump that can be read.
     #[error("not a core dump of 64-bit Linux: {0}")]
     NotACore(&'static str),
+    /// A copy would have more memory than is kept track of.
+    #[error("the copy would have more than 16 GiB of structures")]
+    TooLarge,
     /// The memory lacks what is needed.
     #[error("{what}: {missing}")]
     Missing {

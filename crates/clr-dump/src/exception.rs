@@ -23,7 +23,7 @@ const MOST_BASES: usize = 256;
 /// Offsets of fields of `System.Exception` that .NET 9 and 10 share.
 const MESSAGE: u64 = 16;
 const INNER: u64 = 32;
-const STACK_TRACE: u64 = 48;
+pub(crate) const STACK_TRACE: u64 = 48;
 const HRESULT: u64 = 108;
 
 /// An exception.
@@ -198,7 +198,7 @@ impl Names<'_> {
     }
 
     /// Whether a type is `System.Exception` or derives from it.
-    fn derives_from_exception(&self, type_handle: u64) -> MemoryResult<bool> {
+    pub(crate) fn derives_from_exception(&self, type_handle: u64) -> MemoryResult<bool> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let base = runtime.variable(memory, runtime.layout.slots.exception_type)?;
         let mut of = type_handle;

@@ -48,7 +48,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    fn add(&mut self, bytes: u64) {
+    pub(crate) fn add(&mut self, bytes: u64) {
         self.objects = self.objects.saturating_add(1);
         self.bytes = self.bytes.saturating_add(bytes);
     }
@@ -111,6 +111,9 @@ pub trait HeapVisitor {
     /// Receives an object.
     fn object(&mut self, object: &HeapObject);
 
+    /// Receives free memory between objects, which has the form of an object.
+    fn free(&mut self, _object: &HeapObject) {}
+
     /// Receives a reference of the last object: an address other than null. They come in the order of its fields.
     fn reference(&mut self, _target: u64) {}
 
@@ -165,6 +168,7 @@ impl Names<'_> {
                 };
                 if object.type_handle == free {
                     result.free.add(object.size);
+                    visitor.free(&object);
                 } else {
                     visitor.object(&object);
                     if visitor.wants_references() && !walk.references(&object, visitor) {

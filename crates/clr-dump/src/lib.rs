@@ -61,6 +61,7 @@
 //! - `registers`, `unwind`, `native`, `thread`, `stack`: threads and their frames.
 //! - `exception`, `lock`: exceptions, monitors.
 //! - `regions`, `heap_window`, `pointers`, `heap`: the objects of the heap, with their references.
+//! - `kept`, `strip`: copies without texts and buffers.
 //! - `field`, `object`, `handle`, `root`: contents of objects; what keeps them alive.
 //! - `delegate`, `async_type`, `async_roles`, `await_graph`, `await_chain`: delegates; `async` methods, and what they wait for.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -94,6 +95,7 @@ mod field;
 mod handle;
 mod heap;
 mod heap_window;
+mod kept;
 mod layout;
 mod lock;
 mod mapping;
@@ -115,6 +117,7 @@ mod root;
 mod runtime;
 mod signature;
 mod stack;
+mod strip;
 mod thread;
 mod touched;
 mod unwind;
@@ -144,6 +147,7 @@ pub use read_at::ReadAt;
 pub use registers::{Register, Registers};
 pub use runtime::Runtime;
 pub use stack::{Frame, Gap, Stack};
+pub use strip::{Contents, StrippedCore, WrittenCopy};
 pub use thread::{Thread, ThreadState};
 pub use touched::TouchedMemory;
 pub use unwind::{FramePosition, FunctionEntry, UnwindError, unwind};

@@ -29,6 +29,8 @@ pub struct Module {
     /// The size of its image.
     pub size: u32,
     pub(crate) metadata: Option<Arc<[u8]>>,
+    /// The address of the metadata; zero if there is none.
+    pub(crate) metadata_at: u64,
 }
 
 impl Module {
@@ -36,12 +38,14 @@ impl Module {
         let path = memory.u64(offset(address, layout.path)).and_then(|at| path(memory, at));
         let base = memory.u64(offset(address, layout.base)).unwrap_or_default();
         let image = PeImage::read(memory, base).ok();
+        let metadata = image.as_ref().and_then(|image| image.metadata(memory).ok());
         Self {
             address,
             path: path.unwrap_or_default(),
             base,
             size: image.as_ref().map_or(0, |image| image.size),
-            metadata: image.and_then(|image| image.metadata(memory).ok()).map(Arc::from),
+            metadata_at: metadata.as_ref().map_or(0, |(at, _)| *at),
+            metadata: metadata.map(|(_, bytes)| Arc::from(bytes)),
         }
     }
 
@@ -145,8 +149,8 @@ impl PeImage {
         })
     }
 
-    /// Reads the metadata.
-    fn metadata(&self, memory: &dyn Memory) -> MemoryResult<Vec<u8>> {
+    /// Reads the metadata; returns its address with it.
+    fn metadata(&self, memory: &dyn Memory) -> MemoryResult<(u64, Vec<u8>)> {
         let missing = Missing { address: self.base };
         if self.cli == 0 {
             return Err(missing);
@@ -163,7 +167,7 @@ impl PeImage {
                 continue;
             }
             if let Ok(bytes) = memory.bytes(at, usize::try_from(size).unwrap_or_default()) {
-                return Ok(bytes);
+                return Ok((at, bytes));
             }
         }
         Err(missing)

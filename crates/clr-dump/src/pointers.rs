@@ -6,7 +6,7 @@
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
 /// The flag of types whose objects have references.
-const CONTAINS_POINTERS: u32 = 0x0100_0000;
+pub(crate) const CONTAINS_POINTERS: u32 = 0x0100_0000;
 /// The most runs of references in the objects of a type.
 const MOST_RUNS: u64 = 1 << 16;
 /// Bytes of the header of an object, before its address.

@@ -113,6 +113,14 @@ impl PagedFile {
         Ok(())
     }
 
+    /// Reads `size` bytes, as far as the file goes.
+    pub(crate) fn bytes(&self, offset: u64, size: u64) -> io::Result<Vec<u8>> {
+        let size = size.min(self.size.saturating_sub(offset));
+        let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
+        self.read_exact(offset, &mut bytes)?;
+        Ok(bytes)
+    }
+
     pub(crate) fn array<const N: usize>(&self, offset: u64) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.read_exact(offset, &mut bytes)?;

@@ -97,7 +97,11 @@ impl Names<'_> {
 }
 
 /// The part of a stack that managed frames can have references in.
-fn stack_range(thread: &Thread, stack: &Stack, registers: Option<&Registers>) -> Option<Range<u64>> {
+pub(crate) fn stack_range(
+    thread: &Thread,
+    stack: &Stack,
+    registers: Option<&Registers>,
+) -> Option<Range<u64>> {
     let frame = Some(thread.frame).filter(|frame| *frame != 0 && *frame != u64::MAX);
     let (first, last) = (stack.managed().next()?.0.sp, stack.managed().last()?.0.sp);
     // A signal handler can have a stack of its own.

@@ -228,7 +228,7 @@ impl Runtime {
         }
     }
 
-    /// Reads a string object; an error if it is not one.
+    /// Reads a string object; an error if it is not one, or if its characters were removed.
     pub(crate) fn string(&self, memory: &dyn Memory, object: u64) -> MemoryResult<String> {
         let string_type = self.variable(memory, self.layout.slots.string_type)?;
         // The lowest bits are marks of a collection.
@@ -238,6 +238,10 @@ impl Runtime {
         let length = memory.u32(offset(object, 8))?.min(MOST_CHARACTERS);
         let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
         let bytes = memory.bytes(offset(object, 12), bytes)?;
+        // A copy of a core dump that was stripped.
+        if !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0) {
+            return Err(Missing { address: offset(object, 12) });
+        }
         let units: Vec<u16> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
         Ok(String::from_utf16_lossy(&units))
     }

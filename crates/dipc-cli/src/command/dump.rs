@@ -2,6 +2,7 @@
 
 mod analyze;
 mod stream;
+mod strip;
 
 pub(crate) use analyze::stacks;
 
@@ -70,6 +71,13 @@ enum DumpCommand {
     /// A process is read while it runs, without stopping it and without its runtime: threads that run at that
     /// moment are not shown as they are. .NET 9 and 10 on x86-64 Linux.
     Analyze(analyze::AnalyzeArgs),
+    /// Copy a core dump without the texts and buffers of the program, to pass it on
+    ///
+    /// The copy has what 'dump analyze' reads: threads, stacks, types, objects with their sizes and references,
+    /// locks and async methods. All other memory is zero: the characters of strings, the elements of arrays of
+    /// bytes, characters and numbers, the environment, the command line, native memory, and what stacks and
+    /// registers have but addresses.
+    Strip(strip::StripArgs),
 }
 
 /// The content of a core dump, by dotnet-dump's names.
@@ -101,8 +109,10 @@ impl From<DumpKind> for DumpType {
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &DumpArgs) -> Outcome {
-    if let Some(DumpCommand::Analyze(args)) = &args.command {
-        return analyze::run(args);
+    match &args.command {
+        Some(DumpCommand::Analyze(args)) => return analyze::run(args),
+        Some(DumpCommand::Strip(args)) => return strip::run(args),
+        None => {}
     }
     if args.stream.stream {
         return stream::run(args);

@@ -440,18 +440,22 @@ fn the_chain_of_a_recursive_async_method_ends_at_the_thread_that_waits_for_it() 
 #[test]
 #[cfg(target_os = "linux")]
 fn the_exceptions_of_threads_of_net_10_are_found() {
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::process::Stdio;
 
     use rustix::process::{Pid, Signal, kill_process};
     let Some(mut command) = mcp_server() else { return };
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut server = command.spawn().unwrap();
     let mut requests = server.stdin.take().unwrap();
     let writer = std::thread::spawn(move || {
         let request = "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"tools/call\",\"params\":{\"name\":5}}\n";
         while requests.write_all(request.repeat(20).as_bytes()).is_ok() {}
     });
+    let mut replies = server.stdout.take().unwrap();
+    // A loaded machine takes long until the first request is read.
+    replies.read_exact(&mut [0]).unwrap();
+    let reader = std::thread::spawn(move || std::io::copy(&mut replies, &mut std::io::sink()));
     let process = Pid::from_child(&server);
     let pid = server.id().to_string();
     let deadline = Instant::now() + Duration::from_secs(300);
@@ -473,6 +477,7 @@ fn the_exceptions_of_threads_of_net_10_are_found() {
     server.kill().unwrap();
     server.wait().unwrap();
     writer.join().unwrap();
+    reader.join().unwrap().unwrap();
     let found = found.expect("no thread handled the expected exception");
     assert_eq!(found["type"], "System.InvalidOperationException");
     assert_eq!(found["hresult"], "0x80131509");

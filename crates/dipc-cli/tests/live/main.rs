@@ -49,6 +49,7 @@ mod single_file;
 mod stacks;
 mod stopping;
 mod streamed_dump;
+mod stripped_dump;
 mod thread_times;
 mod top;
 mod values;

@@ -99,6 +99,12 @@ fn facts(analysis: &Analysis<'_>, written: Option<String>) -> String {
             fact("Signal", &signal_text(signal));
         }
         fact("Memory", &units::bytes(core.memory_bytes()));
+        if core.is_stripped() {
+            fact(
+                "Stripped",
+                "texts, buffers and native memory were removed, and are shown as zeros or as missing",
+            );
+        }
         if core.missing_bytes() > 0 {
             let missing = units::bytes(core.missing_bytes());
             fact("Missing", &format!("{missing}: the file was truncated, and is read as far as it goes"));
@@ -134,6 +140,8 @@ struct Report {
     measured: bool,
     memory_bytes: Option<u64>,
     missing_bytes: Option<u64>,
+    /// Whether texts and buffers were removed by dump strip.
+    stripped: bool,
     threads: usize,
     /// The thread that the signal was for.
     signalled_tid: Option<u64>,
@@ -169,6 +177,7 @@ impl Report {
             measured: analysis.runtime.is_measured(),
             memory_bytes: core.map(CoreFile::memory_bytes),
             missing_bytes: core.map(CoreFile::missing_bytes),
+            stripped: core.is_some_and(CoreFile::is_stripped),
             threads: analysis.threads.len(),
             signalled_tid: analysis.signalled_thread(),
             throwing_tids: throwing.map(|thread| thread.thread.os_id).collect(),

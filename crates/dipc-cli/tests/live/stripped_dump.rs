@@ -1,0 +1,120 @@
+//! `dump strip`: a copy of a core dump has its structure, and none of the program's secrets.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::run;
+use crate::runtime::Runtime;
+use crate::workload::Target;
+
+/// The views whose output does not change.
+const VIEWS: [&[&str]; 7] = [
+    &["threads"],
+    &["stacks", "--native"],
+    &["exceptions"],
+    &["locks"],
+    &["async"],
+    &["modules"],
+    &["heap", "-n", "1000"],
+];
+
+/// Removes what a copy does not have: names of threads, messages.
+fn without_texts(view: &mut Value) {
+    match view {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                if name == "message" || (name == "name" && value.is_string()) {
+                    *value = Value::Null;
+                } else {
+                    without_texts(value);
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_texts),
+        _ => {}
+    }
+}
+
+/// A view in JSON, with the exit code: 6 for what a small core dump does not have.
+fn view(core: &str, arguments: &[&str]) -> (Option<i32>, Value) {
+    let output = run([&["dump", "analyze", core], arguments, &["--format", "json"]].concat());
+    let mut value = serde_json::from_str(&output.stdout).unwrap_or_default();
+    // The names of types are those of the heap view's rows.
+    if arguments[0] != "heap" {
+        without_texts(&mut value);
+    }
+    (output.code, value)
+}
+
+fn assert_same_views(core: &str, copy: &str) {
+    for arguments in VIEWS {
+        assert_eq!(view(core, arguments), view(copy, arguments), "{copy}: {arguments:?}");
+    }
+}
+
+/// Whether a file has a text, in UTF-8 or UTF-16.
+fn has(bytes: &[u8], text: &str) -> bool {
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    [text.as_bytes(), &wide].iter().any(|part| bytes.windows(part.len()).any(|window| window == *part))
+}
+
+#[test]
+fn a_copy_has_the_structure_and_no_secret() {
+    let Some(mut program) = Runtime::Net9_0.program("secrets/secrets.dll") else { return };
+    program.arg("command-zxcvbnm").env("HIDDEN_TOKEN", "environment-qwertyuiop");
+    let target = Target::start(program);
+    assert_eq!(target.line(), format!("ready {}", target.pid()));
+    let pid = target.pid().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).into_os_string().into_string().unwrap();
+    // Parts of words, too.
+    let secrets = ["command-zx", "zxcvbnm", "COMMAND-ZX", "ZXCVBNM", "environment-qw", "qwertyuiop"];
+    for kind in ["heap", "mini", "triage", "stream"] {
+        let (core, copy) = (path(kind), path(&format!("{kind}.copy")));
+        match kind {
+            "stream" => run(["dump", "-p", &pid, "--stream", "--type", "heap", "-o", &core]),
+            _ => run(["dump", "-p", &pid, "--type", kind, "-o", &core]),
+        }
+        .with_code(0);
+        let bytes = fs::read(&core).unwrap();
+        // The search finds what there is.
+        assert!(has(&bytes, "COMMAND-ZXCVBNM") && has(&bytes, "environment-qwertyuiop"), "{kind}");
+        drop(bytes);
+        let written = run(["dump", "strip", &core, "-o", &copy, "--format", "json"]).with_code(0).json();
+        assert_eq!(written["has_heap"], kind == "heap" || kind == "stream", "{kind}");
+        let names = written["environment"].as_array().unwrap();
+        assert!(names.contains(&"HIDDEN_TOKEN".into()), "{kind}: {names:?}");
+        let bytes = fs::read(&copy).unwrap();
+        for secret in secrets {
+            assert!(!has(&bytes, secret), "{kind}: {secret}");
+        }
+        assert_same_views(&core, &copy);
+        let overview = run(["dump", "analyze", &copy]).with_code(0).text();
+        assert!(overview.contains("\nStripped: "), "{overview}");
+    }
+    let heap = run(["dump", "analyze", &path("heap.copy"), "exceptions"]).with_code(0).text();
+    assert!(heap.contains("System.InvalidOperationException (its message is not in the dump)"), "{heap}");
+    let report = run(["dump", "strip", &path("heap"), "--privacy"]).with_code(0).text();
+    for part in ["HIDDEN_TOKEN", " strings, ", " arrays without references, "] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    assert!(!report.contains("qwertyuiop"), "{report}");
+    run(["dump", "strip", &path("heap"), "-o", &path("heap")]).with_code(2);
+    run(["dump", "strip", &path("heap")]).with_code(2);
+}
+
+#[test]
+fn a_copy_has_the_chains_of_async_methods() {
+    let Some(program) = Runtime::Net9_0.program("awaits/awaits.dll") else { return };
+    let target = Target::start(program);
+    assert_eq!(target.line(), format!("ready {}", target.pid()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).into_os_string().into_string().unwrap();
+    let (core, copy) = (path("core"), path("copy"));
+    run(["dump", "-p", &target.pid().to_string(), "--type", "heap", "-o", &core]).with_code(0);
+    run(["dump", "strip", &core, "-o", &copy]).with_code(0);
+    let chains = run(["dump", "analyze", &copy, "async", "--format", "json"]).with_code(0).json();
+    assert_eq!((&chains["methods"], &chains["chains"]), (&112.into(), &58.into()));
+    assert_same_views(&core, &copy);
+}
