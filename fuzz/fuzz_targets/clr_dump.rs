@@ -1,6 +1,9 @@
-//! A real core dump with any words in it, and any bytes as a core dump: threads, stacks, names, exceptions, monitors, the heap.
+//! Real core dumps with any words in them, and any bytes as a core dump: threads, stacks, names, exceptions, monitors, the
+//! heap with its references, contents and roots, and copies without texts.
 //!
-//! An input that does not begin as an ELF file is a list of patches: an offset of four bytes, and a word of eight.
+//! An input that does not begin as an ELF file is a list of patches: an offset of four bytes, and a word of eight. Those of a
+//! list with an odd number of bytes are of the core dump that has a heap; each word is put at an offset, or is the
+//! address that is at another offset, so that lists and references lead to other structures.
 
 #![no_main]
 
@@ -8,15 +11,19 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
-use clr_dump::{CoreFile, Names, Runtime};
+use clr_dump::{CoreFile, HeapObject, HeapVisitor, Names, Runtime, StrippedCore};
 use libfuzzer_sys::fuzz_target;
 
-static CORE: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let packed = include_bytes!("../../testdata/cores/parked-mini.core.xz");
+static MINI: LazyLock<Vec<u8>> =
+    LazyLock::new(|| unpack(include_bytes!("../../testdata/cores/parked-mini.core.xz")));
+static HEAP: LazyLock<Vec<u8>> =
+    LazyLock::new(|| unpack(include_bytes!("../../testdata/cores/shop-heap.core.xz")));
+
+fn unpack(packed: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).unwrap();
+    lzma_rust2::XzReader::new(packed, true).read_to_end(&mut bytes).unwrap();
     bytes
-});
+}
 
 /// Bytes that the pages of the file and the modules' metadata take, whatever the input: a damaged size can make a larger part of the file
 /// the metadata of each of some modules.
@@ -29,10 +36,18 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn patched(input: &[u8]) -> Vec<u8> {
-    let mut bytes = CORE.clone();
+    let has_heap = input.len() % 2 == 1;
+    let mut bytes = if has_heap { HEAP.clone() } else { MINI.clone() };
     for patch in input.as_chunks::<12>().0 {
         let at = u32::from_le_bytes([patch[0], patch[1], patch[2], patch[3]]) as usize % (bytes.len() - 8);
-        bytes[at..at + 8].copy_from_slice(&patch[4..]);
+        let mut word = [0; 8];
+        word.copy_from_slice(&patch[4..]);
+        // The highest byte of an address is zero: this one asks for another word of the file.
+        if has_heap && word[7] == 0xee {
+            let from = u32::from_le_bytes([word[0], word[1], word[2], word[3]]) as usize % (bytes.len() - 8);
+            word.copy_from_slice(&bytes[from..from + 8]);
+        }
+        bytes[at..at + 8].copy_from_slice(&word);
     }
     bytes
 }
@@ -61,4 +76,45 @@ fn read(bytes: Vec<u8>) {
     names.known_modules();
     let _ = names.heap_statistics();
     let _ = names.await_chains();
+    read_objects(&core, &names, &runtime);
+    if let Ok(copy) = StrippedCore::new(&core) {
+        let _ = copy.write(|_, _| Ok(()));
+    }
+}
+
+/// The first objects of types.
+#[derive(Default)]
+struct Examples {
+    types: BTreeSet<u64>,
+    objects: Vec<HeapObject>,
+}
+
+impl HeapVisitor for Examples {
+    fn object(&mut self, object: &HeapObject) {
+        if self.types.len() < 1000 && self.types.insert(object.type_handle) {
+            self.objects.push(*object);
+        }
+    }
+
+    fn wants_references(&self) -> bool {
+        true
+    }
+}
+
+fn read_objects(core: &CoreFile, names: &Names<'_>, runtime: &Runtime) {
+    let mut examples = Examples::default();
+    let _ = names.walk_heap(&mut examples);
+    for object in &examples.objects {
+        let _ = names.content(object, 16);
+    }
+    for field in names.static_fields(examples.types.iter().copied()) {
+        names.static_value(&field);
+    }
+    let _ = (names.handles(), names.finalizable());
+    for thread in runtime.threads(core).unwrap_or_default() {
+        let registers = core.registers(thread.os_id);
+        let stack = runtime.stack(core, &thread, registers);
+        let _ = names.thread_static_array(&thread);
+        let _ = names.stack_words(&thread, &stack, registers);
+    }
 }

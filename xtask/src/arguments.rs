@@ -80,6 +80,9 @@ pub(crate) enum Task {
     /// of `cargo xtask runtimes`, python3, and perf for one table. Nothing is judged: figures of a loaded
     /// machine mean little.
     Sampling(SamplingOptions),
+    /// Takes core dumps of every kind on the real runtimes, and prints how much of what is known of the programs
+    /// 'dipc dump analyze' finds, as a table (Linux; takes python3 and an hour of one processor at most)
+    Dumps(DumpsOptions),
     /// Generates the code of clr-events from its table of facts (about a second)
     Schemas(SchemasOptions),
     /// Checks a release, makes its files in target/dist, and with `--publish` uploads them (about 1 h)
@@ -270,6 +273,14 @@ pub(crate) struct SamplingOptions {
     /// Measures the program as a release builds it: costs of a debug build mean nothing
     #[arg(long)]
     pub(crate) release: bool,
+}
+
+/// The arguments of `cargo xtask dumps`.
+#[derive(Args)]
+pub(crate) struct DumpsOptions {
+    /// Only these versions [default: all]
+    #[arg(value_parser = ["9.0.1", "10.0.5", "3.1.23", "NativeAOT"])]
+    pub(crate) versions: Vec<String>,
 }
 
 /// The arguments of `cargo xtask schemas`.

@@ -5,6 +5,7 @@ mod book;
 mod checksum;
 mod commands;
 mod cross;
+mod dumps;
 mod fleet;
 mod fuzz;
 mod golden;
@@ -43,6 +44,7 @@ pub(crate) fn run(task: Task) -> Result<()> {
         Task::Msrv => msrv::run(),
         Task::Commands(options) => commands::run(&options),
         Task::Fleet(options) => fleet::run(&options),
+        Task::Dumps(options) => dumps::run(&options),
         Task::Sampling(options) => sampling::run(&options),
         Task::Schemas(options) => schemas::run(&options),
         Task::Release(options) => release::run(&options),

@@ -4,11 +4,11 @@
 //! types and methods lose their names.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
 
-use clr_dump::{CoreFile, Memory, MemoryResult, Missing, Names, Runtime};
+use clr_dump::{CoreFile, HeapObject, HeapVisitor, Memory, MemoryResult, Missing, Names, Runtime};
 
 const PAGE: usize = 4096;
 
@@ -51,8 +51,37 @@ fn main() -> Result<(), Box<dyn Error>> {
         names.thread_exceptions(&thread);
     }
     let _ = names.heap_statistics();
+    let mut examples = Examples::default();
+    let _ = names.walk_heap(&mut examples);
+    for object in examples.0.values() {
+        let _ = names.content(object, 4);
+    }
+    for field in names.static_fields(examples.0.keys().copied()) {
+        names.static_value(&field);
+    }
+    let _ = (names.handles(), names.finalizable(), names.await_chains());
+    for thread in runtime.threads(&recorded)? {
+        let registers = recorded.core.registers(thread.os_id);
+        let stack = runtime.stack(&recorded, &thread, registers);
+        let _ = names.thread_static_array(&thread);
+        let _ = names.stack_words(&thread, &stack, registers);
+    }
     runtime.monitors(&recorded);
     write(&bytes, &recorded, to)
+}
+
+/// The first object of each type.
+#[derive(Default)]
+struct Examples(BTreeMap<u64, HeapObject>);
+
+impl HeapVisitor for Examples {
+    fn object(&mut self, object: &HeapObject) {
+        self.0.entry(object.type_handle).or_insert(*object);
+    }
+
+    fn wants_references(&self) -> bool {
+        true
+    }
 }
 
 /// Writes the notes as they are, and the pages as segments.

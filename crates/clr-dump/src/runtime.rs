@@ -58,7 +58,7 @@ impl Runtime {
     /// # Errors
     /// [`Error::NoRuntime`], [`Error::UnknownRuntime`], [`Error::WrongLayout`], or if memory is missing.
     pub fn find(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
-        let mut unknown = None;
+        let (mut unknown, mut native) = (None, None);
         for file in files.iter().filter(|file| file.file_offset == 0).take(MOST_FILES) {
             let Ok(Some(image)) = ElfImage::read(memory, file.start) else { continue };
             let id = image.build_id.as_deref().unwrap_or_default();
@@ -70,6 +70,9 @@ impl Runtime {
             }
             let table = image.symbol(memory, "g_dacTable").ok().flatten();
             if table.is_none() && !file.path.ends_with("/libcoreclr.so") {
+                if let Ok(Some(_)) = image.symbol(memory, "DotNetRuntimeDebugHeader") {
+                    native.get_or_insert(file.path.to_string());
+                }
                 continue;
             }
             let version = version(memory, &image, &file.path);
@@ -80,9 +83,10 @@ impl Runtime {
             }
             unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
         }
-        Err(match unknown {
-            Some((path, build_id)) => Error::UnknownRuntime { path, build_id },
-            None => Error::NoRuntime,
+        Err(match (unknown, native) {
+            (Some((path, build_id)), _) => Error::UnknownRuntime { path, build_id },
+            (None, Some(path)) => Error::NativeAot { path },
+            (None, None) => Error::NoRuntime,
         })
     }
 

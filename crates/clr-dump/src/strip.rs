@@ -7,7 +7,7 @@
 use std::io;
 use std::ops::Range;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::core_file::CoreFile;
 use crate::error::Error;
@@ -27,6 +27,8 @@ pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
 const ELEMENTS: u32 = 4;
 /// Words of registers and stacks below this are kept: they are no addresses, and too small to have a text.
 const SMALL: u64 = 1 << 16;
+/// The most methods that delegates call.
+const MOST_METHODS: usize = 1 << 20;
 /// The most bytes that are read of notes.
 const MOST_NOTES: u64 = 256 << 20;
 
@@ -206,6 +208,7 @@ fn read_heap(recorder: &Recorder<'_>, names: &Names<'_>) -> Contents {
         names,
         shapes: HashMap::new(),
         examples: Vec::new(),
+        entries: HashSet::new(),
         contents: Contents::default(),
     };
     if !recorder.has_regions() {
@@ -236,6 +239,8 @@ fn read_heap(recorder: &Recorder<'_>, names: &Names<'_>) -> Contents {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Whole,
+    /// All, and what names the method that it calls.
+    Delegate,
     /// All, and the array to which an exception's field of its stack leads.
     Exception,
     /// The first bytes.
@@ -249,6 +254,8 @@ struct HeapReader<'r, 'm> {
     shapes: HashMap<u64, Shape>,
     /// The first object of each type.
     examples: Vec<HeapObject>,
+    /// The addresses of code that delegates call.
+    entries: HashSet<u64>,
     contents: Contents,
 }
 
@@ -263,6 +270,7 @@ impl HeapReader<'_, '_> {
         let shape = if flags & HAS_COMPONENT_SIZE == 0 {
             match self.names.derives_from_exception(object.type_handle) {
                 Ok(true) => Shape::Exception,
+                _ if self.is_delegate(object.type_handle) => Shape::Delegate,
                 _ => Shape::Whole,
             }
         } else if !is_array(flags) {
@@ -276,6 +284,11 @@ impl HeapReader<'_, '_> {
         self.examples.push(*object);
         self.shapes.insert(object.type_handle, shape);
         shape
+    }
+
+    fn is_delegate(&self, type_handle: u64) -> bool {
+        let is_base = |of: &u64| self.names.type_name(*of).as_deref() == Some("System.Delegate");
+        self.names.type_and_bases(type_handle).iter().any(is_base)
     }
 
     /// Keeps the array of the frames that an exception passed: addresses.
@@ -310,6 +323,15 @@ impl HeapVisitor for HeapReader<'_, '_> {
                 self.recorder.keep(before, base.max(20));
             }
             Shape::Whole => self.recorder.keep(before, object.size),
+            Shape::Delegate => {
+                self.recorder.keep(before, object.size);
+                if let Some(entry) = self.names.delegate_entry(object.address)
+                    && self.entries.len() < MOST_METHODS
+                    && self.entries.insert(entry)
+                {
+                    self.names.delegate_method(object.address);
+                }
+            }
             Shape::Exception => {
                 self.recorder.keep(before, object.size);
                 self.keep_stack_trace(object.address);

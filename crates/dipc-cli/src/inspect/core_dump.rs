@@ -93,10 +93,15 @@ impl Source {
             let failure = Failure::new(Exit::Failed, format_args!("dump analyze: {error}"));
             match error {
                 Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
-                    failure.with_help("dipc reads .NET 9 and 10 on x86-64; dotnet-dump analyze reads others")
+                    failure.with_help(
+                        "dipc has the structures of .NET 9 and 10 on x86-64: those of the threads, code, frames, types and \
+                         heap of others are missing; dotnet-dump analyze reads them",
+                    )
                 }
-                Error::NoRuntime => failure.with_help(
-                    "dipc reads .NET 9 and 10 on x86-64; a program of NativeAOT has no runtime that it can read",
+                Error::NoRuntime => failure.with_help("dipc reads .NET 9 and 10 on x86-64"),
+                Error::NativeAot { .. } => failure.with_help(
+                    "the structures of its threads, frames and heap are missing, and names of types are not in its \
+                     memory; a debugger shows native stacks with its symbols",
                 ),
                 _ => failure,
             }

@@ -1,0 +1,339 @@
+"""Takes core dumps of every kind of programs whose state is known, on every runtime, and prints how much of it
+`dipc dump analyze` finds: a table of questions, versions and kinds of core dumps, each "found of expected".
+
+usage: dumps.py DIPC RUNTIMES WORKLOADS OUTPUT
+
+DIPC is the program, RUNTIMES the folder of `cargo xtask runtimes`, WORKLOADS testdata/workload and OUTPUT a
+folder for core dumps, which are removed. Oracles are not dipc's: createdump's crash report for frames, the
+programs' own account for names, exceptions, deadlocks and chains, and the runtime's heap dump (EventPipe) for
+types. A kind that cannot be taken here is named with the reason, and so is a core that cannot be read.
+"""
+
+import json
+import lzma
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+DIPC, RUNTIMES, WORKLOADS, OUTPUT = sys.argv[1], *(pathlib.Path(path) for path in sys.argv[2:5])
+SECRET = "command-zxcvbnm"
+QUESTIONS = ["threads", "frames", "names", "exception", "types", "deadlock", "async", "stripped"]
+# The chains of testdata/workload/awaits: links, and how many chains are alike.
+CHAINS = [1, 1, 1, 1, 1, 1, 2, 50]
+
+
+def dipc(*arguments, timeout=600):
+    """Runs dipc; returns its exit code, standard output and standard error."""
+    run = subprocess.run([DIPC, *map(str, arguments)], capture_output=True, text=True, timeout=timeout)
+    return run.returncode, run.stdout, run.stderr
+
+
+def view(core, *arguments):
+    """A view of a core dump as JSON; a text with the reason if there is none."""
+    code, out, error = dipc("dump", "analyze", core, *arguments, "--format", "json")
+    if code != 0:
+        return error.strip().splitlines()[0].removeprefix("error: dump analyze: ") if error else f"exit code {code}"
+    return json.loads(out)
+
+
+class Program:
+    """A program that says "ready", and takes commands or waits for a line."""
+
+    def __init__(self, command, variables=()):
+        self.folder = OUTPUT / "cwd"
+        self.folder.mkdir(exist_ok=True)
+        environment = dict(os.environ, DOTNET_SYSTEM_GLOBALIZATION_INVARIANT="1", TMPDIR=str(self.folder))
+        environment.update(variables)
+        limit = lambda: resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY,) * 2)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True, env=environment, cwd=self.folder,
+                                        preexec_fn=limit)
+        self.pid = self.process.pid
+
+    def line(self):
+        return self.process.stdout.readline()
+
+    def send(self, text):
+        self.process.stdin.write(text + "\n")
+        self.process.stdin.flush()
+
+    def kernel_core(self):
+        """Has the kernel write the core dump, which ends the program."""
+        pattern = pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip()
+        if "/" in pattern or "|" in pattern:
+            return None, f"core_pattern is {pattern}"
+        pathlib.Path(f"/proc/{self.pid}/coredump_filter").write_text("0x33")
+        # The runtime's handler resets itself at the first one.
+        for _ in range(20):
+            try:
+                os.kill(self.pid, signal.SIGABRT)
+                self.process.wait(2)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        files = list(self.folder.glob("core*"))
+        return (files[0], None) if files else (None, "the kernel wrote none")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder)
+
+
+def dotnet(version, assembly):
+    program = RUNTIMES / version / "dotnet"
+    return [str(program), str(WORKLOADS / assembly)] if program.exists() else None
+
+
+def native():
+    program = OUTPUT / "workload-native"
+    program.write_bytes(lzma.open(WORKLOADS / "nativeaot/workload-9.xz").read())
+    program.chmod(0o755)
+    return [str(program)]
+
+
+def take(program, kind):
+    """Takes a core dump; returns its path, or the reason why there is none."""
+    core = OUTPUT / f"core.{kind.replace(' ', '-')}"
+    if kind == "kernel":
+        return program.kernel_core()
+    source, of = kind.split()
+    options = ["--stream"] if source == "streamed" else []
+    if source == "createdump" and program.has_report:
+        options.append("--crashreport")
+    code, _, error = dipc("dump", "-p", program.pid, "--type", of, "-o", core, *options)
+    if code != 0:
+        return None, next((line for line in error.splitlines() if line.startswith("error")), error.strip())
+    return core, None
+
+
+def of(found, expected):
+    return f"{found} of {expected}"
+
+
+def frames(program, core, report):
+    """Frames equal to createdump's in address and token, and those of them with a name."""
+    stacks = view(core, "stacks")
+    if isinstance(stacks, str):
+        return stacks, stacks
+    all_frames = [frame for thread in stacks["threads"] for frame in thread["frames"]]
+    named = sum(frame["method"] is not None for frame in all_frames)
+    names = of(named, len(all_frames))
+    if report is None:
+        return f"({len(all_frames)})", names
+    rest = {thread["tid"]: iter(thread["frames"]) for thread in stacks["threads"]}
+    found = expected = 0
+    for thread in report["payload"]["threads"]:
+        mine = rest.get(int(thread["native_thread_id"], 16), iter(()))
+        for frame in thread["stack_frames"]:
+            token = int(frame.get("token", "0x0"), 16)
+            if token & 0xffffff == 0:
+                continue
+            expected += 1
+            wanted = (int(frame["native_address"], 16), token)
+            found += any((int(it["address"], 16), int(it["token"] or "0x0", 16)) == wanted for it in mine)
+    return of(found, expected), names
+
+
+def amounts(rows):
+    sums = {}
+    for row in rows:
+        objects, size = sums.get((row["name"], row["module"]), (0, 0))
+        sums[row["name"], row["module"]] = (objects + row["objects"], size + row["bytes"])
+    return sums
+
+
+def types(core, expected):
+    """Types whose objects and bytes are those of the runtime's own heap dump."""
+    heap = view(core, "heap")
+    if isinstance(heap, str) or expected is None:
+        return heap if isinstance(heap, str) else f"({len(heap['rows'])})"
+    found = amounts(heap["rows"])
+    return of(sum(found.get(name) == amount for name, amount in expected.items()), len(expected))
+
+
+def names_of_threads(core, expected):
+    threads = view(core, "threads")
+    if isinstance(threads, str):
+        return threads
+    if expected is None:
+        return f"({len(threads['threads'])})"
+    found = {thread["name"] for thread in threads["threads"]}
+    return of(len(found & expected), len(expected))
+
+
+def exception(core):
+    report = view(core, "exceptions")
+    if isinstance(report, str):
+        return report
+    wanted = ("System.InvalidOperationException", "E-" + SECRET.upper())
+    chains = [chain[0] for chain in (row["chain"] for row in report["exceptions"]) if chain]
+    if any((it["type"], it["message"]) == wanted for it in chains):
+        return of(1, 1)
+    return "type only" if any(it["type"] == wanted[0] for it in chains) else of(0, 1)
+
+
+def deadlock(core):
+    report = view(core, "locks")
+    if isinstance(report, str):
+        return report
+    return of(sum(len(cycle) == 2 for cycle in report["deadlocks"]), 1)
+
+
+def chains(core):
+    report = view(core, "async")
+    if isinstance(report, str):
+        return report
+    found = sorted(group["chains"] for group in report["groups"])
+    return of(sum(found.count(count) and 1 for count in CHAINS) if found != CHAINS else len(CHAINS), len(CHAINS))
+
+
+def without_texts(value):
+    if isinstance(value, dict):
+        return {name: None if name in ("message", "name") else without_texts(it) for name, it in value.items()}
+    return [without_texts(it) for it in value] if isinstance(value, list) else value
+
+
+def stripped(core):
+    """Views of a stripped copy that are the same but for texts, if it has no secret."""
+    copy = OUTPUT / "copy"
+    code, _, error = dipc("dump", "strip", core, "-o", copy)
+    if code != 0:
+        return error.strip().splitlines()[0].removeprefix("error: ")
+    content = copy.read_bytes()
+    parts = [part.encode(encoding) for part in (SECRET, SECRET.upper()) for encoding in ("utf-8", "utf-16-le")]
+    if any(part in content for part in parts):
+        return "has a secret"
+    views = [["threads"], ["stacks", "--native"], ["exceptions"], ["locks"], ["async"], ["modules"], ["heap"]]
+    same = sum(without_texts(view(core, *it)) == without_texts(view(copy, *it)) for it in views)
+    copy.unlink()
+    return of(same, len(views))
+
+
+def park(version):
+    """The workload with parked threads; the names that it gave them."""
+    assembly = "netstandard2.1/workload.dll" if version.startswith("3") else "net8.0/workload.dll"
+    program = Program(native() if version == "NativeAOT" else dotnet(version, assembly))
+    program.line()
+    for command in ("keep 1000", "park"):
+        program.send(command)
+        program.line()
+    names = {"parked-lock", "parked-task"}
+    return program, names
+
+
+def server():
+    program = Program([str(RUNTIMES / "10.0.5/azmcp"), "server", "start"])
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 5}}
+    program.send(json.dumps(request))
+    program.line()
+    time.sleep(2)
+    return program, None
+
+
+def known(assembly, *arguments):
+    def start(version):
+        program = Program(dotnet(version, assembly) + list(arguments))
+        program.line()
+        return program
+    return start
+
+
+def deadlocked(version):
+    program = known("deadlock/deadlock.dll")(version)
+    program.send("")
+    program.line()
+    time.sleep(3)
+    return program
+
+
+def heap_of_runtime(program):
+    """The types of the runtime's own heap dump, by EventPipe."""
+    snapshot = OUTPUT / "heap.gcdump"
+    code, _, _ = dipc("gcdump", "collect", "-p", program.pid, "-o", snapshot)
+    if code != 0:
+        return None
+    _, out, _ = dipc("gcdump", "report", snapshot, "--format", "json", "--no-retained")
+    return amounts(json.loads(out)["rows"])
+
+
+KINDS = ["createdump mini", "createdump triage", "createdump heap", "createdump full",
+         "streamed mini", "streamed heap", "streamed full", "kernel"]
+
+
+def row(version, kind):
+    """The answers of one kind of core dump of one version."""
+    answers = {}
+
+    def with_core(program, answer):
+        program.has_report = version.startswith("9") and kind.startswith("createdump")
+        core, reason = take(program, kind)
+        try:
+            if core is None:
+                return reason
+            answer(core)
+            return None
+        finally:
+            for path in OUTPUT.glob("core.*"):
+                path.unlink()
+            program.end()
+
+    def parked(core):
+        report = pathlib.Path(f"{core}.crashreport.json")
+        report = json.loads(report.read_text()) if report.exists() else None
+        answers["threads"] = names_of_threads(core, names)
+        answers["frames"], answers["names"] = frames(program, core, report)
+        answers["types"] = types(core, expected)
+        if names is None:
+            answers["stripped"] = stripped(core)
+
+    program, names = server() if version.startswith("10") else park(version)
+    # The first heap dump has the runtime load what it takes.
+    heap_of_runtime(program)
+    expected = heap_of_runtime(program)
+    reason = with_core(program, parked)
+    if reason is not None:
+        return reason
+    if names is not None and version != "NativeAOT":
+        program = known("secrets/secrets.dll", SECRET)(version)
+        with_core(program, lambda core: answers.update(exception=exception(core), stripped=stripped(core)))
+        with_core(deadlocked(version), lambda core: answers.update(deadlock=deadlock(core)))
+        with_core(known("awaits/awaits.dll")(version), lambda core: answers.update({"async": chains(core)}))
+    return answers
+
+
+def main():
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    print("| version | core dump | " + " | ".join(QUESTIONS) + " |")
+    print("|---" * (len(QUESTIONS) + 2) + "|")
+    notes = []
+    for version in sys.argv[5:] or ["9.0.1", "10.0.5", "3.1.23", "NativeAOT"]:
+        if version != "NativeAOT" and not (RUNTIMES / version).exists():
+            notes.append(f"{version}: not set up (cargo xtask runtimes)")
+            continue
+        for kind in KINDS:
+            answers = row(version, kind)
+            if isinstance(answers, str):
+                notes.append(f"{version}, {kind}: not taken: {answers}")
+                continue
+            cells = []
+            for question in QUESTIONS:
+                answer = answers.get(question, "-")
+                short = answer == "-" or answer[0].isdigit() or answer.startswith("(") or len(answer) < 12
+                if not short:
+                    note = f"{version}, {kind}, {question}: {answer}"
+                    notes.append(note)
+                    answer = "no"
+                cells.append(answer)
+            print(f"| {version} | {kind} | " + " | ".join(cells) + " |", flush=True)
+    print()
+    for note in notes:
+        print(f"- {note}")
+
+
+main()
