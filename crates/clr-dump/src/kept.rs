@@ -152,13 +152,15 @@ impl<'c> Recorder<'c> {
         region.is_some_and(|region| address < region.end)
     }
 
-    /// Whether an address is that of the characters of a string.
-    fn is_text(&self, address: u64) -> bool {
+    /// Whether a range has the characters of a string.
+    fn is_text(&self, address: u64, bytes: u64) -> bool {
         let object = address.wrapping_sub(CHARACTERS);
         let memory: &dyn Memory = self.core;
         self.string_type != 0
             && object.is_multiple_of(8)
             && memory.u64(object).is_ok_and(|word| word & !7 == self.string_type)
+            // The description of a field of strings looks like one, but for its length.
+            && (bytes != 4 || memory.u32(object.wrapping_add(8)) == Ok(2))
     }
 }
 
@@ -166,7 +168,7 @@ impl Memory for Recorder<'_> {
     fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
         self.core.read(address, buffer)?;
         let bytes = u64::try_from(buffer.len()).unwrap_or_default();
-        if !self.is_of_region(address, bytes) && !self.is_text(address) {
+        if !self.is_of_region(address, bytes) && !self.is_text(address, bytes) {
             self.keep(address, bytes);
         }
         Ok(())

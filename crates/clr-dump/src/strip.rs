@@ -203,6 +203,8 @@ fn keep_addresses(core: &CoreFile, recorder: &Recorder<'_>, range: Option<Range<
 
 /// Reads what the views of the heap read, and keeps the objects without their contents.
 fn read_heap(recorder: &Recorder<'_>, names: &Names<'_>) -> Contents {
+    // Small core dumps have parts of these.
+    let _ = (names.handles(), names.finalizable());
     let mut reader = HeapReader {
         recorder,
         names,
@@ -229,8 +231,6 @@ fn read_heap(recorder: &Recorder<'_>, names: &Names<'_>) -> Contents {
         names.reference_at(field.address);
         names.type_name(field.type_handle);
     }
-    let _ = names.handles();
-    let _ = names.finalizable();
     let _ = names.await_chains();
     contents
 }

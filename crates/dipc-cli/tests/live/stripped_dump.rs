@@ -52,7 +52,9 @@ fn found<'t>(bytes: &[u8], texts: &[&'t str]) -> Vec<&'t str> {
     let forms: Vec<(Vec<u8>, &str)> =
         texts.iter().flat_map(|text| [(text.as_bytes().to_vec(), *text), (wide(text), *text)]).collect();
     let mut begins = [false; 256];
-    forms.iter().for_each(|(form, _)| begins[usize::from(form[0])] = true);
+    for (form, _) in &forms {
+        begins[usize::from(form[0])] = true;
+    }
     let mut found = Vec::new();
     for at in (0..bytes.len()).filter(|at| begins[usize::from(bytes[*at])]) {
         found.extend(forms.iter().filter(|(form, _)| bytes[at..].starts_with(form)).map(|(_, text)| *text));
