@@ -21,7 +21,7 @@ const RUNTIME_KEYWORDS: Keywords = Keywords(0x1 | 0x8000 | 0x1_0000);
 /// The bytes read at once.
 const CHUNK: usize = 16 << 10;
 /// The longest wait between looks for an end.
-const TICK: Duration = Duration::from_millis(1000);
+const TICK: Duration = Duration::from_secs(1);
 /// The time limit of the question whether a process whose stream was cut still runs.
 const ANSWER: Duration = Duration::from_secs(3);
 

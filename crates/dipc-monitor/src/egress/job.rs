@@ -18,6 +18,8 @@ const MOST_BYTES: u64 = 4 << 20;
 const MOST_FILES: usize = 10_000;
 /// The ending of the records' names.
 const ENDING: &str = ".job.json";
+/// The ending of the name of a record that is being written.
+const NEW: &str = ".job.new";
 
 /// A promised artifact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,7 +71,7 @@ impl Job {
     /// Writes the record, durably and as a whole.
     pub(super) fn store(&self, queue: &Path, step: Step<'_>) -> io::Result<()> {
         let path = self.path(queue);
-        let new = queue.join(format!("{}.new", self.id));
+        let new = queue.join(format!("{}{NEW}", self.id));
         // One may have been left behind.
         let _ = fs::remove_file(&new);
         let mut file = create(&new)?;
@@ -91,7 +93,7 @@ impl Job {
         let mut jobs = Vec::new();
         for entry in fs::read_dir(queue)?.take(MOST_FILES).flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.ends_with(".new") {
+            if name.ends_with(NEW) {
                 // It was not stored: nothing was promised by it.
                 let _ = fs::remove_file(entry.path());
             }

@@ -301,16 +301,15 @@ impl EgressQueue {
 /// Delivers a complete file, and removes its record.
 fn deliver_once(job: &mut Job, queue: &Path, step: super::delivery::Step<'_>) -> io::Result<PathBuf> {
     let places = job.places()?;
-    let path = match &job.delivered {
-        Some(path) => path.clone(),
-        None => {
-            let path = places.deliver(step)?;
-            step()?;
-            job.state = JobState::Delivered;
-            job.delivered = Some(path.clone());
-            job.store(queue, step)?;
-            path
-        }
+    let path = if let Some(path) = &job.delivered {
+        path.clone()
+    } else {
+        let path = places.deliver(step)?;
+        step()?;
+        job.state = JobState::Delivered;
+        job.delivered = Some(path.clone());
+        job.store(queue, step)?;
+        path
     };
     step()?;
     places.remove_part();

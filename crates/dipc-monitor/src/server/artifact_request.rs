@@ -51,30 +51,28 @@ impl StoredRequest {
             "logs" => {
                 let duration = query.duration()?;
                 let format = log_format(self.accept.as_deref())?;
-                Artifact::Logs(match body {
-                    Some(body) => requests::logs(body, format, duration)?,
-                    None => {
-                        let level = query.choice("level", LogLevel::parse)?;
-                        LogsRequest {
-                            level: level.unwrap_or(LogLevel::Trace),
-                            filters: BTreeMap::new(),
-                            use_app_filters: level.is_none(),
-                            format,
-                            duration,
-                        }
+                Artifact::Logs(if let Some(body) = body {
+                    requests::logs(body, format, duration)?
+                } else {
+                    let level = query.choice("level", LogLevel::parse)?;
+                    LogsRequest {
+                        level: level.unwrap_or(LogLevel::Trace),
+                        filters: BTreeMap::new(),
+                        use_app_filters: level.is_none(),
+                        format,
+                        duration,
                     }
                 })
             }
             "trace" => {
                 let duration = query.duration()?;
-                Artifact::Trace(match body {
-                    Some(body) => requests::trace(body, duration)?,
-                    None => {
-                        let profiles = query.choice("profile", parse_profiles)?;
-                        let providers =
-                            TraceProfile::providers(profiles.as_deref().unwrap_or(&TraceProfile::DEFAULT));
-                        TraceRequest { providers, request_rundown: true, buffer_mb: BUFFER_MB, duration }
-                    }
+                Artifact::Trace(if let Some(body) = body {
+                    requests::trace(body, duration)?
+                } else {
+                    let profiles = query.choice("profile", parse_profiles)?;
+                    let providers =
+                        TraceProfile::providers(profiles.as_deref().unwrap_or(&TraceProfile::DEFAULT));
+                    TraceRequest { providers, request_rundown: true, buffer_mb: BUFFER_MB, duration }
                 })
             }
             route => return Err(Problem::bad_request(format!("/{route} has no artifact"))),
