@@ -1,5 +1,6 @@
 //! Artifacts: what is collected of a process, for one who asks or for a rule.
 
+mod call_stack;
 mod dump;
 mod heap;
 mod live_metrics;
@@ -17,6 +18,8 @@ use jiff::Timestamp;
 use crate::process::Watched;
 use crate::stop::StopSignal;
 
+pub use call_stack::exceptions::{ExceptionFilter, ExceptionsRequest};
+pub use call_stack::stacks::StackFormat;
 pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
 pub use trace::{TraceProfile, TraceRequest, http_provider};
@@ -43,6 +46,10 @@ pub enum Artifact {
     Logs(LogsRequest),
     /// The last seconds, as the black box keeps them, in the nettrace format.
     Snapshot,
+    /// The stacks of all threads.
+    Stacks(StackFormat),
+    /// The exceptions that are thrown while it is collected.
+    Exceptions(ExceptionsRequest),
 }
 
 /// The kind of an artifact, for limits.
@@ -60,6 +67,10 @@ pub enum ArtifactKind {
     Logs,
     /// [`Artifact::Snapshot`].
     Snapshot,
+    /// [`Artifact::Stacks`].
+    Stacks,
+    /// [`Artifact::Exceptions`].
+    Exceptions,
 }
 
 /// The destination of an artifact.
@@ -120,6 +131,8 @@ impl Artifact {
             Self::LiveMetrics(_) => ArtifactKind::LiveMetrics,
             Self::Logs(_) => ArtifactKind::Logs,
             Self::Snapshot => ArtifactKind::Snapshot,
+            Self::Stacks(_) => ArtifactKind::Stacks,
+            Self::Exceptions(_) => ArtifactKind::Exceptions,
         }
     }
 
@@ -129,6 +142,8 @@ impl Artifact {
             Self::Trace(_) | Self::GcDump | Self::Dump(_) | Self::Snapshot => "application/octet-stream",
             Self::LiveMetrics(_) => "application/json-seq",
             Self::Logs(request) => request.format.media_type(),
+            Self::Stacks(format) => format.media_type(),
+            Self::Exceptions(request) => request.format.media_type(),
         }
     }
 
@@ -142,6 +157,11 @@ impl Artifact {
             Self::Dump(_) => format!("dump_{time}.dmp"),
             Self::LiveMetrics(_) => format!("{time}_{pid}.metrics.json"),
             Self::Logs(_) => format!("{time}_{pid}.txt"),
+            Self::Stacks(format) => format!("{time}_{pid}.{}", format.extension()),
+            Self::Exceptions(request) => {
+                let ending = if request.format == LogFormat::PlainText { "txt" } else { "json" };
+                format!("{time}_{pid}.exceptions.{ending}")
+            }
         }
     }
 
@@ -162,6 +182,8 @@ impl Artifact {
             Self::LiveMetrics(request) => live_metrics::collect(request, process, stop, sink),
             Self::Logs(request) => logs::collect(request, process, stop, sink),
             Self::Snapshot => snapshot::collect(process, sink),
+            Self::Stacks(format) => call_stack::stacks::collect(*format, process, stop, sink),
+            Self::Exceptions(request) => call_stack::exceptions::collect(request, process, stop, sink),
         }
     }
 }
@@ -170,7 +192,7 @@ impl ArtifactKind {
     /// The most artifacts of this kind that are collected at once.
     pub const fn limit(self) -> usize {
         match self {
-            Self::GcDump | Self::Dump => 1,
+            Self::GcDump | Self::Dump | Self::Stacks | Self::Exceptions => 1,
             Self::Trace | Self::LiveMetrics | Self::Logs | Self::Snapshot => 3,
         }
     }
@@ -184,12 +206,14 @@ impl ArtifactKind {
             Self::LiveMetrics => "livemetrics",
             Self::Logs => "logs",
             Self::Snapshot => "snapshot",
+            Self::Stacks => "stacks",
+            Self::Exceptions => "exceptions",
         }
     }
 
     /// Whether it can be ended early and is complete then.
     pub const fn is_stoppable(self) -> bool {
-        matches!(self, Self::Trace | Self::LiveMetrics | Self::Logs)
+        matches!(self, Self::Trace | Self::LiveMetrics | Self::Logs | Self::Exceptions)
     }
 }
 

@@ -145,6 +145,8 @@ impl ActionKind {
                 Artifact::LiveMetrics(_) => "CollectLiveMetrics",
                 Artifact::Logs(_) => "CollectLogs",
                 Artifact::Snapshot => "CollectSnapshot",
+                Artifact::Stacks(_) => "CollectStacks",
+                Artifact::Exceptions(_) => "CollectExceptions",
             },
             Self::Unavailable { type_name, .. } => type_name,
             Self::Execute { .. } => "Execute",

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::problem::Problem;
 use super::query::Query;
 use super::requests;
-use crate::artifact::{Artifact, LogFormat, LogLevel, LogsRequest, TraceProfile, TraceRequest};
+use crate::artifact::{
+    Artifact, ExceptionsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TraceProfile, TraceRequest,
+};
 
 /// The size of the runtime's buffer for `GET /trace` in MB.
 const BUFFER_MB: u32 = 256;
@@ -41,6 +43,15 @@ impl StoredRequest {
             }
             "gcdump" => Artifact::GcDump,
             "snapshot" => Artifact::Snapshot,
+            "stacks" => Artifact::Stacks(stack_format(self.accept.as_deref())?),
+            "exceptions" => {
+                let duration = query.duration()?;
+                let format = log_format(self.accept.as_deref())?;
+                Artifact::Exceptions(match body {
+                    Some(body) => requests::exceptions(body, format, duration)?,
+                    None => ExceptionsRequest { format, duration, ..ExceptionsRequest::default() },
+                })
+            }
             "livemetrics" => {
                 let duration = query.duration()?;
                 Artifact::LiveMetrics(match body {
@@ -94,11 +105,8 @@ fn parse_profiles(text: &str) -> Option<Vec<TraceProfile>> {
     text.split(',').map(|name| TraceProfile::parse(name.trim())).collect()
 }
 
-/// The form of log records that a client accepts.
+/// The form of log records and exceptions that a client accepts.
 fn log_format(accept: Option<&str>) -> Result<LogFormat, Problem> {
-    let Some(accept) = accept else { return Ok(LogFormat::default()) };
-    let types: Vec<&str> =
-        accept.split(',').filter_map(|range| Some(range.split(';').next()?.trim())).collect();
     let formats = [
         ("application/x-ndjson", LogFormat::NewlineDelimitedJson),
         ("application/json-seq", LogFormat::JsonSequence),
@@ -107,11 +115,35 @@ fn log_format(accept: Option<&str>) -> Result<LogFormat, Problem> {
         ("*/*", LogFormat::NewlineDelimitedJson),
         ("text/*", LogFormat::PlainText),
     ];
-    let found = formats.into_iter().find(|(name, _)| types.iter().any(|it| it.eq_ignore_ascii_case(name)));
-    found.map(|(_, format)| format).ok_or_else(|| {
-        let detail = "use application/x-ndjson, application/json-seq or text/plain";
-        Problem::new(StatusCode::NOT_ACCEPTABLE, "Not Acceptable", detail)
-    })
+    accepted(accept, &formats, "application/x-ndjson, application/json-seq or text/plain")
+}
+
+/// The form of stacks that a client accepts.
+fn stack_format(accept: Option<&str>) -> Result<StackFormat, Problem> {
+    let formats = [
+        ("application/json", StackFormat::Json),
+        ("text/plain", StackFormat::PlainText),
+        ("application/speedscope+json", StackFormat::Speedscope),
+        ("application/*", StackFormat::Json),
+        ("*/*", StackFormat::Json),
+        ("text/*", StackFormat::PlainText),
+    ];
+    accepted(accept, &formats, "application/json, text/plain or application/speedscope+json")
+}
+
+/// The first of these forms that a client accepts, by media type.
+fn accepted<F: Copy + Default>(
+    accept: Option<&str>,
+    formats: &[(&str, F)],
+    known: &str,
+) -> Result<F, Problem> {
+    let Some(accept) = accept else { return Ok(F::default()) };
+    let types: Vec<&str> =
+        accept.split(',').filter_map(|range| Some(range.split(';').next()?.trim())).collect();
+    let found = formats.iter().find(|(name, _)| types.iter().any(|it| it.eq_ignore_ascii_case(name)));
+    found
+        .map(|(_, format)| *format)
+        .ok_or_else(|| Problem::new(StatusCode::NOT_ACCEPTABLE, "Not Acceptable", format!("use {known}")))
 }
 
 #[cfg(test)]

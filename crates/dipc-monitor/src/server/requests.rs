@@ -8,7 +8,10 @@ use dipc_client::dipc_wire::{Keywords, Level, ProviderConfig};
 use serde_json::{Map, Value};
 
 use super::problem::Problem;
-use crate::artifact::{LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, TraceRequest, default_counters};
+use crate::artifact::{
+    ExceptionFilter, ExceptionsRequest, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, TraceRequest,
+    default_counters,
+};
 
 /// The default of `bufferSizeInMB`, and its limit.
 const BUFFER_MB: (u32, u32) = (256, 1024);
@@ -201,6 +204,29 @@ pub(super) fn default_live_metrics(duration: Option<Duration>) -> LiveMetricsReq
 }
 
 /// Parses the body of `POST /logs`.
+pub(super) fn exceptions(
+    body: &[u8],
+    format: LogFormat,
+    duration: Option<Duration>,
+) -> Result<ExceptionsRequest, Problem> {
+    let mut members = Members::parse(body)?;
+    let filters = |members: &mut Members, name: &str| {
+        let filters = members.objects(name)?.into_iter().map(|mut filter| {
+            let parsed = ExceptionFilter {
+                exception_type: filter.string("exceptionType")?,
+                module_name: filter.string("moduleName")?,
+                type_name: filter.string("typeName")?,
+                method_name: filter.string("methodName")?,
+            };
+            filter.end().map(|()| parsed)
+        });
+        filters.collect::<Result<Vec<_>, Problem>>()
+    };
+    let (include, exclude) = (filters(&mut members, "include")?, filters(&mut members, "exclude")?);
+    members.end()?;
+    Ok(ExceptionsRequest { include, exclude, format, duration })
+}
+
 pub(super) fn logs(
     body: &[u8],
     format: LogFormat,

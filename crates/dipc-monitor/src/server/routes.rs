@@ -207,12 +207,6 @@ impl Service {
                 })?;
                 Ok(json::response(StatusCode::OK, &RuleDetails::of(status)))
             }
-            Route::Stacks => Err(Problem::not_implemented(
-                "/stacks has no answer so far: 'dipc stack -p PID' shows the stacks of a process; GET /trace?profile=Cpu records samples",
-            )),
-            Route::Exceptions => Err(Problem::not_implemented(
-                "/exceptions has no answer so far: POST /trace with {\"providers\":[{\"name\":\"Microsoft-Windows-DotNETRuntime\",\"keywords\":\"0x8000\",\"eventLevel\":\"Error\"}]} records exceptions with stacks, and 'dipc report exceptions' lists them",
-            )),
             Route::Parameters => Err(Problem::not_implemented(
                 "/parameters needs code inside the process, which dipc does not load: log the parameters, or use a debugger",
             )),
@@ -221,6 +215,8 @@ impl Service {
             | Route::Trace
             | Route::Logs
             | Route::LiveMetrics
+            | Route::Stacks
+            | Route::Exceptions
             | Route::Snapshot => {
                 let process = self.process(&query)?;
                 if let Some(provider) = query.get("egressProvider").filter(|name| !name.is_empty()) {
@@ -331,9 +327,9 @@ impl Service {
         let port = self.monitor.port_address();
         let capability = |(name, enabled)| Capability { name, enabled };
         let capabilities = [
-            ("exceptions", false),
+            ("exceptions", true),
             ("parameters", false),
-            ("call_stacks", false),
+            ("call_stacks", true),
             ("metrics", self.metrics.is_some()),
             ("http_egress", !self.no_http_egress),
         ];

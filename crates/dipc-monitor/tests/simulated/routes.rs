@@ -69,8 +69,6 @@ fn invalid_requests_are_problems() {
         ("GET", "/dump?type=Huge", 400),
         ("GET", "/logs?level=Loud", 400),
         ("POST", "/trace", 415),
-        ("GET", "/stacks", 501),
-        ("GET", "/exceptions", 501),
         ("POST", "/parameters", 501),
         ("GET", "/metrics", 400),
         ("GET", "/operations/7", 400),
@@ -135,6 +133,66 @@ fn values_of_counters_are_json_sequences() {
     assert_eq!((&cpu["provider"], &cpu["unit"]), (&"System.Runtime".into(), &"%".into()));
     assert_eq!((&cpu["displayName"], &cpu["counterType"]), (&"CPU Usage".into(), &"Metric".into()));
     assert!(cpu["value"].is_number() && cpu["timestamp"].as_str().unwrap().ends_with("+00:00"), "{cpu}");
+}
+
+#[test]
+fn stacks_are_those_of_all_threads() {
+    let fixture = Fixture::start();
+    let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
+    let _runtime = fixture.add(Runtime::builder().replay(recording).speed(Speed::Max));
+    let get = |accept: &str| {
+        let accept = format!("Accept: {accept}\r\n");
+        http::receive(http::send(fixture.address(), "GET", "/stacks", &accept, ""))
+    };
+    let answer = get("application/json");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+    let stacks = answer.json()["stacks"].as_array().unwrap().clone();
+    assert!(
+        stacks.len() > 3 && stacks.iter().all(|stack| stack["threadId"].as_u64() > Some(0)),
+        "{stacks:?}"
+    );
+    let frames = || stacks.iter().flat_map(|stack| stack["frames"].as_array().unwrap());
+    let is_worker = |frame: &&serde_json::Value| {
+        frame["typeName"] == "System.Threading.PortableThreadPool+WorkerThread"
+            && frame["methodName"] == "WorkerThreadStart"
+            && frame["moduleName"] == "System.Private.CoreLib.dll"
+    };
+    assert!(frames().any(|frame| is_worker(&frame)), "{stacks:?}");
+    let text = get("text/plain");
+    assert_eq!((text.status, text.text().matches("Thread: (0x").count()), (200, stacks.len()));
+    let worker =
+        "  System.Private.CoreLib.dll!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart\n";
+    assert!(text.text().contains(worker), "{}", text.text());
+    let profile = get("application/speedscope+json");
+    assert_eq!(profile.header("content-type"), Some("application/speedscope+json"));
+    assert_eq!(profile.json()["profiles"].as_array().unwrap().len(), stacks.len());
+    assert_eq!(get("image/png").status, 406);
+}
+
+#[test]
+fn exceptions_have_their_stacks() {
+    let fixture = Fixture::start();
+    let recording = testdata::bytes("traces/net10-exceptions.nettrace.xz");
+    let _runtime = fixture.add(Runtime::builder().replay(recording).speed(Speed::Max));
+    let answer = fixture.get("/exceptions?durationSeconds=1");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/x-ndjson")));
+    let exceptions: Vec<serde_json::Value> =
+        answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(exceptions.len(), 43);
+    let first = &exceptions[0];
+    let thrown = first["typeName"].as_str().unwrap();
+    assert!(first["timestamp"].as_str().unwrap().starts_with("2026-11-22T11:04:0"), "{first}");
+    // The same by a filter, and all others without it.
+    let count = |filter: &str| {
+        let body = format!("{{\"{filter}\":[{{\"exceptionType\":\"{thrown}\"}}]}}");
+        let answer = http::post(fixture.address(), "/exceptions?durationSeconds=1", &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.text().lines().count()
+    };
+    let (included, excluded) = (count("include"), count("exclude"));
+    assert!(included > 0 && included + excluded == 43, "{included} and {excluded}");
+    let body = "{\"include\":[{\"exceptionName\":\"x\"}]}";
+    assert_eq!(http::post(fixture.address(), "/exceptions", body).status, 400);
 }
 
 #[test]

@@ -1,0 +1,278 @@
+//! Exceptions that are thrown while a session runs, with their stacks.
+//!
+//! dotnet-monitor has those of the past, from code in the process; a session has those that it sees.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use clr_events::code::Symbolizer;
+use clr_events::{ClrEvent, CodeMap};
+use dipc_client::nettrace::{Event, RelativeTime, TraceInfo};
+use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, RUNTIME_PROVIDER, SessionConfig};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{CallStack, MOST_FRAMES, RawStack};
+use crate::artifact::stream::{self, Piece};
+use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
+use crate::live_session::MOST_DELAY;
+use crate::process::Watched;
+use crate::stop::StopSignal;
+
+/// The keywords of exceptions, and of methods that are compiled or loaded meanwhile.
+const KEYWORDS: Keywords = Keywords(0x8000 | 0x8 | 0x10 | 0x20);
+/// The most exceptions; the oldest are dropped.
+const MOST: usize = 10_000;
+/// The most characters of a message.
+const LONGEST_MESSAGE: usize = 16 << 10;
+
+/// The exceptions to collect.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExceptionsRequest {
+    /// Filters of which one has to match; all exceptions without any.
+    pub include: Vec<ExceptionFilter>,
+    /// Filters of which none may match.
+    pub exclude: Vec<ExceptionFilter>,
+    /// The form.
+    pub format: LogFormat,
+    /// The time after which it ends; `None` is without a limit.
+    pub duration: Option<Duration>,
+}
+
+/// A filter: all that is given has to match, whole names. Of the stack, its innermost managed frame is compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExceptionFilter {
+    /// The full name of the exception's type.
+    pub exception_type: Option<String>,
+    /// The file of the method that threw.
+    pub module_name: Option<String>,
+    /// The full name of its type.
+    pub type_name: Option<String>,
+    /// Its name.
+    pub method_name: Option<String>,
+}
+
+/// An exception before its stack has names.
+struct Thrown {
+    time: RelativeTime,
+    type_name: String,
+    message: String,
+    stack: RawStack,
+}
+
+/// An exception, as dotnet-monitor describes it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Exception {
+    id: u64,
+    timestamp: String,
+    type_name: String,
+    module_name: String,
+    message: String,
+    /// Events do not have them.
+    inner_exceptions: [(); 0],
+    stack: CallStack,
+}
+
+#[derive(Default)]
+struct Exceptions {
+    thrown: VecDeque<Thrown>,
+    /// The number of those that were dropped.
+    dropped: u64,
+    /// The beginning of the stream in Unix nanoseconds.
+    start: Option<i128>,
+}
+
+impl Exceptions {
+    fn set_start(&mut self, info: &TraceInfo) {
+        self.start = info.start.unix_milliseconds().map(|start| i128::from(start) * 1_000_000);
+    }
+
+    fn add(&mut self, event: &Event<'_>) {
+        let Ok(Some(ClrEvent::ExceptionStart(exception))) = ClrEvent::of(event) else { return };
+        if self.thrown.len() >= MOST {
+            self.thrown.pop_front();
+            self.dropped += 1;
+        }
+        self.thrown.push_back(Thrown {
+            time: event.relative_time(),
+            type_name: exception.exception_type.chars().take(LONGEST_MESSAGE).collect(),
+            message: exception.exception_message.chars().take(LONGEST_MESSAGE).collect(),
+            stack: RawStack {
+                process: event.process_id(),
+                thread: event.thread_id().0,
+                time: event.time(),
+                addresses: event.stack().into_iter().take(MOST_FRAMES).collect(),
+            },
+        });
+    }
+
+    fn resolve(&self, thrown: &Thrown, number: u64, symbolizer: &Symbolizer<'_>) -> Exception {
+        let nanoseconds = self.start.map(|start| start + i128::from(thrown.time.as_nanos()));
+        let time = nanoseconds.and_then(|time| Timestamp::from_nanosecond(time).ok());
+        let mut stack = thrown.stack.resolve(symbolizer);
+        // The innermost frames are the runtime's own, which throw it.
+        let managed = stack.frames.iter().position(|frame| frame.method_token != 0).unwrap_or(0);
+        stack.frames.drain(..managed);
+        Exception {
+            id: number,
+            timestamp: time.unwrap_or_else(Timestamp::now).strftime("%Y-%m-%dT%H:%M:%S.%7fZ").to_string(),
+            type_name: thrown.type_name.clone(),
+            module_name: stack.frames.first().map(|frame| frame.module_name.clone()).unwrap_or_default(),
+            message: thrown.message.clone(),
+            inner_exceptions: [],
+            stack,
+        }
+    }
+}
+
+impl ExceptionFilter {
+    fn matches(&self, exception: &Exception) -> bool {
+        let frame = exception.stack.frames.first();
+        let is = |wanted: &Option<String>, value: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| value == Some(wanted))
+        };
+        is(&self.exception_type, Some(&exception.type_name))
+            && is(&self.module_name, frame.map(|frame| &*frame.module_name))
+            && is(&self.type_name, frame.map(|frame| &*frame.type_name))
+            && is(&self.method_name, frame.map(|frame| &*frame.method_name))
+    }
+}
+
+impl ExceptionsRequest {
+    fn accepts(&self, exception: &Exception) -> bool {
+        let is_included = self.include.is_empty() || self.include.iter().any(|it| it.matches(exception));
+        is_included && !self.exclude.iter().any(|filter| filter.matches(exception))
+    }
+}
+
+pub(in crate::artifact) fn collect(
+    request: &ExceptionsRequest,
+    process: &Watched,
+    stop: &StopSignal,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    let provider = ProviderConfig {
+        keywords: KEYWORDS,
+        level: Level::INFORMATIONAL,
+        name: RUNTIME_PROVIDER.to_owned(),
+        arguments: String::new(),
+    };
+    let session = process.target().start_session(&SessionConfig::new([provider]))?;
+    begin(sink)?;
+    let mut reader = LiveReader::new(MOST_DELAY);
+    let (mut code, mut exceptions) = (CodeMap::default(), Exceptions::default());
+    let mut add = |reader: &mut LiveReader| {
+        if let Some(info) = reader.info() {
+            exceptions.set_start(info);
+        }
+        reader.for_each(|event| {
+            code.add(event);
+            exceptions.add(event);
+        });
+    };
+    stream::read(session, request.duration, stop, |piece| {
+        match piece {
+            Piece::Bytes(bytes) => reader.feed(bytes),
+            Piece::Pause => reader.release(),
+        }
+        add(&mut reader);
+        Ok(false)
+    })?;
+    reader.end_of_input();
+    add(&mut reader);
+    let symbolizer = code.symbolizer();
+    for (thrown, number) in exceptions.thrown.iter().zip(exceptions.dropped + 1..) {
+        let exception = exceptions.resolve(thrown, number, &symbolizer);
+        if request.accepts(&exception) {
+            write(sink, &encode(&exception, request.format))?;
+        }
+    }
+    Ok(())
+}
+
+fn encode(exception: &Exception, format: LogFormat) -> Vec<u8> {
+    if format == LogFormat::PlainText {
+        return text(exception).into_bytes();
+    }
+    let mut bytes = Vec::new();
+    if format == LogFormat::JsonSequence {
+        bytes.push(0x1e);
+    }
+    // Texts and numbers can be written.
+    bytes.extend(serde_json::to_vec(exception).unwrap_or_default());
+    bytes.push(b'\n');
+    bytes
+}
+
+fn text(exception: &Exception) -> String {
+    let mut text = format!("First chance exception at {}\n", exception.timestamp);
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{}: {}", exception.type_name, exception.message);
+    for frame in &exception.stack.frames {
+        let _ = writeln!(text, "   at {}({})", frame.qualified(), frame.parameter_types.join(","));
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Frame;
+    use super::*;
+
+    fn exception() -> Exception {
+        let frame = Frame {
+            method_name: "Buy".to_owned(),
+            method_token: 7,
+            parameter_types: vec!["int32".to_owned(), "bool".to_owned()],
+            type_name: "Shop.Cart".to_owned(),
+            module_name: "shop.dll".to_owned(),
+        };
+        Exception {
+            id: 2,
+            timestamp: "2023-07-13T21:45:11.8056355Z".to_owned(),
+            type_name: "System.InvalidOperationException".to_owned(),
+            module_name: "shop.dll".to_owned(),
+            message: "no".to_owned(),
+            inner_exceptions: [],
+            stack: CallStack { thread_id: 1, thread_name: None, frames: vec![frame] },
+        }
+    }
+
+    #[test]
+    fn forms_are_those_of_dotnet_monitor() {
+        assert_eq!(
+            text(&exception()),
+            "First chance exception at 2023-07-13T21:45:11.8056355Z\nSystem.InvalidOperationException: no\n   at Shop.Cart.Buy(int32,bool)\n\n"
+        );
+        let sequence = encode(&exception(), LogFormat::JsonSequence);
+        let json: serde_json::Value = serde_json::from_slice(&sequence[1..]).unwrap();
+        assert_eq!(sequence[0], 0x1e);
+        assert_eq!((&json["id"], &json["innerExceptions"]), (&2.into(), &serde_json::json!([])));
+        assert_eq!(json["stack"]["frames"][0]["parameterTypes"], serde_json::json!(["int32", "bool"]));
+    }
+
+    #[test]
+    fn filters_include_and_exclude() {
+        let filter = |exception_type: Option<&str>, method_name: Option<&str>| ExceptionFilter {
+            exception_type: exception_type.map(ToOwned::to_owned),
+            method_name: method_name.map(ToOwned::to_owned),
+            ..ExceptionFilter::default()
+        };
+        let invalid = Some("System.InvalidOperationException");
+        let rows = [
+            (vec![], vec![], true),
+            (vec![filter(invalid, None)], vec![], true),
+            (vec![filter(invalid, Some("Sell"))], vec![], false),
+            (vec![filter(None, Some("Sell")), filter(None, Some("Buy"))], vec![], true),
+            (vec![], vec![filter(invalid, None)], false),
+            (vec![], vec![filter(invalid, Some("Sell"))], true),
+        ];
+        for (include, exclude, expected) in rows {
+            let request = ExceptionsRequest { include, exclude, ..ExceptionsRequest::default() };
+            assert_eq!(request.accepts(&exception()), expected, "{request:?}");
+        }
+    }
+}

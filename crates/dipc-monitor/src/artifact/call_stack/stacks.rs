@@ -1,0 +1,217 @@
+//! The stacks of all threads.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
+
+use clr_events::CodeMap;
+use dipc_client::nettrace::Event;
+use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, SAMPLE_PROFILER, SessionConfig};
+use serde::Serialize;
+
+use super::{CallStack, MOST_FRAMES, RawStack};
+use crate::artifact::stream::{self, Piece};
+use crate::artifact::{ArtifactError, ArtifactSink, begin, write};
+use crate::live_session::MOST_DELAY;
+use crate::process::Watched;
+use crate::stop::StopSignal;
+
+/// The time for which threads are sampled once the first sample has come: each is about every ten milliseconds.
+const SAMPLED: Duration = Duration::from_millis(100);
+/// The longest wait for a sample.
+const LONGEST: Duration = Duration::from_secs(10);
+/// The most threads.
+const MOST_THREADS: usize = 10_000;
+
+/// The form of stacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StackFormat {
+    /// A JSON object.
+    #[default]
+    Json,
+    /// Text for people.
+    PlainText,
+    /// A profile of speedscope.
+    Speedscope,
+}
+
+impl StackFormat {
+    /// The media type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::PlainText => "text/plain; charset=utf-8",
+            Self::Speedscope => "application/speedscope+json",
+        }
+    }
+
+    /// The ending of file names.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Json => "stacks.json",
+            Self::PlainText => "stacks.txt",
+            Self::Speedscope => "stacks.speedscope.json",
+        }
+    }
+}
+
+/// The last sample of each thread.
+#[derive(Default)]
+struct Samples {
+    threads: BTreeMap<u64, RawStack>,
+    first: Option<Instant>,
+}
+
+impl Samples {
+    fn add(&mut self, event: &Event<'_>) {
+        let thread = event.thread_id().0;
+        if event.provider() != SAMPLE_PROFILER
+            || self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread)
+        {
+            return;
+        }
+        let addresses: Vec<u64> = event.stack().into_iter().take(MOST_FRAMES).collect();
+        if !addresses.is_empty() {
+            self.first.get_or_insert_with(Instant::now);
+            let (process, time) = (event.process_id(), event.time());
+            self.threads.insert(thread, RawStack { process, thread, time, addresses });
+        }
+    }
+
+    fn are_enough(&self) -> bool {
+        self.first.is_some_and(|first| first.elapsed() >= SAMPLED)
+    }
+}
+
+pub(in crate::artifact) fn collect(
+    format: StackFormat,
+    process: &Watched,
+    stop: &StopSignal,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    let provider = |name: &str| ProviderConfig {
+        keywords: Keywords::NONE,
+        level: Level::INFORMATIONAL,
+        name: name.to_owned(),
+        arguments: String::new(),
+    };
+    if matches!(process.target().is_native_aot(), Ok(true)) {
+        let what = "the process is a NativeAOT program: its runtime has no sampler";
+        return Err(ArtifactError::Unsupported(what.to_owned()));
+    }
+    let session = process.target().start_session(&SessionConfig::new([provider(SAMPLE_PROFILER)]))?;
+    let mut reader = LiveReader::new(MOST_DELAY);
+    let (mut code, mut samples) = (CodeMap::default(), Samples::default());
+    stream::read(session, Some(LONGEST), stop, |piece| {
+        match piece {
+            Piece::Bytes(bytes) => reader.feed(bytes),
+            Piece::Pause => reader.release(),
+        }
+        reader.for_each(|event| {
+            code.add(event);
+            samples.add(event);
+        });
+        Ok(samples.are_enough())
+    })?;
+    reader.end_of_input();
+    reader.for_each(|event| {
+        code.add(event);
+        samples.add(event);
+    });
+    let symbolizer = code.symbolizer();
+    let stacks: Vec<_> = samples.threads.values().map(|stack| stack.resolve(&symbolizer)).collect();
+    begin(sink)?;
+    write(sink, &encode(&stacks, format))
+}
+
+#[derive(Serialize)]
+struct CallStackResult<'s> {
+    stacks: &'s [CallStack],
+}
+
+fn encode(stacks: &[CallStack], format: StackFormat) -> Vec<u8> {
+    match format {
+        // Texts and numbers can be written.
+        StackFormat::Json => serde_json::to_vec(&CallStackResult { stacks }).unwrap_or_default(),
+        StackFormat::PlainText => text(stacks).into_bytes(),
+        StackFormat::Speedscope => speedscope(stacks),
+    }
+}
+
+fn text(stacks: &[CallStack]) -> String {
+    let mut text = String::new();
+    for stack in stacks {
+        text.push_str(&format!("Thread: (0x{:X})\n", stack.thread_id));
+        for frame in &stack.frames {
+            text.push_str(&format!("  {}!{}\n", frame.module_name, frame.qualified()));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A profile for each thread, in which its stack is one sample.
+fn speedscope(stacks: &[CallStack]) -> Vec<u8> {
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut names: Vec<serde_json::Value> = Vec::new();
+    let mut profiles = Vec::new();
+    for stack in stacks {
+        let mut sample = Vec::new();
+        // Outermost first.
+        for frame in stack.frames.iter().rev() {
+            let name = format!("{}!{}", frame.module_name, frame.qualified());
+            let number = *numbers.entry(name.clone()).or_insert_with(|| {
+                names.push(serde_json::json!({ "name": name }));
+                names.len() - 1
+            });
+            sample.push(number);
+        }
+        profiles.push(serde_json::json!({
+            "type": "sampled",
+            "name": format!("Thread (0x{:X})", stack.thread_id),
+            "unit": "none",
+            "startValue": 0,
+            "endValue": 1,
+            "samples": [sample],
+            "weights": [1],
+        }));
+    }
+    let file = serde_json::json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": "dipc",
+        "activeProfileIndex": 0,
+        "shared": { "frames": names },
+        "profiles": profiles,
+    });
+    serde_json::to_vec(&file).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Frame;
+    use super::*;
+
+    #[test]
+    fn forms_are_those_of_dotnet_monitor() {
+        let frame = |method: &str| Frame {
+            method_name: method.to_owned(),
+            method_token: 7,
+            parameter_types: vec!["int32".to_owned()],
+            type_name: "Shop.Program".to_owned(),
+            module_name: "shop.dll".to_owned(),
+        };
+        let stack =
+            CallStack { thread_id: 0x68c0, thread_name: None, frames: vec![frame("Wait"), frame("Main")] };
+        let stacks = [stack];
+        assert_eq!(
+            text(&stacks),
+            "Thread: (0x68C0)\n  shop.dll!Shop.Program.Wait\n  shop.dll!Shop.Program.Main\n\n"
+        );
+        let json: serde_json::Value = serde_json::from_slice(&encode(&stacks, StackFormat::Json)).unwrap();
+        let first = &json["stacks"][0]["frames"][0];
+        assert_eq!((&first["methodName"], &first["typeName"]), (&"Wait".into(), &"Shop.Program".into()));
+        let profile: serde_json::Value =
+            serde_json::from_slice(&encode(&stacks, StackFormat::Speedscope)).unwrap();
+        assert_eq!(profile["profiles"][0]["samples"][0], serde_json::json!([0, 1]));
+        assert_eq!(profile["shared"]["frames"][0]["name"], "shop.dll!Shop.Program.Main");
+    }
+}
