@@ -160,7 +160,7 @@ impl ProcessObserver for OtlpExport {
         if config.logs.is_none() && config.traces.is_none() {
             return;
         }
-        let export = ProcessExport::start(Arc::clone(process), attributes, Arc::clone(&self.shared));
+        let export = ProcessExport::start(Arc::clone(process), &attributes, Arc::clone(&self.shared));
         self.processes().insert(process.number, Arc::clone(&export));
         // It may wait at its start: its first records and spans count, too.
         export.wait_for_session(LONGEST_START);

@@ -44,7 +44,7 @@ struct Frame {
 }
 
 impl RawStack {
-    fn resolve(&self, symbolizer: &Symbolizer<'_>) -> CallStack {
+    fn resolve(&self, symbolizer: Symbolizer<'_>) -> CallStack {
         let frames = self.addresses.iter().map(|address| {
             // A return address may be the first of the next method's.
             Frame::of(symbolizer.resolve(self.process, *address, self.time), *address)

@@ -129,8 +129,8 @@ pub(crate) fn source_lines(sources: &[String]) -> String {
     .to_vec();
     let has_all = sources.iter().any(|source| source == "*");
     let own = ["Microsoft.AspNetCore", "System.Net.Http"].map(ToOwned::to_owned);
-    let named = own.iter().chain(sources).filter(|_| !has_all);
-    let mut names: Vec<&str> = named.map(String::as_str).collect();
+    let chosen = own.iter().chain(sources).filter(|_| !has_all);
+    let mut names: Vec<&str> = chosen.map(String::as_str).collect();
     if has_all {
         names.push("*");
     }

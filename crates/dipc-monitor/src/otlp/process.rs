@@ -45,7 +45,7 @@ impl ProcessExport {
     /// Starts the thread of the sessions.
     pub(super) fn start(
         process: Arc<Watched>,
-        attributes: Vec<(String, String)>,
+        attributes: &[(String, String)],
         shared: Arc<Shared>,
     ) -> Arc<Self> {
         if let Some(traces) = &shared.config.traces {
@@ -60,7 +60,7 @@ impl ProcessExport {
             changed: Condvar::new(),
         });
         let of_thread = Arc::clone(&export);
-        let resource = resource(&attributes, export.process.facts.pid);
+        let resource = resource(attributes, export.process.facts.pid);
         let thread = thread::Builder::new().name("otlp".to_owned()).stack_size(STACK);
         let run = move || {
             of_thread.run(&resource);
@@ -101,19 +101,13 @@ impl ProcessExport {
     fn run(&self, resource: &Resource) {
         let mut retry = RetryWait::new();
         while !self.is_over() {
-            let wait = match self.start_session() {
-                Ok(mut session) => {
-                    retry = RetryWait::new();
-                    self.begun();
-                    self.read(&mut session, resource);
-                    retry.next()
-                }
-                Err(_) => {
-                    self.begun();
-                    retry.next()
-                }
-            };
-            let until = Instant::now() + wait;
+            let session = self.start_session();
+            self.begun();
+            if let Ok(mut session) = session {
+                retry = RetryWait::new();
+                self.read(&mut session, resource);
+            }
+            let until = Instant::now() + retry.next();
             while Instant::now() < until && !self.is_over() {
                 thread::sleep(TICK);
             }

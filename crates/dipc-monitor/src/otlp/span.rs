@@ -59,8 +59,8 @@ impl SamplingRatio {
 
     /// Whether a trace is kept.
     pub(super) fn keeps(self, trace_id: [u8; 16]) -> bool {
-        let [.., a, b, c, d, e, f, g] = trace_id;
-        u64::from_be_bytes([0, a, b, c, d, e, f, g]) >= self.0
+        let low = u128::from_be_bytes(trace_id) & 0x00ff_ffff_ffff_ffff;
+        low >= u128::from(self.0)
     }
 }
 

@@ -193,11 +193,11 @@ fn recording() -> Vec<u8> {
         arguments.extend(more);
         recording.bridge(name, source, event, &arguments);
     };
-    let server = "Microsoft.AspNetCore";
+    let aspnet = "Microsoft.AspNetCore";
     source(
         &mut recording,
         "ActivityStart",
-        server,
+        aspnet,
         SERVED,
         &served,
         &remote,
@@ -213,7 +213,7 @@ fn recording() -> Vec<u8> {
         ("ActivityId", &served),
         ("ActivityParentId", &remote),
     ];
-    recording.bridge("Activity1Start", server, &format!("{SERVED}.Start"), &properties);
+    recording.bridge("Activity1Start", aspnet, &format!("{SERVED}.Start"), &properties);
     let endpoint = r#"{"EndpointName":"HTTP: GET /carts/{id}","{OriginalFormat}":"x"}"#;
     recording.record(
         2,

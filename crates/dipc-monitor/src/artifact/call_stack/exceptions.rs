@@ -108,7 +108,7 @@ impl Exceptions {
         });
     }
 
-    fn resolve(&self, thrown: &Thrown, number: u64, symbolizer: &Symbolizer<'_>) -> Exception {
+    fn resolve(&self, thrown: &Thrown, number: u64, symbolizer: Symbolizer<'_>) -> Exception {
         let nanoseconds = self.start.map(|start| start + i128::from(thrown.time.as_nanos()));
         let time = nanoseconds.and_then(|time| Timestamp::from_nanosecond(time).ok());
         let mut stack = thrown.stack.resolve(symbolizer);
@@ -184,7 +184,7 @@ pub(in crate::artifact) fn collect(
     add(&mut reader);
     let symbolizer = code.symbolizer();
     for (thrown, number) in exceptions.thrown.iter().zip(exceptions.dropped + 1..) {
-        let exception = exceptions.resolve(thrown, number, &symbolizer);
+        let exception = exceptions.resolve(thrown, number, symbolizer);
         if request.accepts(&exception) {
             write(sink, &encode(&exception, request.format))?;
         }

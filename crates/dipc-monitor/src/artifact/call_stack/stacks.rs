@@ -1,6 +1,7 @@
 //! The stacks of all threads.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use clr_events::CodeMap;
@@ -118,7 +119,7 @@ pub(in crate::artifact) fn collect(
         samples.add(event);
     });
     let symbolizer = code.symbolizer();
-    let stacks: Vec<_> = samples.threads.values().map(|stack| stack.resolve(&symbolizer)).collect();
+    let stacks: Vec<_> = samples.threads.values().map(|stack| stack.resolve(symbolizer)).collect();
     begin(sink)?;
     write(sink, &encode(&stacks, format))
 }
@@ -140,9 +141,10 @@ fn encode(stacks: &[CallStack], format: StackFormat) -> Vec<u8> {
 fn text(stacks: &[CallStack]) -> String {
     let mut text = String::new();
     for stack in stacks {
-        text.push_str(&format!("Thread: (0x{:X})\n", stack.thread_id));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "Thread: (0x{:X})", stack.thread_id);
         for frame in &stack.frames {
-            text.push_str(&format!("  {}!{}\n", frame.module_name, frame.qualified()));
+            let _ = writeln!(text, "  {}!{}", frame.module_name, frame.qualified());
         }
         text.push('\n');
     }
