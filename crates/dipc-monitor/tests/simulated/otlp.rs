@@ -259,11 +259,11 @@ fn recording() -> Vec<u8> {
     recording.record(4, "Shop", "Greeted", "hello ann", [exception, arguments], "00000000000000dd");
     recording.record(2, "Shop", "", "plain", ["{}", "{}"], "");
     let stop = [("StatusCode", "500"), ("ActivityDuration", "20000"), ("ActivityId", &*served)];
-    recording.bridge("Activity1Stop", server, &format!("{SERVED}.Stop"), &stop);
+    recording.bridge("Activity1Stop", aspnet, &format!("{SERVED}.Stop"), &stop);
     source(
         &mut recording,
         "ActivityStop",
-        server,
+        aspnet,
         SERVED,
         &served,
         &remote,
