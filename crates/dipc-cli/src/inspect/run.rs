@@ -38,7 +38,8 @@ fn read_pprof(path: &Path) -> Result<Option<Run>, Failure> {
 /// were lost.
 pub(crate) fn read(file: &Path, range: TimeRange, processes: &[u64]) -> Result<(Run, Exit), Failure> {
     let is_file = file.as_os_str() != "-";
-    if let Some(run) = if is_file { read_pprof(file)? } else { None } {
+    let of_pprof = if is_file { read_pprof(file)? } else { None };
+    if let Some(run) = of_pprof {
         if range.from.is_some() || range.to.is_some() || !processes.is_empty() {
             return Err(Failure::usage(format_args!(
                 "diff: {}: a profile of pprof has neither times nor processes to choose from",

@@ -1,6 +1,6 @@
 //! The differences between the stacks of two sides.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use crate::diff::call_tree::CallTree;
 use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, Noise, Test, Verdict, test};

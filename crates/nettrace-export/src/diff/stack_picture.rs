@@ -80,9 +80,9 @@ impl<'a> Picture<'a> {
              height=\"{height}\" font-family=\"monospace\" font-size=\"12\" class=\"diff\">\n<title>"
         )?;
         text(out, self.title)?;
-        write!(
+        writeln!(
             out,
-            "</title>\n<style>\n{STYLE}</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>\n"
+            "</title>\n<style>\n{STYLE}</style>\n<rect class=\"back\" width=\"100%\" height=\"100%\"/>"
         )?;
         write!(out, "<text x=\"4\" y=\"18\" font-size=\"15\">")?;
         text(out, self.title)?;
@@ -155,7 +155,7 @@ impl<'a> Picture<'a> {
                 out.write_all(if index == 0 { b"" } else { b"\n" })?;
                 text(out, line)?;
             }
-            let class = self.class(node);
+            let class = class(node);
             write!(
                 out,
                 "</title><rect class=\"{class}\" x=\"{:.1}\" y=\"{y}\" width=\"{:.1}\" height=\"{}\" rx=\"1\"/>",
@@ -163,7 +163,7 @@ impl<'a> Picture<'a> {
                 (place.width - 0.3).max(0.2),
                 ROW - 1,
             )?;
-            let label = label(&self.label(node), place.width);
+            let label = label(&frame_label(node), place.width);
             if !label.is_empty() {
                 write!(out, "<text x=\"{:.1}\" y=\"{}\">", place.left + 3.0, y + 12)?;
                 text(out, &label)?;
@@ -174,12 +174,6 @@ impl<'a> Picture<'a> {
         writeln!(out, "</g>")
     }
 
-    /// What is written on a frame: the change of a finding, then the name without module and namespace.
-    fn label(&self, node: &StackNode) -> String {
-        let name = if node.name.is_empty() { "all" } else { short(&node.name) };
-        if is_finding(node) { format!("{} {name}", change(node)) } else { name.to_owned() }
-    }
-
     /// The title of a frame: its name, both sides, and the judgement.
     fn lines(&self, node: &StackNode) -> [String; 4] {
         let Self { comparison, .. } = self;
@@ -188,7 +182,7 @@ impl<'a> Picture<'a> {
             let share = comparison.share(node, is_new) * 100.0;
             format!("{share:.2} %, {}", amount(node.amounts[usize::from(is_new)], comparison.unit))
         };
-        let word = if node.values == [0.0, 0.0] { "no change".to_owned() } else { change(node) };
+        let word = if node.values.iter().all(|value| *value <= 0.0) { "no change".to_owned() } else { change(node) };
         let interval = match (node.interval, node.values[0] > 0.0) {
             (Some(interval), true) => {
                 let percent = |value: f64| value / node.values[0] * 100.0;
@@ -212,17 +206,6 @@ impl<'a> Picture<'a> {
             format!("{word}{interval}: {verdict}"),
         ]
     }
-
-    fn class(&self, node: &StackNode) -> String {
-        if !is_finding(node) {
-            return if node.verdict == Verdict::Unknown { "u" } else { "n" }.to_owned();
-        }
-        let change = node.relative_change().map_or(f64::INFINITY, f64::abs);
-        // Half as much is as far as twice as much.
-        let change = if node.verdict == Verdict::Better { change / (1.0 - change).max(1e-9) } else { change };
-        let step = STEPS.iter().filter(|step| change >= **step).count().max(1);
-        format!("{}{step}", if node.verdict == Verdict::Worse { 'w' } else { 'b' })
-    }
 }
 
 /// The change in a word, where it is a finding: for those who do not tell the colours apart.
@@ -233,6 +216,24 @@ pub(super) fn change(node: &StackNode) -> String {
         Some(change) => format!("×{:.0}", change + 1.0),
         None => "new".to_owned(),
     }
+}
+
+/// What is written on a frame: the change of a finding, then the name without module and namespace.
+fn frame_label(node: &StackNode) -> String {
+    let name = if node.name.is_empty() { "all" } else { short(&node.name) };
+    if is_finding(node) { format!("{} {name}", change(node)) } else { name.to_owned() }
+}
+
+/// The class of a frame's colour.
+fn class(node: &StackNode) -> String {
+    if !is_finding(node) {
+        return if node.verdict == Verdict::Unknown { "u" } else { "n" }.to_owned();
+    }
+    let change = node.relative_change().map_or(f64::INFINITY, f64::abs);
+    // Half as much is as far as twice as much.
+    let change = if node.verdict == Verdict::Better { change / (1.0 - change).max(1e-9) } else { change };
+    let step = STEPS.iter().filter(|step| change >= **step).count().max(1);
+    format!("{}{step}", if node.verdict == Verdict::Worse { 'w' } else { 'b' })
 }
 
 fn is_finding(node: &StackNode) -> bool {
