@@ -182,7 +182,8 @@ impl<'a> Picture<'a> {
             let share = comparison.share(node, is_new) * 100.0;
             format!("{share:.2} %, {}", amount(node.amounts[usize::from(is_new)], comparison.unit))
         };
-        let word = if node.values.iter().all(|value| *value <= 0.0) { "no change".to_owned() } else { change(node) };
+        let word =
+            if node.values.iter().all(|value| *value <= 0.0) { "no change".to_owned() } else { change(node) };
         let interval = match (node.interval, node.values[0] > 0.0) {
             (Some(interval), true) => {
                 let percent = |value: f64| value / node.values[0] * 100.0;
