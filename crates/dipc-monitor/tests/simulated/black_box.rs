@@ -4,18 +4,15 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use clr_counters::Selection;
 use dipc_monitor::{
-    BlackBoxConfig, BlackBoxEvent, BlackBoxMessage, BlackBoxes, CounterRequest, ProcessObserver, Retention,
-    RulesConfig, Tokens,
+    BlackBoxConfig, BlackBoxEvent, BlackBoxMessage, BlackBoxes, ProcessObserver, Retention, RulesConfig,
+    Tokens,
 };
 use dipc_sim::{Builder, Fault, Runtime, Speed};
 use tempfile::TempDir;
 
-use crate::sessions::Counting;
-use crate::{Fixture, await_that, counters};
+use crate::{Fixture, await_that};
 
 struct BoxFixture {
     fixture: Fixture,
@@ -102,34 +99,6 @@ fn a_crash_leaves_a_bundle_with_everything_that_was_sent() {
     assert!(overview.contains(&title), "{title}: {overview}");
     assert!(overview.contains("Reason         : the process has disappeared\n"), "{overview}");
     assert_eq!(fixture.bundles(), [bundle]);
-}
-
-#[test]
-fn the_last_counters_are_in_the_bundle() {
-    let selection = Selection::parse("System.Runtime").unwrap();
-    let fixture = BoxFixture::start(|config| {
-        config.counters = Some(CounterRequest::new(selection, Duration::from_secs(1)));
-    });
-    let message_count = || fixture.messages.lock().unwrap().len();
-    let runtime = fixture.fixture.add(Runtime::builder().replay(counters()).looped());
-    let process = Arc::clone(&fixture.fixture.monitor.processes()[0]);
-    // Another consumer of the same session has seen a value.
-    let seen = Counting::default();
-    let subscription = process.counters.subscribe(
-        CounterRequest::new(Selection::parse("System.Runtime").unwrap(), Duration::from_secs(1)),
-        Box::new(seen.clone()),
-    );
-    await_that("values come", || seen.count() > 0);
-    drop((subscription, runtime));
-    await_that("the crash is reported", || message_count() > 0);
-    let bundle = fixture.bundles().remove(0);
-    let rows: serde_json::Value =
-        serde_json::from_slice(&fs::read(bundle.join("counters.json")).unwrap()).unwrap();
-    let rows = rows.as_array().unwrap();
-    assert!(rows.iter().all(|row| row["counter"].as_str().unwrap().starts_with("System.Runtime/")));
-    assert!(rows.iter().any(|row| row["value"].is_f64()), "{rows:?}");
-    let overview = fs::read_to_string(bundle.join("overview.txt")).unwrap();
-    assert!(overview.contains("\nThe last counters:\n  System.Runtime/"), "{overview}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{Fixture, await_that, counters, http};
 
 /// Counts the samples, and keeps the names of their series.
 #[derive(Clone, Default)]
-pub(crate) struct Counting {
+struct Counting {
     count: Arc<AtomicU64>,
     names: Arc<Mutex<std::collections::BTreeSet<String>>>,
 }
@@ -25,7 +25,7 @@ impl CounterConsumer for Counting {
 }
 
 impl Counting {
-    pub(crate) fn count(&self) -> u64 {
+    fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 }
