@@ -124,8 +124,8 @@ fn a_collector_gets_the_spans_and_records_of_the_requests() {
     let more = ["--otlp-attribute", "deployment.environment.name=test"];
     let running = Running::start(dipc(monitor.into_iter().chain(otlp).chain(more)));
     let has_span = |trace: u8| {
-        let received = receiver.received.lock().unwrap();
-        received.spans.iter().any(|(_, span)| span.trace_id == [trace; 16])
+        let requests = receiver.received.lock().unwrap();
+        requests.spans.iter().any(|(_, span)| span.trace_id == [trace; 16])
     };
     let get = |path: &str, trace: u8, parent: u8| {
         let hex = |byte: u8, count| format!("{byte:02x}").repeat(count);
@@ -157,9 +157,9 @@ fn a_collector_gets_the_spans_and_records_of_the_requests() {
     assert!(finished.stderr.contains(" spans in "), "{}", finished.stderr);
     assert!(!finished.stderr.contains("dropped"), "{}", finished.stderr);
 
-    let received = receiver.received.lock().unwrap();
+    let requests = receiver.received.lock().unwrap();
     for number in 1..=REQUESTS {
-        let of_trace = received.spans.iter().filter(|(_, span)| span.trace_id == [number; 16]);
+        let of_trace = requests.spans.iter().filter(|(_, span)| span.trace_id == [number; 16]);
         let [(scope, span)] = &of_trace.collect::<Vec<_>>()[..] else { panic!("{number}: one span") };
         assert_eq!(scope, "Microsoft.AspNetCore");
         assert_eq!((span.parent_span_id.as_slice(), span.kind()), (&[number + 100; 8][..], SpanKind::Server));
@@ -173,7 +173,7 @@ fn a_collector_gets_the_spans_and_records_of_the_requests() {
         // The endpoint's name says the route of what is served.
         assert_eq!(span.name, if number % 2 == 0 { "GET" } else { "GET /" });
         let records: Vec<_> =
-            received.records.iter().filter(|(_, record)| record.trace_id == [number; 16]).collect();
+            requests.records.iter().filter(|(_, record)| record.trace_id == [number; 16]).collect();
         assert_eq!(records.len(), if number % 2 == 0 { 3 } else { 2 }, "{number}: {records:?}");
         for (scope, record) in records {
             assert_eq!(scope, "Microsoft.AspNetCore.Hosting.Diagnostics");
@@ -196,6 +196,6 @@ fn a_collector_gets_the_spans_and_records_of_the_requests() {
         ("service.name", "shop"),
         ("service.version", "1 beta"),
     ] {
-        assert_eq!(received.resource.get(key).map(String::as_str), Some(value), "{:?}", received.resource);
+        assert_eq!(requests.resource.get(key).map(String::as_str), Some(value), "{:?}", requests.resource);
     }
 }
