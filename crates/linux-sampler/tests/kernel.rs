@@ -38,10 +38,14 @@ fn own_tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Returns the times of a thread, zero before it has run.
-fn sched_stat(pid: i32, tid: i32) -> SchedStat {
+/// Returns the times of a thread; `None` before it has run.
+fn sched_stat(pid: i32, tid: i32) -> Option<SchedStat> {
     let folder = thread_folder(pid.unsigned_abs(), tid.unsigned_abs());
-    SchedStat::parse(&linux_proc::read(&folder.join("schedstat")).unwrap()).unwrap_or_default()
+    SchedStat::parse(&linux_proc::read(&folder.join("schedstat")).unwrap())
+}
+
+fn cpu_ns(pid: i32, tid: i32) -> u64 {
+    sched_stat(pid, tid).map_or(0, |times| times.cpu_ns)
 }
 
 /// A child that is killed at the end of the test.
@@ -68,7 +72,7 @@ impl Busy {
     }
 
     fn cpu_ns(&self) -> u64 {
-        sched_stat(self.pid(), self.pid()).cpu_ns
+        cpu_ns(self.pid(), self.pid())
     }
 }
 
@@ -116,10 +120,10 @@ fn threads_that_begin_later_are_sampled_once_each() {
     let Some(mut sampler) = open(&SamplerConfig::of_process(own_pid())) else { return };
     let work = || {
         let tid = own_tid();
-        while sched_stat(own_pid(), tid).cpu_ns < 300_000_000 {
+        while cpu_ns(own_pid(), tid) < 300_000_000 {
             std::hint::black_box((0..10_000_u64).sum::<u64>());
         }
-        (tid, sched_stat(own_pid(), tid).cpu_ns)
+        (tid, cpu_ns(own_pid(), tid))
     };
     let workers: Vec<_> = (0..4).map(|_| std::thread::spawn(work)).collect();
     let mut covered = BTreeMap::<i32, u64>::new();
@@ -439,7 +443,7 @@ fn time_off_the_processors_is_what_schedstat_leaves() {
         config.frequency = 0;
         config.off_cpu = OffCpu::Times;
         let Some(mut sampler) = open(&config) else { return };
-        let times = || sched_stat(process.pid(), process.pid());
+        let times = || sched_stat(process.pid(), process.pid()).unwrap();
         let (start, before) = (Sampler::now_ns(), times());
         let mut tracker = OffCpuTracker::<()>::new();
         let (mut blocked, mut runnable) = (0_u64, 0_u64);
