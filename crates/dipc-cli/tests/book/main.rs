@@ -57,6 +57,7 @@ chapters! {
     simulator = "simulator.md",
     fleet = "fleet.md",
     compare = "compare.md",
+    monitoring = "monitoring.md",
     dotnet_trace = "dotnet-trace.md",
     scripts = "scripts.md",
     troubleshooting = "troubleshooting.md",
