@@ -325,7 +325,7 @@ mod tests {
         );
         let own = request(LogLevel::Warning, &[("Shop", LogLevel::Debug)], false);
         assert_eq!(arguments(Some(&own), false).unwrap(), "FilterSpecs=\"*:Warning;Shop:Debug\"");
-        assert_eq!(arguments(None, true).unwrap(), format!("FilterSpecs=\"*:None;{ENDPOINTS}:Information\""));
+        assert_eq!(arguments(None, true).unwrap(), format!("FilterSpecs=\"*:6;{ENDPOINTS}:Information\""));
         assert_eq!(arguments(None, false), None);
     }
 

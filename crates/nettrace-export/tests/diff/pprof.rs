@@ -28,7 +28,9 @@ fn bytes(out: &mut Vec<u8>, field: u64, value: &[u8]) {
 
 fn packed(numbers: &[u64]) -> Vec<u8> {
     let mut out = Vec::new();
-    numbers.iter().for_each(|number| varint(&mut out, *number));
+    for number in numbers {
+        varint(&mut out, *number);
+    }
     out
 }
 
@@ -60,7 +62,9 @@ fn go_profile(functions: &[&str], samples: &[(&[u64], u64, u64)], nanoseconds: u
         bytes(&mut out, 5, &function);
         strings.push(name);
     }
-    strings.iter().for_each(|text| bytes(&mut out, 6, text.as_bytes()));
+    for text in strings {
+        bytes(&mut out, 6, text.as_bytes());
+    }
     number(&mut out, 10, nanoseconds);
     out
 }
