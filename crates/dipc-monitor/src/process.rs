@@ -38,6 +38,8 @@ pub struct Watched {
     has_ended: Arc<AtomicBool>,
     /// Lines of ActivitySources that every request for spans has to have.
     source_lines: OnceLock<String>,
+    /// The filter that the black box's request for log records has to have.
+    log_filter: OnceLock<String>,
 }
 
 impl Watched {
@@ -57,6 +59,7 @@ impl Watched {
             target,
             has_ended,
             source_lines: OnceLock::new(),
+            log_filter: OnceLock::new(),
         }
     }
 
@@ -74,6 +77,20 @@ impl Watched {
             && let Some(arguments) = provider.arguments.strip_suffix('"')
         {
             provider.arguments = format!("{arguments}\r\n{lines}\"");
+        }
+        provider
+    }
+
+    /// Has a later request of the black box for log records use this filter: the last session's filter is in
+    /// force for all sessions of a process.
+    pub(crate) fn set_log_filter(&self, arguments: String) {
+        let _ = self.log_filter.set(arguments);
+    }
+
+    /// Returns the black box's provider of log records as its session has to ask for it.
+    pub(crate) fn with_log_filter(&self, mut provider: ProviderConfig) -> ProviderConfig {
+        if let Some(arguments) = self.log_filter.get() {
+            provider.arguments.clone_from(arguments);
         }
         provider
     }

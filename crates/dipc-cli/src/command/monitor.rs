@@ -259,14 +259,23 @@ fn queue(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<Egr
         messages::help("--queue names one");
         return Ok(None);
     };
-    let queue = EgressQueue::open(&directory).map_err(|error| {
-        let what = match error.kind() {
-            ErrorKind::WouldBlock => "another monitor uses it".to_owned(),
-            _ => error.to_string(),
-        };
-        Failure::new(Exit::Failed, format_args!("monitor: the queue {}: {what}", directory.display()))
-            .with_help("--queue names another directory")
-    })?;
+    let queue = match EgressQueue::open(&directory) {
+        Ok(queue) => queue,
+        Err(error) => {
+            let what = match error.kind() {
+                ErrorKind::WouldBlock => "another monitor uses it".to_owned(),
+                _ => error.to_string(),
+            };
+            let what = format!("the queue {}: {what}", directory.display());
+            if args.queue.is_some() {
+                return Err(Failure::new(Exit::Failed, format_args!("monitor: {what}"))
+                    .with_help("--queue names another directory"));
+            }
+            messages::warning(format_args!("{what}, and requests with egressProvider fail"));
+            messages::help("--queue names another directory");
+            return Ok(None);
+        }
+    };
     queue.set_providers(configuration.egress.clone());
     if !queue.is_empty() {
         messages::note(format_args!("Queue          : {} artifacts of an earlier run", queue.len()));

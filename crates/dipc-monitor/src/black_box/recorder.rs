@@ -105,7 +105,7 @@ impl BlackBox {
         let files = CrashFiles::of(process.target(), &context.config.host_name);
         let mut retry = RetryWait::new();
         while !self.is_over(process) {
-            let started = process.target().start_session(&session_config());
+            let started = process.target().start_session(&session_config(process));
             self.begun();
             let end = match started {
                 Ok(session) => {
@@ -220,14 +220,14 @@ impl BlackBox {
     }
 }
 
-fn session_config() -> SessionConfig {
+fn session_config(process: &Watched) -> SessionConfig {
     let runtime = ProviderConfig {
         keywords: RUNTIME_KEYWORDS,
         level: Level::INFORMATIONAL,
         name: RUNTIME_PROVIDER.to_owned(),
         arguments: String::new(),
     };
-    SessionConfig::new([runtime, warnings_provider()])
+    SessionConfig::new([runtime, process.with_log_filter(warnings_provider())])
         .with_buffer_mb(BUFFER_MB)
         .with_rundown(Rundown::Off)
         .with_stackwalk(false)

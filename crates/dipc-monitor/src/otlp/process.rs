@@ -51,6 +51,9 @@ impl ProcessExport {
         if let Some(traces) = &shared.config.traces {
             process.set_source_lines(source_lines(&traces.sources));
         }
+        if let Some(request) = black_box_logs(shared.config.logs.as_ref(), shared.config.traces.is_some()) {
+            process.set_log_filter(request.arguments);
+        }
         let export = Arc::new(Self {
             process,
             shared,
@@ -186,6 +189,20 @@ fn logs_request(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<LogsReq
         *level = (*level).min(LogLevel::Information);
     }
     Some(request)
+}
+
+/// The log records that the black box requests beside an export of log records or spans.
+fn black_box_logs(wanted: Option<&LogsRequest>, has_spans: bool) -> Option<ProviderConfig> {
+    // Without an export of log records, all that the application's own filters let pass.
+    let everything = LogsRequest {
+        level: LogLevel::Trace,
+        filters: BTreeMap::new(),
+        use_app_filters: true,
+        format: LogFormat::default(),
+        duration: None,
+    };
+    let everything = (wanted.is_none() && has_spans).then_some(everything);
+    logs_request(everything.as_ref().or(wanted), has_spans)?.provider()
 }
 
 /// Whether a record that names a route is exported, too.
@@ -327,6 +344,19 @@ mod tests {
         assert_eq!(arguments(Some(&own), false).unwrap(), "FilterSpecs=\"*:Warning;Shop:Debug\"");
         assert_eq!(arguments(None, true).unwrap(), format!("FilterSpecs=\"*:6;{ENDPOINTS}:Information\""));
         assert_eq!(arguments(None, false), None);
+    }
+
+    /// The last session's filter is in force for all: the black box takes nothing from the export.
+    #[test]
+    fn the_black_box_has_the_filter_of_the_export() {
+        let filter = |wanted, has_spans| black_box_logs(wanted, has_spans).map(|provider| provider.arguments);
+        let own = request(LogLevel::Warning, &[("Shop", LogLevel::Debug)], false);
+        assert_eq!(filter(Some(&own), false).unwrap(), "FilterSpecs=\"*:Warning;Shop:Debug\"");
+        assert_eq!(
+            filter(None, true).unwrap(),
+            format!("FilterSpecs=\"UseAppFilters;{ENDPOINTS}:Information\"")
+        );
+        assert_eq!(filter(None, false), None);
     }
 
     #[test]

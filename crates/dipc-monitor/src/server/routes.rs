@@ -221,8 +221,9 @@ impl Service {
                 let process = self.process(&query)?;
                 if let Some(provider) = query.get("egressProvider").filter(|name| !name.is_empty()) {
                     let queue = self.queue.as_ref().ok_or_else(|| {
-                        let what =
-                            format!("there is no egress provider '{provider}': no configuration has one");
+                        let what = format!(
+                            "there is no egress provider '{provider}': no configuration has one, or another monitor has the queue"
+                        );
                         Problem::invalid("egressProvider", what)
                     })?;
                     queue.egress(provider)?;
