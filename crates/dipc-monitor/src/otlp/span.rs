@@ -311,7 +311,7 @@ mod tests {
         assert!([-0.1, 1.1, f64::NAN].into_iter().all(|ratio| SamplingRatio::new(ratio).is_none()));
         // Evenly spread ids: a tenth of them.
         let tenth = SamplingRatio::new(0.1).unwrap();
-        let kept = (0..1000).filter(|number| tenth.keeps(id(number * ((1 << 56) / 1000)))).count();
+        let kept = (0..1000).filter(|number| tenth.keeps(id((2 * number + 1) * ((1 << 55) / 1000)))).count();
         assert_eq!(kept, 100);
     }
 

@@ -126,6 +126,7 @@ fn a_destination_that_fails_is_tried_again() {
     let location = answer.header("location").unwrap().to_owned();
     let path = location.strip_prefix("http://localhost").unwrap();
     await_that("the session runs", || runtime.session_count() == 1 && artifacts.is_dir());
+    await_that("the operation runs", || fixture.get(path).json()["status"] == "Running");
     fs::remove_dir(&artifacts).unwrap();
     let stop = http::send(fixture.address(), "DELETE", &format!("{path}?stop=true"), "", "");
     assert_eq!(http::receive(stop).status, 202);

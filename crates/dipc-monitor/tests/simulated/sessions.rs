@@ -109,8 +109,7 @@ fn a_reader_that_stalls_loses_its_session() {
     await_that("the session runs", || runtime.session_count() == 1);
     // Nothing is read: after thirty seconds without a byte taken the session is given up.
     await_that("the session has ended", || runtime.session_count() == 0);
-    let operation = &fixture.get("/operations").json()[0];
-    assert_eq!(operation["status"], "Failed");
+    await_that("the operation has failed", || fixture.get("/operations").json()[0]["status"] == "Failed");
     assert!(!http::receive(stream).is_whole);
 }
 

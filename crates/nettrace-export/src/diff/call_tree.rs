@@ -100,7 +100,8 @@ impl CallNode {
     /// The amount of the stack alone in a stretch of slices.
     pub(super) fn own_in(&self, stretch: &Range<usize>) -> f64 {
         let is_in = |slice: u32| stretch.contains(&(slice as usize));
-        self.own.iter().filter(|(slice, _)| is_in(*slice)).map(|(_, amount)| amount).sum()
+        // A sum of nothing is -0.
+        self.own.iter().filter(|(slice, _)| is_in(*slice)).map(|(_, amount)| amount).sum::<f64>() + 0.0
     }
 }
 
