@@ -100,7 +100,7 @@ fn the_next_run_goes_on_with_what_was_promised() {
     queue.resume(&fixture.monitor, &fixture.operations);
     await_that("it is collected again", || runtime.session_count() == 1);
     // It is the same operation, which can be stopped.
-    assert_eq!(fixture.get(path).json()["status"], "Running");
+    await_that("the operation runs", || fixture.get(path).json()["status"] == "Running");
     let stop = http::send(fixture.address(), "DELETE", &format!("{path}?stop=true"), "", "");
     assert_eq!(http::receive(stop).status, 202);
     await_that("it is complete", || fixture.get(path).status == 201);
