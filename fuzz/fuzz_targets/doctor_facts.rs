@@ -72,7 +72,7 @@ fn check_environment(text: &str) {
 }
 
 fn check_status(text: &str) {
-    let Some(status) = ProcStatus::parse(text) else { return };
+    let Some(status) = ProcStatus::parse(text.as_bytes()) else { return };
     assert!(!status.name.contains('\n') && text.contains(&status.name));
 }
 

@@ -125,7 +125,7 @@ fn read_program(input: &[u8]) {
     let (mut unwinder, mut frames) = (Unwinder::new(), Vec::new());
     for offset in (0..4096).step_by(64) {
         let ip = START + offset;
-        if let Some(symbol) = mapping.address_in(&image, ip).and_then(|own| symbols.at(own)) {
+        if let Some(symbol) = mapping.address_in(image, ip).and_then(|own| symbols.at(own)) {
             assert!(symbol.start < symbol.end);
         }
         let registers = Some(Registers { ip, sp: 0x8000, fp: 0x8010, lr: ip });

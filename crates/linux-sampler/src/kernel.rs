@@ -16,7 +16,10 @@ pub fn kernel_symbols() -> io::Result<SymbolTable> {
 }
 
 /// Reads the names at some addresses only: all of them together take megabytes.
-pub(crate) fn kernel_symbols_at(addresses: &BTreeSet<u64>) -> io::Result<SymbolTable> {
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn kernel_symbols_at(addresses: &BTreeSet<u64>) -> io::Result<SymbolTable> {
     parse_at(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?), addresses)
 }
 

@@ -94,7 +94,7 @@ pub use config::{OffCpu, SamplerConfig, Scope};
 pub use crash::CrashWatch;
 pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};
-pub use kernel::kernel_symbols;
+pub use kernel::{kernel_symbols, kernel_symbols_at};
 pub use maps::{Mapping, ProcessMaps, Processes};
 pub use off_cpu::{OffCpuInterval, OffCpuTracker};
 pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey};

@@ -40,7 +40,7 @@ impl ProcStatus {
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as the kernel writes it"))
     }
 
-    fn parse(status: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(status: &[u8]) -> Option<Self> {
         let status = Status::new(status);
         let process = status.process()?;
         Some(Self {
