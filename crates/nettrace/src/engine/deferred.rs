@@ -21,6 +21,9 @@ pub(crate) struct DeferredBlocks {
     pub(crate) blocks: Vec<DeferredBlock>,
     /// The epochs that sequence points among the blocks have ended.
     epochs: Vec<Epoch>,
+    /// The block that is next, and whether it is cut, once it has been located. Locating it again would report
+    /// its damage again.
+    next: Option<(Frame, bool)>,
 }
 
 /// A block whose decoding is deferred.
@@ -55,9 +58,14 @@ impl Engine {
     ) -> Result<bool, Error> {
         self.invalidate();
         while deferred.blocks.len() < most {
-            let step = match self.locate(bytes, true)? {
+            let located = match deferred.next.take() {
+                Some((frame, cut)) => Located::Block(frame, cut),
+                None => self.locate(bytes, true)?,
+            };
+            let step = match located {
                 Located::Block(frame, cut) => {
                     if !deferred.blocks.is_empty() && self.changes_tables(bytes, frame, cut) {
+                        deferred.next = Some((frame, cut));
                         return Ok(false);
                     }
                     self.defer_block(bytes, frame, cut, deferred)

@@ -215,6 +215,13 @@ fn hidden_blocks() -> Vec<Row> {
         let size = u32::try_from(content.len() + 70).expect("a small block");
         t.block_of_claimed_size(kind::EVENT, size, &content);
     });
+    // The events before metadata are decoded first: the block is met once all the same.
+    let metadata_hides_some = damaged(|t| {
+        t.event_block(&block(&[1]));
+        let content = [&[0, 0][..], &Metadata { id: 3, ..plain() }.row_v6_with(&[], &[])].concat();
+        let size = u32::try_from(content.len() + 70).expect("a small block");
+        t.block_of_claimed_size(kind::METADATA, size, &content);
+    });
     vec![
         row(
             "zeros between blocks, V6",
@@ -231,6 +238,11 @@ fn hidden_blocks() -> Vec<Row> {
         row(
             "a block of a size that hides some of the others, V6",
             hides_some,
+            events(&[1, 2, 3, 4, 5]).damage("a size that hides others"),
+        ),
+        row(
+            "metadata of a size that hides some of the others, V6",
+            metadata_hides_some,
             events(&[1, 2, 3, 4, 5]).damage("a size that hides others"),
         ),
     ]
