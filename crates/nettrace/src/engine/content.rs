@@ -62,6 +62,8 @@ impl Engine {
         self.note(outcome, content.len(), offset, cut);
         self.note_thread_faults(offset);
         if cut {
+            // No event follows for which ids could have lost their meaning.
+            self.invalidation = None;
             return Some(self.cut(end));
         }
         step

@@ -441,7 +441,13 @@ fn points() -> Vec<Row> {
     let mut ahead = trace();
     ahead.event_block(&block(&[1])).sequence_point(150, 0, &[(7, 5)]).event_block(&after_five);
     let ahead = ahead.finish();
+    // Whether threads have ended then must not depend on the kinds of events that are asked for.
+    let mut cut = trace();
+    cut.event_block(&block(&[1])).sequence_point(150, 1, &[(7, 1), (8, 1)]);
+    let mut cut = cut.unfinished();
+    cut.truncate(cut.len() - 4);
     vec![
+        row("the end within a sequence point that forgets threads", cut, events(&[1]).truncated()),
         row(
             "half a sequence point, V6",
             point(&[1; 11]),
