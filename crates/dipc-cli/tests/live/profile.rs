@@ -48,8 +48,12 @@ fn one_recording_has_everything(runtime: Runtime) {
     // The page and the overview have the same.
     let data = page(&html);
     assert_eq!(data["exceptionTypes"][0][0], "System.InvalidOperationException");
+    // Of the first type only, whose distance from the type before is 0: the counters of 3.1 throw one of their
+    // own when a thread ends while they read its CPU time.
     let cells = data["exceptions"].as_array().unwrap();
-    assert_eq!(cells.chunks(4).map(|cell| cell[2].as_u64().unwrap()).sum::<u64>(), 7, "{cells:?}");
+    let of_the_type = cells.chunks(4).take_while(|cell| cell[0] == 0);
+    let count: u64 = of_the_type.map(|cell| cell[2].as_u64().unwrap()).sum();
+    assert_eq!(count, 7, "{cells:?} of {}", data["exceptionTypes"]);
     assert!(data["collectionCount"].as_u64().unwrap() >= 3, "{}", data["collectionCount"]);
     assert!(!data["allocations"].as_array().unwrap().is_empty());
     let text = profiled.text();

@@ -172,7 +172,9 @@ fn tables_fit_the_terminal() {
     assert_fits(&lines, 80, &["list-profiles"]);
     assert!(lines.iter().any(|line| line.starts_with("gc-collect ")), "{lines:?}");
     let lines = on_terminal(80, &["ps"]);
-    assert_fits(&lines[..1], 80, &["ps"]);
+    // Before the table, processes of the other tests that end meanwhile may be warned of.
+    let heading = lines.iter().find(|line| line.trim_start().starts_with("PID ")).unwrap();
+    assert!(heading.chars().count() <= 80, "{heading}");
     let row = lines.iter().find(|line| line.trim_start().starts_with(&pid)).unwrap();
     assert!(row.chars().count() <= 80, "{row}");
 }
