@@ -83,7 +83,7 @@
 //!   are the results; `code_map` and `symbolizer` answer queries.
 //! - `csharp`: names as C# writes them.
 //! - `stack`, `code_frames`: stacks and frames, each once. `interval`: times from samples. `role`: roles of
-//!   threads. `wait`: whether a thread worked, by its stack and by the kernel. `activity`: paths of
+//!   threads. `wait`, `wait_role`: whether a thread worked, by its stack and by the kernel. `activity`: paths of
 //!   activities. `glob`: patterns of names.
 //! - `json` (a feature), `escape`: fields of events as JSON; texts that cannot steer a terminal.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -133,6 +133,7 @@ mod schema;
 mod stack;
 pub mod view;
 mod wait;
+mod wait_role;
 
 /// The reader of recordings, whose types are part of this crate's API.
 pub use nettrace;

@@ -12,6 +12,7 @@
 //! [`EXTERNAL`]: crate::enums::ThreadSampleType::EXTERNAL
 
 use crate::generated::waits::FRAMES;
+use crate::wait_role::{BETWEEN, BLOCKING_CALL, IDLE, OPAQUE, RUNTIME, SPIN, WAIT, WAIT_FOR_WORK};
 
 /// The state of a thread when its stack was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -39,10 +40,7 @@ impl ThreadState {
     pub fn of_managed(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
         let mut frames = stack.into_iter();
         match frames.next() {
-            Some(leaf)
-                if leaf.has(WaitFrame::SPIN)
-                    && Self::of(core::iter::once(leaf).chain(frames)) == Self::Idle =>
-            {
+            Some(leaf) if leaf.has(SPIN) && Self::of(core::iter::once(leaf).chain(frames)) == Self::Idle => {
                 Self::Idle
             }
             _ => Self::Working,
@@ -66,31 +64,25 @@ impl ThreadState {
         let mut frames = stack.into_iter().skip_while(|frame| frame.is_opaque());
         let Some(leaf) = frames.next() else { return Self::Working };
         // A wait for work that was compiled into the method which waits has no frame of its own.
-        if leaf.has(WaitFrame::IDLE | WaitFrame::WAIT_FOR_WORK) {
+        if leaf.has(IDLE | WAIT_FOR_WORK) {
             return Self::Idle;
         }
-        if leaf.has(WaitFrame::BLOCKING_CALL) {
+        if leaf.has(BLOCKING_CALL) {
             return Self::Blocked;
         }
-        if !leaf.has(WaitFrame::WAIT) {
+        if !leaf.has(WAIT) {
             return Self::Working;
         }
-        let owner = frames.find(|frame| !frame.has(WaitFrame::WAIT | WaitFrame::BETWEEN));
-        if owner.is_some_and(|owner| owner.has(WaitFrame::WAIT_FOR_WORK)) {
-            Self::Idle
-        } else {
-            Self::Blocked
-        }
+        let owner = frames.find(|frame| !frame.has(WAIT | BETWEEN));
+        if owner.is_some_and(|owner| owner.has(WAIT_FOR_WORK)) { Self::Idle } else { Self::Blocked }
     }
 
     /// The state by its stack, leaf first, of a thread that sleeps according to the kernel: it does not work,
     /// whatever the sample's type.
     pub fn of_asleep(stack: impl IntoIterator<Item = WaitFrame>) -> Self {
-        let waits = |frame: &WaitFrame| {
-            frame.is_opaque() || frame.has(WaitFrame::WAIT | WaitFrame::BETWEEN | WaitFrame::BLOCKING_CALL)
-        };
+        let waits = |frame: &WaitFrame| frame.is_opaque() || frame.has(WAIT | BETWEEN | BLOCKING_CALL);
         match stack.into_iter().find(|frame| !waits(frame)) {
-            Some(owner) if owner.has(WaitFrame::WAIT_FOR_WORK | WaitFrame::IDLE) => Self::Idle,
+            Some(owner) if owner.has(WAIT_FOR_WORK | IDLE) => Self::Idle,
             _ => Self::Blocked,
         }
     }
@@ -102,7 +94,7 @@ impl ThreadState {
         let (mut is_managed, mut has_runtime) = (false, false);
         let stack = stack.into_iter().inspect(|frame| {
             is_managed |= !frame.is_opaque();
-            has_runtime |= frame.has(WaitFrame::RUNTIME);
+            has_runtime |= frame.has(RUNTIME);
         });
         match Self::of_asleep(stack) {
             Self::Blocked if has_runtime && !is_managed => Self::Idle,
@@ -116,28 +108,15 @@ impl ThreadState {
 pub struct WaitFrame(u8);
 
 impl WaitFrame {
-    pub(crate) const WAIT: u8 = 1;
-    pub(crate) const BETWEEN: u8 = 2;
-    pub(crate) const WAIT_FOR_WORK: u8 = 4;
-    pub(crate) const IDLE: u8 = 8;
-    pub(crate) const BLOCKING_CALL: u8 = 16;
-    /// Native code, or code without a name.
-    const OPAQUE: u8 = 32;
-    /// A wait that uses a processor for a while.
-    const SPIN: u8 = 64;
-    /// Native code of the runtime.
-    const RUNTIME: u8 = 128;
-    pub(crate) const SPINNING_WAIT: u8 = Self::WAIT | Self::SPIN;
-
     /// Native code, or code without a name: the frames that called it decide.
     pub const fn opaque() -> Self {
-        Self(Self::OPAQUE)
+        Self(OPAQUE)
     }
 
     /// Native code of the runtime, which is [opaque](Self::opaque): if a thread runs nothing else, it is one
     /// of the runtime's own.
     pub const fn runtime() -> Self {
-        Self(Self::OPAQUE | Self::RUNTIME)
+        Self(OPAQUE | RUNTIME)
     }
 
     /// The meaning of a managed frame, `Module!Namespace.Type.Method(parameters)`.
@@ -150,12 +129,12 @@ impl WaitFrame {
     /// The same as an owner of waits for work: a thread that waits there is idle.
     #[must_use]
     pub const fn as_waiting_for_work(self) -> Self {
-        Self(self.0 | Self::WAIT_FOR_WORK)
+        Self(self.0 | WAIT_FOR_WORK)
     }
 
     /// Whether it is [opaque](Self::opaque).
     pub const fn is_opaque(self) -> bool {
-        self.has(Self::OPAQUE)
+        self.has(OPAQUE)
     }
 
     const fn has(self, any: u8) -> bool {

@@ -58,13 +58,14 @@ mod stack_picture;
 mod student;
 mod subject;
 
-pub use comparison::{Change, Comparison, ComparisonOptions, Noise, OneSided, Side, Verdict};
+pub use comparison::{Change, Comparison, ComparisonOptions, OneSided, Side, Verdict};
 pub use estimate::Interval;
 #[cfg(feature = "pprof")]
 pub use pprof::{PprofError, is_pprof};
 pub use rule::{Rule, RuleError, RuleOutcome};
 pub use run::Run;
 pub use run_builder::{RunBuilder, RunOptions};
+pub use sides::Noise;
 pub use stack_comparison::{StackComparison, StackNode};
 #[cfg(feature = "svg")]
 pub use stack_picture::Picture;

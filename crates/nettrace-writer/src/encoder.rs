@@ -8,7 +8,7 @@ use crate::bytes::{string8, u16, u32, u64, varuint};
 use crate::container::{Container, Kind};
 use crate::error::Error;
 use crate::event_block::{EventBlock, RowHeader};
-use crate::event_writer::EventKind;
+use crate::event_kind::EventKind;
 use crate::interner::Interner;
 use crate::metadata::{self, Properties};
 use crate::omissions::Omissions;

@@ -2,38 +2,17 @@
 
 use alloc::vec::Vec;
 
-use nettrace::{Ticks, TraceInfo, TypeCode};
+use nettrace::{Ticks, TraceInfo};
 
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
+use crate::event_kind::EventKind;
 use crate::version::Version;
 
 /// The number of stacks, and the size of them, after which a sequence point ends their numbers.
 const MOST_STACKS: usize = 32_768;
 const MOST_STACK_BYTES: usize = 16 << 20;
-
-/// The description of a kind of event.
-#[derive(Debug, Clone, Copy)]
-pub struct EventKind<'a> {
-    /// The provider.
-    pub provider: &'a str,
-    /// The number of the event.
-    pub id: u32,
-    /// The name.
-    pub name: &'a str,
-    /// Names and types of the fields, in the order of the payload.
-    pub fields: &'a [(&'a str, FieldKind)],
-}
-
-/// The type of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FieldKind {
-    /// A number or another type without parts.
-    Scalar(TypeCode),
-    /// UTF-8 after its length in two bytes: an array of [`UTF8_CODE_UNIT`](TypeCode::UTF8_CODE_UNIT).
-    Text,
-}
 
 /// A kind of event that was [defined](EventWriter::define).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -56,7 +56,7 @@
 //! # Modules
 //!
 //! - `version`, `error`, `omissions`: the versions, and their limits.
-//! - `bytes`, `container` (header and frames); `event_block`, `metadata`, `labels`, `interner`: the content
+//! - `bytes`, `container` (header and frames); `event_block`, `event_kind`, `metadata`, `labels`, `interner`: the content
 //!   of blocks.
 //! - `encoder`: blocks in memory, with definitions before the events that need them.
 //! - `event_writer`: events that do not come from a recording.
@@ -91,6 +91,7 @@ mod version;
 
 mod container;
 mod event_block;
+mod event_kind;
 mod interner;
 mod labels;
 mod metadata;
@@ -114,7 +115,8 @@ mod writer;
 pub use clock::ClockRelation;
 pub use copy::{merge, transcode};
 pub use error::Error;
-pub use event_writer::{EventKind, EventKindId, EventWriter, FieldKind, ThreadIndex};
+pub use event_kind::{EventKind, FieldKind};
+pub use event_writer::{EventKindId, EventWriter, ThreadIndex};
 pub use merge_order::MergeOrder;
 pub use merger::{Merger, MergerOptions};
 pub use omissions::Omissions;

@@ -15,7 +15,7 @@ use nettrace::{Field, FieldType, Metadata, TypeCode};
 
 use crate::bytes::{string8, string16, u16, u32, u64, varuint};
 use crate::error::Error;
-use crate::event_writer::{EventKind, FieldKind};
+use crate::event_kind::{EventKind, FieldKind};
 use crate::omissions::Omissions;
 
 /// The properties of a kind of event that labels of V6 may replace.

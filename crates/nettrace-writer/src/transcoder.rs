@@ -9,7 +9,7 @@ use nettrace::{Event, Format, MetadataMap, PassedPoint, Record, Thread, ThreadId
 use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
-use crate::event_writer::EventKind;
+use crate::event_kind::EventKind;
 use crate::labels;
 use crate::metadata::{self, Properties};
 use crate::omissions::Omissions;

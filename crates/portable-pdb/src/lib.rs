@@ -79,7 +79,7 @@ pub use document::DocumentId;
 pub use error::Error;
 pub use image::{CodeView, Image};
 pub use method_lines::MethodLines;
-pub use pdb::{Line, Pdb, PdbId};
+pub use pdb::{Pdb, PdbId};
 pub use program_metadata::{FieldDefinition, MethodDefinition, ProgramMetadata};
 pub use sequence_point::{SequencePoint, SequencePoints, SourceSpan};
 pub use type_definition::{TypeDefinition, type_definitions};

@@ -1,7 +1,17 @@
 //! The lines of a method.
 
-use crate::pdb::Line;
+use crate::document::DocumentId;
 use crate::sequence_point::SequencePoints;
+
+/// A line of a source file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Line {
+    /// The file.
+    pub document: DocumentId,
+    /// The line, from 1 on.
+    pub line: u32,
+}
 
 /// The source lines of a method by IL offset.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::document::{self, DocumentId};
 use crate::error::{Error, Result};
-use crate::method_lines::MethodLines;
+use crate::method_lines::{Line, MethodLines};
 use crate::sequence_point::SequencePoints;
 use crate::stream::{Streams, Tables};
 
@@ -16,16 +16,6 @@ pub struct PdbId {
     pub guid: Uuid,
     /// The time stamp of the program's debug entry, or a part of a hash.
     pub stamp: u32,
-}
-
-/// A line of a source file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Line {
-    /// The file.
-    pub document: DocumentId,
-    /// The line, from 1 on.
-    pub line: u32,
 }
 
 /// A portable PDB in memory.

@@ -2,114 +2,114 @@
 //!
 //! Made by `cargo xtask schemas` from `facts`: change these, not this file.
 
-use crate::wait::WaitFrame;
+use crate::wait_role;
 
 /// The role and the pattern of each.
 pub(crate) static FRAMES: &[(u8, &str)] = &[
     // A worker of the pool that has nothing to do; `WaitCore` on Windows.
-    (WaitFrame::SPINNING_WAIT, "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.Wait*"),
+    (wait_role::SPINNING_WAIT, "System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.Wait*"),
     // The same before it sleeps: it uses a processor, and does no work.
-    (WaitFrame::SPINNING_WAIT, "System.Private.CoreLib!System.Threading.LowLevelSpinWaiter.Wait*"),
+    (wait_role::SPINNING_WAIT, "System.Private.CoreLib!System.Threading.LowLevelSpinWaiter.Wait*"),
     // Waits for events, processes and other handles.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.WaitHandle.Wait*"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.WaitHandle.Wait*"),
     // The same in a method of the runtime.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.WaitHandle.InternalWait*"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.WaitHandle.InternalWait*"),
     // Waits for a pulse.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Wait"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Wait"),
     // The same in a method of the runtime.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.ObjWait"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Monitor.ObjWait"),
     // Waits for an event.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.ManualResetEventSlim.Wait"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.ManualResetEventSlim.Wait"),
     // Waits for a semaphore.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.SemaphoreSlim.Wait*"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.SemaphoreSlim.Wait*"),
     // Waits for a count.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.CountdownEvent.Wait"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.CountdownEvent.Wait"),
     // Waits for tasks.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.Wait*"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.Wait*"),
     // The same, below the public methods.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.InternalWait*"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.InternalWait*"),
     // The same, below the public methods.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.SpinThenBlockingWait"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Tasks.Task.SpinThenBlockingWait"),
     // Sleeps.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Thread.Sleep*"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Thread.Sleep*"),
     // Waits for the end of a thread.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Thread.Join*"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Thread.Join*"),
     // Waits for a lock; 8 and 9 show its caller alone.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Enter"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Enter"),
     // Waits for a lock.
-    (WaitFrame::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Enter_Slowpath"),
+    (wait_role::WAIT, "System.Private.CoreLib!System.Threading.Monitor.Enter_Slowpath"),
     // Reads the console.
-    (WaitFrame::WAIT, "System.Console!Interop+Sys.Read"),
+    (wait_role::WAIT, "System.Console!Interop+Sys.Read"),
     // Reads what has changed in watched folders.
-    (WaitFrame::WAIT, "System.IO.FileSystem.Watcher!Interop+Sys.Read"),
+    (wait_role::WAIT, "System.IO.FileSystem.Watcher!Interop+Sys.Read"),
     // The same.
-    (WaitFrame::WAIT, "System.IO.FileSystem.Watcher!System.IO.FileSystemWatcher+RunningInstance.TryReadEvent"),
+    (wait_role::WAIT, "System.IO.FileSystem.Watcher!System.IO.FileSystemWatcher+RunningInstance.TryReadEvent"),
     // An `await`, or `GetResult`, that waits for a task.
-    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.TaskAwaiter*"),
+    (wait_role::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.TaskAwaiter*"),
     // The same.
-    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.ValueTaskAwaiter*"),
+    (wait_role::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.ValueTaskAwaiter*"),
     // The same.
-    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.Configured*Awaiter*"),
+    (wait_role::BETWEEN, "System.Private.CoreLib!System.Runtime.CompilerServices.Configured*Awaiter*"),
     // The result of a task that is waited for.
-    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Threading.Tasks.Task`1*.get_Result"),
+    (wait_role::BETWEEN, "System.Private.CoreLib!System.Threading.Tasks.Task`1*.get_Result"),
     // The same.
-    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Threading.Tasks.Task`1*.GetResultCore"),
+    (wait_role::BETWEEN, "System.Private.CoreLib!System.Threading.Tasks.Task`1*.GetResultCore"),
     // A lock that is waited for by a handle.
-    (WaitFrame::BETWEEN, "System.Private.CoreLib!System.Threading.Lock.*"),
+    (wait_role::BETWEEN, "System.Private.CoreLib!System.Threading.Lock.*"),
     // A collection whose next item is waited for.
-    (WaitFrame::BETWEEN, "System.Collections.Concurrent!System.Collections.Concurrent.BlockingCollection`1*"),
+    (wait_role::BETWEEN, "System.Collections.Concurrent!System.Collections.Concurrent.BlockingCollection`1*"),
     // Workers of the pool.
-    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"),
+    (wait_role::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+WorkerThread.WorkerThreadStart"),
     // The thread that watches the pool.
-    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+GateThread.GateThreadStart"),
+    (wait_role::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+GateThread.GateThreadStart"),
     // Threads that wait for handles on behalf of the pool.
-    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+WaitThread.WaitThreadStart"),
+    (wait_role::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.PortableThreadPool+WaitThread.WaitThreadStart"),
     // The thread of timers; it is native in 3.1.
-    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.TimerQueue.TimerThread"),
+    (wait_role::WAIT_FOR_WORK, "System.Private.CoreLib!System.Threading.TimerQueue.TimerThread"),
     // The thread of counters.
-    (WaitFrame::WAIT_FOR_WORK, "System.Private.CoreLib!System.Diagnostics.Tracing.CounterGroup.PollForValues"),
+    (wait_role::WAIT_FOR_WORK, "System.Private.CoreLib!System.Diagnostics.Tracing.CounterGroup.PollForValues"),
     // Waits for a line of the console.
-    (WaitFrame::WAIT_FOR_WORK, "System.Console!System.ConsolePal.Read"),
+    (wait_role::WAIT_FOR_WORK, "System.Console!System.ConsolePal.Read"),
     // The thread that writes logs to the console.
-    (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor.TryDequeue"),
+    (wait_role::WAIT_FOR_WORK, "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor.TryDequeue"),
     // The same.
-    (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.Internal.ConsoleLoggerProcessor.ProcessLogQueue"),
+    (wait_role::WAIT_FOR_WORK, "Microsoft.Extensions.Logging.Console!Microsoft.Extensions.Logging.Console.Internal.ConsoleLoggerProcessor.ProcessLogQueue"),
     // The first thread of a web server, until that shuts down.
-    (WaitFrame::WAIT_FOR_WORK, "Microsoft.AspNetCore.Hosting!Microsoft.AspNetCore.Hosting.WebHostExtensions.Run"),
+    (wait_role::WAIT_FOR_WORK, "Microsoft.AspNetCore.Hosting!Microsoft.AspNetCore.Hosting.WebHostExtensions.Run"),
     // The thread that looks after a web server's connections each second.
-    (WaitFrame::WAIT_FOR_WORK, "Microsoft.AspNetCore.Server.Kestrel.Core!Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.Heartbeat.TimerLoop"),
+    (wait_role::WAIT_FOR_WORK, "Microsoft.AspNetCore.Server.Kestrel.Core!Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.Heartbeat.TimerLoop"),
     // The first thread of a program with a host, until that shuts down.
-    (WaitFrame::WAIT_FOR_WORK, "Microsoft.Extensions.Hosting.Abstractions!Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.Run"),
+    (wait_role::WAIT_FOR_WORK, "Microsoft.Extensions.Hosting.Abstractions!Microsoft.Extensions.Hosting.HostingAbstractionsHostExtensions.Run"),
     // The thread that watches folders.
-    (WaitFrame::WAIT_FOR_WORK, "System.IO.FileSystem.Watcher!System.IO.FileSystemWatcher+RunningInstance.ProcessEvents"),
+    (wait_role::WAIT_FOR_WORK, "System.IO.FileSystem.Watcher!System.IO.FileSystemWatcher+RunningInstance.ProcessEvents"),
     // Threads that send telemetry.
-    (WaitFrame::WAIT_FOR_WORK, "OpenTelemetry!*.ExporterProc"),
+    (wait_role::WAIT_FOR_WORK, "OpenTelemetry!*.ExporterProc"),
     // The first thread of a program whose `Main` is `async`.
-    (WaitFrame::WAIT_FOR_WORK, "*.<Main>"),
+    (wait_role::WAIT_FOR_WORK, "*.<Main>"),
     // Threads that wait for sockets: native code below it has no name.
-    (WaitFrame::IDLE, "System.Net.Sockets!System.Net.Sockets.SocketAsyncEngine.EventLoop"),
+    (wait_role::IDLE, "System.Net.Sockets!System.Net.Sockets.SocketAsyncEngine.EventLoop"),
     // The same on Windows.
-    (WaitFrame::IDLE, "System.Private.CoreLib!System.Threading.PortableThreadPool+IOCompletionPoller.Poll"),
+    (wait_role::IDLE, "System.Private.CoreLib!System.Threading.PortableThreadPool+IOCompletionPoller.Poll"),
     // Threads of a web server that wait for sockets.
-    (WaitFrame::IDLE, "Microsoft.AspNetCore.Server.Kestrel.Transport.Libuv!Microsoft.AspNetCore.Server.Kestrel.Transport.Libuv.Internal.Networking.LibuvFunctions.run"),
+    (wait_role::IDLE, "Microsoft.AspNetCore.Server.Kestrel.Transport.Libuv!Microsoft.AspNetCore.Server.Kestrel.Transport.Libuv.Internal.Networking.LibuvFunctions.run"),
     // Waits for a line of the console.
-    (WaitFrame::IDLE, "System.Console!System.ConsolePal.Read"),
+    (wait_role::IDLE, "System.Console!System.ConsolePal.Read"),
     // Reads a file.
-    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.PRead*"),
+    (wait_role::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.PRead*"),
     // Reads a file.
-    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Read"),
+    (wait_role::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Read"),
     // Writes a file.
-    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.PWrite*"),
+    (wait_role::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.PWrite*"),
     // Writes a file.
-    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Write"),
+    (wait_role::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Write"),
     // Looks at a file.
-    (WaitFrame::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Stat"),
+    (wait_role::BLOCKING_CALL, "System.Private.CoreLib!Interop+Sys.Stat"),
     // Asks for the address of a host.
-    (WaitFrame::BLOCKING_CALL, "System.Net.NameResolution!Interop+Sys.GetHostEntryForName"),
+    (wait_role::BLOCKING_CALL, "System.Net.NameResolution!Interop+Sys.GetHostEntryForName"),
     // Reads a socket.
-    (WaitFrame::BLOCKING_CALL, "System.Net.Sockets!Interop+Sys.Receive*"),
+    (wait_role::BLOCKING_CALL, "System.Net.Sockets!Interop+Sys.Receive*"),
     // Writes a socket.
-    (WaitFrame::BLOCKING_CALL, "System.Net.Sockets!Interop+Sys.Send*"),
+    (wait_role::BLOCKING_CALL, "System.Net.Sockets!Interop+Sys.Send*"),
     // Reads or writes a socket.
-    (WaitFrame::BLOCKING_CALL, "System.Net.Sockets!System.Net.Sockets.SocketAsyncContext.PerformSyncOperation"),
+    (wait_role::BLOCKING_CALL, "System.Net.Sockets!System.Net.Sockets.SocketAsyncContext.PerformSyncOperation"),
 ];

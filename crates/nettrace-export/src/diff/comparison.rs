@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::diff::estimate::{Estimate, EstimateOptions, Interval, estimate};
 use crate::diff::run::Run;
-use crate::diff::sides::SideUnits;
+use crate::diff::sides::{Noise, SideUnits};
 use crate::diff::subject::{Basis, Kind, Statistic, Subject, unit_symbol};
 use crate::diff::{holm, student};
 use crate::profile::measure::Unit;
@@ -58,19 +58,6 @@ const LEAST_DURATIONS: f64 = 50.0;
 const LEAST_DURATIONS_P99: f64 = 500.0;
 /// The probability outside the interval of a difference.
 const OUTSIDE_INTERVAL: f64 = 0.05;
-
-/// The source of the noise of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Noise {
-    /// The differences between the runs of a side.
-    Runs,
-    /// The differences between stretches of a run. How runs differ from each other is not known.
-    Stretches,
-    /// None: the recordings are too short.
-    Unknown,
-}
 
 /// The judgement of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::diff::comparison::{Change, Comparison, Noise};
+use crate::diff::comparison::{Change, Comparison};
+use crate::diff::sides::Noise;
 use crate::diff::subject::{Kind, Statistic};
 use crate::profile::pattern::Pattern;
 

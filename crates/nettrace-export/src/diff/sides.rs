@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::diff::comparison::Noise;
+use serde::Serialize;
+
 use crate::diff::estimate::{Draws, UnitSums};
 use crate::diff::run::Run;
 use crate::diff::subject::{Basis, Statistic, Subject};
@@ -10,6 +11,19 @@ use crate::diff::subject::{Basis, Statistic, Subject};
 /// The units of each side from which noise is known: runs, or stretches of one run.
 const LEAST_RUNS: usize = 2;
 const LEAST_STRETCHES: usize = 5;
+
+/// The source of the noise of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Noise {
+    /// The differences between the runs of a side.
+    Runs,
+    /// The differences between stretches of a run. How runs differ from each other is not known.
+    Stretches,
+    /// None: the recordings are too short.
+    Unknown,
+}
 
 /// A side: its units by kind of basis, and the runs that they are of.
 #[derive(Debug)]

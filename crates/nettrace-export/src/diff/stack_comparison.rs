@@ -3,12 +3,12 @@
 use hashbrown::HashMap;
 
 use crate::diff::call_tree::CallTree;
-use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, Noise, Test, Verdict, test};
+use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, Test, Verdict, test};
 use crate::diff::estimate::{Estimate, EstimateOptions, Interval, UnitSums, estimate};
 use crate::diff::holm;
 use crate::diff::run::Run;
 use crate::diff::series::Cell;
-use crate::diff::sides::SideUnits;
+use crate::diff::sides::{Noise, SideUnits};
 use crate::diff::subject::{Basis, Kind, Statistic};
 use crate::profile::measure::Unit;
 

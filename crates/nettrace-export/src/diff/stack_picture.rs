@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::diff::comparison::{Noise, Verdict};
+use crate::diff::comparison::Verdict;
+use crate::diff::sides::Noise;
 use crate::diff::stack_comparison::{StackComparison, StackNode};
 use crate::diff::subject::{Basis, Kind};
 use crate::format::svg::{label, text};

@@ -10,7 +10,7 @@ use super::heading;
 /// Returns the source of `waits.rs`.
 pub(super) fn code(facts: &Facts) -> Result<String> {
     let mut code = heading("Methods that tell of waits.");
-    code.push_str("use crate::wait::WaitFrame;\n\n/// The role and the pattern of each.\npub(crate) static FRAMES: &[(u8, &str)] = &[\n");
+    code.push_str("use crate::wait_role;\n\n/// The role and the pattern of each.\npub(crate) static FRAMES: &[(u8, &str)] = &[\n");
     for method in &facts.waits {
         let role = match method.role.as_str() {
             "Wait" => "WAIT",
@@ -21,7 +21,7 @@ pub(super) fn code(facts: &Facts) -> Result<String> {
             "BlockingCall" => "BLOCKING_CALL",
             other => bail!("waits.tsv: no role {other}"),
         };
-        let _ = writeln!(code, "    // {}.\n    (WaitFrame::{role}, {:?}),", method.meaning, method.pattern);
+        let _ = writeln!(code, "    // {}.\n    (wait_role::{role}, {:?}),", method.meaning, method.pattern);
     }
     code.push_str("];\n");
     Ok(code)
