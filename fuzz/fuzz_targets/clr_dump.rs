@@ -1,9 +1,10 @@
-//! Real core dumps with any words in them, and any bytes as a core dump: threads, stacks, names, exceptions, monitors, the
-//! heap with its references, contents and roots, and copies without texts.
+//! Real core dumps with any words in them, and any bytes as a core dump: threads, stacks, names, exceptions,
+//! monitors, the heap with its references, contents and roots, and copies without texts.
 //!
-//! An input that does not begin as an ELF file is a list of patches: an offset of four bytes, and a word of eight. Those of a
-//! list with an odd number of bytes are of the core dump that has a heap; each word is put at an offset, or is the
-//! address that is at another offset, so that lists and references lead to other structures.
+//! An input that does not begin as an ELF file is a list of patches: an offset of four bytes, and a word of
+//! eight. Those of a list with an odd number of bytes are of the core dump that has a heap; each word is put
+//! at an offset, or is the address that is at another offset, so that lists and references lead to other
+//! structures.
 
 #![no_main]
 
@@ -25,8 +26,8 @@ fn unpack(packed: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Bytes that the pages of the file and the modules' metadata take, whatever the input: a damaged size can make a larger part of the file
-/// the metadata of each of some modules.
+/// Bytes that the pages of the file and the modules' metadata take, whatever the input: a damaged size can
+/// make a larger part of the file the metadata of each of some modules.
 const PAGES: usize = 256 << 20;
 
 fuzz_target!(|input: &[u8]| {

@@ -80,8 +80,9 @@ pub(crate) enum Task {
     /// of `cargo xtask runtimes`, python3, and perf for one table. Nothing is judged: figures of a loaded
     /// machine mean little.
     Sampling(SamplingOptions),
-    /// Takes core dumps of every kind on the real runtimes, and prints how much of what is known of the programs
-    /// 'dipc dump analyze' finds, as a table (Linux; takes python3 and an hour of one processor at most)
+    /// Takes core dumps of every kind on the real runtimes, and prints how much of what is known of the
+    /// programs 'dipc dump analyze' finds, as a table (Linux; takes python3 and an hour of one processor at
+    /// most)
     Dumps(DumpsOptions),
     /// Generates the code of clr-events from its table of facts (about a second)
     Schemas(SchemasOptions),

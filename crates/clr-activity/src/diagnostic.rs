@@ -118,8 +118,8 @@ impl DiagnosticEvent {
         self.task.rsplit('.').next().unwrap_or(&self.task)
     }
 
-    /// The argument that a start and its stop have in common. `ActivityId` is dotnet-monitor's name for the whole
-    /// id of an `Activity`.
+    /// The argument that a start and its stop have in common. `ActivityId` is dotnet-monitor's name for the
+    /// whole id of an `Activity`.
     pub(crate) fn key(&self) -> Option<String> {
         ["SpanId", "OperationId", "CommandId", "ActivityId"]
             .into_iter()
@@ -165,8 +165,8 @@ impl DiagnosticEvent {
         SpanOutcome { status: status.map(str::to_owned), is_error, error: error.map(str::to_owned) }
     }
 
-    /// The duration in a stop event, in ticks of 100 ns, under the names in `dipc`'s documentation and that of
-    /// dotnet-monitor.
+    /// The duration in a stop event, in ticks of 100 ns, under the names in `dipc`'s documentation and that
+    /// of dotnet-monitor.
     pub(crate) fn duration(&self) -> Option<Duration> {
         let ticks: u64 = self.get(&["Took", "Duration.Ticks", "ActivityDuration"])?.parse().ok()?;
         ticks.checked_mul(100).map(Duration::from_nanos)

@@ -83,8 +83,8 @@
 //!   are the results; `code_map` and `symbolizer` answer queries.
 //! - `csharp`: names as C# writes them.
 //! - `stack`, `code_frames`: stacks and frames, each once. `interval`: times from samples. `role`: roles of
-//!   threads. `wait`, `wait_role`: whether a thread worked, by its stack and by the kernel. `activity`: paths of
-//!   activities. `glob`: patterns of names.
+//!   threads. `wait`, `wait_role`: whether a thread worked, by its stack and by the kernel. `activity`: paths
+//!   of activities. `glob`: patterns of names.
 //! - `json` (a feature), `escape`: fields of events as JSON; texts that cannot steer a terminal.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]

@@ -81,8 +81,8 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Counts SIGINT and SIGTERM from now on. SIGHUP, by which service managers ask for the settings to be read
-    /// again, sets `reload`.
+    /// Counts SIGINT and SIGTERM from now on. SIGHUP, by which service managers ask for the settings to be
+    /// read again, sets `reload`.
     #[cfg(unix)]
     pub(crate) fn watch_with_reload(reload: &Arc<AtomicBool>) -> Result<Self, Failure> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -56,8 +56,8 @@
 //! # Modules
 //!
 //! - `version`, `error`, `omissions`: the versions, and their limits.
-//! - `bytes`, `container` (header and frames); `event_block`, `event_kind`, `metadata`, `labels`, `interner`: the content
-//!   of blocks.
+//! - `bytes`, `container` (header and frames); `event_block`, `event_kind`, `metadata`, `labels`, `interner`:
+//!   the content of blocks.
 //! - `encoder`: blocks in memory, with definitions before the events that need them.
 //! - `event_writer`: events that do not come from a recording.
 //! - `thread_state`: sequence numbers when events are left out; `transcoder`: from records to blocks.

@@ -56,8 +56,8 @@ fn quick_targets() -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Returns the names of the workspace's targets of a kind that have tests. Most examples have none: integration tests call
-/// them.
+/// Returns the names of the workspace's targets of a kind that have tests. Most examples have none:
+/// integration tests call them.
 fn tested_targets(kind: &str) -> Result<BTreeSet<String>> {
     let metadata = metadata(&["--no-deps"])?;
     let targets = array(&metadata["packages"]).iter().flat_map(|package| array(&package["targets"]));
@@ -126,8 +126,8 @@ fn without_std() -> Result<()> {
     Ok(())
 }
 
-/// Checks the exporter without any format, and with each alone. What clippy adds to the compiler's warnings is found with
-/// all formats.
+/// Checks the exporter without any format, and with each alone. What clippy adds to the compiler's warnings
+/// is found with all formats.
 fn single_formats() -> Result<()> {
     for feature in [
         "",

@@ -329,8 +329,8 @@ fn join_outcomes(one: Outcome, other: Outcome) -> Outcome {
 }
 
 impl RecordingSettings {
-    /// Records a runtime; `not_begun` is called if the session fails to start. A program that was started has an
-    /// `early` sampler.
+    /// Records a runtime; `not_begun` is called if the session fails to start. A program that was started has
+    /// an `early` sampler.
     fn run(
         &self,
         source: &Source,

@@ -284,8 +284,8 @@ impl<'s> Analysis<'s> {
         }
     }
 
-    /// The exceptions of a thread, and the doubt about them. A running process is read until nothing has changed
-    /// meanwhile.
+    /// The exceptions of a thread, and the doubt about them. A running process is read until nothing has
+    /// changed meanwhile.
     fn exceptions(&self, thread: &Thread) -> (Vec<(ExceptionState, Vec<ExceptionText>)>, Option<String>) {
         let mut read = self.names.thread_exceptions(thread);
         for _ in 1..EXCEPTION_ATTEMPTS {

@@ -145,10 +145,10 @@ impl fmt::Display for Rule {
 impl Rule {
     /// Applies the rule to a comparison.
     ///
-    /// A change beyond the limit meets it only if it is not noise: its probability, times the number of changes
-    /// that the rule is about and of `rules` applied together, is at most the
-    /// [error rate](super::ComparisonOptions::error_rate). If the noise is not known, the change alone decides.
-    /// A limit of the new value is a limit whatever the noise.
+    /// A change beyond the limit meets it only if it is not noise: its probability, times the number of
+    /// changes that the rule is about and of `rules` applied together, is at most the [error
+    /// rate](super::ComparisonOptions::error_rate). If the noise is not known, the change alone decides. A
+    /// limit of the new value is a limit whatever the noise.
     #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     pub fn apply<'c>(&self, comparison: &'c Comparison, rules: usize) -> RuleOutcome<'c> {
         let is_of_kind = |change: &&Change| {

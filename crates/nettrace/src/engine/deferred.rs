@@ -21,8 +21,8 @@ pub(crate) struct DeferredBlocks {
     pub(crate) blocks: Vec<DeferredBlock>,
     /// The epochs that sequence points among the blocks have ended.
     epochs: Vec<Epoch>,
-    /// The block that is next, and whether it is cut, once it has been located. Locating it again would report
-    /// its damage again.
+    /// The block that is next, and whether it is cut, once it has been located. Locating it again would
+    /// report its damage again.
     next: Option<(Frame, bool)>,
 }
 

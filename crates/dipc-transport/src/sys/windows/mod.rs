@@ -40,8 +40,8 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the file as [`open_regular`] does: Windows has no automount points. The caller refuses paths of other
-/// machines.
+/// Opens the file as [`open_regular`] does: Windows has no automount points. The caller refuses paths of
+/// other machines.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     open_regular(path)
 }

@@ -159,7 +159,8 @@ fn shares(frames: &Frames, total: u64, methods: &[(FrameId, u64)]) -> String {
     if methods.is_empty() { String::new() } else { format!(": {}", methods.join(", ")) }
 }
 
-/// The rows of the requests, or of the calls in a recording without requests, and the nouns for one and for many.
+/// The rows of the requests, or of the calls in a recording without requests, and the nouns for one and for
+/// many.
 fn request_rows(gathered: &OverviewData) -> Option<(Vec<&SpanRow>, [&'static str; 2])> {
     let report = gathered.requests.as_ref()?;
     let of = |role: SpanRole| {
