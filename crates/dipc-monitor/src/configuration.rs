@@ -7,6 +7,7 @@
 //! Keys ignore case. Unknown keys, wrong values and unsupported parts are [findings](Finding) with a place.
 
 mod build;
+mod filter;
 mod finding;
 mod fragment;
 mod json;

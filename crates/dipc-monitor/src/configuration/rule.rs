@@ -18,7 +18,7 @@ use crate::rules::{
     StoppingEvent, Trigger,
 };
 
-use super::build;
+use super::filter::filter;
 use super::finding::{Findings, Severity};
 use super::model::EgressProvider;
 use super::shape::nearest;
@@ -134,7 +134,7 @@ impl<'c> RuleBuilder<'c> {
             .into_iter()
             .filter_map(|item| {
                 let item = self.resolve(item, "CollectionRuleFilters", findings)?;
-                build::filter(item.view, &item.path, findings)
+                filter(item.view, &item.path, findings)
             })
             .collect()
     }

@@ -15,9 +15,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::body::{AnswerBody, CancelOnDrop};
 use super::problem::Problem;
-use super::routes::Service;
 use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
-use crate::operation::RunningOperation;
+use crate::operation::{Operations, RunningOperation};
 use crate::process::Watched;
 
 /// The most pieces that wait for the client, of at most 256 KB each.
@@ -29,19 +28,20 @@ const STACK: usize = 1 << 20;
 
 /// Collects an artifact, and answers with it as soon as it begins.
 pub(super) async fn answer(
-    service: &Service,
+    operations: &Operations,
+    runtime: &Handle,
     process: Arc<Watched>,
     artifact: Artifact,
     tags: BTreeSet<String>,
     base: &str,
 ) -> Result<Response<AnswerBody>, Problem> {
-    let operation = service.operations.begin(artifact.kind(), &process, tags, None)?;
+    let operation = operations.begin(artifact.kind(), &process, tags, None)?;
     let (id, stop) = (operation.id, operation.stop.clone());
     let (pieces, received) = mpsc::channel(MOST_PIECES);
     let (begun, has_begun) = oneshot::channel();
     let media_type = artifact.media_type();
     let file_name = artifact.file_name(&process, Timestamp::now());
-    let sink = HttpSink { runtime: service.runtime.clone(), pieces, begun: Some(begun), operation };
+    let sink = HttpSink { runtime: runtime.clone(), pieces, begun: Some(begun), operation };
     let thread = thread::Builder::new().name(artifact.kind().name().to_owned()).stack_size(STACK);
     thread.spawn(move || collect(&artifact, &process, sink)).map_err(|error| {
         Problem::new(hyper::StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable", error.to_string())

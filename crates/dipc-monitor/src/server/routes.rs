@@ -237,7 +237,7 @@ impl Service {
                     ));
                 }
                 let artifact = stored(&path, request).await?.artifact()?;
-                collect::answer(self, process, artifact, query.tags(), &base).await
+                collect::answer(&self.operations, &self.runtime, process, artifact, query.tags(), &base).await
             }
         }
     }
