@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use nettrace_edit::Snapshot;
 
 use super::last_counters::CounterRow;
-use super::overview::{CoreFile, Overview};
+use super::overview::{CoreFile, EVENTS, Overview, REPORT};
 use crate::process::Watched;
 use crate::retention::{Retention, directories, free_bytes};
 
@@ -23,10 +23,7 @@ const LONGEST_NAME: usize = 60;
 const MOST_OF_A_NAME: u32 = 1000;
 /// The largest crash report that is copied, in bytes.
 const LARGEST_REPORT: u64 = 64 << 20;
-/// The names of the files.
-pub(super) const EVENTS: &str = "events.nettrace";
 const COUNTERS: &str = "counters.json";
-pub(super) const REPORT: &str = "crashreport.json";
 const OVERVIEW: &str = "overview.txt";
 
 /// What goes into a bundle.

@@ -13,10 +13,13 @@ use dipc_client::{CrashFiles, KernelCore, LiveReader, RuntimeFiles};
 use jiff::Timestamp;
 use nettrace_edit::Written;
 
-use super::bundle::{EVENTS, REPORT};
 use super::last_counters::CounterRow;
 use crate::artifact::{LogFormat, LogReader, write_record};
 use crate::process::Watched;
+
+/// The names of files in the bundle.
+pub(super) const EVENTS: &str = "events.nettrace";
+pub(super) const REPORT: &str = "crashreport.json";
 
 /// The most exceptions, and the most log records, that are shown: the last ones.
 const MOST_SHOWN: usize = 50;
