@@ -108,8 +108,21 @@ impl Session {
     /// neither the answer nor any byte came in [`Timeouts::stop`](crate::Timeouts): then it can be requested
     /// again.
     pub fn read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, Error> {
+        let started = Instant::now();
+        match self.poll_read(buffer, deadline)? {
+            Some(count) => Ok(count),
+            None => Err(self.stream.read_timed_out(started.elapsed()).into()),
+        }
+    }
+
+    /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again and
+    /// again. [`read`](Self::read) looks at each thread of the process then, to say why it is silent.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read), except [`Error::is_deadline`].
+    pub fn poll_read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<Option<usize>, Error> {
         if let Some(count) = self.read_beginning(buffer) {
-            return Ok(count);
+            return Ok(Some(count));
         }
         let started = Instant::now();
         let first_bytes = self.first_bytes_deadline(started);
@@ -117,23 +130,20 @@ impl Session {
         loop {
             self.advance_stop(quiet)?;
             let step = self.next_step().min(deadline).min(first_bytes);
-            match self.read_stream(buffer, step) {
-                Ok(count) => {
-                    if self.stopper.has_ended() {
-                        let request = self.stopper.target().request_deadline();
-                        self.stopper.collect_answer(deadline.min(request));
-                    }
-                    return Ok(count);
+            if let Some(count) = self.read_stream(buffer, step)? {
+                if self.stopper.has_ended() {
+                    let request = self.stopper.target().request_deadline();
+                    self.stopper.collect_answer(deadline.min(request));
                 }
-                Err(error) if error.is_timeout() && first_bytes.is_over() => {
-                    return Err(self.no_stream(started));
-                }
-                Err(error) if error.is_timeout() && deadline.is_over() => {
-                    return Err(error.with_elapsed(started.elapsed()).into());
-                }
-                Err(error) if error.is_timeout() => quiet = true,
-                Err(error) => return Err(error.into()),
+                return Ok(Some(count));
             }
+            if first_bytes.is_over() {
+                return Err(self.no_stream(started));
+            }
+            if deadline.is_over() {
+                return Ok(None);
+            }
+            quiet = true;
         }
     }
 
@@ -192,16 +202,21 @@ impl Session {
         Deadline::after(step).min(self.stop_at.map_or(Deadline::never(), Deadline::at))
     }
 
-    fn read_stream(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<usize, dipc_transport::Error> {
-        let result = self.stream.read(buffer, deadline);
+    /// Reads the stream; `None` at the deadline.
+    fn read_stream(
+        &mut self,
+        buffer: &mut [u8],
+        deadline: Deadline,
+    ) -> Result<Option<usize>, dipc_transport::Error> {
+        let result = self.stream.poll_read(buffer, deadline);
         match &result {
-            Ok(0) if !buffer.is_empty() => self.end(),
-            Ok(count) => {
+            Ok(Some(0)) if !buffer.is_empty() => self.end(),
+            Ok(Some(count)) => {
                 self.last_byte = Some(Instant::now());
                 self.stopper.count_received(*count);
             }
             Err(error) if error.is_disconnected() => self.end(),
-            Err(_) => {}
+            Ok(None) | Err(_) => {}
         }
         result
     }
@@ -296,7 +311,7 @@ impl Session {
     fn drain(&mut self, deadline: Deadline) {
         let mut buffer = vec![0; 64 << 10];
         while !self.stopper.has_ended() && !deadline.is_over() {
-            if self.read_stream(&mut buffer, deadline).is_err() {
+            if !matches!(self.read_stream(&mut buffer, deadline), Ok(Some(_))) {
                 return;
             }
         }

@@ -82,6 +82,41 @@ fn only_a_long_read_reads_the_state_of_the_process() {
     drop(victim);
 }
 
+/// The number of times that this thread has read from a file. Reads of sockets do not count.
+fn files_read() -> u64 {
+    let counts = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+    let reads = counts.lines().find_map(|line| line.strip_prefix("syscr:")).unwrap();
+    reads.trim().parse().unwrap()
+}
+
+#[test]
+fn a_poll_does_not_read_the_state_of_the_process_however_long_it_waits() {
+    if std::fs::metadata("/proc/thread-self/io").is_err() {
+        let _ = writeln!(std::io::stderr(), "!!! NOT RUN: this kernel does not count the reads of a thread");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some((mut session, victim)) = session_of_a_stopped_process(&folder, Timeouts::default()) else {
+        return;
+    };
+    let of_counting = {
+        let before = files_read();
+        files_read() - before
+    };
+    let before = files_read();
+    for _ in 0..2 {
+        let polled = session.poll_read(&mut [0; 64], Deadline::after(Duration::from_millis(300))).unwrap();
+        assert_eq!(polled, None);
+    }
+    assert_eq!(files_read() - before, of_counting);
+    // The count shows a look at the process.
+    let before = files_read();
+    let error = session.read(&mut [0; 64], Deadline::after(Duration::from_millis(300))).unwrap_err();
+    assert_eq!(state_after(error), Some(ProcessState::Stopped));
+    assert!(files_read() - before > of_counting);
+    drop(victim);
+}
+
 #[test]
 fn a_reader_does_not_wait_for_the_scheduled_stop_of_a_process_that_is_stopped() {
     let folder = tempfile::tempdir().unwrap();

@@ -47,19 +47,18 @@ impl LiveSession {
 
     /// Reads what has arrived, or waits for it, [`TICK`] at most.
     pub(crate) fn read(&mut self) -> Result<Arrived, Error> {
-        match self.session.read(&mut self.buffer, Deadline::after(self.wait)) {
-            Ok(0) => Ok(Arrived::End),
-            Ok(count) => {
+        match self.session.poll_read(&mut self.buffer, Deadline::after(self.wait))? {
+            Some(0) => Ok(Arrived::End),
+            Some(count) => {
                 self.reader.feed(self.buffer.get(..count).unwrap_or_default());
                 self.wait = PAUSE;
                 Ok(Arrived::Bytes)
             }
-            Err(error) if error.is_deadline() => {
+            None => {
                 self.reader.release();
                 self.wait = TICK;
                 Ok(Arrived::Nothing)
             }
-            Err(error) => Err(error),
         }
     }
 

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::cancel::{Canceller, Interruption};
 use crate::sys;
 use crate::tcp::Connecting;
@@ -44,6 +46,21 @@ impl Connection {
         self.stream
             .read(buffer, deadline)
             .map_err(|interruption| self.interrupted(interruption, Operation::Read))
+    }
+
+    /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again and
+    /// again. The state of the peer, for which each of its threads is looked at, is not read.
+    pub fn poll_read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<Option<usize>, Error> {
+        match self.stream.read(buffer, deadline) {
+            Ok(count) => Ok(Some(count)),
+            Err(Interruption::TimedOut(_)) => Ok(None),
+            Err(interruption) => Err(self.interrupted(interruption, Operation::Read)),
+        }
+    }
+
+    /// Returns the error of a read that has waited for `after` in vain. The state of the peer is read now.
+    pub fn read_timed_out(&self, after: Duration) -> Error {
+        self.interrupted(Interruption::TimedOut(after), Operation::Read)
     }
 
     /// Writes all of `bytes`. After an error it is not known how many of them were written.

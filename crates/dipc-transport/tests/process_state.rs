@@ -129,7 +129,8 @@ fn a_time_out_has_the_state_of_the_peer() {
     assert!(text.ends_with(&format!("; process {} is stopped by a signal", victim.pid())), "{text}");
     assert!(error.help().is_some_and(|help| help.contains("-CONT")));
 
-    // A short poll does not read the state.
+    assert_eq!(connection.poll_read(&mut [0; 4], Deadline::after(SHORT)).unwrap(), None);
+    // A short read does not read the state.
     let error = connection.read(&mut [0; 4], Deadline::after(SHORT)).unwrap_err();
     assert!(matches!(&error, Error::TimedOut { peer_state: None, .. }), "{error:?}");
 }

@@ -45,18 +45,18 @@ pub(super) fn read(
     let mut has_enough = false;
     loop {
         let left = duration.filter(|_| stopped.is_none()).map(|all| all.saturating_sub(start.elapsed()));
-        match session.read(&mut buffer, Deadline::after(left.map_or(wait, |left| left.min(wait)))) {
-            Ok(0) => return Ok(()),
-            Ok(count) => {
+        let deadline = Deadline::after(left.map_or(wait, |left| left.min(wait)));
+        match session.poll_read(&mut buffer, deadline)? {
+            Some(0) => return Ok(()),
+            Some(count) => {
                 has_enough |= take(Piece::Bytes(buffer.get(..count).unwrap_or_default()))?;
                 last_byte = Instant::now();
                 wait = PAUSE;
             }
-            Err(error) if error.is_deadline() => {
+            None => {
                 has_enough |= take(Piece::Pause)?;
                 wait = TICK;
             }
-            Err(error) => return Err(error.into()),
         }
         if stop.is_cancelled() {
             return Err(ArtifactError::Cancelled);

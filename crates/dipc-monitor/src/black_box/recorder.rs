@@ -156,13 +156,13 @@ impl BlackBox {
         let mut buffer = vec![0; CHUNK];
         let mut ended: Option<Instant> = None;
         loop {
-            match session.read(&mut buffer, Deadline::after(TICK)) {
-                Ok(0) => {
+            match session.poll_read(&mut buffer, Deadline::after(TICK)) {
+                Ok(Some(0)) => {
                     let mut state = self.state();
                     let is_whole = state.held.as_mut().is_none_or(Held::is_whole);
                     return if is_whole { SessionEnd::Complete } else { SessionEnd::Cut };
                 }
-                Ok(count) => {
+                Ok(Some(count)) => {
                     let bytes = buffer.get(..count).unwrap_or_default();
                     let share = context.share();
                     let mut state = self.state();
@@ -177,7 +177,7 @@ impl BlackBox {
                         return SessionEnd::Unusable(error);
                     }
                 }
-                Err(error) if error.is_deadline() => {
+                Ok(None) => {
                     // The stream has an end, unless another process holds the connection.
                     let ended = process.has_ended().then(|| *ended.get_or_insert_with(Instant::now));
                     if ended.is_some_and(|ended| ended.elapsed() > DRAIN) {
