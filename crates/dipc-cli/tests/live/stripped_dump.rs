@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::program::run;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, mcp_server};
 use crate::workload::Target;
 
 /// The views whose output does not change.
@@ -105,6 +105,36 @@ fn a_copy_has_the_structure_and_no_secret() {
     assert!(!report.contains("qwertyuiop"), "{report}");
     run(["dump", "strip", &path("heap"), "-o", &path("heap")]).with_code(2);
     run(["dump", "strip", &path("heap")]).with_code(2);
+}
+
+/// A single file, whose views have three thousand types, generic ones and those of delegates among them.
+#[test]
+fn a_copy_of_net_10_has_the_structure_and_no_secret() {
+    let Some(mut program) = mcp_server() else { return };
+    program.env("HIDDEN_TOKEN", "environment-qwertyuiop");
+    let mut target = Target::start(program);
+    // It keeps the name of its client.
+    let client = r#"{"name":"client-zxcvbnm","version":"1"}"#;
+    let parameters =
+        format!(r#"{{"protocolVersion":"2024-11-05","capabilities":{{}},"clientInfo":{client}}}"#);
+    target.send(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{parameters}}}"#));
+    while !target.line().contains(r#""id":1"#) {}
+    let pid = target.pid().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).into_os_string().into_string().unwrap();
+    let (core, copy) = (path("core"), path("copy"));
+    run(["dump", "-p", &pid, "--stream", "--type", "heap", "-o", &core]).with_code(0);
+    let texts = ["client-zxcvbnm", "environment-qwertyuiop"];
+    assert_eq!(found(&fs::read(&core).unwrap(), &texts), texts);
+    run(["dump", "strip", &core, "-o", &copy]).with_code(0);
+    let secrets = ["client-zx", "zxcvbnm", "environment-qw", "qwertyuiop"];
+    assert_eq!(found(&fs::read(&copy).unwrap(), &secrets), [""; 0]);
+    assert_same_views(&core, &copy);
+    // Equal views that have something.
+    let (_, heap) = view(&copy, &["heap"]);
+    assert!(heap["rows"].as_array().unwrap().len() > 1000 && heap["complete"] == true, "{}", heap["missing"]);
+    let (_, chains) = view(&copy, &["async"]);
+    assert!(chains["chains"].as_u64().unwrap() > 0, "{chains}");
 }
 
 #[test]
