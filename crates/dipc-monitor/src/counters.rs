@@ -89,6 +89,9 @@ struct Shared {
 #[derive(Default)]
 struct State {
     subscribers: Vec<Subscriber>,
+    /// The decoders of the session, one for each selection of counters.
+    decoders: Vec<Decoder>,
+    next_decoder: u64,
     next_id: u64,
     /// Whether the thread runs.
     is_running: bool,
@@ -98,14 +101,80 @@ struct Subscriber {
     id: u64,
     request: CounterRequest,
     consumer: Box<dyn CounterConsumer>,
-    /// Its decoder, once a session has begun for it.
+    /// The state of its samples, once a session has begun for it.
     readings: Option<Readings>,
 }
 
-/// The decoder of a consumer in a session.
+/// The samples of a consumer in a session.
 struct Readings {
-    counters: Counters,
+    /// The number of the decoder that they come from.
+    decoder: u64,
     thinning: Thinning,
+}
+
+/// The decoder of all consumers with the same selection of counters: an event is decoded once for them.
+struct Decoder {
+    number: u64,
+    selection: Selection,
+    counters: Counters,
+}
+
+impl State {
+    /// Begins the readings of consumers without any.
+    fn begin_readings(&mut self, info: &TraceInfo) {
+        let Self { subscribers, decoders, next_decoder, .. } = self;
+        for Subscriber { request, readings, consumer, .. } in subscribers {
+            if readings.is_some() {
+                continue;
+            }
+            let known = decoders.iter().find(|decoder| decoder.selection == request.selection);
+            let decoder = known.map(|decoder| decoder.number);
+            let decoder = decoder.unwrap_or_else(|| {
+                let number = *next_decoder;
+                *next_decoder = number.wrapping_add(1);
+                let selection = request.selection.clone();
+                let counters = Counters::new(selection.clone()).with_max_series(MOST_SERIES);
+                decoders.push(Decoder { number, selection, counters });
+                number
+            });
+            *readings = Some(Readings { decoder, thinning: Thinning::new(request.interval) });
+            consumer.begin(info);
+        }
+    }
+
+    /// Forgets all readings, because another session begins.
+    fn end_readings(&mut self) {
+        self.decoders.clear();
+        for subscriber in &mut self.subscribers {
+            subscriber.readings = None;
+        }
+    }
+
+    /// Removes a consumer, and its decoder unless others use it.
+    fn remove(&mut self, id: u64) -> Option<Subscriber> {
+        let Self { subscribers, decoders, .. } = self;
+        let place = subscribers.iter().position(|subscriber| subscriber.id == id)?;
+        let removed = subscribers.swap_remove(place);
+        decoders.retain(|decoder| subscribers.iter().any(|other| other.uses(decoder)));
+        Some(removed)
+    }
+}
+
+impl Subscriber {
+    fn uses(&self, decoder: &Decoder) -> bool {
+        self.readings.as_ref().is_some_and(|readings| readings.decoder == decoder.number)
+    }
+}
+
+/// Passes a sample of a decoder to its consumers.
+fn pass(subscribers: &mut [Subscriber], decoder: u64, sample: &Sample<'_>) {
+    for Subscriber { readings, consumer, .. } in subscribers {
+        if let Some(Readings { decoder: own, thinning }) = readings
+            && *own == decoder
+        {
+            thinning.add(sample, |sample| consumer.sample(&sample));
+        }
+    }
 }
 
 impl SharedCounters {
@@ -172,8 +241,7 @@ impl Drop for CounterSubscription {
     fn drop(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
         let mut state = shared.state();
-        let place = state.subscribers.iter().position(|subscriber| subscriber.id == self.id);
-        let removed = place.map(|place| state.subscribers.swap_remove(place));
+        let removed = state.remove(self.id);
         drop(state);
         shared.changed.notify_all();
         // The consumer's own drop must not run while the session is locked.
@@ -329,9 +397,7 @@ impl Shared {
         let Some((config, client)) = plan.config(adopted) else { return Ok(SessionEnd::Changed) };
         let mut live = LiveSession::start(&self.target, &config, CHUNK)?;
         self.sessions.fetch_add(1, Ordering::Relaxed);
-        for subscriber in &mut self.state().subscribers {
-            subscriber.readings = None;
-        }
+        self.state().end_readings();
         let result = self.read(&mut live, plan, &client);
         if matches!(result, Ok(SessionEnd::Changed | SessionEnd::OtherSettings(_))) {
             self.drain(&mut live);
@@ -373,29 +439,24 @@ impl Shared {
     fn deliver(&self, reader: &mut LiveReader, client: &str, is_end: bool) -> Option<SharedSettings> {
         let info = reader.info().cloned()?;
         let mut state = self.state();
-        for subscriber in &mut state.subscribers {
-            if subscriber.readings.is_none() {
-                let Subscriber { request, readings, consumer, .. } = subscriber;
-                let counters = Counters::new(request.selection.clone()).with_max_series(MOST_SERIES);
-                *readings = Some(Readings { counters, thinning: Thinning::new(request.interval) });
-                consumer.begin(&info);
-            }
-        }
+        state.begin_readings(&info);
+        let State { subscribers, decoders, .. } = &mut *state;
         while let Some(event) = reader.next() {
-            for Subscriber { readings, consumer, .. } in &mut state.subscribers {
-                let Some(Readings { counters, thinning }) = readings else { continue };
-                counters.add(&event, |sample| thinning.add(&sample, |sample| consumer.sample(&sample)));
+            for Decoder { number, counters, .. } in &mut *decoders {
+                counters.add(&event, |sample| pass(subscribers, *number, &sample));
             }
         }
         let mut expected = None;
-        for Subscriber { readings, consumer, .. } in &mut state.subscribers {
-            let Some(Readings { counters, thinning }) = readings else { continue };
+        for decoder in decoders {
             if is_end {
-                counters.finish(|sample| thinning.add(&sample, |sample| consumer.sample(&sample)));
-                thinning.finish(counters.series(), |sample| consumer.sample(&sample));
+                decoder.counters.finish(|sample| pass(subscribers, decoder.number, &sample));
+                for subscriber in subscribers.iter_mut().filter(|subscriber| subscriber.uses(decoder)) {
+                    let Subscriber { readings: Some(readings), consumer, .. } = subscriber else { continue };
+                    readings.thinning.finish(decoder.counters.series(), |sample| consumer.sample(&sample));
+                }
             }
             expected = expected.or_else(|| {
-                counters.notices().iter().find_map(|notice| match notice {
+                decoder.counters.notices().iter().find_map(|notice| match notice {
                     Notice::OtherSettings { client: refused, expected } if refused == client => {
                         Some(*expected)
                     }
@@ -421,6 +482,58 @@ mod tests {
         let request = CounterRequest::new(Selection::parse(list).unwrap(), Duration::from_secs(seconds));
         let request = CounterRequest { exponential_histograms, ..request };
         Subscriber { id: 0, request, consumer: Box::new(Nobody), readings: None }
+    }
+
+    /// A consumer that notes the names and numbers of its samples.
+    struct Notes(Arc<Mutex<Vec<String>>>);
+
+    impl CounterConsumer for Notes {
+        fn sample(&mut self, sample: &Sample<'_>) {
+            self.0.lock().unwrap().push(note(sample));
+        }
+    }
+
+    fn note(sample: &Sample<'_>) -> String {
+        let series = sample.series;
+        format!("{} {} {} {:?}", series.provider, series.name, series.tags, sample.measurement)
+    }
+
+    #[test]
+    fn consumers_of_the_same_counters_share_a_decoder() {
+        let target = Target::from_path("/nowhere/socket");
+        let shared = SharedCounters::new(target, Arc::new(AtomicBool::new(true)));
+        let subscribe = |list: &str| {
+            let notes = Arc::new(Mutex::new(Vec::new()));
+            let request = CounterRequest::new(Selection::parse(list).unwrap(), Duration::from_secs(1));
+            (shared.subscribe(request, Box::new(Notes(Arc::clone(&notes)))), notes)
+        };
+        let state = || shared.shared.state();
+        let (one, of_one) = subscribe("System.Runtime");
+        let (two, of_two) = subscribe("System.Runtime");
+        let (other, of_other) = subscribe("System.Runtime[cpu-usage]");
+        let recording = testdata::bytes("counters/net10-csv.nettrace.xz");
+        let mut reader = LiveReader::new(Duration::from_secs(1));
+        reader.feed(&recording);
+        reader.end_of_input();
+        shared.shared.deliver(&mut reader, "", true);
+        assert_eq!(state().decoders.len(), 2, "one for each selection");
+
+        let mut expected = Vec::new();
+        let mut events = nettrace::Reader::new(&*recording).unwrap().in_time_order();
+        Counters::new(Selection::parse("System.Runtime").unwrap())
+            .read_all(&mut events, |sample| expected.push(note(&sample)))
+            .unwrap();
+        assert!(!expected.is_empty());
+        assert_eq!(*of_one.lock().unwrap(), expected);
+        assert_eq!(*of_two.lock().unwrap(), expected);
+        assert_ne!(*of_other.lock().unwrap(), expected);
+
+        drop(one);
+        assert_eq!(state().decoders.len(), 2, "another consumer has it");
+        drop(two);
+        assert_eq!(state().decoders.len(), 1);
+        drop(other);
+        assert!(state().decoders.is_empty());
     }
 
     #[test]
