@@ -60,7 +60,7 @@ impl Default for BlackBoxConfig {
         Self {
             time: Duration::from_secs(30),
             most_bytes: 32 << 20,
-            total_bytes: 256 << 20,
+            total_bytes: 128 << 20,
             directory: None,
             retention: Retention { files: Some(20), bytes: Some(1 << 30), ..Retention::default() },
             counters: None,

@@ -20,7 +20,7 @@ pub(super) struct BlackBoxArgs {
     /// Time for which the events of each process are kept in memory; 0s keeps nothing
     ///
     /// Exceptions, garbage collections, changes of the thread pool, and log records from warnings up: 32 MB
-    /// of a process at most, and 256 MB of all. When a process crashes or is killed, they go into a bundle.
+    /// of a process at most, and 128 MB of all. When a process crashes or is killed, they go into a bundle.
     /// /snapshot returns them at any time.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     keep: Duration,
