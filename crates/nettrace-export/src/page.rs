@@ -2,7 +2,7 @@
 //!
 //! A [`Page`] shows a profile: as a flame graph, as the callers of each method, and as a table; over time,
 //! where the profile has [tracks](crate::Thread::track). With [`PageReports`] it also shows other events:
-//! pauses, exceptions, requests, allocations.
+//! pauses, exceptions, requests, allocations, counters.
 //!
 //! # Size
 //! A page takes no more than its [budget](Page::with_budget), however long the recording is. Samples are
@@ -36,12 +36,13 @@ const BODY: &str = include_str!("page/assets/body.html");
 pub const STYLE: &str = include_str!("page/assets/page.css");
 const STYLES: [&str; 1] = [STYLE];
 /// Classic scripts, in this order: each may use what those before it declare.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 10] = [
     include_str!("page/assets/data.js"),
     include_str!("page/assets/names.js"),
     include_str!("page/assets/stacks.js"),
     include_str!("page/assets/timeline.js"),
     include_str!("page/assets/heatmap.js"),
+    include_str!("page/assets/curves.js"),
     include_str!("page/assets/flame.js"),
     include_str!("page/assets/tables.js"),
     include_str!("page/assets/request.js"),

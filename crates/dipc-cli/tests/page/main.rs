@@ -8,6 +8,7 @@
 mod agreement;
 mod asynchronous;
 mod browser;
+mod curves;
 mod data;
 mod diff;
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -1,6 +1,7 @@
 //! The events of a recording beside its samples, by time.
 
 mod cells;
+mod curves;
 mod requests;
 
 use std::io::{self, Write};
@@ -17,10 +18,11 @@ use crate::decode::decode;
 use crate::report::{Collection, Collections};
 use cells::Cells;
 use clr_activity::Suspensions;
+use curves::Curves;
 use requests::Requests;
 
 /// Gathers the contents of a page besides the profile: pauses and collections, exceptions, allocated bytes,
-/// requests and other spans.
+/// requests and other spans, counters.
 ///
 /// # Memory
 /// Bounded but for 200 bytes a collection: everything else is counted in bins, which get wider.
@@ -38,6 +40,7 @@ pub struct PageReports {
     ticks: Cells,
     samples: Cells,
     requests: Requests,
+    curves: Curves,
     /// Whether there are events of tasks, by which stacks of awaits are told.
     has_tasks: bool,
     /// Whether events of a kind are such events.
@@ -70,6 +73,7 @@ impl PageReports {
         let now = event.relative_time().max(RelativeTime::START);
         self.last = self.last.max(now);
         self.requests.add(event);
+        self.curves.add(event);
         if !self.has_tasks {
             let metadata = event.metadata();
             let is_of_tasks = || metadata.provider() == TASKS && metadata.event_id() != MANIFEST;
@@ -113,7 +117,7 @@ impl PageReports {
     /// Whether there is nothing to show.
     pub fn is_empty(&self) -> bool {
         let cells = [&self.pauses, &self.exceptions, &self.ticks, &self.samples];
-        cells.into_iter().all(Cells::is_empty) && self.requests.is_empty()
+        cells.into_iter().all(Cells::is_empty) && self.requests.is_empty() && self.curves.is_empty()
     }
 
     /// The time of the last event.
@@ -130,6 +134,7 @@ impl PageReports {
     /// Ends unfinished items, and returns the collections one by one.
     pub(super) fn finish(&mut self) -> Vec<Collection> {
         self.requests.finish();
+        self.curves.finish();
         std::mem::take(&mut self.collections).finish().collections
     }
 
@@ -152,7 +157,8 @@ impl PageReports {
         let allocations = if self.ticks.is_empty() { &self.samples } else { &self.ticks };
         allocations.write("allocations", width, out)?;
         write_collections(collections, out)?;
-        self.requests.write(width, out)
+        self.requests.write(width, out)?;
+        self.curves.write(width, out)
     }
 }
 

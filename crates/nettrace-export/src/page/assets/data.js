@@ -31,6 +31,7 @@ class Recording {
     this.states = new Array(NO_STATES).fill(0);
     for (const thread of this.threads) thread.sums.forEach((sum, state) => this.states[state] += sum);
     for (const name of ["pauses", "exceptions", "allocations", "spanRoles", "spans", "spanParts"]) this[name] = new Cells(data[name] ?? []);
+    this.curves = (data.curves ?? []).map((curve, number) => new Curve(curve, number, data.binNs));
   }
 
   // Weights of each state by bin.

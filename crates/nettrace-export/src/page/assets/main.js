@@ -22,6 +22,10 @@ class Page {
         at("heatbutton").hidden = false;
         this.heatMap = new HeatMap(recording, this.palette, range => this.chooseCells(range));
       }
+      if (recording.curves.length) {
+        at("countersbutton").hidden = at("counters").hidden = false;
+        this.curveLanes = new CurveLanes(recording, this.timeLine, this.palette);
+      }
     }
     // What stands behind # is searched.
     try { at("search").value = decodeURIComponent(location.hash.slice(1)); } catch { /* no text */ }
@@ -77,7 +81,7 @@ class Page {
 
   about() {
     const r = this.recording, keys = [["/", "search"], ["1 – 9", "the tabs"], ["Arrows, Enter, Esc", "in the flame graph: move, zoom in, zoom out"],
-      ["← →", "in the time line: move what is chosen; with Shift its end; Esc: all"], ["b i f m t", "blocked, idle, fold async, frames, by thread"], ["h", "the heat map; there, arrows move, with Shift they choose, Space adds or removes a cell, Esc shows all"], ["c, s", "copy, save as SVG"], ["d", "light or dark"]];
+      ["← →", "in the time line: move what is chosen; with Shift its end; Esc: all"], ["b i f m t", "blocked, idle, fold async, frames, by thread"], ["h", "the heat map; there, arrows move, with Shift they choose, Space adds or removes a cell, Esc shows all"], ["k", "counters as curves"], ["c, s", "copy, save as SVG"], ["d", "light or dark"]];
     for (const [key, what] of keys) {
       at("keys").appendChild(document.createElement("dt")).textContent = key;
       at("keys").appendChild(document.createElement("dd")).textContent = what;
@@ -92,6 +96,11 @@ class Page {
       if (r.slowest?.length === 500) notes.push("Only the 500 slowest requests of the recording are listed one by one.");
       if (r.collectionCount > (r.collections?.length ?? 0)) notes.push(`${number(r.collections.length)} of ${number(r.collectionCount)} collections are listed: those that paused the program the longest.`);
     }
+    if (r.curves.length) notes.push("A counter's value stands where its program reported it: it is of the interval that ends there. Lines join means; where a bin has several values, its line reaches from the least to the largest.");
+    const widest = Math.max(...r.curves.map(({ binNs }) => binNs));
+    if (widest > r.binNs) notes.push(`Curves of counters have bins of up to ${duration(widest)}: values of all bins count that the chosen time touches.`);
+    if (r.curveCount > r.curves.length) notes.push(`${number(r.curves.length)} of ${number(r.curveCount)} curves of counters are on this page.`);
+    if (r.curveValuesLeftOut) notes.push(`${number(r.curveValuesLeftOut)} values of further counters were not read: there are too many.`);
     if (r.leftOutBelow) notes.push(`Stacks that weigh less than ${exact(r, r.leftOutBelow)} were left out to keep the page small: ${exact(r, r.leftOut)} of them count for their callers.`);
     if (r.idleLeftOut) notes.push(`${exact(r, r.idleLeftOut)} of threads that waited for work were left out.`);
     if (r.hasTasks) notes.push("The recording has events of tasks: one frame stands for an async method and what runs it. The switch “Fold async” (f) shows all frames.");
@@ -131,6 +140,7 @@ class Page {
     const { range, chosen } = this, shown = { threads: chosen, blocked: at("blocked").checked, idle: at("idle").checked };
     const weights = this.weights = new Weights(this.tree(), { ...range, ...shown });
     this.heatMap?.show(range, shown);
+    this.curveLanes?.show(range);
     this.tellRange();
     this.search();
     const tables = {
@@ -192,6 +202,12 @@ class Page {
     at("heat").hidden = !at("heat").hidden;
     at("heatbutton").setAttribute("aria-expanded", !at("heat").hidden);
     if (this.heatMap.isOpen) this.refresh();
+  }
+
+  toggleCounters() {
+    at("counters").hidden = !at("counters").hidden;
+    at("countersbutton").setAttribute("aria-expanded", !at("counters").hidden);
+    this.curveLanes.show(this.range);
   }
 
   chooseThread(thread) {
@@ -272,7 +288,7 @@ class Page {
     this.repaint();
   }
 
-  repaint() { this.palette.forget(); this.flame.paint(); this.timeLine?.redraw(); this.heatMap?.paint(); }
+  repaint() { this.palette.forget(); this.flame.paint(); this.timeLine?.redraw(); this.heatMap?.paint(); this.curveLanes?.paint(); }
 
   listen() {
     for (const id of ["blocked", "idle", "async", "frames", "bythread"]) at(id).addEventListener("change", () => this.refresh());
@@ -282,6 +298,7 @@ class Page {
     at("theme").addEventListener("click", () => this.nextTheme());
     at("help").addEventListener("click", () => { at("about").hidden = !at("about").hidden; at("help").setAttribute("aria-expanded", !at("about").hidden); });
     at("heatbutton").addEventListener("click", () => this.toggleHeatMap());
+    at("countersbutton").addEventListener("click", () => this.toggleCounters());
     at("whole").addEventListener("click", () => this.timeLine.choose(0, this.recording.bins));
     for (const id of ["from", "to"]) at(id).addEventListener("change", () => {
       const bin = input => Number(at(input).value) * 1e9 / this.recording.binNs;
@@ -318,6 +335,7 @@ class Page {
     else if (event.key === "s" && !at("svg").hidden) this.save();
     else if (event.key === "d") this.nextTheme();
     else if (event.key === "h" && this.heatMap) this.toggleHeatMap();
+    else if (event.key === "k" && this.curveLanes) this.toggleCounters();
     else if (event.key === "?") at("help").click();
     else return;
     event.preventDefault();

@@ -11,6 +11,16 @@ function duration(ns) {
 function bytes(n) {
   return n >= 1e9 ? number(n / 1e9) + " GB" : n >= 1e6 ? number(n / 1e6) + " MB" : n >= 1e3 ? number(n / 1e3) + " KB" : number(n) + " B";
 }
+// A counter's value with its unit: seconds per second are a share of time, and what is counted is in braces.
+function quantity(value, unit) {
+  const rate = unit.endsWith("/s") ? "/s" : "", of = rate ? unit.slice(0, -2) : unit, thing = of.replace(/^\{|\}$/g, "");
+  const sign = value < 0 ? "-" : "", size = Math.abs(value), plain = size < 1e15 ? number(value) : value.toExponential(2);
+  if (of === "s" && rate) return number(100 * value) + " %";
+  const factor = { B: 1, By: 1, MB: 1e6 }[of], time = { s: 1e9, ms: 1e6 }[of];
+  if (factor && size < 1e18) return sign + bytes(size * factor) + rate;
+  if (time && size < 1e18) return sign + duration(size * time) + rate;
+  return plain + (thing || rate ? " " : "") + thing + rate;
+}
 // A weight of the recording's metric.
 function amount(recording, weight) {
   return exact(recording, weight * recording.scale);

@@ -63,6 +63,8 @@ class TimeLine {
     const height = top + this.lanes.length * (LANE + 2), gutter = innerWidth < 560 ? 64 : 120;
     const edges = Float64Array.from({ length: r.bins + 1 }, (_, bin) => r.seconds(bin));
     const scales = { x: { time: false, range: () => [0, r.seconds(r.bins)] } }, series = [{}], data = [edges];
+    // Of counters alone there is only an axis.
+    if (!bands.length) scales.y0 = { range: () => [0, 1] };
     bands.forEach((band, index) => {
       const most = band.most = Math.max(...band.series.map(({ values }) => values.reduce((a, b) => Math.max(a, b), 0))) || 1;
       // The scale reaches beyond the chart, so that its part from 0 to the largest value is the band.
