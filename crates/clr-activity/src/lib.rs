@@ -43,7 +43,7 @@
 //! - `step`, `bounded_map`, `tasks`, `causes`: scheduled work.
 //! - `event_kind`, `fields`, `diagnostic`, `span_event`: single events of spans.
 //! - `spans` pairs them, with `threads` and `queue`; `live` has the spans that have not ended, `time_parts`
-//!   divides their time, `span` is the result.
+//!   divides their time, `work_interval` has the intervals, `span` is the result.
 //! - `activity_events`: all events of chosen requests.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -89,6 +89,8 @@ mod tasks;
 mod threads;
 #[cfg(feature = "spans")]
 mod time_parts;
+#[cfg(feature = "spans")]
+mod work_interval;
 
 #[cfg(feature = "spans")]
 pub use activity_events::{ActivityEvents, ActivityFinder, ActivityPattern};
@@ -108,6 +110,8 @@ pub use suspension::{Suspension, Suspensions};
 pub use tasks::{Tasks, Worker};
 #[cfg(feature = "spans")]
 pub use time_parts::KnownParts;
+#[cfg(feature = "spans")]
+pub use work_interval::{WorkInterval, WorkKind};
 
 /// The examples of the README are compiled.
 #[cfg(all(doctest, feature = "spans"))]

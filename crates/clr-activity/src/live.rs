@@ -1,15 +1,14 @@
 //! Spans that have started and not ended.
 
-use std::time::Duration;
-
 use clr_events::ActivityPath;
 use hashbrown::HashMap;
-use nettrace::RelativeTime;
+use nettrace::{RelativeTime, ThreadId};
 use uuid::Uuid;
 
 use crate::fields::SpanOutcome;
 use crate::span::{SpanId, SpanRole, TimeParts};
-use crate::time_parts::{PauseClock, WorkState};
+use crate::time_parts::{PauseClock, QueueMark, WorkState};
+use crate::work_interval::WorkInterval;
 
 /// A span that is starting.
 #[derive(Debug)]
@@ -56,6 +55,8 @@ pub(crate) struct LiveSpans {
     by_key: HashMap<(Option<u64>, u32, String), SpanId>,
     clocks: HashMap<Option<u64>, PauseClock>,
     orphans: usize,
+    /// Whether the intervals of requests are wanted.
+    pub(crate) keeps_intervals: bool,
     next: u64,
     /// Changes with the spans: facts about an activity hold while it stays the same.
     generation: u64,
@@ -181,7 +182,8 @@ impl LiveSpans {
         let clock = self.clocks.get(&process).copied().unwrap_or_default();
         let is_request = request == id;
         let work = (is_request && activity.is_some() && role != SpanRole::Outgoing)
-            .then(|| WorkState::new(now, &clock));
+            .then(|| WorkState::new(now, &clock))
+            .map(|work| if self.keeps_intervals { work.with_intervals() } else { work });
         let is_call = role == SpanRole::Outgoing && !is_request;
         if is_call && let Some(work) = self.work(request) {
             work.call(true, now, &clock);
@@ -248,15 +250,15 @@ impl LiveSpans {
     }
 
     /// Records that a thread begins or ends work for a request.
-    pub(crate) fn thread(&mut self, request: SpanId, is_start: bool, now: RelativeTime) {
-        self.change(request, |work, clock| work.thread(is_start, now, clock));
+    pub(crate) fn thread(&mut self, request: SpanId, thread: ThreadId, is_start: bool, now: RelativeTime) {
+        self.change(request, |work, clock| work.thread(thread, is_start, now, clock));
     }
 
-    pub(crate) fn enqueue(&mut self, request: SpanId, now: RelativeTime) -> Duration {
+    pub(crate) fn enqueue(&mut self, request: SpanId, now: RelativeTime) -> QueueMark {
         self.change(request, |work, clock| work.enqueue(now, clock)).unwrap_or_default()
     }
 
-    pub(crate) fn dequeue(&mut self, request: SpanId, mark: Duration, now: RelativeTime) {
+    pub(crate) fn dequeue(&mut self, request: SpanId, mark: QueueMark, now: RelativeTime) {
         self.change(request, |work, clock| work.dequeue(mark, now, clock));
     }
 
@@ -330,8 +332,12 @@ impl LiveSpans {
         all
     }
 
-    /// Ends a span, and returns it with its time by activity.
-    pub(crate) fn end(&mut self, id: SpanId, now: RelativeTime) -> Option<(Live, Option<TimeParts>)> {
+    /// Ends a span, and returns it with its time by activity, as sums and as intervals.
+    pub(crate) fn end(
+        &mut self,
+        id: SpanId,
+        now: RelativeTime,
+    ) -> Option<(Live, Option<TimeParts>, Vec<WorkInterval>)> {
         let mut span = self.spans.remove(&id)?;
         self.generation = self.generation.wrapping_add(1);
         if let Some(activity) = span.activity {
@@ -353,7 +359,9 @@ impl LiveSpans {
             self.change(span.request, |work, clock| work.call(false, now, clock));
         }
         let clock = self.clocks.get(&span.process).copied().unwrap_or_default();
-        let parts = span.work.take().map(|work| work.finish(now, &clock));
-        Some((span, parts))
+        let mut work = span.work.take();
+        let intervals = work.as_mut().map(|work| work.take_intervals(now)).unwrap_or_default();
+        let parts = work.map(|work| work.finish(now, &clock));
+        Some((span, parts, intervals))
     }
 }

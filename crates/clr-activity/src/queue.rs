@@ -1,14 +1,14 @@
 //! Work in queues, and its requests.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::bounded_map::BoundedMap;
 use crate::span::SpanId;
 use crate::step::WorkId;
+use crate::time_parts::QueueMark;
 
 /// A request, and the mark from [`WorkState::enqueue`](crate::time_parts::WorkState::enqueue).
-type Queued = Option<(SpanId, Duration)>;
+type Queued = Option<(SpanId, QueueMark)>;
 
 /// Work that is queued and has not begun. Its numbers are hash codes that may be reused while they wait:
 /// first in, first out.

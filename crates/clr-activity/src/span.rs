@@ -6,6 +6,8 @@ use nettrace::RelativeTime;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
+use crate::work_interval::WorkInterval;
+
 /// The number of a span: in the order in which spans started, never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpanId(pub(crate) u64);
@@ -122,6 +124,9 @@ pub struct Span<'a> {
     pub error: Option<&'a str>,
     /// The time by activity, for a request that has an activity.
     pub parts: Option<TimeParts>,
+    /// The intervals of these parts, by their beginning, at most 64 of a request: empty unless they were
+    /// [wanted](crate::Spans::with_intervals).
+    pub intervals: &'a [WorkInterval],
 }
 
 impl<'a> Span<'a> {
@@ -145,6 +150,7 @@ impl<'a> Span<'a> {
             is_error: false,
             error: None,
             parts: None,
+            intervals: &[],
         }
     }
 

@@ -102,6 +102,13 @@ const MOST_SOURCES: usize = 1 << 12;
 const NO_SOURCE: u32 = u32::MAX;
 
 impl Spans {
+    /// With the [intervals](Span::intervals) of requests.
+    #[must_use]
+    pub fn with_intervals(mut self) -> Self {
+        self.live.keeps_intervals = true;
+        self
+    }
+
     /// Adds an event, and passes the spans that it ends to `each`.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>, mut each: impl FnMut(Span<'_>)) {
@@ -207,10 +214,10 @@ impl Spans {
         if request != thread.request {
             let left = std::mem::replace(&mut thread.request, request);
             if let Some(left) = left {
-                self.live.thread(left, false, now);
+                self.live.thread(left, event.thread_id(), false, now);
             }
             if let Some(entered) = request {
-                self.live.thread(entered, true, now);
+                self.live.thread(entered, event.thread_id(), true, now);
             }
         }
         match step {
@@ -434,7 +441,7 @@ impl Spans {
     }
 
     fn end(&mut self, id: SpanId, now: RelativeTime, end: SpanEnd, each: &mut dyn FnMut(Span<'_>)) {
-        let Some((ended, parts)) = self.live.end(id, now) else { return };
+        let Some((ended, parts, intervals)) = self.live.end(id, now) else { return };
         let Some((_, source)) = self.sources.get_index_mut(ended.source as usize) else { return };
         let count = match end {
             SpanEnd::Stopped => &mut source.paired,
@@ -463,6 +470,7 @@ impl Spans {
             is_error: ended.outcome.is_error,
             error: ended.outcome.error.as_deref(),
             parts,
+            intervals: &intervals,
         });
     }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use nettrace::RelativeTime;
+use nettrace::{RelativeTime, ThreadId};
 
 use crate::span::TimeParts;
+use crate::work_interval::{WorkInterval, WorkIntervals, WorkKind};
 
 /// The time of a process in garbage collection pauses.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,7 +36,7 @@ impl PauseClock {
 }
 
 /// The state of a request's work, and the time in each state so far.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct WorkState {
     /// The time of the last change of state.
     since: RelativeTime,
@@ -53,6 +54,16 @@ pub(crate) struct WorkState {
     queued: Duration,
     /// The value of `waiting` up to which that was counted.
     counted: Duration,
+    /// When all this was, if that is wanted.
+    intervals: Option<Box<WorkIntervals>>,
+}
+
+/// The state of a request when work for it was put into a queue.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct QueueMark {
+    at: RelativeTime,
+    /// The time of waiting until then.
+    waiting: Duration,
 }
 
 /// The parts of requests' time that the recording has events for.
@@ -74,6 +85,11 @@ impl WorkState {
         Self { since: now, paused: clock.at(now), ..Self::default() }
     }
 
+    /// With the times of all changes.
+    pub(crate) fn with_intervals(self) -> Self {
+        Self { intervals: Some(Box::default()), ..self }
+    }
+
     /// Counts the time up to now; called before each change of the state.
     fn advance(&mut self, now: RelativeTime, clock: &PauseClock) {
         let elapsed = now.saturating_duration_since(self.since);
@@ -92,29 +108,47 @@ impl WorkState {
     }
 
     /// A thread begins or ends its work.
-    pub(crate) fn thread(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
+    pub(crate) fn thread(&mut self, thread: ThreadId, is_start: bool, now: RelativeTime, clock: &PauseClock) {
         self.advance(now, clock);
+        self.mark(WorkKind::OnThread(thread), is_start, now);
         self.threads = if is_start { self.threads.saturating_add(1) } else { self.threads.saturating_sub(1) };
+    }
+
+    fn mark(&mut self, kind: WorkKind, is_start: bool, now: RelativeTime) {
+        match &mut self.intervals {
+            Some(intervals) if is_start => intervals.begin(kind, now),
+            Some(intervals) => intervals.end(kind, now),
+            None => {}
+        }
     }
 
     /// A call begins or ends.
     pub(crate) fn call(&mut self, is_start: bool, now: RelativeTime, clock: &PauseClock) {
         self.advance(now, clock);
+        self.mark(WorkKind::Call, is_start, now);
         self.calls = if is_start { self.calls.saturating_add(1) } else { self.calls.saturating_sub(1) };
     }
 
     /// Work is put into a queue; pass the mark to [`dequeue`](Self::dequeue).
-    pub(crate) fn enqueue(&mut self, now: RelativeTime, clock: &PauseClock) -> Duration {
+    pub(crate) fn enqueue(&mut self, now: RelativeTime, clock: &PauseClock) -> QueueMark {
         self.advance(now, clock);
-        self.waiting
+        QueueMark { at: now, waiting: self.waiting }
     }
 
     /// Work is taken from a queue. Time during which several pieces were queued counts once.
-    pub(crate) fn dequeue(&mut self, mark: Duration, now: RelativeTime, clock: &PauseClock) {
+    pub(crate) fn dequeue(&mut self, mark: QueueMark, now: RelativeTime, clock: &PauseClock) {
         self.advance(now, clock);
-        let queued = self.waiting.saturating_sub(mark.max(self.counted));
+        if let Some(intervals) = &mut self.intervals {
+            intervals.add(WorkKind::Queued, mark.at, now);
+        }
+        let queued = self.waiting.saturating_sub(mark.waiting.max(self.counted));
         self.queued = self.queued.saturating_add(queued);
         self.counted = self.waiting;
+    }
+
+    /// The times of all changes up to the request's end; empty if they were not wanted.
+    pub(crate) fn take_intervals(&mut self, now: RelativeTime) -> Vec<WorkInterval> {
+        self.intervals.take().map(|intervals| intervals.finish(now)).unwrap_or_default()
     }
 
     /// The parts at the request's end, as if all were known.
@@ -179,11 +213,11 @@ mod tests {
     fn each_moment_counts_once() {
         let mut clock = PauseClock::default();
         let mut work = WorkState::new(at(100), &clock);
-        work.thread(true, at(110), &clock);
+        work.thread(ThreadId(1), true, at(110), &clock);
         work.call(true, at(130), &clock);
         // A pause while a thread works, which continues for 5 after it stops.
         clock.set(false, Some(at(140)), at(140));
-        work.thread(false, at(150), &clock);
+        work.thread(ThreadId(1), false, at(150), &clock);
         clock.set(true, None, at(155));
         let mark = work.enqueue(at(160), &clock);
         work.call(false, at(170), &clock);

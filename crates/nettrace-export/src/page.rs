@@ -102,6 +102,7 @@ impl<'a> Page<'a> {
     #[must_use]
     pub fn with_reports(self, mut reports: PageReports) -> Self {
         let collections = reports.finish();
+        reports.add_stacks(self.profile);
         Self { reports: Some((reports, collections)), ..self }
     }
 
@@ -111,7 +112,7 @@ impl<'a> Page<'a> {
         Self { notes, ..self }
     }
 
-    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 130 KB of it.
+    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 165 KB of it.
     #[must_use]
     pub fn with_budget(self, bytes: u64) -> Self {
         Self { budget: bytes, ..self }

@@ -243,8 +243,8 @@ fn a_picked_request_shows_the_parts_of_its_time() {
               const line = document.querySelectorAll('#table tbody tr')[index], start = column(2)[index], length = column(3)[index];
               line.dispatchEvent(new KeyboardEvent('keydown', {{ key: 'Enter', bubbles: true }}));
               const box = at('detail').querySelector('.request');
-              const marks = [...box.querySelectorAll('tr:last-child .bar i')].map(mark => [parseFloat(mark.style.left), parseFloat(mark.style.width)]);
-              picked.push({{ start, length, ...range(), caption: box.querySelector('caption').textContent, parts: [...box.querySelectorAll('th')].map(th => th.textContent), shares: [...box.querySelectorAll('td:nth-child(3)')].map(td => parseFloat(td.textContent)), marks }});
+              const marks = [...box.querySelectorAll('.parts tr:last-child .bar i')].map(mark => [parseFloat(mark.style.left), parseFloat(mark.style.width)]);
+              picked.push({{ start, length, ...range(), caption: box.querySelector('caption').textContent, parts: [...box.querySelectorAll('.parts th')].map(th => th.textContent), shares: [...box.querySelectorAll('.parts td:nth-child(3)')].map(td => parseFloat(td.textContent)), marks }});
             }}
             return picked;"
         ),

@@ -17,6 +17,7 @@ mod dump;
 mod heap;
 mod heatmap;
 mod hostile;
+mod waterfall;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

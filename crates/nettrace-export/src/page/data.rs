@@ -19,7 +19,7 @@ use super::text::text;
 use crate::bounds::{Limited, TooLarge};
 use crate::profile::index::TotalIndex;
 use crate::profile::track::Track;
-use crate::profile::{Profile, Thread, pseudo_frames};
+use crate::profile::{Profile, StackTotal, Thread, pseudo_frames};
 
 /// Bytes of JSON, which a browser has to hold.
 const MOST_JSON: u64 = 96 << 20;
@@ -197,7 +197,8 @@ fn write_json(page: &Page<'_>, layout: &Layout, out: &mut dyn Write) -> io::Resu
     write_threads(profile, layout, out)?;
     #[cfg(feature = "html")]
     if let Some((reports, collections)) = &page.reports {
-        reports.write(collections, layout.width, out)?;
+        let number = |stack| layout.stacks.number(stack);
+        reports.write(collections, layout.width, &number, out)?;
     }
     write!(out, "}}")
 }
@@ -341,6 +342,22 @@ fn write_track(
     sums.write(bin, out)
 }
 
+/// Returns the stack of a total that is shown, and the number of its state.
+pub(super) fn shown_stack(profile: &Profile, total: &StackTotal) -> Option<(StackId, u8)> {
+    let mut stack = total.stack?;
+    // The page has a colour for it.
+    if total.state == ThreadState::Blocked && profile.leaf_name(stack) == pseudo_frames::BLOCKED {
+        stack = profile.stacks.caller(stack).unwrap_or(stack);
+    }
+    let state = match total.state {
+        ThreadState::Working => 0,
+        ThreadState::Blocked => 1,
+        ThreadState::Idle => 2,
+        ThreadState::Ready => 3,
+    };
+    Some((stack, state))
+}
+
 /// The key by which samples are summed up: stack and state. Totals whose stacks became one by leaving out
 /// frames have one key.
 struct SampleKeys {
@@ -355,17 +372,7 @@ impl SampleKeys {
         let mut known = HashMap::new();
         let mut keys = Vec::new();
         let of_total = profile.stack_totals.iter().map(|total| {
-            let Some(mut stack) = total.stack else { return u32::MAX };
-            // The page has a colour for it.
-            if total.state == ThreadState::Blocked && profile.leaf_name(stack) == pseudo_frames::BLOCKED {
-                stack = profile.stacks.caller(stack).unwrap_or(stack);
-            }
-            let state = match total.state {
-                ThreadState::Working => 0u8,
-                ThreadState::Blocked => 1,
-                ThreadState::Idle => 2,
-                ThreadState::Ready => 3,
-            };
+            let Some((stack, state)) = shown_stack(profile, total) else { return u32::MAX };
             let number = stacks.number(stack);
             *known.entry((total.thread, number, state)).or_insert_with(|| {
                 keys.push((number, state));

@@ -6,7 +6,7 @@ mod requests;
 
 use std::io::{self, Write};
 
-use clr_events::{ClrEvent, EventSet, sets};
+use clr_events::{ClrEvent, EventSet, StackId, sets};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
 use nettrace::{Event, MetadataMap, RelativeTime};
@@ -15,6 +15,7 @@ use super::bins::BinWidth;
 use super::data::list;
 use super::text::text;
 use crate::decode::decode;
+use crate::profile::Profile;
 use crate::report::{Collection, Collections};
 use cells::Cells;
 use clr_activity::Suspensions;
@@ -138,10 +139,16 @@ impl PageReports {
         std::mem::take(&mut self.collections).finish().collections
     }
 
+    /// Adds the stacks that requests had.
+    pub(super) fn add_stacks(&mut self, profile: &Profile) {
+        self.requests.add_stacks(profile);
+    }
+
     pub(super) fn write(
         &self,
         collections: &[Collection],
         width: BinWidth,
+        stack_number: &dyn Fn(StackId) -> u32,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         write!(out, ",\"hasTasks\":{}", self.has_tasks)?;
@@ -157,7 +164,7 @@ impl PageReports {
         let allocations = if self.ticks.is_empty() { &self.samples } else { &self.ticks };
         allocations.write("allocations", width, out)?;
         write_collections(collections, out)?;
-        self.requests.write(width, out)?;
+        self.requests.write(width, stack_number, out)?;
         self.curves.write(width, out)
     }
 }

@@ -55,7 +55,7 @@ class CurveLanes {
     this.lanes = document.getElementById("curves");
     this.choices();
     this.build();
-    new ResizeObserver(() => { if (this.box.clientWidth !== this.width) this.paint(); }).observe(this.box);
+    timeLine.onBuilt = () => this.paint();
     document.getElementById("countervalues").parentElement.addEventListener("toggle", () => this.fill());
   }
 
@@ -137,10 +137,9 @@ class CurveLanes {
 
   // Lanes begin and end where the time line does.
   align() {
-    const { over } = this.timeLine.plot, chart = over.getBoundingClientRect(), area = this.lanes.getBoundingClientRect();
-    this.lanes.style.setProperty("--gutter", chart.left - area.left + "px");
-    this.lanes.style.setProperty("--chart", chart.width + "px");
-    this.width = this.box.clientWidth;
+    const { gutter, chartWidth } = this.timeLine;
+    this.lanes.style.setProperty("--gutter", gutter + "px");
+    this.lanes.style.setProperty("--chart", chartWidth + "px");
   }
 
   paint() {

@@ -78,9 +78,12 @@ class TimeLine {
         series.push({ scale: "y" + index, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, width: 1, stroke: () => this.palette.get(colour), fill: () => this.palette.get(colour), fillTo: () => 0 });
       }
     });
+    const width = Math.max(this.width, 160), right = 8;
+    this.gutter = gutter;
+    this.chartWidth = width - gutter - right;
     const ink = () => this.palette.get("faint"), grid = { stroke: () => this.palette.get("line"), width: 1 };
     this.plot = new uPlot({
-      width: Math.max(this.width, 160), height: height + 30, padding: [0, 8, 0, 0], legend: { show: false }, scales, series,
+      width, height: height + 30, padding: [0, right, 0, 0], legend: { show: false }, scales, series,
       axes: [
         { stroke: ink, grid, ticks: grid, size: 28, font: "11px system-ui, sans-serif", values: (_, ticks) => ticks.map(tick => +tick.toFixed(6) + " s") },
         { scale: "y0", size: gutter, values: () => [], grid: { show: false }, ticks: { show: false } },
@@ -96,6 +99,7 @@ class TimeLine {
     const more = document.getElementById("lanes");
     more.hidden = this.busiest.length <= FEW_THREADS;
     more.textContent = this.showsAll ? "Fewer threads" : `All ${this.busiest.length} threads`;
+    this.onBuilt?.();
   }
 
   label(text, top, width, thread, title) {

@@ -87,6 +87,7 @@ struct Rank {
 
 #[derive(Debug)]
 struct Curve {
+    process: Option<u64>,
     provider: String,
     name: String,
     unit: String,
@@ -146,11 +147,16 @@ impl Curves {
         let count: u32 = seen.iter().map(|aspects| aspects.count_ones()).sum();
         write!(out, ",\"curveCount\":{count},\"curveValuesLeftOut\":{}", self.counters.left_out())?;
         let shown = self.found.shown();
+        let first = curves.values().next().and_then(|curve| curve.process);
+        let has_processes = curves.values().any(|curve| curve.process != first);
         list(out, "curves", curves.iter(), |out, (rank, curve)| {
             write!(out, "{{\"provider\":")?;
             text(out, &curve.provider)?;
             write!(out, ",\"name\":")?;
-            text(out, &curve.name)?;
+            match curve.process.filter(|_| has_processes) {
+                Some(process) => text(out, &format!("{} (process {process})", curve.name))?,
+                None => text(out, &curve.name)?,
+            }
             write!(out, ",\"unit\":")?;
             text(out, &curve.unit)?;
             let width = width.max(curve.width);
@@ -224,10 +230,8 @@ impl Curve {
         if !series.tags.is_empty() {
             name = format!("{name} {}", series.tags);
         }
-        if let Some(process) = series.process_id {
-            name = format!("{name} (process {process})");
-        }
         Self {
+            process: series.process_id,
             provider: cut(&series.provider),
             name: cut(&name),
             unit: cut(&series.unit_of(aspect)),

@@ -1,19 +1,24 @@
 //! Requests and other spans of a page.
 
+mod seen_stacks;
+
 use std::io::{self, Write};
 use std::time::Duration;
 
-use hashbrown::DefaultHashBuilder;
+use clr_events::StackId;
+use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexMap;
 use nettrace::{Event, RelativeTime};
 
+use self::seen_stacks::{SeenStack, seen_stacks};
 use super::cells::Cells;
 use super::{OTHERS, cut};
 use crate::page::bins::BinWidth;
 use crate::page::data::list;
 use crate::page::text::text;
+use crate::profile::Profile;
 use crate::report::requests::row_name;
-use clr_activity::{Span, SpanEnd, SpanRole, Spans, TimeParts};
+use clr_activity::{Span, SpanEnd, SpanId, SpanRole, Spans, TimeParts, WorkInterval, WorkKind};
 
 /// The number of distinct rows.
 const MOST_ROWS: usize = 500;
@@ -26,8 +31,13 @@ const DURATIONS: u32 = 4096;
 /// Parts of a request's time.
 const PARTS: u32 = 5;
 
+/// Requests whose calls are kept until they end.
+const MOST_WITH_CALLS: usize = 1 << 14;
+/// Calls that are kept of a request.
+const MOST_CALLS: usize = 16;
+
 /// The spans of a recording by their start.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Requests {
     spans: Spans,
     found: Found,
@@ -46,6 +56,16 @@ struct Found {
     slowest: Vec<Slow>,
     /// Calls that are part of no request.
     slowest_calls: Vec<Slow>,
+    /// The calls of requests that have not ended.
+    calls: HashMap<SpanId, Vec<Call>>,
+}
+
+/// A call of a request.
+#[derive(Debug)]
+struct Call {
+    row: usize,
+    start: RelativeTime,
+    duration: Duration,
 }
 
 /// The spans of one name, apart from those that are counted.
@@ -67,6 +87,17 @@ struct Slow {
     is_error: bool,
     has_ended: bool,
     parts: Option<TimeParts>,
+    process: Option<u64>,
+    intervals: Vec<WorkInterval>,
+    calls: Vec<Call>,
+    /// The stacks of its threads meanwhile, the heaviest.
+    stacks: Vec<SeenStack>,
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self { spans: Spans::default().with_intervals(), found: Found::default() }
+    }
 }
 
 impl Requests {
@@ -81,6 +112,11 @@ impl Requests {
         spans.finish(|span| found.add(&span));
     }
 
+    /// Adds the stacks of a profile to the slowest.
+    pub(super) fn add_stacks(&mut self, profile: &Profile) {
+        seen_stacks(profile, &mut self.found.slowest);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.spans.sources().next().is_none()
     }
@@ -92,8 +128,13 @@ impl Requests {
 
     /// Writes rows, cells and the slowest. Parts of the time that the recording does not have are null.
     /// Durations and parts are in bins of their own, wider ones than the page's.
-    pub(super) fn write(&self, width: BinWidth, out: &mut dyn Write) -> io::Result<()> {
-        let Found { rows, roles, durations, parts, slowest, slowest_calls } = &self.found;
+    pub(super) fn write(
+        &self,
+        width: BinWidth,
+        stack_number: &dyn Fn(StackId) -> u32,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let Found { rows, roles, durations, parts, slowest, slowest_calls, .. } = &self.found;
         list(out, "spanRows", rows.iter(), |out, ((role, kind, name), row)| {
             let role = match role {
                 SpanRole::Server => "server",
@@ -123,7 +164,32 @@ impl Requests {
                 super::nullable(out, part.map(|part| part.as_micros()))?;
             }
             out.write_all(b"]")
-        })
+        })?;
+        list(out, "slowestWork", slowest.iter(), |out, slow| slow.write_work(stack_number, out))
+    }
+}
+
+impl Slow {
+    /// Writes what happened in a request, in nanoseconds since its start: intervals of threads (0 and the
+    /// thread), calls (1) and queues (2); calls with their rows; and stacks with states and weights.
+    fn write_work(&self, stack_number: &dyn Fn(StackId) -> u32, out: &mut dyn Write) -> io::Result<()> {
+        let since = |time: RelativeTime| time.saturating_duration_since(self.start).as_nanos();
+        write!(out, "{{\"x\":0")?;
+        list(out, "intervals", self.intervals.iter(), |out, interval| {
+            let (kind, thread) = match interval.kind {
+                WorkKind::OnThread(thread) => (0, thread.0),
+                WorkKind::Call => (1, 0),
+                _ => (2, 0),
+            };
+            write!(out, "{kind},{thread},{},{}", since(interval.start), since(interval.end))
+        })?;
+        list(out, "calls", self.calls.iter(), |out, call| {
+            write!(out, "{},{},{}", call.row, since(call.start), call.duration.as_nanos())
+        })?;
+        list(out, "stacks", self.stacks.iter(), |out, seen| {
+            write!(out, "{},{},{}", stack_number(seen.stack), seen.state, seen.weight)
+        })?;
+        out.write_all(b"}")
     }
 }
 
@@ -162,13 +228,32 @@ impl Found {
             SpanEnd::Implied => sums.implied = sums.implied.saturating_add(1),
             _ => sums.cut_by_end = sums.cut_by_end.saturating_add(1),
         }
-        if span.is_request() && span.end != SpanEnd::Implied {
-            self.add_slow(row, span);
+        if !span.is_request() {
+            if span.role == SpanRole::Outgoing {
+                self.add_call(row, span);
+            }
+            return;
+        }
+        let calls = self.calls.remove(&span.id).unwrap_or_default();
+        if span.end != SpanEnd::Implied {
+            self.add_slow(row, span, calls);
+        }
+    }
+
+    /// Keeps a call until its request ends.
+    fn add_call(&mut self, row: usize, span: &Span<'_>) {
+        // Those of requests that ended before their calls are never taken.
+        if self.calls.len() >= MOST_WITH_CALLS && !self.calls.contains_key(&span.request) {
+            self.calls.clear();
+        }
+        let calls = self.calls.entry(span.request).or_default();
+        if calls.len() < MOST_CALLS {
+            calls.push(Call { row, start: span.start, duration: span.duration });
         }
     }
 
     /// Keeps a span if it is one of the slowest.
-    fn add_slow(&mut self, row: usize, span: &Span<'_>) {
+    fn add_slow(&mut self, row: usize, span: &Span<'_>, calls: Vec<Call>) {
         let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
         let place = list.partition_point(|slow| slow.duration >= span.duration);
         if place < MOST_SLOWEST {
@@ -183,6 +268,10 @@ impl Found {
                     is_error: span.is_error,
                     has_ended: span.end == SpanEnd::Stopped,
                     parts: span.parts,
+                    process: span.process,
+                    intervals: span.intervals.to_vec(),
+                    calls,
+                    stacks: Vec::new(),
                 },
             );
         }
@@ -245,7 +334,7 @@ mod tests {
         assert!(reports.width().bin(end) >= 500, "{:?}", reports.width());
 
         let mut out = b"{\"x\":0".to_vec();
-        reports.write(&[], reports.width(), &mut out).unwrap();
+        reports.write(&[], reports.width(), &|_| 0, &mut out).unwrap();
         out.push(b'}');
         let data: Value = serde_json::from_slice(&out).unwrap();
         let own = data["spanBinNs"].as_u64().unwrap();
