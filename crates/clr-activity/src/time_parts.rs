@@ -235,7 +235,7 @@ mod tests {
         let mut work = WorkState::new(at(0), &clock);
         let mark = work.enqueue(at(5), &clock);
         work.dequeue(mark, at(10), &clock);
-        assert_eq!(nanoseconds(work.finish(at(20), &clock).known(KnownParts::default())), [None; 5]);
+        assert_eq!(nanoseconds(work.clone().finish(at(20), &clock).known(KnownParts::default())), [None; 5]);
         let known = KnownParts { on_thread: true, ..KnownParts::default() };
         assert_eq!(
             nanoseconds(work.finish(at(20), &clock).known(known)),

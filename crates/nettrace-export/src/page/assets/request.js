@@ -84,7 +84,7 @@ function stackText(recording, stack) {
   const names = [], most = 3;
   for (let at = stack; at && names.length < 200; at = recording.callers[at]) names.push(short(recording.frames[recording.frameOf[at]]));
   const shown = names.length > 1 && /^[A-Z_]+_TIME$/.test(names[0]) ? names.slice(1) : names;
-  return { leaf: shown[0] ?? "no frames", callers: shown.slice(1, most + 1).map(name => " ← " + name).join("") + (shown.length > most + 1 ? " ← …" : ""), whole: names.join("\n") };
+  return { leaf: shown[0] ?? "no frames", callers: shown.slice(1, most + 1).map(name => " ← " + name.replace(/\(.*$/, "")).join("") + (shown.length > most + 1 ? " ← …" : ""), whole: names.join("\n") };
 }
 
 function requestTable(recording, row) {

@@ -69,8 +69,8 @@ pub(super) fn seen_stacks(profile: &Profile, requests: &mut [Slow]) {
     }
 }
 
-/// Returns the times in which each thread worked for requests, in order, by process and thread. A thread works
-/// for one at a time: of times that overlap the earlier one counts.
+/// Returns the times in which each thread worked for requests, in order, by process and thread. A thread
+/// works for one at a time: of times that overlap the earlier one counts.
 fn windows(requests: &[Slow]) -> HashMap<(Option<u64>, u64), Vec<Window>> {
     let mut windows = HashMap::<_, Vec<Window>>::new();
     for (request, slow) in requests.iter().enumerate() {
