@@ -153,7 +153,7 @@ fn a_brush_shows_the_values_of_its_time() {
             let least = inside.iter().copied().fold(f64::INFINITY, f64::min);
             let most = inside.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             assert_eq!((shown[0], shown[2]), (least, most), "{key}");
-            let mean = inside.iter().sum::<f64>() / inside.len() as f64;
+            let mean = inside.iter().sum::<f64>() / f64::from(u32::try_from(inside.len()).unwrap());
             assert!((shown[1] - mean).abs() <= mean.abs() * 1e-12, "{key}: {} for {mean}", shown[1]);
             let name = format!("{}, {}", row["name"].as_str().unwrap(), row["provider"].as_str().unwrap());
             assert_eq!(told["name"], name);

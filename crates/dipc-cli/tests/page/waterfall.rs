@@ -39,8 +39,10 @@ fn bars_add_up_to_the_parts_of_the_report() {
             shown["sums"].as_array().unwrap().iter().map(|sum| sum.as_f64().unwrap()).collect();
         assert!((sums.iter().sum::<f64>() - number("duration") * 1000.0).abs() < 0.5, "{shown}");
         let is_same = |row: &&Value| {
-            let micros = |name: &str| (row[name].as_f64().unwrap() / 1000.0).floor();
-            micros("start_ns") == number("start") && micros("duration_ns") == number("duration")
+            let is_same = |ours: &str, theirs: &str| {
+                shown[ours].as_u64() == row[theirs].as_u64().map(|nanoseconds| nanoseconds / 1000)
+            };
+            is_same("start", "start_ns") && is_same("duration", "duration_ns")
         };
         let Some(row) = reported["slowest"].as_array().unwrap().iter().find(is_same) else { continue };
         let part = |name: &str| row["parts"][name].as_f64().unwrap_or_else(|| panic!("{name}: {row}"));
@@ -112,7 +114,8 @@ fn a_picked_request_shows_the_stacks_of_its_threads() {
         }
         let shown: f64 = stacks.iter().sum();
         // The start is known to the microsecond.
-        let tolerance = 1000.0 * (1 + list("intervals").len() / 4) as f64;
+        let intervals = u32::try_from(list("intervals").len() / 4).unwrap();
+        let tolerance = 1000.0 * f64::from(1 + intervals);
         assert!((shown - expected).abs() < tolerance, "{shown} for {expected}: {picked}");
     }
     assert!(compared > 2 && with_calls > 0 && blocked > 0, "{compared} {with_calls} {blocked}: {seen}");
