@@ -242,7 +242,9 @@ fn lanes_fit_narrow_and_wide_windows_in_light_and_dark() {
               document.body.style.width = width + 'px';
               document.documentElement.dataset.theme = theme;
               page.repaint();
-              await pause(); await pause();
+              // As its observer does, for which this browser may have no frame.
+              if (page.timeLine.width !== at('plot').clientWidth) page.timeLine.build();
+              await pause();
               const canvas = document.querySelector('#curves canvas'), area = canvas.getBoundingClientRect(), over = document.querySelector('.u-over').getBoundingClientRect();
               const [curve, field] = ['curve', 'field'].map(name => page.palette.get(name)), [one, other] = [luminance(curve), luminance(field)].sort((a, b) => b - a);
               // Pixels of the curve's own colour.
