@@ -45,9 +45,14 @@ pub fn write(name: &str, to: &Path) {
 /// A program that is open for writing cannot be run, and children that other threads start have the open
 /// files of this process until they run their own program. So a child writes it (`install`, on Unix).
 pub fn install(name: &str, program: &Path) {
+    install_bytes(&bytes(name), program);
+}
+
+/// The same for the content of a file.
+pub fn install_bytes(content: &[u8], program: &Path) {
     let beside = |kind: &str| program.with_extension(format!("{}.{kind}", process::id()));
     let (staged, whole) = (beside("staged"), beside("whole"));
-    write(name, &staged);
+    fs::write(&staged, content).unwrap_or_else(|error| panic!("{}: {error}", staged.display()));
     let installed = Command::new("install").args(["-m", "755"]).args([&staged, &whole]).status();
     assert!(installed.is_ok_and(|status| status.success()), "install {}", whole.display());
     let moved = fs::rename(&whole, program).and_then(|()| fs::remove_file(&staged));

@@ -2,9 +2,17 @@
 // Built with: mcs -optimize -langversion:7.2 -out:awaits.dll awaits.cs
 //
 // "awaits.dll" starts them, writes "ready PID" and waits for a line.
+//
+// awaits10.dll is the same program for the assemblies of the single file of .NET 10.0.5, which were trimmed:
+// it takes the place of azmcp.dll there. Built with these assemblies in the folder of the command:
+// mcs -optimize -langversion:7.2 -define:TRIMMED -nostdlib -noconfig -out:awaits10.dll
+//   -r:System.Private.CoreLib.dll -r:System.Runtime.dll -r:System.Console.dll -r:System.Net.Sockets.dll
+//   -r:System.Net.Primitives.dll -r:System.Collections.dll awaits.cs
 using System;
 using System.Collections.Generic;
+#if !TRIMMED
 using System.Diagnostics;
+#endif
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
@@ -60,7 +68,11 @@ static class Awaits
         listener.Listen(1);
         client = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         client.Connect(listener.LocalEndPoint);
+#if TRIMMED
+        return listener.AcceptAsync(CancellationToken.None).AsTask().Result;
+#else
         return listener.Accept();
+#endif
     }
 
     static void Main()
@@ -85,7 +97,11 @@ static class Awaits
         kept.Add(failed);
         kept.Add(Task.Delay(3600 * 1000).ContinueWith(_ => Blocked()));
         Thread.Sleep(500);
+#if TRIMMED
+        Console.WriteLine("ready");
+#else
         Console.WriteLine("ready " + Process.GetCurrentProcess().Id);
+#endif
         Console.Out.Flush();
         Console.ReadLine();
         GC.KeepAlive(client);

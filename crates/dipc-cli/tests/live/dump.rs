@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::bundle;
 use crate::program::run;
 use crate::runtime::{Runtime, mcp_server};
 use crate::workload::{Target, Workload};
@@ -412,6 +413,33 @@ fn async_methods_that_wait_for_known_things_are_found_with_what_they_wait_for() 
     run(["dump", "analyze", &mini, "async"])
         .with_code(6)
         .assert_error_names(&["the heap is not in the dump"]);
+}
+
+/// The same program on .NET 10.0.5.
+#[test]
+fn async_methods_of_net_10_are_found_with_what_they_wait_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("awaits");
+    let Some(program) = bundle::program("workload/awaits/awaits10.dll", &path) else { return };
+    let target = Target::start(program);
+    assert_eq!(target.line(), "ready");
+    let pid = target.pid().to_string();
+    let core = folder.path().join("core").into_os_string().into_string().unwrap();
+    run(["dump", "-p", &pid, "--stream", "--type", "heap", "-o", &core]).with_code(0);
+    for source in [&["-p", &*pid][..], &[&*core]] {
+        let view = |name: &str| {
+            run([&["dump", "analyze"], source, &[name, "--format", "json"]].concat()).with_code(0).json()
+        };
+        let report = view("async");
+        check_awaits(&report);
+        let threads = view("threads");
+        let threads = threads["threads"].as_array().unwrap();
+        let waiting = threads.iter().find(|thread| thread["name"] == "waits-for-work").unwrap();
+        let links =
+            report["groups"].as_array().unwrap().iter().flat_map(|of| of["links"].as_array().unwrap());
+        let tids: Vec<_> = links.filter(|link| link["kind"] == "thread").map(|link| &link["tid"]).collect();
+        assert_eq!(tids, [&waiting["tid"]]);
+    }
 }
 
 /// The state machines of Roslyn, of the workload.
