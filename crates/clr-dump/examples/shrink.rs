@@ -1,7 +1,7 @@
 //! Writes a core dump with only the memory that its analysis reads: `shrink CORE SMALL [LARGEST METADATA]`.
 //!
-//! The metadata of modules is read whole; that of modules with more bytes than the limit is left out, and their
-//! types and methods lose their names.
+//! The metadata of modules is read whole; that of modules with more bytes than the limit is left out, and
+//! their types and methods lose their names.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -91,7 +91,8 @@ pub struct SignalInfo {
 const X86_64: u16 = 62;
 
 impl CoreFile {
-    /// Reads the headers and notes of a core dump. Its memory is read on demand, by pages of which few are kept.
+    /// Reads the headers and notes of a core dump. Its memory is read on demand, by pages of which few are
+    /// kept.
     ///
     /// A truncated file is read as far as it goes.
     ///
@@ -291,8 +292,8 @@ impl CoreFile {
         self.process.as_ref().is_some_and(|process| process.arguments == STRIPPED)
     }
 
-    /// The names of the environment variables that the process was started with, which are on its first stack;
-    /// `None` if the file does not have them.
+    /// The names of the environment variables that the process was started with, which are on its first
+    /// stack; `None` if the file does not have them.
     pub fn environment_names(&self) -> Option<Vec<String>> {
         const PAGE: u64 = 4096;
         const MOST_PAGES: u64 = 512;
@@ -396,8 +397,8 @@ impl Memory for CoreFile {
     }
 }
 
-/// The parts of a file with its headers: the ELF header, program headers, and the section header that can have
-/// their number.
+/// The parts of a file with its headers: the ELF header, program headers, and the section header that can
+/// have their number.
 fn headers(programs: u64, size: u64, count: u64, sections: u64) -> Vec<Range<u64>> {
     const SECTION: u64 = 64;
     let table = size.saturating_mul(count.min(MOST_SEGMENTS));

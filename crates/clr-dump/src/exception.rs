@@ -66,7 +66,8 @@ pub struct ThreadExceptions {
     pub exceptions: Vec<(ExceptionState, Vec<Exception>)>,
     /// The memory for want of which there can be more.
     pub missing: Option<Missing>,
-    /// Whether objects were being moved, or the thread went on meanwhile: what was read can be that of other objects.
+    /// Whether objects were being moved, or the thread went on meanwhile: what was read can be that of other
+    /// objects.
     pub is_uncertain: bool,
 }
 
@@ -240,8 +241,8 @@ impl Names<'_> {
         Ok(frames)
     }
 
-    /// Returns the method of a frame that an exception passed; `None` if the memory lacks the way to it, or leads
-    /// to another one.
+    /// Returns the method of a frame that an exception passed; `None` if the memory lacks the way to it, or
+    /// leads to another one.
     pub fn exception_method(&self, frame: &ExceptionFrame) -> Option<Method> {
         match frame.code {
             Some(code @ Code { origin: CodeOrigin::Jit { .. }, .. }) => self.method(&code),

@@ -1,8 +1,8 @@
 //! Fields of types: their names, places and types.
 //!
 //! # Source
-//! dotnet/runtime `src/coreclr/vm/class.h` (`EEClass`), `vm/field.h` (`FieldDesc`), `vm/ceeload.h` (`LookupMap`),
-//! `vm/methodtable.h` (`DynamicStaticsInfo`); ECMA-335 II.23.1.16 for kinds of values.
+//! dotnet/runtime `src/coreclr/vm/class.h` (`EEClass`), `vm/field.h` (`FieldDesc`), `vm/ceeload.h`
+//! (`LookupMap`), `vm/methodtable.h` (`DynamicStaticsInfo`); ECMA-335 II.23.1.16 for kinds of values.
 
 use hashbrown::HashSet;
 use portable_pdb::ProgramMetadata;
@@ -44,7 +44,8 @@ pub struct Field {
     pub kind: ValueKind,
     /// The type of its values, where it is a structure and the memory has the way to it.
     pub value_type: Option<u64>,
-    /// The type of a structure or an enumeration in the notation of signatures, for where there is no `value_type`.
+    /// The type of a structure or an enumeration in the notation of signatures, for where there is no
+    /// `value_type`.
     pub type_text: Option<String>,
     /// The offset: from the first field of an object, or in the static fields of its kind.
     pub(crate) offset: u32,
@@ -105,8 +106,8 @@ pub struct StaticField {
 }
 
 impl Names<'_> {
-    /// Returns the fields of the objects of a type, those of its base types first. Fields are missing where the
-    /// memory lacks their description.
+    /// Returns the fields of the objects of a type, those of its base types first. Fields are missing where
+    /// the memory lacks their description.
     pub fn fields(&self, type_handle: u64) -> Vec<Field> {
         let mut fields = Vec::new();
         for of in self.type_and_bases(type_handle).into_iter().rev() {
@@ -172,8 +173,8 @@ impl Names<'_> {
         Ok(fields)
     }
 
-    /// Returns the type of a field that is a structure or an enumeration; `None` of other fields, and where the
-    /// module has no way to it.
+    /// Returns the type of a field that is a structure or an enumeration; `None` of other fields, and where
+    /// the module has no way to it.
     fn value_type(&self, module: &Module, type_handle: u64, signature: &[u8]) -> Option<u64> {
         match signature::value_type(signature)? {
             signature::ValueType::Defined(row) => self.defined_type(module.address, row),
@@ -223,8 +224,8 @@ impl Names<'_> {
         })
     }
 
-    /// Returns the static fields of the loaded types that modules define, and of `others`: instances of generic
-    /// types. Those of threads are not among them.
+    /// Returns the static fields of the loaded types that modules define, and of `others`: instances of
+    /// generic types. Those of threads are not among them.
     pub fn static_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<StaticField> {
         let others: Vec<u64> = others.into_iter().take(MOST_TYPES).collect();
         // Modules whose code is all compiled at run time are known by their types.
@@ -267,7 +268,8 @@ impl Names<'_> {
         }
     }
 
-    /// The addresses of a type's static fields that are references, and of the others; zero if there are none.
+    /// The addresses of a type's static fields that are references, and of the others; zero if there are
+    /// none.
     fn statics_of(&self, type_handle: u64) -> MemoryResult<Option<(u64, u64)>> {
         const HAS_STATICS: u32 = 2;
         let memory = self.memory();

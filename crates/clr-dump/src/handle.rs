@@ -142,8 +142,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads the tables of a bucket, one for each processor of a server's heap. Their number is not known: a table is
-    /// recognized by its first segment, which refers to it.
+    /// Reads the tables of a bucket, one for each processor of a server's heap. Their number is not known: a
+    /// table is recognized by its first segment, which refers to it.
     fn read_bucket(&mut self, bucket: u64) -> MemoryResult<()> {
         let tables = self.memory.u64(bucket)?;
         for index in 0..MOST_TABLES {

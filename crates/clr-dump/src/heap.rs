@@ -88,7 +88,8 @@ pub struct HeapObject {
     pub type_handle: u64,
     /// Bytes without padding.
     pub size: u64,
-    /// The number of its elements; of an object that is neither array nor string, the first bytes of its fields.
+    /// The number of its elements; of an object that is neither array nor string, the first bytes of its
+    /// fields.
     pub(crate) length: u32,
     /// The word before it.
     header: u32,
@@ -114,7 +115,8 @@ pub trait HeapVisitor {
     /// Receives free memory between objects, which has the form of an object.
     fn free(&mut self, _object: &HeapObject) {}
 
-    /// Receives a reference of the last object: an address other than null. They come in the order of its fields.
+    /// Receives a reference of the last object: an address other than null. They come in the order of its
+    /// fields.
     fn reference(&mut self, _target: u64) {}
 
     /// Whether references are to be read.

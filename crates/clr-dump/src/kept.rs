@@ -109,7 +109,8 @@ impl Kept {
     }
 }
 
-/// A core dump that keeps what is read of it, except in ranges where others choose, and the characters of strings.
+/// A core dump that keeps what is read of it, except in ranges where others choose, and the characters of
+/// strings.
 pub(crate) struct Recorder<'c> {
     core: &'c CoreFile,
     kept: RefCell<Kept>,

@@ -1,5 +1,5 @@
-//! The places of the data of each version of the runtime: facts of its sources, by version, and of its builds,
-//! by build id. All offsets are in bytes.
+//! The places of the data of each version of the runtime: facts of its sources, by version, and of its
+//! builds, by build id. All offsets are in bytes.
 //!
 //! A layout holds for all builds of a major version: the sources of a release branch keep their structures.
 //! [`Runtime::find`](crate::Runtime::find) checks each against the memory before it is used.

@@ -42,14 +42,14 @@
 //! # Untrusted input
 //!
 //! Every word of a core dump can be wrong. Lists have limits and end where they repeat, addresses are only
-//! passed to [`Memory::read`], nothing is allocated before its bytes are there, and nothing panics. A structure
-//! that cannot be read is an error or a gap in the result, never a guess: an address without a name stays an
-//! address.
+//! passed to [`Memory::read`], nothing is allocated before its bytes are there, and nothing panics. A
+//! structure that cannot be read is an error or a gap in the result, never a guess: an address without a name
+//! stays an address.
 //!
 //! # Versions
 //!
-//! .NET 9 and 10. The offsets were measured on 9.0.1 and 10.0.5 (`layout`); other builds of these versions are
-//! read with the same offsets if they pass the checks.
+//! .NET 9 and 10. The offsets were measured on 9.0.1 and 10.0.5 (`layout`); other builds of these versions
+//! are read with the same offsets if they pass the checks.
 //!
 //! # Modules
 //!
@@ -63,7 +63,8 @@
 //! - `regions`, `heap_window`, `pointers`, `heap`: the objects of the heap, with their references.
 //! - `kept`, `strip`: copies without texts and buffers.
 //! - `field`, `object`, `handle`, `root`: contents of objects; what keeps them alive.
-//! - `delegate`, `async_type`, `async_roles`, `await_graph`, `await_chain`: delegates; `async` methods, and what they wait for.
+//! - `delegate`, `async_type`, `async_roles`, `await_graph`, `await_chain`: delegates; `async` methods, and
+//!   what they wait for.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

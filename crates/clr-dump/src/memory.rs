@@ -74,7 +74,8 @@ impl dyn Memory + '_ {
     /// Reads `size` bytes, which the caller has limited.
     ///
     /// # Errors
-    /// As [`Memory::read`]. Memory is taken in steps: a hostile size of bytes that are not there takes little.
+    /// As [`Memory::read`]. Memory is taken in steps: a hostile size of bytes that are not there takes
+    /// little.
     pub fn bytes(&self, address: u64, size: usize) -> MemoryResult<Vec<u8>> {
         const STEP: usize = 1 << 20;
         let mut bytes = Vec::new();

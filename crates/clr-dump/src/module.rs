@@ -21,8 +21,8 @@ const MOST_SECTIONS: u16 = 96;
 pub struct Module {
     /// The address of the runtime's Module.
     pub address: u64,
-    /// The path of its file; of a file in a bundle, its name. Empty if the memory lacks it, or if the assembly
-    /// was made in memory.
+    /// The path of its file; of a file in a bundle, its name. Empty if the memory lacks it, or if the
+    /// assembly was made in memory.
     pub path: String,
     /// The address of its image; zero if it has none.
     pub base: u64,

@@ -2,8 +2,8 @@
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/method.hpp` (`MethodDesc`, `MethodDescChunk`), `vm/methodtable.h`,
-//! `vm/typedesc.h`, `vm/typestring.cpp` for the notation, `vm/readytoruninfo.h` and `vm/hash.h` for the methods
-//! of code that was compiled ahead of time.
+//! `vm/typedesc.h`, `vm/typestring.cpp` for the notation, `vm/readytoruninfo.h` and `vm/hash.h` for the
+//! methods of code that was compiled ahead of time.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -202,8 +202,8 @@ impl<'m> Names<'m> {
         modules
     }
 
-    /// Returns the name of a type by the address of its MethodTable or by its type handle, as the runtime writes
-    /// it: ``System.Collections.Generic.List`1[System.Int32]``. `None` if the memory lacks it.
+    /// Returns the name of a type by the address of its MethodTable or by its type handle, as the runtime
+    /// writes it: ``System.Collections.Generic.List`1[System.Int32]``. `None` if the memory lacks it.
     pub fn type_name(&self, type_handle: u64) -> Option<Arc<str>> {
         if let Some(name) = self.types.borrow().get(&type_handle) {
             return name.clone();
@@ -214,8 +214,8 @@ impl<'m> Names<'m> {
         name
     }
 
-    /// Returns the name of a type as the runtime writes it in its events: a nested type without its enclosing types,
-    /// though they are in type arguments. `None` if the memory lacks it.
+    /// Returns the name of a type as the runtime writes it in its events: a nested type without its enclosing
+    /// types, though they are in type arguments. `None` if the memory lacks it.
     pub fn event_type_name(&self, type_handle: u64) -> Option<String> {
         let memory = self.memory;
         let (mut of, mut ranks) = (type_handle, Vec::new());
@@ -332,8 +332,8 @@ pub(crate) const fn is_array(flags: u32) -> bool {
     flags & 0xc_0000 == 0x8_0000
 }
 
-/// Looks up a key in a hash table of the runtime: buckets of four keys and four values, the first of which has
-/// the number of buckets.
+/// Looks up a key in a hash table of the runtime: buckets of four keys and four values, the first of which
+/// has the number of buckets.
 fn look_up(memory: &dyn Memory, table: u64, key: u64) -> MemoryResult<Option<u64>> {
     const BUCKET: u64 = 64;
     let low = |value: u64| u32::from_le_bytes(value.to_le_bytes().first_chunk().copied().unwrap_or_default());
@@ -369,7 +369,8 @@ mod tests {
     #[test]
     fn a_key_is_found_in_the_bucket_it_collided_into() {
         let mut memory = TestMemory::default();
-        // Three buckets. Both keys belong into the second, which is full, so that the last one is a step further.
+        // Three buckets. Both keys belong into the second, which is full, so that the last one is a step
+        // further.
         let key = |number: u64| (number * 3 + 1) << 2;
         let mut words = vec![0; 8 * 4];
         words[0] = 3;

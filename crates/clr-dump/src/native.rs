@@ -55,7 +55,8 @@ pub(crate) struct NativeImages {
     images: RefCell<HashMap<u64, Option<Arc<NativeImage>>>>,
 }
 
-/// The registers in the caller of a frame, and the caller's place: a signal has interrupted it at any instruction.
+/// The registers in the caller of a frame, and the caller's place: a signal has interrupted it at any
+/// instruction.
 pub(crate) type Caller = (Registers, FramePosition);
 
 impl NativeImages {
@@ -147,7 +148,8 @@ impl SearchTable {
         Ok([from_header(memory.u32(at)?), from_header(memory.u32(offset(at, 4))?)])
     }
 
-    /// Returns the address of the unwind information of the last function that begins at or before an address.
+    /// Returns the address of the unwind information of the last function that begins at or before an
+    /// address.
     fn find(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<u64>> {
         let Some(last) = self.count.checked_sub(1) else { return Ok(None) };
         let (mut low, mut high) = (0, last);
@@ -227,7 +229,8 @@ impl Entry {
         let mut caller = Registers::unknown(ip, cfa);
         for (number, register) in (0..).zip(DWARF_ORDER) {
             let value = match row.register(gimli::Register(number)) {
-                // The stack pointer is the frame's address, and other registers are kept or lost by convention.
+                // The stack pointer is the frame's address, and other registers are kept or lost by
+                // convention.
                 None if register == Register::RSP => None,
                 None if is_preserved(register) => registers.get(register),
                 None => None,
@@ -342,8 +345,9 @@ impl Frame<'_> {
     }
 }
 
-/// The registers that a signal has interrupted, if the frame is the one that the kernel has put below a handler:
-/// its code is the system call that returns from it. C libraries need not have unwind information for it.
+/// The registers that a signal has interrupted, if the frame is the one that the kernel has put below a
+/// handler: its code is the system call that returns from it. C libraries need not have unwind information
+/// for it.
 fn interrupted(memory: &dyn Memory, registers: &Registers) -> Option<Registers> {
     // mov rax, 15; syscall
     const RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05];

@@ -94,7 +94,8 @@ pub enum ObjectContent {
 }
 
 impl Names<'_> {
-    /// Returns the content of an object: of a text at most `most` characters, of an array at most `most` elements.
+    /// Returns the content of an object: of a text at most `most` characters, of an array at most `most`
+    /// elements.
     ///
     /// # Errors
     /// If the memory lacks the object's type.
@@ -129,7 +130,8 @@ impl Names<'_> {
         object.length
     }
 
-    /// Returns the reference at an address, and the type of its object; `None` if it is null, or the memory lacks it.
+    /// Returns the reference at an address, and the type of its object; `None` if it is null, or the memory
+    /// lacks it.
     pub fn reference_at(&self, address: u64) -> Option<(u64, u64)> {
         let target = self.memory().u64(address).ok().filter(|target| *target != 0)?;
         Some((target, self.memory().u64(target).ok()? & !7))

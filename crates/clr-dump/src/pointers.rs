@@ -59,8 +59,8 @@ impl Pointers {
         Ok(Self::Elements(memory.u64(before(16))?, elements.into()))
     }
 
-    /// Calls `visit` with the address of each reference in an object until it returns `None`. Returns whether all
-    /// are in the object and were visited.
+    /// Calls `visit` with the address of each reference in an object until it returns `None`. Returns whether
+    /// all are in the object and were visited.
     pub(crate) fn each(&self, object: u64, size: u64, mut visit: impl FnMut(u64) -> Option<()>) -> bool {
         // Damaged runs can overlap.
         let mut left = size / 8;

@@ -17,8 +17,8 @@ use crate::process::ProcessMemory;
 pub enum CoreContent<'a> {
     /// All readable memory, with the images of modules.
     Full,
-    /// All memory but code of native libraries and data files: managed modules and the data of native ones are
-    /// there.
+    /// All memory but code of native libraries and data files: managed modules and the data of native ones
+    /// are there.
     Heap,
     /// The stacks of the threads, and these pages, by number.
     Pages(&'a BTreeSet<u64>),
@@ -353,8 +353,8 @@ fn add_runs(pieces: &mut Vec<Piece>, runs: &[(u64, u64)], whole: &Piece, gap_par
     }
 }
 
-/// Returns the parts of a mapping without the gaps of at least [`LARGE_GAP`] that the process has never touched;
-/// `None` if the kernel does not say.
+/// Returns the parts of a mapping without the gaps of at least [`LARGE_GAP`] that the process has never
+/// touched; `None` if the kernel does not say.
 fn touched_runs(pagemap: &File, mapping: &Mapping) -> Option<Vec<(u64, u64)>> {
     const PRESENT_OR_SWAPPED: u64 = 3 << 62;
     let mut runs: Vec<(u64, u64)> = Vec::new();

@@ -1,7 +1,8 @@
 //! Images that were compiled ahead of time: their functions.
 //!
 //! # Source
-//! dotnet/runtime `docs/design/coreclr/botr/readytorun-format.md`; ECMA-335 II.25 for the headers of an image.
+//! dotnet/runtime `docs/design/coreclr/botr/readytorun-format.md`; ECMA-335 II.25 for the headers of an
+//! image.
 
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::unwind::FunctionEntry;

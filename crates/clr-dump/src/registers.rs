@@ -65,8 +65,8 @@ impl Registers {
     /// # Source
     /// Linux `arch/x86/include/asm/user_64.h`.
     pub fn of_user(bytes: &[u8]) -> Option<Self> {
-        /// The general registers in its order; the system call's number, the instruction pointer, cs, flags and
-        /// the stack pointer follow.
+        /// The general registers in its order; the system call's number, the instruction pointer, cs, flags
+        /// and the stack pointer follow.
         const ORDER: [Register; 15] = [
             Register::R15,
             Register::R14,

@@ -43,8 +43,8 @@ impl Names<'_> {
         Ok(objects)
     }
 
-    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references; `None` if it
-    /// has none.
+    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references;
+    /// `None` if it has none.
     ///
     /// # Errors
     /// If the memory lacks the way to it.
@@ -57,11 +57,11 @@ impl Names<'_> {
         Ok((of == thread.address && array != 0).then_some(array))
     }
 
-    /// Returns the words of a thread's stack and registers that can be addresses of objects, without knowing which
-    /// of them are: a search for the objects that they point into is conservative.
+    /// Returns the words of a thread's stack and registers that can be addresses of objects, without knowing
+    /// which of them are: a search for the objects that they point into is conservative.
     ///
-    /// The stack is searched from the stack pointer, or from the innermost explicit frame if the registers are not
-    /// known, to the outermost managed frame.
+    /// The stack is searched from the stack pointer, or from the innermost explicit frame if the registers
+    /// are not known, to the outermost managed frame.
     ///
     /// # Errors
     /// If the memory lacks the stack.

@@ -180,8 +180,8 @@ impl Runtime {
         self.base
     }
 
-    /// Whether the structures were measured with this very build. If not, those of its major version are used,
-    /// and have passed the checks.
+    /// Whether the structures were measured with this very build. If not, those of its major version are
+    /// used, and have passed the checks.
     pub const fn is_measured(&self) -> bool {
         self.is_measured
     }
@@ -261,8 +261,8 @@ impl Runtime {
     }
 }
 
-/// Finds the version of a runtime whose build is not known: in its own information, or in the path, in which a
-/// shared runtime has a folder of its version.
+/// Finds the version of a runtime whose build is not known: in its own information, or in the path, in which
+/// a shared runtime has a folder of its version.
 fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> {
     const SIGNATURE: &[u8] = b"DotNetRuntimeInfo\0";
     let info = image.symbol(memory, "DotNetRuntimeInfo").ok().flatten();

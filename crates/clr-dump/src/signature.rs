@@ -49,8 +49,8 @@ pub(crate) enum ValueType {
     Argument(u32),
 }
 
-/// Returns the type of a field that is a structure, an enumeration or an argument of the declaring type; `None` for
-/// others, and for instances of generic structures.
+/// Returns the type of a field that is a structure, an enumeration or an argument of the declaring type;
+/// `None` for others, and for instances of generic structures.
 pub(crate) fn value_type(signature: &[u8]) -> Option<ValueType> {
     let mut bytes = Bytes(signature);
     if bytes.byte()? != FIELD {

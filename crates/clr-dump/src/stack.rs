@@ -306,8 +306,8 @@ impl ExplicitFrames {
     }
 }
 
-/// The registers of managed code that a fault has interrupted, if the explicit frame is of a fault: it has a copy
-/// of them. It can be on the stack of the signal handler.
+/// The registers of managed code that a fault has interrupted, if the explicit frame is of a fault: it has a
+/// copy of them. It can be on the stack of the signal handler.
 fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Registers> {
     if at == 0 || at == u64::MAX || memory.u64(at).ok()? != runtime.frame_kind(runtime.layout.frames.fault)? {
         return None;
@@ -326,7 +326,8 @@ fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Regist
 /// The offset of the interrupted registers in the explicit frame of a fault.
 const FAULT_CONTEXT: u64 = 0x20;
 
-/// The registers in the managed caller of an explicit frame; `None` if the frame is not active or of another kind.
+/// The registers in the managed caller of an explicit frame; `None` if the frame is not active or of another
+/// kind.
 fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryResult<Option<Registers>> {
     let near = |address: u64| address.abs_diff(at) < FRAME_REACH;
     let frames = &runtime.layout.frames;
@@ -354,8 +355,8 @@ fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryR
     Ok(runtime.managed_caller(memory, ip).map(|_| registers))
 }
 
-/// The registers of the managed caller of a helper method: those that its frame has captured, or those that the
-/// frame pointers of its native frames lead to.
+/// The registers of the managed caller of a helper method: those that its frame has captured, or those that
+/// the frame pointers of its native frames lead to.
 fn helper_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Registers> {
     let [ip, sp] = memory.words(offset(at, 0x30)).ok()?;
     let captured = memory.u64(offset(at, 0x68)).ok()?;

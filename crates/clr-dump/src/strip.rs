@@ -70,7 +70,8 @@ impl<'c> StrippedCore<'c> {
     /// Reads all that the analysis of a core dump reads, to know what a copy keeps.
     ///
     /// # Errors
-    /// As [`Runtime::find`]: of a core dump that cannot be analyzed, it is not known what its copy has to have.
+    /// As [`Runtime::find`]: of a core dump that cannot be analyzed, it is not known what its copy has to
+    /// have.
     pub fn new(core: &'c CoreFile) -> Result<Self, Error> {
         let mut recorder = Recorder::new(core);
         let (regions, string_type) = {
@@ -142,8 +143,8 @@ impl<'c> StrippedCore<'c> {
     }
 }
 
-/// Returns the regions of a heap; none if the core dump lacks most of it: small ones have a few objects, which are
-/// read one by one.
+/// Returns the regions of a heap; none if the core dump lacks most of it: small ones have a few objects,
+/// which are read one by one.
 fn present(core: &CoreFile, regions: Vec<Range<u64>>) -> Vec<Range<u64>> {
     let size = |range: &Range<u64>| range.end.saturating_sub(range.start);
     let all = regions.iter().map(size).fold(0, u64::saturating_add);

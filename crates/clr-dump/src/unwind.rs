@@ -1,5 +1,5 @@
-//! The caller's registers, from UNWIND_INFO: the unwind codes of Windows on x64, which the runtime's compilers
-//! write on Linux, too.
+//! The caller's registers, from UNWIND_INFO: the unwind codes of Windows on x64, which the runtime's
+//! compilers write on Linux, too.
 //!
 //! # Source
 //! Microsoft, *x64 exception handling*, "Unwind data definitions for exception handling"; dotnet/runtime
@@ -373,7 +373,8 @@ mod tests {
     #[test]
     fn large_allocations_and_frames_are_read() {
         let mut memory = TestMemory::default();
-        // Allocate 0x12340 bytes (32-bit form), then set a frame register with a large offset: rsp + 16 * 0x100.
+        // Allocate 0x12340 bytes (32-bit form), then set a frame register with a large offset: rsp + 16 *
+        // 0x100.
         memory.put(INFO, &[1, 9, 6, 0x05, 9, 0x0b, 0, 1, 0, 0, 8, 0x11, 0x40, 0x23, 1, 0]);
         memory.put_words(STACK + 0x12340, &[0x4444]);
         let registers = Registers::new(CODE + 9, STACK - 8, STACK + 0x1000);

@@ -115,8 +115,8 @@ impl Session {
         }
     }
 
-    /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again and
-    /// again. [`read`](Self::read) looks at each thread of the process then, to say why it is silent.
+    /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again
+    /// and again. [`read`](Self::read) looks at each thread of the process then, to say why it is silent.
     ///
     /// # Errors
     /// Those of [`read`](Self::read), except [`Error::is_deadline`].

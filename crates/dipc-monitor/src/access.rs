@@ -42,8 +42,8 @@ impl Scope {
 
 /// Tokens with their scopes. Only hashes are kept.
 ///
-/// A file has a token a line: its scopes, separated by commas, and the token, or `sha256:` and the token's hash
-/// in hexadecimal digits. Lines that begin with `#` are comments.
+/// A file has a token a line: its scopes, separated by commas, and the token, or `sha256:` and the token's
+/// hash in hexadecimal digits. Lines that begin with `#` are comments.
 ///
 /// ```
 /// use dipc_monitor::{Scope, Tokens};

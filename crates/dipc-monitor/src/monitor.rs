@@ -327,7 +327,8 @@ impl Shared {
         }
     }
 
-    /// Has candidates asked whose time has come, each in a thread of its own: one that hangs holds up no other.
+    /// Has candidates asked whose time has come, each in a thread of its own: one that hangs holds up no
+    /// other.
     fn ask_due(self: &Arc<Self>) {
         let now = Instant::now();
         let mut state = self.state();

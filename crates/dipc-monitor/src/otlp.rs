@@ -1,7 +1,7 @@
 //! Metrics, log records and spans of all processes as requests of the OpenTelemetry protocol (OTLP).
 //!
-//! A process has one session for log records and spans; counters come from the shared one. The requests go to an
-//! [`OtlpSink`], which sends them: this module does no network I/O.
+//! A process has one session for log records and spans; counters come from the shared one. The requests go to
+//! an [`OtlpSink`], which sends them: this module does no network I/O.
 
 mod batch;
 mod http;
@@ -91,8 +91,8 @@ pub struct OtlpConfig {
 /// The spans to export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TracesConfig {
-    /// The names of ActivitySources whose spans are exported besides those of ASP.NET Core and HttpClient; `*` for
-    /// all.
+    /// The names of ActivitySources whose spans are exported besides those of ASP.NET Core and HttpClient;
+    /// `*` for all.
     pub sources: Vec<String>,
     /// The share of traces.
     pub ratio: SamplingRatio,
@@ -105,8 +105,8 @@ impl TracesConfig {
     }
 }
 
-/// The export of all processes. Add it to the observers of a [`Monitor`](crate::Monitor), before rules: its request
-/// for spans has to be that of all sessions of a process.
+/// The export of all processes. Add it to the observers of a [`Monitor`](crate::Monitor), before rules: its
+/// request for spans has to be that of all sessions of a process.
 pub struct OtlpExport {
     shared: Arc<Shared>,
     processes: Mutex<BTreeMap<u32, Arc<ProcessExport>>>,

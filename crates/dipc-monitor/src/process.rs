@@ -63,8 +63,8 @@ impl Watched {
         }
     }
 
-    /// Has every later session that asks for requests ask for these ActivitySources as well: the last session's
-    /// argument is in force for all sessions of a process.
+    /// Has every later session that asks for requests ask for these ActivitySources as well: the last
+    /// session's argument is in force for all sessions of a process.
     pub(crate) fn set_source_lines(&self, lines: String) {
         // It is set once, when the process is identified.
         let _ = self.source_lines.set(lines);
@@ -142,8 +142,8 @@ impl Identity {
         &self.facts
     }
 
-    /// Asks the runtime. `pid` and `name` are those that the system shows. .NET Core 3.1, which cannot answer,
-    /// is described by the system alone.
+    /// Asks the runtime. `pid` and `name` are those that the system shows. .NET Core 3.1, which cannot
+    /// answer, is described by the system alone.
     pub(crate) fn ask(target: &Target, pid: Option<u32>, name: Option<&str>) -> Result<Self, Error> {
         match target.info() {
             Ok(info) => Ok(Self::of(info, pid, name)),

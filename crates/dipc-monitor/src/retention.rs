@@ -85,7 +85,8 @@ pub(crate) fn directories(directory: &Path, ending: &str) -> Vec<Kept> {
     kept.collect()
 }
 
-/// The bytes that are free for this user on the file system of a directory; `None` if the system does not say.
+/// The bytes that are free for this user on the file system of a directory; `None` if the system does not
+/// say.
 #[cfg(target_os = "linux")]
 pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
     let status = rustix::fs::statvfs(directory).ok()?;

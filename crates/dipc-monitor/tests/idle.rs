@@ -1,5 +1,5 @@
-//! The work of sessions that have nothing to read. It is counted, not timed: a test of its own program, because
-//! it looks at the threads of its process.
+//! The work of sessions that have nothing to read. It is counted, not timed: a test of its own program,
+//! because it looks at the threads of its process.
 
 #![cfg(target_os = "linux")]
 

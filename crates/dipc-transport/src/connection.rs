@@ -48,8 +48,8 @@ impl Connection {
             .map_err(|interruption| self.interrupted(interruption, Operation::Read))
     }
 
-    /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again and
-    /// again. The state of the peer, for which each of its threads is looked at, is not read.
+    /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again
+    /// and again. The state of the peer, for which each of its threads is looked at, is not read.
     pub fn poll_read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<Option<usize>, Error> {
         match self.stream.read(buffer, deadline) {
             Ok(count) => Ok(Some(count)),

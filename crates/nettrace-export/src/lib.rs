@@ -103,8 +103,8 @@
 //!   `pprof` reads profiles of other tools.
 //! - `events`: single events as JSON and as text.
 //! - `page`: the web page. `data` (samples by bin, thread and stack, compressed, within a budget), `reports`
-//!   (the other events, in `cells`; counters, in `curves`), and plain files in `assets` that are concatenated,
-//!   among them uPlot for the time line. `page::STYLE` is also the style of the pages of heaps.
+//!   (the other events, in `cells`; counters, in `curves`), and plain files in `assets` that are
+//!   concatenated, among them uPlot for the time line. `page::STYLE` is also the style of the pages of heaps.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -73,10 +73,10 @@ enum DumpCommand {
     Analyze(analyze::AnalyzeArgs),
     /// Copy a core dump without the texts and buffers of the program, to pass it on
     ///
-    /// The copy has what 'dump analyze' reads: threads, stacks, types, objects with their sizes and references,
-    /// locks and async methods. All other memory is zero: the characters of strings, the elements of arrays of
-    /// bytes, characters and numbers, the environment, the command line, native memory, and what stacks and
-    /// registers have but addresses.
+    /// The copy has what 'dump analyze' reads: threads, stacks, types, objects with their sizes and
+    /// references, locks and async methods. All other memory is zero: the characters of strings, the elements
+    /// of arrays of bytes, characters and numbers, the environment, the command line, native memory, and what
+    /// stacks and registers have but addresses.
     Strip(strip::StripArgs),
 }
 

@@ -73,8 +73,8 @@ pub(crate) struct MonitorArgs {
     system: bool,
     /// Directory of the artifacts that were promised to egress providers [default: in the user's state]
     ///
-    /// A request with egressProvider is answered at once. Its artifact arrives even if the monitor ends before:
-    /// the next one with this directory goes on.
+    /// A request with egressProvider is answered at once. Its artifact arrives even if the monitor ends
+    /// before: the next one with this directory goes on.
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     queue: Option<PathBuf>,
     /// Address of a diagnostic port to create, which runtimes connect to: the path of a socket
@@ -228,7 +228,8 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
             changes.apply(rules, queue.as_ref(), is_asked_to_reload.swap(false, Ordering::AcqRel));
         }
     }
-    // What was promised stays in the queue. The artifacts of rules are completed. Requests end next, then the sessions of the processes.
+    // What was promised stays in the queue. The artifacts of rules are completed. Requests end next, then the
+    // sessions of the processes.
     if let Some(queue) = &queue {
         queue.close();
     }

@@ -145,7 +145,8 @@ fn a_copy_in_the_c_library_is_under_the_method_that_called_it() {
     eprintln!(
         "{share} % of {samples} samples in the C library, {expected} % by the thread's processor time, {run} % below Run"
     );
-    // Two points for what the program itself needs to read the clock, and the two or three standard errors of the split above.
+    // Two points for what the program itself needs to read the clock, and the two or three standard errors of
+    // the split above.
     let error = 100.0 * (expected / 100.0 * (1.0 - expected / 100.0) / samples).sqrt();
     assert!((share - expected).abs() < 2.0 + 2.0_f64.max(3.0 * error), "{share} {expected}: {report}");
     assert!(run > percent(&report, "Program.Seven(", "inclusive_percent") + copied * 0.9, "{report}");

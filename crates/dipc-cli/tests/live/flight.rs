@@ -248,7 +248,8 @@ fn crashed(way: &str, limit: Option<&str>) -> Option<(PathBuf, String, tempfile:
     let (snapshots, folder) = flight.finish(code);
     let [snapshot] = &snapshots[..] else { panic!("{way}: {snapshots:?}") };
     let stat = whole(snapshot);
-    // LastWork is replaced while it runs. On a loaded machine the name of its last code is in what the crash takes along.
+    // LastWork is replaced while it runs. On a loaded machine the name of its last code is in what the crash
+    // takes along.
     assert_named(snapshot, &["Crash.Fib(int)", "Crash.Main(string[])"]);
     println!("{way}: {}; {} samples", snapshot.1, stat.provider("Microsoft-DotNETCore-SampleProfiler"));
     Some((snapshot.0.clone(), snapshot.1.clone(), folder))

@@ -99,7 +99,8 @@ fn await_that(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// A program that ends with an exception leaves a bundle: its events and counters, and what its runtime wrote.
+/// A program that ends with an exception leaves a bundle: its events and counters, and what its runtime
+/// wrote.
 #[test]
 fn a_crash_leaves_a_bundle() {
     let Some(mut program) = Runtime::Net9_0.program("crash/crash.dll") else { return };

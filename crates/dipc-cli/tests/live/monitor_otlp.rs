@@ -1,4 +1,5 @@
-//! `dipc monitor --otlp`: the spans and log records of a server, which a receiver reads by the official messages.
+//! `dipc monitor --otlp`: the spans and log records of a server, which a receiver reads by the official
+//! messages.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -108,8 +109,8 @@ fn attributes(list: &[KeyValue]) -> BTreeMap<String, String> {
     list.iter().map(|pair| (pair.key.clone(), text(pair))).collect()
 }
 
-/// Every request has one span of its trace and its parent, and the records of ASP.NET Core with its ids: two, and
-/// one more if nothing serves it.
+/// Every request has one span of its trace and its parent, and the records of ASP.NET Core with its ids: two,
+/// and one more if nothing serves it.
 #[test]
 fn a_collector_gets_the_spans_and_records_of_the_requests() {
     const REQUESTS: u8 = 20;

@@ -48,8 +48,8 @@ fn one_recording_has_everything(runtime: Runtime) {
     // The page and the overview have the same.
     let data = page(&html);
     assert_eq!(data["exceptionTypes"][0][0], "System.InvalidOperationException");
-    // Of the first type only, whose distance from the type before is 0: the counters of 3.1 throw one of their
-    // own when a thread ends while they read its CPU time.
+    // Of the first type only, whose distance from the type before is 0: the counters of 3.1 throw one of
+    // their own when a thread ends while they read its CPU time.
     let cells = data["exceptions"].as_array().unwrap();
     let of_the_type = cells.chunks(4).take_while(|cell| cell[0] == 0);
     let count: u64 = of_the_type.map(|cell| cell[2].as_u64().unwrap()).sum();

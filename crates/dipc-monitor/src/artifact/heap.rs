@@ -45,8 +45,8 @@ pub(super) fn collect(
             OptionalFeature::NoStacks,
         ]);
     let session = target.start_session(&config)?;
-    // The runtime collects before it answers, or before it handles the stop; .NET Core 3.1 sends nothing until
-    // then. One that blocks when its buffer is full is stopped when the heap has ended.
+    // The runtime collects before it answers, or before it handles the stop; .NET Core 3.1 sends nothing
+    // until then. One that blocks when its buffer is full is stopped when the heap has ended.
     let stops_at_once = session.dropped_features().contains(&OptionalFeature::BlockWhenFull);
     let mut reader = LiveReader::in_whole_order();
     let mut builder = HeapGraphBuilder::new();

@@ -26,8 +26,8 @@ pub(super) enum Piece<'b> {
     Pause,
 }
 
-/// Reads the stream until it ends. After the time, or when it is asked to, the session is stopped and its rest
-/// read. `take` returns whether it has enough, which stops the session as well.
+/// Reads the stream until it ends. After the time, or when it is asked to, the session is stopped and its
+/// rest read. `take` returns whether it has enough, which stops the session as well.
 ///
 /// # Errors
 /// Those of the runtime and of `take`; [`ArtifactError::Cancelled`]. The session is stopped in any case.

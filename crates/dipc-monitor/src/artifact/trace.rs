@@ -93,9 +93,9 @@ impl TraceProfile {
     }
 }
 
-/// The provider of requests: those that ASP.NET Core serves as `Activity1`, and those that HttpClient sends as
-/// `Activity2`. The argument of the last session is in force for all sessions of a process, so that every session
-/// of a monitor has to send this one.
+/// The provider of requests: those that ASP.NET Core serves as `Activity1`, and those that HttpClient sends
+/// as `Activity2`. The argument of the last session is in force for all sessions of a process, so that every
+/// session of a monitor has to send this one.
 pub fn http_provider() -> ProviderConfig {
     const ACTIVITY: &str = "ActivityId=*Activity.Id;ActivitySpanId=*Activity.SpanId;ActivityTraceId=*Activity.TraceId;ActivityParentId=*Activity.ParentId;ActivityIdFormat=*Activity.IdFormat";
     const SERVED: &str = "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn";
@@ -117,8 +117,8 @@ pub fn http_provider() -> ProviderConfig {
     }
 }
 
-/// The lines for ActivitySources in the argument of the provider of requests. They do not set the flag by which the
-/// application tells others that a trace is recorded.
+/// The lines for ActivitySources in the argument of the provider of requests. They do not set the flag by
+/// which the application tells others that a trace is recorded.
 pub(crate) fn source_lines(sources: &[String]) -> String {
     const PROPERTIES: &str = "Id;ParentId;DisplayName;Kind;Status;StatusDescription;Start=StartTimeUtc.Ticks;Took=Duration.Ticks;Tags=TagObjects.*Enumerate";
     // The base names make .NET Core 3.1, which has no ActivitySources, create the activities.

@@ -61,7 +61,8 @@ pub enum ConnectionMode {
 pub struct DiagnosticPort {
     /// The way to runtimes.
     pub mode: ConnectionMode,
-    /// The address of the port. In listen mode without one it is `dotnet-monitor.sock` in the shared directory.
+    /// The address of the port. In listen mode without one it is `dotnet-monitor.sock` in the shared
+    /// directory.
     pub endpoint: Option<String>,
 }
 

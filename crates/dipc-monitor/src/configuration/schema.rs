@@ -1,6 +1,8 @@
-//! The keys of dotnet-monitor's configuration: their shapes as in its schema, and their effect in this program.
+//! The keys of dotnet-monitor's configuration: their shapes as in its schema, and their effect in this
+//! program.
 //!
-//! A test compares this table with the schema. Beyond the schema, a rule may name templates in place of objects.
+//! A test compares this table with the schema. Beyond the schema, a rule may name templates in place of
+//! objects.
 
 use super::shape::{Object, Shape, Variant, optional, required};
 

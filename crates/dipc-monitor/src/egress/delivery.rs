@@ -1,8 +1,8 @@
 //! The way of a complete file to its name, which survives an end of the program at any point.
 //!
-//! A job's file is written as `.NAME.ID.part`. It gets its name by a link, which replaces nothing; the part and
-//! the record of the job are removed afterwards. After a restart, a name that is a link to the part says that
-//! the file has arrived.
+//! A job's file is written as `.NAME.ID.part`. It gets its name by a link, which replaces nothing; the part
+//! and the record of the job are removed afterwards. After a restart, a name that is a link to the part says
+//! that the file has arrived.
 
 use std::fs::{self, File};
 use std::io;

@@ -106,7 +106,8 @@ impl EgressQueue {
         self.len() == 0
     }
 
-    /// Takes up the jobs of an earlier run. An incomplete artifact is collected again, if its process appears.
+    /// Takes up the jobs of an earlier run. An incomplete artifact is collected again, if its process
+    /// appears.
     pub fn resume(&self, monitor: &Arc<Monitor>, operations: &Operations) {
         let jobs = std::mem::take(&mut *lock(&self.0.earlier));
         for job in jobs {

@@ -9,8 +9,8 @@ use super::message::span_kind;
 /// The methods that the conventions name; others are `_OTHER`.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-/// Adds the attributes of a request that ASP.NET Core serves, or that HttpClient sends, unless the application has
-/// set them. Returns the kind of the span, if the event is of one.
+/// Adds the attributes of a request that ASP.NET Core serves, or that HttpClient sends, unless the
+/// application has set them. Returns the kind of the span, if the event is of one.
 pub(super) fn add_properties(event: &DiagnosticEvent, tags: &mut BTreeMap<String, String>) -> Option<i32> {
     let mut add = |key: &str, value: &str| {
         if !value.is_empty() {

@@ -13,9 +13,9 @@ const MOST_BYTES: u64 = 64 << 10;
 /// The most attributes that the environment of a process can set.
 const MOST_ATTRIBUTES: usize = 128;
 
-/// Returns the attributes, each key once. In order of precedence: those that the user of the monitor gave, those
-/// of `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` in the environment of the process, those of the process
-/// and its container. Asks the process for its environment.
+/// Returns the attributes, each key once. In order of precedence: those that the user of the monitor gave,
+/// those of `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` in the environment of the process, those of
+/// the process and its container. Asks the process for its environment.
 pub(super) fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String, String)> {
     // .NET Core 3.1 does not answer: the system may.
     let environment = process.target().environment().unwrap_or_default();
@@ -95,8 +95,8 @@ fn read(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The container in a list of control groups: the last part of a path that has 64 hexadecimal digits, as those of
-/// Docker, containerd and CRI-O have.
+/// The container in a list of control groups: the last part of a path that has 64 hexadecimal digits, as
+/// those of Docker, containerd and CRI-O have.
 fn container_id(cgroup: &str) -> Option<String> {
     let parts = cgroup.lines().flat_map(|line| line.rsplit('/'));
     parts.flat_map(|part| part.split(['-', ':', '.'])).find(|id| is_container_id(id)).map(ToOwned::to_owned)
@@ -106,7 +106,8 @@ fn is_container_id(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The pod in a list of control groups: `kubepods-burstable-pod0a1b…_….slice`, or `kubepods/burstable/pod0a1b…-…`.
+/// The pod in a list of control groups: `kubepods-burstable-pod0a1b…_….slice`, or
+/// `kubepods/burstable/pod0a1b…-…`.
 fn pod_uid(cgroup: &str) -> Option<String> {
     let mut parts = cgroup.lines().flat_map(|line| line.split('/'));
     parts.find_map(|part| {

@@ -1,8 +1,8 @@
 //! Spans from the events of the DiagnosticSource bridge.
 //!
-//! A span of ASP.NET Core or HttpClient comes twice: from the library's DiagnosticListener, with the properties of
-//! the request, and from its ActivitySource, with times, kind, status and tags. Others have only the latter. All
-//! events of a span have the id of its `Activity`.
+//! A span of ASP.NET Core or HttpClient comes twice: from the library's DiagnosticListener, with the
+//! properties of the request, and from its ActivitySource, with times, kind, status and tags. Others have
+//! only the latter. All events of a span have the id of its `Activity`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -37,8 +37,8 @@ const NUMBERS: [&str; 9] = [
     "db.response.returned_rows",
 ];
 
-/// The share of traces that is kept. Whether a trace is kept depends on its id alone: the lowest 56 bits, as in W3C
-/// Trace Context level 2.
+/// The share of traces that is kept. Whether a trace is kept depends on its id alone: the lowest 56 bits, as
+/// in W3C Trace Context level 2.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SamplingRatio(u64);
 
@@ -92,8 +92,8 @@ struct Ids {
 }
 
 impl Ids {
-    /// Parses the id of an `Activity` and of its parent. Hierarchical ids, which .NET Core 3.1 has, are hashed: the
-    /// trace by the id's root, so that parents and traces are the same in all processes.
+    /// Parses the id of an `Activity` and of its parent. Hierarchical ids, which .NET Core 3.1 has, are
+    /// hashed: the trace by the id's root, so that parents and traces are the same in all processes.
     fn of(id: &str, parent: Option<&str>) -> Self {
         let own = context_of(id);
         let parent = parent.map(|parent| context_of(parent).span_id);

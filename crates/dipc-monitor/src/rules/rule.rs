@@ -124,7 +124,8 @@ pub enum CounterSource {
     Meter,
 }
 
-/// A trigger over the values of a counter: each value has to pass the bounds, without a break, for the window.
+/// A trigger over the values of a counter: each value has to pass the bounds, without a break, for the
+/// window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CounterTrigger {
     /// The way in which it is requested.

@@ -214,8 +214,8 @@ fn key(series: &Series) -> String {
 
 impl CounterTrigger {
     /// Returns the value that the bounds are for, as dotnet-monitor has it: the mean, the increment of the
-    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters have no total before
-    /// .NET 8: it is their increment there.
+    /// interval, the gauge, the total, or a percentile of a histogram. Counters of Meters have no total
+    /// before .NET 8: it is their increment there.
     fn value(&self, sample: &Sample<'_>) -> Option<f64> {
         match (self.percentile, sample.measurement) {
             (Some(percentile), _) => sample.number(Aspect::Quantile(percentile.saturating_mul(10))),

@@ -23,8 +23,8 @@ struct BoxFixture {
 }
 
 impl BoxFixture {
-    /// Watches over TCP: the process of a runtime, which is a thread of the test, is not visible, and counts as
-    /// ended when its runtime does not answer.
+    /// Watches over TCP: the process of a runtime, which is a thread of the test, is not visible, and counts
+    /// as ended when its runtime does not answer.
     fn start(change: impl FnOnce(&mut BlackBoxConfig)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let bundles = folder.path().join("new/bundles");

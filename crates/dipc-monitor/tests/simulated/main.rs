@@ -1,5 +1,5 @@
-//! The monitor and its server over simulated runtimes, which connect to a port of the test: no other process of
-//! the machine is touched.
+//! The monitor and its server over simulated runtimes, which connect to a port of the test: no other process
+//! of the machine is touched.
 
 #![cfg(unix)]
 
@@ -60,8 +60,8 @@ impl Fixture {
         Self { _folder: Some(folder), ..Self::at(port, Tokens::default(), None, rules) }
     }
 
-    /// The same at a TCP port, where the process of a runtime is not visible: these runtimes are threads of the
-    /// test, whose process does not end.
+    /// The same at a TCP port, where the process of a runtime is not visible: these runtimes are threads of
+    /// the test, whose process does not end.
     fn over_tcp() -> Self {
         Self::at("127.0.0.1:0".parse().unwrap(), Tokens::default(), None, RulesConfig::default())
     }

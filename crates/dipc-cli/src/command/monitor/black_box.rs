@@ -32,7 +32,8 @@ pub(super) struct BlackBoxArgs {
     keep_bundles: usize,
 }
 
-/// Creates the black boxes, unless they are switched off. `metrics` are the counters that are collected anyway.
+/// Creates the black boxes, unless they are switched off. `metrics` are the counters that are collected
+/// anyway.
 pub(super) fn start(args: &BlackBoxArgs, metrics: Option<&MetricsConfig>) -> Option<Arc<BlackBoxes>> {
     if args.keep.is_zero() {
         return None;

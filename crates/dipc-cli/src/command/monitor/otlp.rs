@@ -21,9 +21,9 @@ use crate::render::messages;
 pub(super) struct OtlpArgs {
     /// The OpenTelemetry collector that gets metrics, log records and spans, http://HOST:PORT[/PATH]
     ///
-    /// The requests go to /v1/metrics, /v1/logs and /v1/traces below it. Applications are not changed: records are
-    /// those of Microsoft.Extensions.Logging, spans those of ASP.NET Core, HttpClient and ActivitySources, with the
-    /// ids that the application gives them.
+    /// The requests go to /v1/metrics, /v1/logs and /v1/traces below it. Applications are not changed:
+    /// records are those of Microsoft.Extensions.Logging, spans those of ASP.NET Core, HttpClient and
+    /// ActivitySources, with the ids that the application gives them.
     #[arg(long, value_name = "URL", value_parser = Collector::parse)]
     otlp: Option<Collector>,
     /// What the collector gets
@@ -37,12 +37,14 @@ pub(super) struct OtlpArgs {
     otlp_attribute: Vec<(String, String)>,
     /// The log records: app, LEVEL or CATEGORY:LEVEL, separated by commas
     ///
-    /// They are filtered in the application. 'app' stands for the filters that the application has for itself, LEVEL
-    /// for the records of this level and above of all categories, CATEGORY:LEVEL for those of one, and of those
-    /// whose names it begins. The levels are Trace, Debug, Information, Warning, Error, Critical and None.
+    /// They are filtered in the application. 'app' stands for the filters that the application has for
+    /// itself, LEVEL for the records of this level and above of all categories, CATEGORY:LEVEL for those of
+    /// one, and of those whose names it begins. The levels are Trace, Debug, Information, Warning, Error,
+    /// Critical and None.
     #[arg(long, value_name = "LIST", requires = "otlp", default_value = "app", value_parser = parse_logs)]
     otlp_logs: LogsRequest,
-    /// The ActivitySources whose spans are sent, besides ASP.NET Core and HttpClient, separated by commas; * for all
+    /// The ActivitySources whose spans are sent, besides ASP.NET Core and HttpClient, separated by commas; *
+    /// for all
     #[arg(long, value_name = "LIST", requires = "otlp", value_delimiter = ',', default_value = "*", value_parser = parse_source)]
     otlp_sources: Vec<String>,
     /// The share of traces that are sent, from 0 to 1; the id of a trace decides

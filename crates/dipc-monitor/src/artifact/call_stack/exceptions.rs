@@ -40,7 +40,8 @@ pub struct ExceptionsRequest {
     pub duration: Option<Duration>,
 }
 
-/// A filter: all that is given has to match, whole names. Of the stack, its innermost managed frame is compared.
+/// A filter: all that is given has to match, whole names. Of the stack, its innermost managed frame is
+/// compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExceptionFilter {
     /// The full name of the exception's type.

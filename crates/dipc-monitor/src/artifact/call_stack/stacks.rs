@@ -16,7 +16,8 @@ use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::stop::StopSignal;
 
-/// The time for which threads are sampled once the first sample has come: each is about every ten milliseconds.
+/// The time for which threads are sampled once the first sample has come: each is about every ten
+/// milliseconds.
 const SAMPLED: Duration = Duration::from_millis(100);
 /// The longest wait for a sample.
 const LONGEST: Duration = Duration::from_secs(10);
