@@ -38,7 +38,7 @@ impl Heap {
         };
         let bytes = std::fs::read(path).map_err(|error| failed(&error))?;
         let graph = file::read(&bytes).map_err(|error| failed(&error))?;
-        let exit = warn_of_missing(graph.completeness());
+        let exit = warn_of_missing(graph.completeness(), GraphSource::Events);
         Ok(Self { graph, exit })
     }
 
@@ -46,7 +46,7 @@ impl Heap {
     /// at most; it runs on if that is `None`.
     pub(crate) fn of_memory(source: &Source, stop: Option<Duration>) -> Result<Self, Failure> {
         let graph = core_heap::read(source, stop)?;
-        let missing = warn_of_missing(graph.completeness());
+        let missing = warn_of_missing(graph.completeness(), GraphSource::Memory);
         Ok(Self { graph, exit: missing.join(source.exit()) })
     }
 
@@ -77,7 +77,7 @@ impl Heap {
             ));
             messages::help("--pid PID reads that of another process");
         }
-        let missing = warn_of_missing(graph.completeness());
+        let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
         Ok(Self { graph, exit: exit.join(missing) })
     }
 }
@@ -87,8 +87,17 @@ fn pids(pids: impl Iterator<Item = u64>) -> String {
     pids.map(|pid| pid.to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// What a graph was made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum GraphSource {
+    /// Events of the runtime.
+    Events,
+    /// The memory of the process.
+    Memory,
+}
+
 /// Reports what is missing from a graph. Returns the exit code for it.
-pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
+pub(crate) fn warn_of_missing(of: &Completeness, source: GraphSource) -> Exit {
     let say = |count: u64, what: &str| {
         if count > 0 {
             messages::warning(format_args!("{} {what}", units::count(count)));
@@ -117,14 +126,22 @@ pub(crate) fn warn_of_missing(of: &Completeness) -> Exit {
     say(of.over_limit, "objects and references are more than a graph can hold, and were left out");
     say(of.invalid_events, "events end before their fields do");
     if of.objects_of_unknown_types > 0 {
+        let (why, help) = match source {
+            GraphSource::Events => (
+                "the runtime describes a type once, and did so to a session that still runs",
+                "end other sessions of the process (dipc trace, dotnet-trace, monitors) that record types, and collect again",
+            ),
+            GraphSource::Memory => (
+                "the metadata of their modules is not in this memory",
+                "a full dump (dipc dump --type full) has it",
+            ),
+        };
         messages::warning(format_args!(
-            "objects without a type name: {}, of types: {}; the runtime describes a type once, and did so to a session that still runs",
+            "objects without a type name: {}, of types: {}; {why}",
             units::count(of.objects_of_unknown_types),
             units::count(of.unknown_types),
         ));
-        messages::help(
-            "end other sessions of the process (dipc trace, dotnet-trace, monitors) that record types, and collect again",
-        );
+        messages::help(help);
     }
     if of.com_wrappers > 0 {
         messages::note(format_args!(

@@ -7,7 +7,7 @@ use dipc_wire::ProviderConfig;
 use gcdump::HeapGraphBuilder;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::heap::{Heap, warn_of_missing};
+use crate::inspect::heap::{GraphSource, Heap, warn_of_missing};
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::module_types::ModuleTypes;
@@ -69,7 +69,7 @@ impl HeapRequest {
         let graph = builder
             .finish_with(lost, |path| modules.read(path))
             .map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
-        let missing = warn_of_missing(graph.completeness());
+        let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
         Ok(Heap { graph, exit: exit.join(missing) })
     }
 
