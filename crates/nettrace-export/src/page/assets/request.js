@@ -91,6 +91,10 @@ function requestTable(recording, row) {
   const work = recording.slowestWork?.[recording.slowest.indexOf(row)], { rows, all, hasEnded, hasWork, isCut, unknown } = requestParts(recording, row, work);
   const box = document.createElement("div"), from = row[1] * 1000, spanName = index => recording.spanRows[index][2] || recording.spanRows[index][1];
   box.className = "request";
+  // Keys scroll it where it is longer than its place.
+  box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", `Request: ${spanName(row[0])}`);
   requestSection(box, "parts", `${spanName(row[0])}: ${duration(all)}${hasEnded ? "" : " so far"} from ${instant(from)}`, add => {
     for (const { name, colour, ns, pieces } of rows) add(name, duration(ns), percent(ns, all), pieceBar(pieces ?? [[0, Math.min(all, ns)]], all, colour, `${name}: ${duration(ns)}`));
   });
