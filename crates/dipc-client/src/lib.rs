@@ -5,14 +5,9 @@
 //!
 //! | purpose | methods of [`Target`] |
 //! |---|---|
-//! | the process | [`info`](Target::info), [`info_when_started`](Target::info_when_started),
-//! [`environment`](Target::environment), [`startup`](Target::startup) |
-//! | before the program begins | [`set_environment_variable`](Target::set_environment_variable),
-//! [`apply_startup_hook`](Target::apply_startup_hook), [`startup_profiler`](Target::startup_profiler),
-//! [`resume`](Target::resume) |
-//! | while it runs | [`start_session`](Target::start_session), [`stop`](Target::stop),
-//! [`dump`](Target::dump), [`attach_profiler`](Target::attach_profiler),
-//! [`enable_perf_map`](Target::enable_perf_map), [`disable_perf_map`](Target::disable_perf_map) |
+//! | the process | [`info`](Target::info), [`info_when_started`](Target::info_when_started), [`environment`](Target::environment), [`startup`](Target::startup) |
+//! | before the program begins | [`set_environment_variable`](Target::set_environment_variable), [`apply_startup_hook`](Target::apply_startup_hook), [`startup_profiler`](Target::startup_profiler), [`resume`](Target::resume) |
+//! | while it runs | [`start_session`](Target::start_session), [`stop`](Target::stop), [`dump`](Target::dump), [`attach_profiler`](Target::attach_profiler), [`enable_perf_map`](Target::enable_perf_map), [`disable_perf_map`](Target::disable_perf_map) |
 //!
 //! ```no_run
 //! use dipc_client::Target;

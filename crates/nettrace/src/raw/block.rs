@@ -50,8 +50,7 @@ pub enum BlockKind {
 /// | version | before the content | behind it |
 /// |---|---|---|
 /// | 1, 2 | nothing: a block is an event | nothing |
-/// | 3 to 5 | the [`prefix`](Self::prefix), the size as i32, zeros up to an offset that is a multiple of 4 |
-/// the end tag |
+/// | 3 to 5 | the [`prefix`](Self::prefix), the size as i32, zeros up to an offset that is a multiple of 4 | the end tag |
 /// | 6 | size and kind, 4 bytes | nothing |
 ///
 /// # Source
