@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -72,7 +73,12 @@ impl Target {
     pub(crate) fn start_waiting(command: Command) -> Self {
         let target = Self::start(command);
         let deadline = Instant::now() + PATIENCE;
-        while std::fs::read_dir(target.folder()).unwrap().next().is_none() {
+        // A socket has its file before its runtime listens.
+        let listens = || {
+            let mut files = std::fs::read_dir(target.folder()).unwrap();
+            files.any(|file| UnixStream::connect(file.unwrap().path()).is_ok())
+        };
+        while !listens() {
             assert!(Instant::now() < deadline, "the runtime has no diagnostic socket");
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -104,7 +110,13 @@ impl Target {
 
     /// Its next line.
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(PATIENCE).expect("the target answers")
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).expect("the target answers");
+            // A runtime that waits for some seconds says so.
+            if !line.starts_with("The runtime has been configured to pause") {
+                return line;
+            }
+        }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -95,6 +95,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
             .with_max_time_series(args.max_time_series)
             .with_exponential_histograms(self.delivery().consumer.wants_exponential_histograms());
         let mut is_first = true;
+        let mut count = 0;
         loop {
             let requests = match &args.until {
                 Some(condition) => condition.requests_with(&selection, &settings),
@@ -116,7 +117,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 process,
                 shared: self,
                 events,
-                count: 0,
+                count,
                 has_begun: false,
                 newest: RelativeTime::START,
                 expected: None,
@@ -126,6 +127,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
             let LiveStream { reader, consumer: mut readings } = stream;
             if let Some(expected) = readings.expected.take().filter(|_| is_first) {
                 is_first = false;
+                count = readings.count;
                 settings = settings.adopt(&expected);
                 messages::detail(format_args!(
                     "The Meters' shared session has other settings; asking again: {settings:?}"
