@@ -218,10 +218,9 @@ fn send_list(target: &Target, pieces: &SyncSender<Option<Vec<u8>>>, over: &Atomi
 
 /// Reads the session that makes the runtime report methods, for a moment.
 fn drain(session: &mut Option<Session>, buffer: &mut [u8]) {
-    match session.as_mut().map(|running| running.read(buffer, Deadline::after(TICK))) {
-        Some(Ok(1..)) => {}
-        Some(Err(error)) if error.is_deadline() => {}
-        Some(Ok(0) | Err(_)) => *session = None,
+    match session.as_mut().map(|running| running.poll_read(buffer, Deadline::after(TICK))) {
+        Some(Ok(None | Some(1..))) => {}
+        Some(Ok(Some(0)) | Err(_)) => *session = None,
         None => thread::sleep(TICK),
     }
 }

@@ -186,10 +186,9 @@ fn beside(
         if list.is_none() && start.elapsed() >= delay {
             list = Some(list_methods(target, files, over).unwrap_or_else(List::Failed));
         }
-        match compiled.as_mut().map(|session| session.read(&mut buffer, Deadline::after(TICK))) {
-            Some(Ok(1..)) => {}
-            Some(Err(error)) if error.is_deadline() => {}
-            Some(Ok(0) | Err(_)) => compiled = None,
+        match compiled.as_mut().map(|session| session.poll_read(&mut buffer, Deadline::after(TICK))) {
+            Some(Ok(None | Some(1..))) => {}
+            Some(Ok(Some(0)) | Err(_)) => compiled = None,
             None => thread::sleep(TICK),
         }
     }

@@ -104,21 +104,21 @@ pub(crate) fn run(
             .duration
             .filter(|_| stop.is_none())
             .map(|duration| duration.saturating_sub(start.elapsed()));
-        let read = session.read(&mut buffer, Deadline::after(left.map_or(wait, |left| left.min(wait))));
-        wait = if matches!(read, Ok(1..)) { PAUSE } else { TICK };
+        let read = session.poll_read(&mut buffer, Deadline::after(left.map_or(wait, |left| left.min(wait))));
+        wait = if matches!(read, Ok(Some(1..))) { PAUSE } else { TICK };
         match read {
-            Ok(0) => {
+            Ok(Some(0)) => {
                 consumer.end()?;
                 let asked = stop.is_some();
                 break if consumer.is_whole() { Ending::Whole { asked } } else { Ending::Cut(None) };
             }
-            Ok(count) => {
+            Ok(Some(count)) => {
                 consumer.take(&buffer[..count])?;
                 if let Some(stop) = &mut stop {
                     stop.last_byte = Instant::now();
                 }
             }
-            Err(error) if error.is_deadline() => consumer.pause()?,
+            Ok(None) => consumer.pause()?,
             Err(error) => {
                 consumer.end()?;
                 break Ending::Cut(Some(error.into()));
