@@ -39,7 +39,7 @@ struct Delivery<'s, C> {
     met: Option<String>,
     /// The consumer's failure, after which it gets no more samples.
     failure: Option<Failure>,
-    /// The number of samples of all sessions that have ended.
+    /// The number of samples of all sessions.
     count: u64,
     /// The counters that the last session received without being asked for, by provider.
     unselected: BTreeMap<String, BTreeSet<String>>,
@@ -95,7 +95,6 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
             .with_max_time_series(args.max_time_series)
             .with_exponential_histograms(self.delivery().consumer.wants_exponential_histograms());
         let mut is_first = true;
-        let mut count = 0;
         loop {
             let requests = match &args.until {
                 Some(condition) => condition.requests_with(&selection, &settings),
@@ -117,7 +116,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 process,
                 shared: self,
                 events,
-                count,
+                count: 0,
                 has_begun: false,
                 newest: RelativeTime::START,
                 expected: None,
@@ -127,7 +126,6 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
             let LiveStream { reader, consumer: mut readings } = stream;
             if let Some(expected) = readings.expected.take().filter(|_| is_first) {
                 is_first = false;
-                count = readings.count;
                 settings = settings.adopt(&expected);
                 messages::detail(format_args!(
                     "The Meters' shared session has other settings; asking again: {settings:?}"
@@ -275,6 +273,7 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
         }
         let (count, is_over) =
             (samples.count, samples.delivery.met.is_some() || samples.delivery.failure.is_some());
+        samples.delivery.count += count;
         drop(samples);
         self.count += count;
         if is_over {
@@ -339,7 +338,6 @@ impl<C: SampleConsumer> Readings<'_, '_, C> {
         }
         let mut notices = self.counters.notices().iter();
         let mut delivery = self.shared.delivery();
-        delivery.count += self.count;
         delivery.unselected.clone_from(self.counters.unselected());
         delivery.is_refused |= notices.any(|notice| matches!(notice, Notice::OtherSession(_)));
         delivery.exit = delivery.exit.join(exit);
