@@ -43,6 +43,11 @@ impl BinWidth {
         if self.is_twice { self.tens.saturating_mul(2) } else { self.tens }
     }
 
+    /// The number of narrower bins in one of these.
+    pub(super) fn count_of(self, narrower: Self) -> u32 {
+        u32::try_from(self.nanoseconds() / narrower.nanoseconds()).unwrap_or(u32::MAX).max(1)
+    }
+
     /// The bin of a time; a time before the recording's start counts as the start.
     pub(super) fn bin(self, time: RelativeTime) -> u32 {
         let bin = time.as_nanos().max(0).unsigned_abs() / self.nanoseconds();

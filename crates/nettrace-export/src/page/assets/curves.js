@@ -119,7 +119,7 @@ class CurveLanes {
     if (!table.parentElement.open) return;
     const r = this.recording, { from, to } = this.range, head = ["Counter", "Least", "Mean", "Most", "Values", "Provider"];
     table.textContent = "";
-    table.createCaption().textContent = `Values of counters from ${+r.seconds(from).toFixed(6)} s to ${+r.seconds(to).toFixed(6)} s${this.range.mask ? ", in the chosen cells" : ""}`;
+    table.createCaption().textContent = `Values of counters from ${r.rounded(from)} s to ${r.rounded(to)} s${this.range.mask ? ", in the chosen cells" : ""}`;
     const titles = table.createTHead().insertRow(), body = table.createTBody();
     for (const title of head) Object.assign(titles.appendChild(document.createElement("th")), { scope: "col", textContent: title });
     for (const { curve } of this.drawn) {
@@ -149,10 +149,7 @@ class CurveLanes {
   }
 
   draw(curve, canvas) {
-    const ratio = devicePixelRatio || 1, width = canvas.clientWidth, { bins } = this.recording, { factor } = curve, pen = canvas.getContext("2d");
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(CURVE_HEIGHT * ratio);
-    pen.scale(ratio, ratio);
+    const width = canvas.clientWidth, { bins } = this.recording, { factor } = curve, pen = penFor(canvas, width, CURVE_HEIGHT);
     pen.fillStyle = this.palette.get("field");
     pen.fillRect(0, 0, width, CURVE_HEIGHT);
     this.drawRange(pen, width / bins);
@@ -200,7 +197,7 @@ class CurveLanes {
     });
     canvas.addEventListener("pointermove", event => {
       const bin = Math.min(bins - 1, Math.floor(binAt(event))), point = curve.at(bin);
-      document.getElementById("moment").textContent = `${+this.recording.seconds(bin).toFixed(6)} s: ${curve.name} ${point ? point.count === 1 ? curve.text(point.mean) : `${curve.text(point.least)} to ${curve.text(point.most)}` : "no value yet"}`;
+      document.getElementById("moment").textContent = `${this.recording.rounded(bin)} s: ${curve.name} ${point ? point.count === 1 ? curve.text(point.mean) : `${curve.text(point.least)} to ${curve.text(point.most)}` : "no value yet"}`;
       if (start && Math.abs(event.clientX - start.x) > 2) { this.preview = dragged(event); this.paint(); }
     });
     canvas.addEventListener("pointerup", event => {

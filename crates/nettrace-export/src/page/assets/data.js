@@ -54,6 +54,9 @@ class Recording {
   }
 
   seconds(bin) { return this.hasTime ? bin * this.binNs / 1e9 : 0; }
+
+  // The same to the microsecond, to be shown.
+  rounded(bin) { return +this.seconds(bin).toFixed(6); }
 }
 
 // A thread's samples, bin by bin; each is of one of its own stacks, which are numbered from 0.

@@ -78,14 +78,12 @@ class HeatMap {
 
   paint() {
     if (!this.isOpen) return;
-    const { grid, canvas, palette } = this, ratio = devicePixelRatio || 1, width = this.box.clientWidth;
+    const { grid, canvas, palette } = this, width = this.box.clientWidth;
     this.left = width < 500 ? 42 : 54;
     this.cell = [Math.min(WIDEST_COLUMN, Math.max(1, (width - this.left - 8) / grid.columns)), Math.max(2, Math.floor(HEAT_HEIGHT / grid.rows))];
     const [across, down] = [this.cell[0] * grid.columns, this.cell[1] * grid.rows], height = down + 20;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
     canvas.style.height = height + "px";
-    const pen = canvas.getContext("2d"), small = document.createElement("canvas");
+    const pen = penFor(canvas, width, height), small = document.createElement("canvas");
     small.width = grid.columns;
     small.height = grid.rows;
     const dots = small.getContext("2d"), chosen = this.preview ?? this.chosen;
@@ -95,7 +93,6 @@ class HeatMap {
       dots.fillStyle = palette.get(isChosen ? "match" : "working");
       dots.fillRect(Math.floor(cell / grid.rows), cell % grid.rows, 1, 1);
     }
-    pen.scale(ratio, ratio);
     pen.imageSmoothingEnabled = false;
     pen.fillStyle = palette.get("field");
     pen.fillRect(this.left, 0, across, down);
@@ -125,7 +122,7 @@ class HeatMap {
 
   tell() {
     const { grid, recording: r } = this, cell = this.cursor[0] * grid.rows + this.cursor[1], from = cell * grid.size;
-    const seconds = bin => +r.seconds(Math.min(bin, r.bins)).toFixed(6), chosen = this.chosen?.[cell] ? ", chosen" : "";
+    const seconds = bin => r.rounded(Math.min(bin, r.bins)), chosen = this.chosen?.[cell] ? ", chosen" : "";
     document.getElementById("cell").textContent = cell < grid.cells ? `${seconds(from)} s to ${seconds(from + grid.size)} s: ${this.values[cell] ? amount(r, this.values[cell]) : "nothing"}${chosen}` : "";
   }
 

@@ -1,6 +1,11 @@
 // The page: what is chosen, and what shows it.
 
 const at = id => document.getElementById(id);
+// Shows a part of the page or hides it, and says so on its button.
+function toggle(part, button) {
+  at(part).hidden = !at(part).hidden;
+  at(button).setAttribute("aria-expanded", !at(part).hidden);
+}
 
 class Page {
   constructor(recording) {
@@ -199,14 +204,12 @@ class Page {
   }
 
   toggleHeatMap() {
-    at("heat").hidden = !at("heat").hidden;
-    at("heatbutton").setAttribute("aria-expanded", !at("heat").hidden);
+    toggle("heat", "heatbutton");
     if (this.heatMap.isOpen) this.refresh();
   }
 
   toggleCounters() {
-    at("counters").hidden = !at("counters").hidden;
-    at("countersbutton").setAttribute("aria-expanded", !at("counters").hidden);
+    toggle("counters", "countersbutton");
     this.curveLanes.show(this.range);
   }
 
@@ -296,7 +299,7 @@ class Page {
     at("copy").addEventListener("click", () => this.copy());
     at("svg").addEventListener("click", () => this.save());
     at("theme").addEventListener("click", () => this.nextTheme());
-    at("help").addEventListener("click", () => { at("about").hidden = !at("about").hidden; at("help").setAttribute("aria-expanded", !at("about").hidden); });
+    at("help").addEventListener("click", () => toggle("about", "help"));
     at("heatbutton").addEventListener("click", () => this.toggleHeatMap());
     at("countersbutton").addEventListener("click", () => this.toggleCounters());
     at("whole").addEventListener("click", () => this.timeLine.choose(0, this.recording.bins));

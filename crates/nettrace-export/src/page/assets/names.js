@@ -23,6 +23,14 @@ function quantity(value, unit) {
   if (time && size < 1e18) return sign + duration(size * time) + rate;
   return plain + (thing || rate ? " " : "") + thing + rate;
 }
+// The pen of a canvas for so many pixels of the page.
+function penFor(canvas, width, height) {
+  const ratio = devicePixelRatio || 1, pen = canvas.getContext("2d");
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  pen.scale(ratio, ratio);
+  return pen;
+}
 // A weight of the recording's metric.
 function amount(recording, weight) {
   return exact(recording, weight * recording.scale);

@@ -14,9 +14,9 @@ function united(intervals) {
 
 // United intervals without what others cover.
 function without(intervals, others) {
-  const left = [];
+  const left = [], covered = united(others);
   for (let [from, to] of united(intervals)) {
-    for (const [start, end] of united(others)) {
+    for (const [start, end] of covered) {
       if (end <= from || start >= to) continue;
       if (start > from) left.push([from, start]);
       from = Math.max(from, end);

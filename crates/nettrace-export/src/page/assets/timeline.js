@@ -183,7 +183,7 @@ class TimeLine {
     const { left } = this.plot.cursor, moment = document.getElementById("moment");
     if (left === undefined || left < 0) { moment.textContent = ""; return; }
     const bin = Math.min(this.recording.bins - 1, Math.floor(this.binAt(left)));
-    moment.textContent = `${+this.recording.seconds(bin).toFixed(6)} s: ` + this.bands.map(band => band.tell(bin)).filter(Boolean).join(" · ");
+    moment.textContent = `${this.recording.rounded(bin)} s: ` + this.bands.map(band => band.tell(bin)).filter(Boolean).join(" · ");
   }
 
   listenToTouch() {

@@ -70,7 +70,7 @@ impl Cells {
     }
 
     fn in_bins(&self, width: BinWidth) -> HashMap<(u32, u32), Cell> {
-        let factor = u32::try_from(width.nanoseconds() / self.width.nanoseconds()).unwrap_or(u32::MAX).max(1);
+        let factor = width.count_of(self.width);
         let mut cells = HashMap::<_, Cell>::new();
         for ((key, bin), cell) in &self.cells {
             let sum = cells.entry((*key, bin / factor)).or_default();

@@ -250,7 +250,7 @@ impl Curve {
     }
 
     fn in_bins(&self, width: BinWidth) -> BTreeMap<u32, Point> {
-        let factor = u32::try_from(width.nanoseconds() / self.width.nanoseconds()).unwrap_or(u32::MAX).max(1);
+        let factor = width.count_of(self.width);
         let mut points = BTreeMap::new();
         for (bin, point) in &self.points {
             add_to(&mut points, bin / factor, *point);
