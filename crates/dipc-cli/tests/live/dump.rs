@@ -356,7 +356,8 @@ const AWAITS: [(&str, u64); 8] = [
     ("task of Awaits.Work.AnonymousMethod__0() < Work < thread", 1),
 ];
 
-fn check_awaits(report: &Value) {
+/// Checks what `async` and `threads` say of the program.
+fn check_awaits(report: &Value, threads: &Value) {
     let groups = report["groups"].as_array().unwrap();
     let mut found: Vec<(String, u64)> =
         groups.iter().map(|group| (chain(group), group["chains"].as_u64().unwrap())).collect();
@@ -373,6 +374,12 @@ fn check_awaits(report: &Value) {
     let load = &group("Task<int> < Load")["links"];
     assert_eq!((&load[1]["state"], &load[2]["state"]), (&1.into(), &2.into()));
     assert_eq!(group("task of Awaits.Work")["links"][0]["is_running"], true);
+    // The thread that waits is the one that the program named.
+    let threads = threads["threads"].as_array().unwrap();
+    let waiting = threads.iter().find(|thread| thread["name"] == "waits-for-work").unwrap();
+    let links = groups.iter().flat_map(|of| of["links"].as_array().unwrap());
+    let tids: Vec<_> = links.filter(|link| link["kind"] == "thread").map(|link| &link["tid"]).collect();
+    assert_eq!(tids, [&waiting["tid"]]);
 }
 
 #[test]
@@ -386,16 +393,8 @@ fn async_methods_that_wait_for_known_things_are_found_with_what_they_wait_for() 
     run(["dump", "-p", &pid, "--type", "heap", "-o", &core]).with_code(0);
     for source in [&["-p", &*pid][..], &[&*core]] {
         let awaits = |more: &[&str]| run([&["dump", "analyze"], source, more].concat()).with_code(0);
-        let report = awaits(&["async", "--format", "json"]).json();
-        check_awaits(&report);
-        // The thread that waits is the one that the program named.
-        let threads = awaits(&["threads", "--format", "json"]).json();
-        let threads = threads["threads"].as_array().unwrap();
-        let waiting = threads.iter().find(|thread| thread["name"] == "waits-for-work").unwrap();
-        let links =
-            report["groups"].as_array().unwrap().iter().flat_map(|of| of["links"].as_array().unwrap());
-        let tids: Vec<_> = links.filter(|link| link["kind"] == "thread").map(|link| &link["tid"]).collect();
-        assert_eq!(tids, [&waiting["tid"]]);
+        let view = |name: &str| awaits(&[name, "--format", "json"]).json();
+        check_awaits(&view("async"), &view("threads"));
         let text = awaits(&["dumpasync", "--type", "Night"]).text();
         let chain: Vec<_> = text.lines().skip(3).collect();
         assert_eq!(
@@ -430,15 +429,7 @@ fn async_methods_of_net_10_are_found_with_what_they_wait_for() {
         let view = |name: &str| {
             run([&["dump", "analyze"], source, &[name, "--format", "json"]].concat()).with_code(0).json()
         };
-        let report = view("async");
-        check_awaits(&report);
-        let threads = view("threads");
-        let threads = threads["threads"].as_array().unwrap();
-        let waiting = threads.iter().find(|thread| thread["name"] == "waits-for-work").unwrap();
-        let links =
-            report["groups"].as_array().unwrap().iter().flat_map(|of| of["links"].as_array().unwrap());
-        let tids: Vec<_> = links.filter(|link| link["kind"] == "thread").map(|link| &link["tid"]).collect();
-        assert_eq!(tids, [&waiting["tid"]]);
+        check_awaits(&view("async"), &view("threads"));
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::run;
 use crate::runtime::{Runtime, mcp_server};
-use crate::workload::Target;
+use crate::workload::{McpServer, Target};
 
 /// The views whose output does not change.
 const VIEWS: [&[&str]; 7] =
@@ -112,14 +112,8 @@ fn a_copy_has_the_structure_and_no_secret() {
 fn a_copy_of_net_10_has_the_structure_and_no_secret() {
     let Some(mut program) = mcp_server() else { return };
     program.env("HIDDEN_TOKEN", "environment-qwertyuiop");
-    let mut target = Target::start(program);
-    // It keeps the name of its client.
-    let client = r#"{"name":"client-zxcvbnm","version":"1"}"#;
-    let parameters =
-        format!(r#"{{"protocolVersion":"2024-11-05","capabilities":{{}},"clientInfo":{client}}}"#);
-    target.send(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{parameters}}}"#));
-    while !target.line().contains(r#""id":1"#) {}
-    let pid = target.pid().to_string();
+    let server = McpServer::from_command(program, "client-zxcvbnm");
+    let pid = server.pid().to_string();
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).into_os_string().into_string().unwrap();
     let (core, copy) = (path("core"), path("copy"));

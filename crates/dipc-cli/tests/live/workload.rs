@@ -291,11 +291,18 @@ pub(crate) struct McpServer(Target);
 
 impl McpServer {
     pub(crate) fn start() -> Option<Self> {
-        let mut server = Self(Target::start(runtime::mcp_server()?));
-        let client = r#"{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"test","version":"1"}}"#;
-        server.request(1, "initialize", client);
+        Some(Self::from_command(runtime::mcp_server()?, "test"))
+    }
+
+    /// Starts it by a command line, and tells it the name of its client, which it keeps.
+    pub(crate) fn from_command(command: Command, client: &str) -> Self {
+        let mut server = Self(Target::start(command));
+        let client = format!(
+            r#"{{"protocolVersion":"2024-11-05","capabilities":{{}},"clientInfo":{{"name":"{client}","version":"1"}}}}"#
+        );
+        server.request(1, "initialize", &client);
         server.0.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        Some(server)
+        server
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -1,10 +1,8 @@
 //! Pauses and requests, which pages and reports count alike. No browser is needed.
 
-use std::fs;
-
 use serde_json::Value;
 
-use crate::{WEB, dipc, page_data, recording, report};
+use crate::{WEB, converted, report};
 
 /// Counts by key of cells, each of which is written as what its key and its bin are more than those of the
 /// one before, a count and a sum.
@@ -20,11 +18,6 @@ fn counts(cells: &Value, key: u64) -> u64 {
     sum
 }
 
-fn data(folder: &std::path::Path, recording: &std::path::Path) -> Value {
-    dipc(folder, &["convert", "app.nettrace", "-f", "html"]);
-    page_data(&fs::read_to_string(recording.with_extension("html")).expect("a page"))
-}
-
 #[test]
 fn pauses_of_a_page_are_those_of_the_report() {
     for name in [
@@ -33,18 +26,17 @@ fn pauses_of_a_page_are_those_of_the_report() {
         "traces/net3-everything.nettrace",
         WEB,
     ] {
-        let (folder, path) = recording(name);
+        let (folder, data) = converted(name);
         let reported = report(folder.path(), &["gc"])["pauses"]["count"].as_u64().expect("a number");
         assert!(reported > 0, "{name}");
-        assert_eq!(counts(&data(folder.path(), &path)["pauses"], 0), reported, "{name}");
+        assert_eq!(counts(&data["pauses"], 0), reported, "{name}");
     }
 }
 
 #[test]
 fn requests_of_a_page_are_those_of_the_report() {
-    let (folder, path) = recording(WEB);
+    let (folder, data) = converted(WEB);
     let report = report(folder.path(), &["requests"]);
-    let data = data(folder.path(), &path);
     for (key, role) in [(0, "server"), (1, "outgoing")] {
         let rows = report["rows"].as_array().expect("rows").iter().filter(|row| row["role"] == role);
         let reported: u64 = rows.filter_map(|row| row["count"].as_u64()).sum();

@@ -2,13 +2,12 @@
 //! them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::{LOOK, dipc, open, page_data, recording};
+use crate::{LOOK, converted, dipc, open, recording};
 
 const BOTH: &str = "counters/net10-json.nettrace";
 const EVENT_COUNTERS: &str = "traces/net8-counters.nettrace";
@@ -62,9 +61,7 @@ fn points(curve: &Value) -> Vec<(u64, u64, [f64; 3])> {
 #[test]
 fn curves_are_the_values_that_counters_read_has() {
     for (name, least) in [(BOTH, 40), (EVENT_COUNTERS, 20), ("traces/net10-counters.nettrace", 20)] {
-        let (folder, path) = recording(name);
-        dipc(folder.path(), &["convert", "app.nettrace", "-f", "html"]);
-        let data = page_data(&fs::read_to_string(path.with_extension("html")).expect("a page"));
+        let (folder, data) = converted(name);
         let reported = reported(folder.path());
         let curves = data["curves"].as_array().expect("curves");
         assert_eq!(data["curveCount"], reported.len(), "{name}");
@@ -98,9 +95,7 @@ fn the_first_lanes_are_cpu_memory_pool_and_exceptions() {
         (EVENT_COUNTERS, ["CPU Usage", "Working Set", "GC Heap Size", "ThreadPool Queue Length"].as_slice()),
         (BOTH, &["dotnet.process.cpu.time cpu.mode=user", "dotnet.process.cpu.time cpu.mode=system"]),
     ] {
-        let (folder, path) = recording(name);
-        dipc(folder.path(), &["convert", "app.nettrace", "-f", "html"]);
-        let data = page_data(&fs::read_to_string(path.with_extension("html")).expect("a page"));
+        let (_folder, data) = converted(name);
         let shown = data["curves"].as_array().expect("curves").iter().filter(|curve| curve["shown"] == true);
         let shown: Vec<_> = shown.map(|curve| curve["name"].as_str().expect("a name")).collect();
         assert_eq!(shown.get(..expected.len()), Some(expected), "{shown:?}");

@@ -47,6 +47,14 @@ fn report(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
+/// The data of a recording's page, and the folder with both.
+fn converted(path: &str) -> (TempDir, Value) {
+    let (folder, recording) = recording(path);
+    dipc(folder.path(), &["convert", "app.nettrace", "-f", "html"]);
+    let page = std::fs::read_to_string(recording.with_extension("html")).expect("a page");
+    (folder, page_data(&page))
+}
+
 /// The page of a recording, and a browser to open it in; none where there is no browser, which is then said.
 fn open(path: &str, options: &[&str]) -> Option<(TempDir, PathBuf, Browser)> {
     let browser = Browser::find()?;
