@@ -1,4 +1,4 @@
-//! What a frame tells of a wait. A frame can have several roles.
+//! Roles of frames in waits. A frame can have several.
 
 pub(crate) const WAIT: u8 = 1;
 /// Between a wait and the method that waits.

@@ -87,7 +87,7 @@ fn pids(pids: impl Iterator<Item = u64>) -> String {
     pids.map(|pid| pid.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// What a graph was made of.
+/// The origin of a graph.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum GraphSource {
     /// Events of the runtime.
