@@ -119,6 +119,25 @@ impl SessionConfig {
         all.into_iter().filter(|(wanted, ..)| *wanted).map(|(_, feature, form)| (feature, form)).collect()
     }
 
+    /// Returns a session of the Meters alone, if this one has them together with EventCounters.
+    ///
+    /// Both of them, for the first time in a process, can hang it (dotnet/runtime#119014, in .NET 8 to 10): the
+    /// thread that starts the session holds the lock of all EventSources while the Meters' source parses its
+    /// arguments, for which it needs the source of `ArrayPool`. The thread that polls the EventCounters
+    /// initializes that source for its first value, and needs the lock. Here, 5 of 28 programs that had just
+    /// started hung with an interval of half a second, for which the first value comes at once. After a session
+    /// of the Meters alone, the source is there.
+    fn meters_alone(&self) -> Option<Self> {
+        const METERS: &str = "System.Diagnostics.Metrics";
+        let is_meters =
+            |provider: &FilteredProviderConfig| provider.provider.name.eq_ignore_ascii_case(METERS);
+        let mut arguments = self.providers.iter().map(|provider| &provider.provider.arguments);
+        let meters = self.providers.iter().find(|provider| is_meters(provider))?.clone();
+        arguments.any(|arguments| arguments.contains("EventCounterIntervalSec")).then(|| {
+            Self::new([meters]).with_rundown(Rundown::Off).with_optional(vec![OptionalFeature::NoRundown])
+        })
+    }
+
     /// Starts the session in the newest form that the runtime knows. Each form lacks options of the next one.
     fn start(&self, target: &Target) -> Result<Session, Error> {
         self.check().map_err(|what| Error::OutOfRange { command: form::name(1), what })?;
@@ -171,10 +190,17 @@ impl SessionConfig {
 impl Target {
     /// Starts a session with the newest form of CollectTracing that the runtime knows.
     ///
+    /// A session with both EventCounters and Meters is preceded by one of the Meters alone, which is stopped
+    /// at once: otherwise .NET 8 to 10 can hang (dotnet/runtime#119014).
+    ///
     /// # Errors
     /// [`Error::UnsupportedOption`] if that form lacks an option of `config` that is not
     /// [`optional`](SessionConfig::optional). [`Session::dropped_features`] returns those that were dropped.
     pub fn start_session(&self, config: &SessionConfig) -> Result<Session, Error> {
+        if let Some(meters) = config.meters_alone() {
+            // Dropping the session stops it.
+            drop(meters.start(self)?);
+        }
         config.start(self)
     }
 }

@@ -46,3 +46,23 @@ fn what_an_older_form_cannot_say_is_a_wish() {
         assert_eq!(filtered.optional_features(), [(OptionalFeature::EventFilter, 5)]);
     }
 }
+
+#[test]
+fn meters_beside_event_counters_have_a_session_before() {
+    let provider = |name: &str, arguments: &str| ProviderConfig {
+        name: name.into(),
+        arguments: arguments.into(),
+        ..ProviderConfig::default()
+    };
+    let counters = || provider("System.Runtime", "EventCounterIntervalSec=0.5");
+    let meters = || provider("System.Diagnostics.Metrics", "SessionId=SHARED;Metrics=System.Runtime");
+    let before = |providers: Vec<ProviderConfig>| SessionConfig::new(providers).meters_alone();
+    for alone in [vec![counters()], vec![meters()], vec![meters(), provider("System.Runtime", "")]] {
+        assert_eq!(before(alone), None);
+    }
+    for both in [vec![counters(), meters()], vec![meters(), counters()]] {
+        let before = before(both).unwrap();
+        assert_eq!(before.providers, SessionConfig::new([meters()]).providers);
+        assert_eq!((before.rundown, before.meters_alone()), (Rundown::Off, None));
+    }
+}
