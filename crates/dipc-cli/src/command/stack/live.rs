@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dipc_client::{LiveReader, ProcessView, Profile, SessionConfig};
+use dipc_client::{KernelThread, LiveReader, ProcessView, Profile, SessionConfig};
 
 use crate::command::stack::{StackArgs, print};
 use crate::exit::{Exit, Failure, Outcome};
@@ -33,6 +33,16 @@ const MOST_DELAY: Duration = Duration::from_millis(100);
 /// The profile that asks for events of tasks.
 const TASKS: &str = "tasks";
 
+/// The threads of a process, as the kernel reports them.
+fn kernel_threads(pid: Option<u32>) -> Vec<KernelThread> {
+    pid.and_then(|pid| ProcessView::of(pid).threads().ok()).unwrap_or_default()
+}
+
+/// Whether the kernel's state letter is that of a thread that runs, or waits for a processor.
+const fn is_runnable(state: char) -> bool {
+    state == 'R'
+}
+
 /// Shows the stacks once.
 pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupts) -> Outcome {
     let target = &found.target;
@@ -52,10 +62,17 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         let tasks = Profile::find(TASKS).filter(|_| args.by_task).map_or(&[][..], |tasks| tasks.providers);
         let config = SessionConfig::new([sampler()].into_iter().chain(tasks.iter().map(|of| of.to_config())));
         let account = LiveThreadTimes::start(pid, ACCOUNT_PERIOD);
+        let before = kernel_threads(pid);
         let session = start_unless_interrupted(target, &config, interrupts)?;
-        let kernel_threads = pid.and_then(|pid| ProcessView::of(pid).threads().ok()).unwrap_or_default();
-        let runnable = kernel_threads.iter().filter(|thread| thread.state == 'R').map(|thread| thread.id);
-        let runnable = runnable.collect();
+        let mut kernel_threads = kernel_threads(pid);
+        // A thread that the sampler has stopped at this moment seems to sleep.
+        for thread in &mut kernel_threads {
+            let was = before.iter().find(|before| before.id == thread.id);
+            thread.state =
+                was.map(|before| before.state).filter(|state| is_runnable(*state)).unwrap_or(thread.state);
+        }
+        let runnable = kernel_threads.iter().filter(|thread| is_runnable(thread.state));
+        let runnable = runnable.map(|thread| thread.id).collect();
         let mut stream = LiveStream {
             reader: LiveReader::new(MOST_DELAY),
             consumer: LiveThreadStacks::new(args.name_form(), args.grouping(), account, runnable),
