@@ -49,8 +49,8 @@ static class Program
             case "split":
                 while (watch.ElapsedMilliseconds < n)
                 {
-                    // Rounds of one length can be in step with a sampler.
-                    int part = 10000 + (int)(sink % 20011);
+                    // Rounds of one length can be in step with a sampler, and reading the clock is part of short ones.
+                    int part = 100000 + (int)(sink % 200011);
                     long a = Ran(); sink = Seven(sink, part);
                     long b = Ran(); sink = Three(sink, part);
                     first += b - a; second += Ran() - b;
@@ -60,8 +60,8 @@ static class Program
                 var memory = Marshal.AllocHGlobal(1 << 20);
                 while (watch.ElapsedMilliseconds < n)
                 {
-                    int part = 10000 + (int)(sink % 20011);
-                    long a = Ran(); Set(memory, 1, (IntPtr)(1 << 20));
+                    int part = 100000 + (int)(sink % 200011);
+                    long a = Ran(); for (int i = 0; i < 10; i++) Set(memory, 1, (IntPtr)(1 << 20));
                     long b = Ran(); sink = Seven(sink, part);
                     first += b - a; second += Ran() - b;
                 }

@@ -128,9 +128,9 @@ fn the_split_of_two_methods_is_the_programs_own(runtime: Runtime) {
     let (share, expected): (f64, f64) = (100.0 * seven / (seven + three), answer.parse().unwrap());
     let samples = report["samples"].as_f64().unwrap() * (seven + three) / 100.0;
     eprintln!("{runtime:?}: {share:.2} % of {samples} samples, {expected} % by the thread's processor time");
-    // Two percentage points, or three standard errors of few samples.
+    // Two percentage points, or four standard errors of few samples.
     let error = 100.0 * (0.7_f64 * 0.3 / samples).sqrt();
-    assert!((share - expected).abs() < 2.0_f64.max(3.0 * error), "{share} {expected}: {report}");
+    assert!((share - expected).abs() < 2.0_f64.max(4.0 * error), "{share} {expected}: {report}");
 }
 
 #[test]
@@ -145,10 +145,9 @@ fn a_copy_in_the_c_library_is_under_the_method_that_called_it() {
     eprintln!(
         "{share} % of {samples} samples in the C library, {expected} % by the thread's processor time, {run} % below Run"
     );
-    // Two points for what the program itself needs to read the clock, and the two or three standard errors of
-    // the split above.
+    // Two points for the call into the C library, and the two or four standard errors of the split above.
     let error = 100.0 * (expected / 100.0 * (1.0 - expected / 100.0) / samples).sqrt();
-    assert!((share - expected).abs() < 2.0 + 2.0_f64.max(3.0 * error), "{share} {expected}: {report}");
+    assert!((share - expected).abs() < 2.0 + 2.0_f64.max(4.0 * error), "{share} {expected}: {report}");
     assert!(run > percent(&report, "Program.Seven(", "inclusive_percent") + copied * 0.9, "{report}");
 }
 
