@@ -7,7 +7,6 @@ use std::os::unix::net::UnixListener;
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::Value;
 
 use crate::loss::FLOOD;
 use crate::program::{Recorded, Recording, Running, await_next_request, dipc};
@@ -99,31 +98,31 @@ fn an_interrupt_while_the_session_is_asked_for() {
 fn assert_cut(recorded: &Recorded) {
     let stat = recorded.stat(6);
     assert_eq!(stat.0["truncated"], true, "{}", stat.0);
-    let mut next: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut missing = 0;
-    let ticks: Vec<Value> = recorded.events(6, &["--event", "Tick"]);
-    assert!(ticks.len() > 10_000, "{}", stat.0);
-    for tick in &ticks {
-        let number = |field: &str| tick["fields"][field].as_u64().unwrap();
-        let expected = next.entry(number("thread")).or_default();
-        assert!(number("i") >= *expected, "twice or out of order: {tick}");
-        missing += number("i") - *expected;
-        *expected = number("i") + 1;
-    }
-    assert_eq!(next.len(), 2, "both threads are there");
-    assert_eq!(missing + lost_behind_the_last(recorded), stat.lost(), "{}", stat.0);
-}
-
-/// The events that a last sequence point tells of, behind the last event of their thread: the cut left no
-/// later one whose number would show the gap.
-fn lost_behind_the_last(recorded: &Recorded) -> u64 {
+    let (mut next, mut last) = (BTreeMap::<u64, u64>::new(), BTreeMap::new());
+    let (mut ticks, mut missing) = (0, 0);
     let mut events = nettrace::Reader::new(fs::File::open(recorded.file()).unwrap()).unwrap();
-    let mut last = BTreeMap::new();
     while let Some(event) = events.next().unwrap() {
         last.insert(event.thread_id(), event.time());
+        if event.metadata().name() != "Tick" {
+            continue;
+        }
+        let fields = event.fields().map(|field| field.unwrap());
+        let numbers: BTreeMap<_, _> = fields
+            .map(|(name, value)| (name.to_string(), value.to_string().parse::<u64>().unwrap()))
+            .collect();
+        let (thread, number) = (numbers["thread"], numbers["i"]);
+        let expected = next.entry(thread).or_default();
+        assert!(number >= *expected, "twice or out of order: {number} of {thread}");
+        missing += number - *expected;
+        *expected = number + 1;
+        ticks += 1;
     }
+    assert!(ticks > 10_000, "{}", stat.0);
+    assert_eq!(next.len(), 2, "both threads are there");
+    // A last sequence point may report the loss of events that would have followed the last one of a thread:
+    // the cut left no later one whose number shows the gap.
     let gaps = events.loss().gaps().iter();
-    gaps.filter(|gap| gap.after.is_some() && gap.after.as_ref() == last.get(&gap.thread))
-        .map(|gap| gap.events)
-        .sum()
+    let at_the_end = gaps.filter(|gap| gap.after.is_some() && gap.after.as_ref() == last.get(&gap.thread));
+    missing += at_the_end.map(|gap| gap.events).sum::<u64>();
+    assert_eq!(missing, stat.lost(), "{}", stat.0);
 }
