@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::task::packages::{array, metadata, text};
 use crate::task::steps::Steps;
-use crate::task::workspace::{execute, root, target};
+use crate::task::workspace::{at_lowest_priority, execute, root, target};
 
 pub(crate) fn run() -> Result<()> {
     let version = version()?;
@@ -23,14 +23,9 @@ pub(crate) fn check(steps: &mut Steps) {
         return steps.not_run(STEP, &format!("{error:#}"));
     }
     steps.run(STEP, || {
-        execute(cargo(&version?)?.args([
-            "check",
-            "--workspace",
-            "--all-features",
-            "--lib",
-            "--bins",
-            "--locked",
-        ]))
+        let mut check = cargo(&version?)?;
+        check.args(["check", "--workspace", "--all-features", "--lib", "--bins", "--locked"]);
+        execute(&mut at_lowest_priority(&check))
     });
 }
 

@@ -20,6 +20,7 @@ struct Step {
 /// A runner of steps, one after the other. Later steps run even after one has failed, so that the summary
 /// shows all failures.
 pub(crate) struct Steps {
+    start: Instant,
     results: Vec<Step>,
     /// Whether a step that cannot run is a failure.
     strict: bool,
@@ -28,7 +29,7 @@ pub(crate) struct Steps {
 impl Steps {
     /// Returns a runner that, with `require_all`, counts a step that cannot run as a failure.
     pub(crate) fn new(require_all: bool) -> Self {
-        Self { strict: require_all, results: Vec::new() }
+        Self { start: Instant::now(), strict: require_all, results: Vec::new() }
     }
 
     /// Runs a step.
@@ -58,6 +59,11 @@ impl Steps {
         self.results.push(Step { name: name.to_owned(), outcome, duration: Duration::ZERO });
     }
 
+    /// Adds the steps that ran beside these.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.results.extend(other.results);
+    }
+
     /// Whether a step has failed.
     pub(crate) fn have_failed(&self) -> bool {
         self.results.iter().any(|step| matches!(step.outcome, Outcome::Failed(_)))
@@ -75,7 +81,7 @@ impl Steps {
             }
         }
         let failed = self.results.iter().filter(|step| matches!(step.outcome, Outcome::Failed(_))).count();
-        let total: Duration = self.results.iter().map(|step| step.duration).sum();
+        let total = self.start.elapsed();
         println!("  {} steps in {:.0} s, {failed} failed", self.results.len(), total.as_secs_f64());
         if failed > 0 {
             bail!("{failed} of {} steps failed", self.results.len());

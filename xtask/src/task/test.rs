@@ -3,7 +3,9 @@
 mod executables;
 
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Result, bail};
 
@@ -12,7 +14,7 @@ use crate::arguments::TestOptions;
 use crate::task::packages::{array, metadata, text};
 use crate::task::runtimes::{self, Setup};
 use crate::task::steps::Steps;
-use crate::task::workspace::{self, cargo, execute};
+use crate::task::workspace::{self, at_lowest_priority, cargo, execute};
 use crate::task::{fuzz, licences, msrv, packages, runtimes::REQUIRE_RUNTIMES};
 
 /// The environment variables by which tests fail without a program that they look at.
@@ -73,7 +75,6 @@ fn run_all(options: &TestOptions) -> Result<()> {
     steps.run("clippy", clippy);
     steps.run("crates without std", without_std);
     steps.run("single formats", single_formats);
-    msrv::check(&mut steps);
     let folder = runtimes::folder(None)?;
     let setups = runtimes::set_up_all(&folder, None);
     report_runtimes(&mut steps, &setups, require_runtimes);
@@ -91,9 +92,15 @@ fn run_all(options: &TestOptions) -> Result<()> {
         let arguments = selection("--test", &targets).chain(selection("--example", &examples));
         executables::test(arguments.chain(["--lib", "--bins", "--benches"]), Order::SideBySide, require)
     });
-    steps.run("tests with real runtimes, a browser and other clients", || {
-        executables::test(selection("--test", &SLOW), Order::OneByOne, require)
+    // These tests wait for most of their time: compilers of other steps, at the lowest priority, take it.
+    let compiled = thread::scope(|scope| {
+        let compiled = scope.spawn(|| compile(options.require_all));
+        steps.run("tests with real runtimes, a browser and other clients", || {
+            executables::test(selection("--test", &SLOW), Order::OneByOne, require)
+        });
+        compiled.join().unwrap_or_else(|panic| resume_unwind(panic))
     });
+    steps.append(compiled);
     steps.run("doc tests", || {
         execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))
     });
@@ -102,11 +109,19 @@ fn run_all(options: &TestOptions) -> Result<()> {
             cargo(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
         )
     });
-    steps.run("clippy of the fuzz targets", fuzz_targets);
     fuzz::check(&mut steps);
     licences::check(&mut steps);
     steps.run("metadata and files of the packages", packages::check);
     steps.finish()
+}
+
+/// Runs the steps that only compile, in build folders of their own.
+fn compile(require_all: bool) -> Steps {
+    let mut steps = Steps::new(require_all);
+    msrv::check(&mut steps);
+    steps.run("clippy of the fuzz targets", fuzz_targets);
+    fuzz::build(&mut steps);
+    steps
 }
 
 fn format() -> Result<()> {
@@ -155,7 +170,8 @@ fn single_formats() -> Result<()> {
 fn fuzz_targets() -> Result<()> {
     let folder = workspace::target()?.join("fuzz");
     let mut clippy: Command = cargo(["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
-    execute(clippy.arg(folder).args(["--locked", "--", "-D", "warnings"]))
+    clippy.arg(folder).args(["--locked", "--", "-D", "warnings"]);
+    execute(&mut at_lowest_priority(&clippy))
 }
 
 fn report_runtimes(steps: &mut Steps, setups: &[Setup], required: bool) {

@@ -80,6 +80,31 @@ pub(crate) fn install_cargo_subcommand(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Returns a command that takes only the processor time that others leave, where there is `nice`.
+pub(crate) fn at_lowest_priority(command: &Command) -> Command {
+    if !is_installed("nice", "--version") {
+        return copy_of(command, Command::new(command.get_program()));
+    }
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"]).arg(command.get_program());
+    copy_of(command, nice)
+}
+
+/// Adds the arguments, environment and folder of a command to another.
+fn copy_of(command: &Command, mut copy: Command) -> Command {
+    copy.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => copy.env(name, value),
+            None => copy.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        copy.current_dir(folder);
+    }
+    copy
+}
+
 /// Runs a command to its end, with the output of this program; an error contains the command line.
 pub(crate) fn execute(command: &mut Command) -> Result<()> {
     let line = command_line(command);
