@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::env;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use anyhow::{Result, bail};
 
@@ -70,9 +72,15 @@ pub(crate) fn run(options: &SetupOptions) -> Result<()> {
     let missing: Vec<_> =
         TOOLS.iter().filter(|tool| is_needed(tool.tasks) && !is_present(tool.program)).collect();
     let packages: BTreeSet<_> = missing.iter().flat_map(|tool| tool.packages.iter().copied()).collect();
-    if !packages.is_empty() {
-        install(&packages)?;
-    }
+    // The packages are fetched while cargo compiles.
+    thread::scope(|scope| {
+        let installed = scope.spawn(|| if packages.is_empty() { Ok(()) } else { install(&packages) });
+        let compiled = install_subcommands(is_needed);
+        installed.join().unwrap_or_else(|panic| resume_unwind(panic)).and(compiled)
+    })
+}
+
+fn install_subcommands(is_needed: impl Fn(&[&str]) -> bool) -> Result<()> {
     if is_needed(LINT) {
         // A distribution's Rust has them without rustup.
         let has_both = ["clippy", "fmt"].into_iter().all(has_cargo_subcommand);
