@@ -12,8 +12,9 @@ use crate::mapping::{MOST_MAPPINGS, MappedFile};
 use crate::memory::{Memory, MemoryResult, Missing};
 use crate::read_at::{PagedFile, ReadAt};
 use crate::registers::Registers;
-use crate::strip::STRIPPED;
 
+/// The command line of a core dump that was stripped.
+pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
 /// The most parts of memory that are read.
 const MOST_SEGMENTS: u64 = 1 << 20;
 /// The most threads that are read.

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::core_file::CoreFile;
+use crate::core_file::{CoreFile, STRIPPED};
 use crate::error::Error;
 use crate::exception::STACK_TRACE;
 use crate::heap::{Amount, HeapObject, HeapVisitor};
@@ -21,8 +21,6 @@ use crate::regions::HeapLayout;
 use crate::root::stack_range;
 use crate::runtime::Runtime;
 
-/// The command line of a core dump that was stripped.
-pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
 /// The elements of arrays that are looked into for the types of their elements.
 const ELEMENTS: u32 = 4;
 /// Words of registers and stacks below this are kept: they are no addresses, and too small to have a text.
