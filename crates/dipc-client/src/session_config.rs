@@ -122,11 +122,9 @@ impl SessionConfig {
     /// Returns a session of the Meters alone, if this one has them together with EventCounters.
     ///
     /// Both of them, for the first time in a process, can hang it (dotnet/runtime#119014, in .NET 8 to 10): the
-    /// thread that starts the session holds the lock of all EventSources while the Meters' source parses its
-    /// arguments, for which it needs the source of `ArrayPool`. The thread that polls the EventCounters
-    /// initializes that source for its first value, and needs the lock. Here, 5 of 28 programs that had just
-    /// started hung with an interval of half a second, for which the first value comes at once. After a session
-    /// of the Meters alone, the source is there.
+    /// thread that starts the session holds the lock of all EventSources while the Meters' source needs that of
+    /// `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock. After a session of
+    /// the Meters alone it is there (docs/decisions/0053).
     fn meters_alone(&self) -> Option<Self> {
         const METERS: &str = "System.Diagnostics.Metrics";
         let is_meters =
