@@ -121,10 +121,10 @@ impl SessionConfig {
 
     /// Returns a session of the Meters alone, if this one has them together with EventCounters.
     ///
-    /// Both of them, for the first time in a process, can hang it (dotnet/runtime#119014, in .NET 8 to 10): the
-    /// thread that starts the session holds the lock of all EventSources while the Meters' source needs that of
-    /// `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock. After a session of
-    /// the Meters alone it is there (docs/decisions/0053).
+    /// Both of them, for the first time in a process, can hang it (dotnet/runtime#119014, in .NET 8 to 10):
+    /// the thread that starts the session holds the lock of all EventSources while the Meters' source needs
+    /// that of `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock. After a
+    /// session of the Meters alone it is there (docs/decisions/0053).
     fn meters_alone(&self) -> Option<Self> {
         const METERS: &str = "System.Diagnostics.Metrics";
         let is_meters =
