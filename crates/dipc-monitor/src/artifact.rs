@@ -5,6 +5,7 @@ mod dump;
 mod heap;
 mod live_metrics;
 mod logs;
+mod report;
 mod snapshot;
 mod stream;
 mod trace;
@@ -22,6 +23,7 @@ pub use call_stack::exceptions::{ExceptionFilter, ExceptionsRequest};
 pub use call_stack::stacks::StackFormat;
 pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
+pub use report::FlameGraphFormat;
 pub use trace::{TraceProfile, TraceRequest, http_provider};
 
 pub(crate) use logs::{
@@ -50,6 +52,10 @@ pub enum Artifact {
     Stacks(StackFormat),
     /// The exceptions that are thrown while it is collected.
     Exceptions(ExceptionsRequest),
+    /// A flame graph of the threads' time, working or blocked; [`None`] is without a limit.
+    FlameGraph(FlameGraphFormat, Option<Duration>),
+    /// The requests and outgoing calls that end while it is collected, as JSON; [`None`] is without a limit.
+    Requests(Option<Duration>),
 }
 
 /// The kind of an artifact, for limits.
@@ -71,6 +77,10 @@ pub enum ArtifactKind {
     Stacks,
     /// [`Artifact::Exceptions`].
     Exceptions,
+    /// [`Artifact::FlameGraph`].
+    FlameGraph,
+    /// [`Artifact::Requests`].
+    Requests,
 }
 
 /// The destination of an artifact.
@@ -133,6 +143,8 @@ impl Artifact {
             Self::Snapshot => ArtifactKind::Snapshot,
             Self::Stacks(_) => ArtifactKind::Stacks,
             Self::Exceptions(_) => ArtifactKind::Exceptions,
+            Self::FlameGraph(..) => ArtifactKind::FlameGraph,
+            Self::Requests(_) => ArtifactKind::Requests,
         }
     }
 
@@ -144,6 +156,8 @@ impl Artifact {
             Self::Logs(request) => request.format.media_type(),
             Self::Stacks(format) => format.media_type(),
             Self::Exceptions(request) => request.format.media_type(),
+            Self::FlameGraph(format, _) => format.media_type(),
+            Self::Requests(_) => "application/json",
         }
     }
 
@@ -162,6 +176,8 @@ impl Artifact {
                 let ending = if request.format == LogFormat::PlainText { "txt" } else { "json" };
                 format!("{time}_{pid}.exceptions.{ending}")
             }
+            Self::FlameGraph(format, _) => format!("{time}_{pid}.flamegraph.{}", format.extension()),
+            Self::Requests(_) => format!("{time}_{pid}.requests.json"),
         }
     }
 
@@ -184,6 +200,10 @@ impl Artifact {
             Self::Snapshot => snapshot::collect(process, sink),
             Self::Stacks(format) => call_stack::stacks::collect(*format, process, stop, sink),
             Self::Exceptions(request) => call_stack::exceptions::collect(request, process, stop, sink),
+            Self::FlameGraph(format, duration) => {
+                report::flame_graph(*format, *duration, process, stop, sink)
+            }
+            Self::Requests(duration) => report::requests(*duration, process, stop, sink),
         }
     }
 }
@@ -192,7 +212,12 @@ impl ArtifactKind {
     /// The most artifacts of this kind that are collected at once.
     pub const fn limit(self) -> usize {
         match self {
-            Self::GcDump | Self::Dump | Self::Stacks | Self::Exceptions => 1,
+            Self::GcDump
+            | Self::Dump
+            | Self::Stacks
+            | Self::Exceptions
+            | Self::FlameGraph
+            | Self::Requests => 1,
             Self::Trace | Self::LiveMetrics | Self::Logs | Self::Snapshot => 3,
         }
     }
@@ -208,12 +233,14 @@ impl ArtifactKind {
             Self::Snapshot => "snapshot",
             Self::Stacks => "stacks",
             Self::Exceptions => "exceptions",
+            Self::FlameGraph => "flamegraph",
+            Self::Requests => "requests",
         }
     }
 
     /// Whether it can be ended early and is complete then.
     pub const fn is_stoppable(self) -> bool {
-        matches!(self, Self::Trace | Self::LiveMetrics | Self::Logs | Self::Exceptions)
+        !matches!(self, Self::GcDump | Self::Dump | Self::Snapshot | Self::Stacks)
     }
 }
 

@@ -39,8 +39,8 @@ mod trace_context;
 pub use access::{Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
-    LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TraceProfile, TraceRequest,
-    http_provider,
+    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TraceProfile,
+    TraceRequest, http_provider,
 };
 pub use black_box::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,

@@ -147,6 +147,8 @@ impl ActionKind {
                 Artifact::Snapshot => "CollectSnapshot",
                 Artifact::Stacks(_) => "CollectStacks",
                 Artifact::Exceptions(_) => "CollectExceptions",
+                Artifact::FlameGraph(..) => "CollectFlameGraph",
+                Artifact::Requests(_) => "CollectRequests",
             },
             Self::Unavailable { type_name, .. } => type_name,
             Self::Execute { .. } => "Execute",

@@ -10,7 +10,8 @@ use super::problem::Problem;
 use super::query::Query;
 use super::requests;
 use crate::artifact::{
-    Artifact, ExceptionsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TraceProfile, TraceRequest,
+    Artifact, ExceptionsRequest, FlameGraphFormat, LogFormat, LogLevel, LogsRequest, StackFormat,
+    TraceProfile, TraceRequest,
 };
 
 /// The size of the runtime's buffer for `GET /trace` in MB.
@@ -43,6 +44,10 @@ impl StoredRequest {
             }
             "gcdump" => Artifact::GcDump,
             "snapshot" => Artifact::Snapshot,
+            "flamegraph" => {
+                Artifact::FlameGraph(flame_graph_format(self.accept.as_deref())?, query.duration()?)
+            }
+            "requests" => Artifact::Requests(query.duration()?),
             "stacks" => Artifact::Stacks(stack_format(self.accept.as_deref())?),
             "exceptions" => {
                 let duration = query.duration()?;
@@ -129,6 +134,17 @@ fn stack_format(accept: Option<&str>) -> Result<StackFormat, Problem> {
         ("text/*", StackFormat::PlainText),
     ];
     accepted(accept, &formats, "application/json, text/plain or application/speedscope+json")
+}
+
+/// The form of a flame graph that a client accepts: browsers get a page.
+fn flame_graph_format(accept: Option<&str>) -> Result<FlameGraphFormat, Problem> {
+    let formats = [
+        ("text/html", FlameGraphFormat::Html),
+        ("image/svg+xml", FlameGraphFormat::Svg),
+        ("image/*", FlameGraphFormat::Svg),
+        ("*/*", FlameGraphFormat::Svg),
+    ];
+    accepted(accept, &formats, "image/svg+xml or text/html")
 }
 
 /// The first of these forms that a client accepts, by media type.

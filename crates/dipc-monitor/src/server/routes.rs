@@ -73,6 +73,8 @@ enum Route<'p> {
     Info,
     Stacks,
     Exceptions,
+    FlameGraph,
+    Requests,
     Parameters,
     Snapshot,
     Operations,
@@ -106,6 +108,8 @@ impl<'p> Route<'p> {
             "info" => Self::Info,
             "stacks" => Self::Stacks,
             "exceptions" => Self::Exceptions,
+            "flamegraph" => Self::FlameGraph,
+            "requests" => Self::Requests,
             "parameters" => Self::Parameters,
             "snapshot" => Self::Snapshot,
             "operations" => Self::Operations,
@@ -217,6 +221,8 @@ impl Service {
             | Route::LiveMetrics
             | Route::Stacks
             | Route::Exceptions
+            | Route::FlameGraph
+            | Route::Requests
             | Route::Snapshot => {
                 let process = self.process(&query)?;
                 if let Some(provider) = query.get("egressProvider").filter(|name| !name.is_empty()) {
@@ -476,6 +482,8 @@ mod tests {
             ("/metrics", "GET", Scope::Metrics),
             ("/operations/7", "GET, DELETE", Scope::Read),
             ("/parameters", "POST", Scope::Artifacts),
+            ("/flamegraph", "GET", Scope::Artifacts),
+            ("/requests", "GET", Scope::Artifacts),
         ];
         for (path, methods, scope) in rows {
             let route = Route::parse(path).unwrap();

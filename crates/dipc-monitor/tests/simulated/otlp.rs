@@ -177,7 +177,7 @@ impl Recording {
 }
 
 /// A request that ASP.NET Core serves, with a call by HttpClient and a job of its own.
-fn recording() -> Vec<u8> {
+pub(crate) fn recording() -> Vec<u8> {
     let id = |span: &str| format!("00-{TRACE}-{span}-01");
     let (remote, served, sent, job) =
         (id("00000000000000aa"), id("00000000000000bb"), id("00000000000000cc"), id("00000000000000dd"));

@@ -170,6 +170,49 @@ fn stacks_are_those_of_all_threads() {
 }
 
 #[test]
+fn a_flame_graph_is_a_picture_or_a_page() {
+    let fixture = Fixture::start();
+    let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
+    let _runtime = fixture.add(Runtime::builder().replay(recording).speed(Speed::Max));
+    let get = |accept: &str| {
+        let accept = format!("Accept: {accept}\r\n");
+        http::receive(http::send(fixture.address(), "GET", "/flamegraph?durationSeconds=1", &accept, ""))
+    };
+    let picture = get("*/*");
+    assert_eq!((picture.status, picture.header("content-type")), (200, Some("image/svg+xml")));
+    let text = picture.text();
+    // Callers are below: a frame of the pool is one of several, and has its share.
+    assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"), "{text}");
+    assert!(text.contains("PortableThreadPool.WorkerThread.WorkerThreadStart()"), "{text}");
+    assert!(!text.contains("<script"), "{text}");
+    let page = get("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
+    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    assert!(page.text().contains("<!DOCTYPE html>") || page.text().contains("<!doctype html>"));
+    assert_eq!(get("application/json").status, 406);
+}
+
+#[test]
+fn requests_are_summed_up_by_route() {
+    let fixture = Fixture::start();
+    let runtime = fixture.add(Runtime::builder().replay(crate::otlp::recording()).speed(Speed::Max));
+    let answer = fixture.get("/requests?durationSeconds=1");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+    let report = answer.json();
+    let row = |name: &str| {
+        let rows = report["rows"].as_array().unwrap();
+        let found: Vec<_> = rows.iter().filter(|row| row["name"] == name).cloned().collect();
+        assert_eq!(found.len(), 1, "{name}: {report}");
+        found[0].clone()
+    };
+    let served = row("GET /carts/{id}");
+    assert_eq!((&served["role"], &served["count"]), (&"request".into(), &1.into()), "{served}");
+    assert_eq!(report["slowest"].as_array().unwrap().len(), 1, "{report}");
+    let requests: Vec<_> = runtime.requests().iter().map(|request| format!("{request:?}")).collect();
+    let session = requests.iter().find(|request| request.contains("CollectTracing")).unwrap();
+    assert!(session.contains("Microsoft.AspNetCore.Hosting.HttpRequestIn.Start@Activity1Start"), "{session}");
+}
+
+#[test]
 fn exceptions_have_their_stacks() {
     let fixture = Fixture::start();
     let recording = testdata::bytes("traces/net10-exceptions.nettrace.xz");

@@ -1,0 +1,136 @@
+//! Reports of some seconds of a process: a flame graph of its threads, and its requests.
+
+use std::time::Duration;
+
+use clr_events::CodeMap;
+use dipc_client::nettrace::Event;
+use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, Rundown, SAMPLE_PROFILER, SessionConfig};
+use nettrace_export::report::{Requests, RequestsOptions};
+use nettrace_export::{Format, Metric, NameForm, Options, ProfileBuilder, WriteOptions};
+
+use super::stream::{self, Piece};
+use super::{ArtifactError, ArtifactSink, begin, http_provider, write};
+use crate::live_session::MOST_DELAY;
+use crate::process::Watched;
+use crate::stop::StopSignal;
+
+/// The provider of collections, whose pauses are no time of methods.
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+/// Keyword `GC` of it.
+const GC: Keywords = Keywords(1);
+/// The most methods whose names are kept.
+const MOST_CODE: usize = 1 << 20;
+/// The slowest requests that are listed.
+const SLOWEST: usize = 20;
+
+/// The form of a flame graph.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FlameGraphFormat {
+    /// A picture, without a script.
+    #[default]
+    Svg,
+    /// A page.
+    Html,
+}
+
+impl FlameGraphFormat {
+    /// The media type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Svg => "image/svg+xml",
+            Self::Html => "text/html; charset=utf-8",
+        }
+    }
+
+    /// The ending of file names.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Html => "html",
+        }
+    }
+
+    const fn format(self) -> Format {
+        match self {
+            Self::Svg => Format::Svg,
+            Self::Html => Format::Flamegraph,
+        }
+    }
+}
+
+/// Samples the threads for a time, or until it is stopped; `None` is without a limit.
+pub(super) fn flame_graph(
+    format: FlameGraphFormat,
+    duration: Option<Duration>,
+    process: &Watched,
+    stop: &StopSignal,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    if matches!(process.target().is_native_aot(), Ok(true)) {
+        let what = "the process is a NativeAOT program: its runtime has no sampler";
+        return Err(ArtifactError::Unsupported(what.to_owned()));
+    }
+    let provider = |name: &str, keywords| ProviderConfig {
+        keywords,
+        level: Level::INFORMATIONAL,
+        name: name.to_owned(),
+        arguments: String::new(),
+    };
+    // The names of methods come with the rundown.
+    let config = SessionConfig::new([provider(SAMPLE_PROFILER, Keywords::NONE), provider(RUNTIME, GC)]);
+    let options = Options::new(Metric::Wall).with_idle(false).with_names(NameForm::CSharp);
+    let mut profile = ProfileBuilder::new(options);
+    *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+    let reader = read(&config, duration, process, stop, |event| profile.add(event))?;
+    let failed = |error: String| ArtifactError::Failed(error);
+    let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(error.to_string()))?;
+    let title = format!("{} ({})", process.facts.name, process.facts.pid);
+    let mut bytes = Vec::new();
+    let write_options = WriteOptions::new(&title, "dipc monitor");
+    nettrace_export::write(&profile, format.format(), write_options, &mut bytes)
+        .map_err(|error| failed(error.to_string()))?;
+    begin(sink)?;
+    write(sink, &bytes)
+}
+
+/// Sums up the requests and outgoing calls of a time, as JSON.
+pub(super) fn requests(
+    duration: Option<Duration>,
+    process: &Watched,
+    stop: &StopSignal,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    let provider = process.with_sources(http_provider());
+    let config = SessionConfig::new([provider])
+        .with_rundown(Rundown::Off)
+        .with_optional(vec![dipc_client::OptionalFeature::NoRundown]);
+    let mut requests = Requests::new(RequestsOptions::default().with_slowest(SLOWEST));
+    read(&config, duration, process, stop, |event| requests.add(event))?;
+    let report = requests.finish().unwrap_or_default();
+    let bytes = serde_json::to_vec(&report).map_err(|error| ArtifactError::Failed(error.to_string()))?;
+    begin(sink)?;
+    write(sink, &bytes)
+}
+
+/// Passes the events of a session to `add`, in time order.
+fn read(
+    config: &SessionConfig,
+    duration: Option<Duration>,
+    process: &Watched,
+    stop: &StopSignal,
+    mut add: impl FnMut(&Event<'_>),
+) -> Result<LiveReader, ArtifactError> {
+    let session = process.target().start_session(config)?;
+    let mut reader = LiveReader::new(MOST_DELAY);
+    stream::read(session, duration, stop, |piece| {
+        match piece {
+            Piece::Bytes(bytes) => reader.feed(bytes),
+            Piece::Pause => reader.release(),
+        }
+        reader.for_each(|event| add(event));
+        Ok(false)
+    })?;
+    reader.end_of_input();
+    reader.for_each(|event| add(event));
+    Ok(reader)
+}
