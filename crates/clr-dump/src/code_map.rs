@@ -2,14 +2,14 @@
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/codeman.h` (`RangeSectionMap`, `RangeSection`, `HeapList`,
-//! `CodeHeader`) and `inc/nibblemapmacros.h`.
+//! `CodeHeader`); dotnet/coreclr `src/vm/codeman.h` (a list of `RangeSection`); and `inc/nibblemapmacros.h`.
 
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::layout::{Layout, NibbleMap};
+use crate::layout::{CodeRanges, Layout, NibbleMap};
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::ready_to_run::Image;
 use crate::registers::Registers;
@@ -19,6 +19,8 @@ use crate::unwind::{FramePosition, FunctionEntry, UnwindError, unwind};
 const MOST_NODES: usize = 1 << 20;
 /// The most code ranges that share an entry of the map.
 const MOST_FRAGMENTS: usize = 4096;
+/// The most ranges of a list: one for each image, and those of JIT-compiled code.
+const MOST_RANGES: usize = 1 << 16;
 /// The most entries of a method: its body and its funclets.
 const MOST_ENTRIES: u32 = 4096;
 /// The most words of the nibble map that are searched for the start of a method: 16 MB of code.
@@ -30,7 +32,9 @@ const MOST_NIBBLE_WORDS: usize = 1 << 16;
 /// headers of ReadyToRun images are kept.
 #[derive(Debug)]
 pub struct CodeMap {
+    /// The top level of the tree, or the address of the pointer to the first range.
     root: u64,
+    ranges: CodeRanges,
     nibble_map: NibbleMap,
     images: RefCell<HashMap<u64, Arc<Image>>>,
     /// All sections, for memory that lacks a part of the map.
@@ -90,13 +94,23 @@ impl Section {
     fn contains(&self, address: u64) -> bool {
         (self.begin..self.end).contains(&address)
     }
+
+    /// Reads an element of the list; returns the address of the next one, too.
+    fn read_element(memory: &dyn Memory, at: u64) -> MemoryResult<(Self, u64)> {
+        let [begin, end, _, next, _, flags, of, _] = memory.words(at)?;
+        // The flags have four bytes.
+        let is_heap = flags & u64::from(CODE_HEAP) != 0;
+        let (flags, module, heap) = if is_heap { (CODE_HEAP, 0, of) } else { (0, of, 0) };
+        Ok((Self { begin, end, flags, module, heap }, next))
+    }
 }
 
 impl CodeMap {
-    /// Uses the map whose top level is at `root`.
+    /// Uses the map at `root`: the top level of the tree, or the pointer to the list.
     pub(crate) fn new(root: u64, layout: &Layout) -> Self {
         Self {
             root,
+            ranges: layout.code_ranges,
             nibble_map: layout.nibble_map,
             images: RefCell::default(),
             all_sections: OnceCell::new(),
@@ -137,6 +151,14 @@ impl CodeMap {
 
     /// The section that contains an address.
     pub(crate) fn section(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Section>> {
+        if self.ranges == CodeRanges::List {
+            let mut found = None;
+            self.each_element(memory, |section| {
+                found = section.contains(address).then_some(section);
+                section.begin > address
+            })?;
+            return Ok(found);
+        }
         match self.section_by_path(memory, address) {
             // A core can lack nodes of the map. Another entry may lead to the same section.
             Err(missing) => {
@@ -156,6 +178,23 @@ impl CodeMap {
     pub(crate) fn modules(&self, memory: &dyn Memory) -> Vec<u64> {
         let sections = self.read_sections(memory);
         sections.iter().map(|section| section.module).filter(|module| *module != 0).collect()
+    }
+
+    /// Passes the ranges of the list on, from the highest to the lowest one, until `visit` returns false.
+    fn each_element(&self, memory: &dyn Memory, mut visit: impl FnMut(Section) -> bool) -> MemoryResult<()> {
+        let (mut at, mut last) = (memory.u64(self.root)?, u64::MAX);
+        for _ in 0..MOST_RANGES {
+            if at == 0 {
+                break;
+            }
+            let (section, next) = Section::read_element(memory, at)?;
+            // The addresses fall, so that a list that repeats ends.
+            if section.begin >= last || !visit(section) {
+                break;
+            }
+            (at, last) = (next, section.begin);
+        }
+        Ok(())
     }
 
     /// Follows the five levels of the map.
@@ -185,6 +224,15 @@ impl CodeMap {
     /// Reads all sections that can be reached, by address.
     fn read_sections(&self, memory: &dyn Memory) -> Vec<Section> {
         let mut sections = Vec::new();
+        if self.ranges == CodeRanges::List {
+            // What was read before a gap is used.
+            let _ = self.each_element(memory, |section| {
+                sections.push(section);
+                true
+            });
+            sections.sort_by_key(|section| section.begin);
+            return sections;
+        }
         let mut seen = HashSet::new();
         let mut pending = vec![(self.root, 0_u32)];
         while let Some((node, level)) = pending.pop() {
@@ -225,6 +273,8 @@ impl CodeMap {
             return Ok(None);
         }
         let method_desc = memory.u64(offset(header, 0x18))?;
+        // Entries are relative to what the range begins with, which is the map's base in newer versions.
+        let base = if self.ranges == CodeRanges::List { section.begin } else { base };
         let count = memory.u32(offset(header, 0x20))?.min(MOST_ENTRIES);
         for index in 0..u64::from(count) {
             let at = offset(header, index.wrapping_mul(12).wrapping_add(0x24));
@@ -393,6 +443,41 @@ mod tests {
         assert_eq!(code.section(&memory, 0x7f12_3456_1000), Ok(None));
         assert_eq!(code.section(&memory, 0), Ok(None));
         assert_eq!(code.read_sections(&memory).len(), 2);
+    }
+
+    /// The list of .NET Core 3.1: JIT-compiled code at 0x9000, an image at 0x5000.
+    fn section_list(last: u64) -> TestMemory {
+        let mut memory = TestMemory::default();
+        memory.put_words(0x100, &[0x1000]);
+        memory.put_words(0x1000, &[0x9000, 0xa000, 0, 0x2000, 0, 2 | 0x7777 << 32, 0x3000, 0]);
+        memory.put_words(0x2000, &[0x5000, 0x6000, 0, last, 0, 4, 0x4000, 0]);
+        memory
+    }
+
+    #[test]
+    fn a_section_is_found_in_the_list() {
+        let memory = section_list(0);
+        let code = CodeMap::new(0x100, &crate::layout::NET_3_1);
+        let section = |address| code.section(&memory, address).unwrap();
+        let heap = section(0x9fff).unwrap();
+        assert_eq!((heap.begin, heap.flags, heap.heap, heap.module), (0x9000, CODE_HEAP, 0x3000, 0));
+        let image = section(0x5000).unwrap();
+        assert_eq!((image.begin, image.flags, image.heap, image.module), (0x5000, 0, 0, 0x4000));
+        assert_eq!([0xa000, 0x8000, 0x6000, 0x4fff].map(section), [None; 4]);
+        assert_eq!(code.modules(&memory), [0x4000]);
+    }
+
+    #[test]
+    fn a_list_that_leads_back_or_out_ends() {
+        let memory = section_list(0x1000);
+        let code = CodeMap::new(0x100, &crate::layout::NET_3_1);
+        assert_eq!((code.section(&memory, 0x4000), code.read_sections(&memory).len()), (Ok(None), 2));
+        let memory = section_list(0x8000);
+        assert!(code.section(&memory, 0x4000).is_err());
+        assert_eq!(
+            (code.section(&memory, 0x5800).unwrap().unwrap().module, code.modules(&memory)),
+            (0x4000, vec![0x4000])
+        );
     }
 
     #[test]

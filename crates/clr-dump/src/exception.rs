@@ -20,11 +20,10 @@ const MOST_FRAMES: u64 = 8096;
 /// The most base types of an exception's type.
 const MOST_BASES: usize = 256;
 
-/// Offsets of fields of `System.Exception` that .NET 9 and 10 share.
+/// Offsets of fields of `System.Exception`, the same in all known versions.
 const MESSAGE: u64 = 16;
 const INNER: u64 = 32;
 pub(crate) const STACK_TRACE: u64 = 48;
-const HRESULT: u64 = 108;
 
 /// An exception.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,13 +110,12 @@ impl Runtime {
             }
             Ok(())
         };
-        let fields = &self.layout.thread;
+        let (fields, places) = (&self.layout.thread, &self.layout.exception_tracker);
         let mut tracker = memory.u64(offset(thread.address, fields.exception_tracker))?;
         let mut seen = HashSet::new();
         while tracker != 0 && seen.len() < MOST_EXCEPTIONS && seen.insert(tracker) {
-            let [previous, thrown] = memory.words(tracker)?;
-            add(ExceptionState::Current, thrown)?;
-            tracker = previous;
+            add(ExceptionState::Current, memory.u64(offset(tracker, places.thrown))?)?;
+            tracker = memory.u64(offset(tracker, places.previous))?;
         }
         add(ExceptionState::LastThrown, memory.u64(offset(thread.address, fields.last_thrown))?)?;
         Ok(exceptions)
@@ -193,7 +191,7 @@ impl Names<'_> {
             type_handle.ok().and_then(|handle| self.type_name(handle)).map(|name| name.to_string());
         exception.lacks_message = message.is_err();
         exception.message = message.ok().flatten();
-        exception.hresult = memory.u32(offset(address, HRESULT)).ok();
+        exception.hresult = memory.u32(offset(address, self.runtime().layout.hresult)).ok();
         exception.stack = self.exception_stack(address).unwrap_or_default();
         exception
     }
@@ -254,13 +252,19 @@ impl Names<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::NET_9;
+    use crate::layout::{NET_3_1, NET_9};
     use crate::memory::tests::TestMemory;
+    use crate::thread::ThreadState;
 
     const BASE: u64 = 0x1000;
     const DERIVED: u64 = 0x2000;
     const TEXT: u64 = 0x3000;
     const OBJECT_TYPE: u64 = 0x4000;
+
+    fn thread(address: u64) -> Thread {
+        let state = ThreadState(0);
+        Thread { address, os_id: 1, managed_id: 1, state, is_cooperative: false, frame: 0 }
+    }
 
     /// A runtime with types: `System.Exception`, one that derives from it, and the type of texts.
     fn runtime(memory: &mut TestMemory) -> Runtime {
@@ -295,6 +299,25 @@ mod tests {
         let other = &chain[1];
         assert_eq!((other.identity, other.address), (Identity::Other, 0x8000));
         assert_eq!((&other.message, other.hresult, other.stack.len()), (&None, None, 0));
+    }
+
+    #[test]
+    fn the_exceptions_of_a_thread_are_found_in_each_version() {
+        for (layout, previous, thrown) in [(&NET_9, 0, 8), (&NET_3_1, 8, 64)] {
+            let mut memory = TestMemory::default();
+            let fields = &layout.thread;
+            memory.put_words(0x100, &[0xe1, 0xe2, 0xe3]);
+            memory.put_words(0x1000 + fields.exception_tracker, &[0x2000]);
+            memory.put_words(0x1000 + fields.last_thrown, &[0x110]);
+            // The outer one leads to itself.
+            for (tracker, next, handle) in [(0x2000, 0x3000, 0x100), (0x3000, 0x3000, 0x108)] {
+                memory.put_words(tracker + previous, &[next]).put_words(tracker + thrown, &[handle]);
+            }
+            let runtime = Runtime::of_slots(layout, &[]);
+            let found = runtime.thread_exceptions(&memory, &thread(0x1000)).unwrap();
+            let (current, last) = (ExceptionState::Current, ExceptionState::LastThrown);
+            assert_eq!(found, [(current, 0xe1), (current, 0xe2), (last, 0xe3)], "{}", layout.major);
+        }
     }
 
     #[test]

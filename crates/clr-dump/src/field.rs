@@ -25,10 +25,6 @@ const MOST_STATIC: usize = 1 << 20;
 /// Offsets in a MethodTable.
 pub(crate) const BASE_TYPE: u64 = 16;
 const AUXILIARY: u64 = 32;
-/// The offset of the map of referenced types in Module.
-const REFERENCED_TYPES: u64 = 8;
-/// The offset of the kind of a type's values in EEClass.
-const KIND: u64 = 48;
 /// The highest offset that a field can have: higher ones are of fields without a place.
 const HIGHEST_OFFSET: u32 = 0x07ff_fff0;
 
@@ -132,10 +128,10 @@ impl Names<'_> {
     /// Returns the fields that a type declares, static ones as well.
     pub(crate) fn own_fields(&self, type_handle: u64) -> MemoryResult<Vec<Field>> {
         let memory = self.memory();
-        let module = self.module(memory.u64(offset(type_handle, 24))?);
+        let module = self.module(self.module_of(type_handle)?);
         let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
         let Some(metadata) = metadata else { return Ok(Vec::new()) };
-        let row = memory.u32(offset(type_handle, 8))? >> 8;
+        let row = self.type_row(type_handle)?;
         let rows = metadata.fields_of_type(row).unwrap_or_default();
         let list = memory.u64(offset(self.class(type_handle)?, 24))?;
         if list == 0 {
@@ -179,7 +175,7 @@ impl Names<'_> {
         match signature::value_type(signature)? {
             signature::ValueType::Defined(row) => self.defined_type(module.address, row),
             signature::ValueType::Referenced(row) => {
-                self.mapped_type(offset(module.address, REFERENCED_TYPES), row)
+                self.mapped_type(offset(module.address, self.runtime().layout.module.referenced_types), row)
             }
             signature::ValueType::Argument(number) => {
                 let arguments = self.arguments(type_handle).ok()?;
@@ -217,11 +213,17 @@ impl Names<'_> {
         let flags = self.memory().u32(type_handle)?;
         Ok(match flags & 0xc_0000 {
             0x4_0000 if flags & 0x6_0000 == 0x6_0000 => {
-                ValueKind(self.memory().u8(offset(self.class(type_handle)?, KIND))?)
+                let kind = self.runtime().layout.types.kind;
+                ValueKind(self.memory().u8(offset(self.class(type_handle)?, kind))?)
             }
             0x4_0000 => ValueKind::STRUCTURE,
             _ => ValueKind::REFERENCE,
         })
+    }
+
+    /// Whether the places of static fields are known in this version of the runtime.
+    pub fn has_static_places(&self) -> bool {
+        self.runtime().layout.types.has_statics
     }
 
     /// Returns the static fields of the loaded types that modules define, and of `others`: instances of
@@ -273,7 +275,7 @@ impl Names<'_> {
     fn statics_of(&self, type_handle: u64) -> MemoryResult<Option<(u64, u64)>> {
         const HAS_STATICS: u32 = 2;
         let memory = self.memory();
-        if memory.u32(offset(type_handle, 8))? & HAS_STATICS == 0 {
+        if !self.has_static_places() || memory.u32(offset(type_handle, 8))? & HAS_STATICS == 0 {
             return Ok(None);
         }
         let auxiliary = memory.u64(offset(type_handle, AUXILIARY))?;

@@ -189,7 +189,8 @@ impl Names<'_> {
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
     pub fn heap_statistics(&self) -> MemoryResult<HeapStatistics> {
-        let mut counter = Counter::default();
+        let owner_bits = self.runtime().layout.thin_lock_owner_bits;
+        let mut counter = Counter { owner_bits, ..Counter::default() };
         let walk = self.walk_heap(&mut counter)?;
         let types = counter.amounts.into_iter().map(|(type_handle, amount)| TypeStatistics {
             type_handle,
@@ -229,6 +230,8 @@ impl Names<'_> {
 struct Counter {
     amounts: HashMap<u64, Amount>,
     thin_locks: Vec<(u64, u32)>,
+    /// The bits of a thin lock's holder.
+    owner_bits: u32,
 }
 
 impl HeapVisitor for Counter {
@@ -236,7 +239,7 @@ impl HeapVisitor for Counter {
         if self.amounts.len() < MOST_TYPES || self.amounts.contains_key(&object.type_handle) {
             self.amounts.entry(object.type_handle).or_default().add(object.size);
         }
-        if let Some((holder, _)) = thin_lock(object.header)
+        if let Some((holder, _)) = thin_lock(object.header, self.owner_bits)
             && self.thin_locks.len() < MOST_LISTED
         {
             self.thin_locks.push((object.address, holder));

@@ -20,7 +20,16 @@ pub(crate) struct Build {
 }
 
 /// The known builds.
-pub(crate) const BUILDS: [Build; 2] = [
+pub(crate) const BUILDS: [Build; 3] = [
+    Build {
+        id: [
+            0x36, 0xbd, 0x33, 0x59, 0x43, 0x8f, 0xe9, 0x29, 0x89, 0x22, 0x29, 0x8f, 0xa1, 0xbe, 0x6f, 0x2b,
+            0x97, 0xc9, 0x9c, 0x21,
+        ],
+        version: "3.1.23",
+        dac_table: 0x76_9d08,
+        layout: &NET_3_1,
+    },
     Build {
         id: [
             0x0c, 0x36, 0x71, 0xdf, 0xdd, 0x0d, 0xf3, 0x38, 0x51, 0xab, 0x26, 0x6b, 0x9d, 0x8b, 0x96, 0x61,
@@ -49,10 +58,18 @@ pub(crate) struct Layout {
     pub(crate) thread_store: ThreadStore,
     pub(crate) thread: Thread,
     pub(crate) module: Module,
-    /// The offset of the allocation context's pointer in RuntimeThreadLocals.
-    pub(crate) allocation_context: u64,
+    pub(crate) types: Types,
+    /// The number of low bits of a method's row that its MethodDesc has; its chunk has the others.
+    pub(crate) method_row_bits: u32,
+    pub(crate) exception_tracker: ExceptionTracker,
+    /// The offset of the error code in an object of `System.Exception`.
+    pub(crate) hresult: u64,
+    pub(crate) heap: Heap,
     pub(crate) handle_tables: HandleTables,
     pub(crate) monitor_owner: MonitorOwner,
+    /// The number of bits of a thin lock's holder; those of the recursion follow.
+    pub(crate) thin_lock_owner_bits: u32,
+    pub(crate) code_ranges: CodeRanges,
     pub(crate) nibble_map: NibbleMap,
     pub(crate) frames: FrameKinds,
 }
@@ -62,6 +79,7 @@ pub(crate) struct Layout {
 pub(crate) struct Slots {
     /// The number of all slots.
     pub(crate) count: usize,
+    pub(crate) form: SlotForm,
     pub(crate) range_map: usize,
     pub(crate) thread_store: usize,
     pub(crate) heap_type: usize,
@@ -70,6 +88,15 @@ pub(crate) struct Slots {
     pub(crate) exception_type: usize,
     pub(crate) free_type: usize,
     pub(crate) sync_table: usize,
+}
+
+/// The form of the entries of `g_dacTable`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlotForm {
+    /// Addresses of eight bytes.
+    Addresses,
+    /// Addresses of four bytes, relative to the image.
+    Relative,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -82,6 +109,13 @@ pub(crate) struct ThreadStore {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Thread {
+    /// The offset of the state; the mode of the thread and its innermost explicit frame follow.
+    pub(crate) state: u64,
+    pub(crate) managed_id: u64,
+    /// The offset of the link to the next thread.
+    pub(crate) link: u64,
+    pub(crate) os_id: u64,
+    pub(crate) allocation_context: AllocationContext,
     /// The offset of the handle of the managed object.
     pub(crate) object_handle: u64,
     /// The offset of the list of monitors that it waits for.
@@ -90,18 +124,91 @@ pub(crate) struct Thread {
     pub(crate) last_thrown: u64,
     /// The offset of the pointer to the exceptions that are being handled.
     pub(crate) exception_tracker: u64,
-    /// The offset of the pointer to ThreadLocalData, which has the thread's static fields.
-    pub(crate) static_fields: u64,
+    /// The offset of the pointer to ThreadLocalData, which has the thread's static fields; `None` where they
+    /// are in arrays that handles hold.
+    pub(crate) static_fields: Option<u64>,
+}
+
+/// The place of a thread's allocation context, whose pointer and limit come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AllocationContext {
+    /// Its offset in Thread.
+    Thread(u64),
+    /// Its offset in RuntimeThreadLocals, to which Thread has a pointer.
+    RuntimeThreadLocals(u64),
+}
+
+/// The structures of exceptions that are being handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ExceptionTracker {
+    /// The offset of the pointer to that of the exception before.
+    pub(crate) previous: u64,
+    /// The offset of the handle of the exception.
+    pub(crate) thrown: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Module {
-    pub(crate) path: u64,
-    pub(crate) base: u64,
+    /// The offsets of the pointers that lead to the path, from Module on.
+    pub(crate) path: &'static [u64],
+    /// The offsets of the pointers that lead to the image.
+    pub(crate) base: &'static [u64],
     /// The offset of the map from rows of defined types to their MethodTables.
     pub(crate) defined_types: u64,
+    /// The offset of the map from rows of referenced types.
+    pub(crate) referenced_types: u64,
     /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
     pub(crate) ready_to_run: Option<ReadyToRun>,
+}
+
+/// MethodTable and EEClass.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Types {
+    pub(crate) form: TypeForm,
+    /// The bit that marks the canonical MethodTable in the place of the class.
+    pub(crate) canonical_mark: u64,
+    /// The offset of the kind of a type's values in EEClass.
+    pub(crate) kind: u64,
+    /// The offset of the number of an array's dimensions in EEClass.
+    pub(crate) rank: u64,
+    /// Whether the places of static fields are known.
+    pub(crate) has_statics: bool,
+}
+
+/// The places of a type's row and module in its MethodTable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TypeForm {
+    /// The row is the upper three bytes of the flags at 8. The module is at 24.
+    RowInFlags,
+    /// The row has two bytes at 10. The module that loaded the type is at 24; another one that defines it is
+    /// in one of the optional fields.
+    ShortRow,
+}
+
+/// The collector's description of its heap.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heap {
+    /// It has the places of fields.
+    Described,
+    /// The places of fields are those of its version.
+    Fixed {
+        /// The number of generations, that of large objects counted.
+        generations: u64,
+        /// The offset of the first segment in a generation, whose allocation context comes first.
+        first_segment: u64,
+        /// The offset of the generations in a heap of a server's collector; its end, its ephemeral segment
+        /// and its queue of objects with finalizers come first.
+        generation_table: u64,
+    },
+}
+
+/// The runtime's map of ranges of managed code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CodeRanges {
+    /// A tree by parts of the address.
+    Tree,
+    /// A list.
+    List,
 }
 
 /// The tables of handles, whose segments are packed structures.
@@ -146,6 +253,8 @@ pub(crate) enum NibbleMap {
 pub(crate) struct FrameKinds {
     /// InlinedCallFrame: a call of native code.
     pub(crate) inlined_call: FrameKind,
+    /// The offset of its stack pointer; the return address and the frame pointer follow.
+    pub(crate) inlined_call_registers: u64,
     /// FaultingExceptionFrame: a fault in managed code; `None` where it was not measured.
     pub(crate) fault: Option<FrameKind>,
     /// Whether there are frames of helper methods.
@@ -164,10 +273,71 @@ pub(crate) enum FrameKind {
     Identifier(u64),
 }
 
+/// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and the
+/// instructions of the functions that use a field, such as `MethodTable::GetModule`.
+pub(crate) const NET_3_1: Layout = Layout {
+    major: 3,
+    slots: Slots {
+        count: 177,
+        form: SlotForm::Relative,
+        range_map: 0,
+        thread_store: 16,
+        heap_type: 33,
+        gc_data: 34,
+        string_type: 56,
+        exception_type: 61,
+        free_type: 68,
+        sync_table: 94,
+    },
+    thread_store: ThreadStore { first: 168, count: 192 },
+    thread: Thread {
+        state: 8,
+        managed_id: 36,
+        link: 256,
+        os_id: 456,
+        allocation_context: AllocationContext::Thread(88),
+        object_handle: 464,
+        blocking_item: 1208,
+        last_thrown: 504,
+        exception_tracker: 520,
+        static_fields: None,
+    },
+    module: Module {
+        // PEFile, PEImage, the characters of its path.
+        path: &[16, 8, 16],
+        // PEFile, PEImage, the layout that is used, its base.
+        base: &[16, 8, 88, 8],
+        defined_types: 696,
+        referenced_types: 728,
+        ready_to_run: Some(ReadyToRun { info: 1216, entry_points: 352 }),
+    },
+    types: Types { form: TypeForm::ShortRow, canonical_mark: 2, kind: 52, rank: 56, has_statics: false },
+    method_row_bits: 14,
+    exception_tracker: ExceptionTracker { previous: 8, thrown: 64 },
+    hresult: 116,
+    heap: Heap::Fixed { generations: 4, first_segment: 56, generation_table: 344 },
+    handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
+    monitor_owner: MonitorOwner::Thread,
+    thin_lock_owner_bits: 10,
+    code_ranges: CodeRanges::List,
+    nibble_map: NibbleMap::Linear,
+    frames: FrameKinds {
+        inlined_call: FrameKind::Vtable { slot: 153 },
+        inlined_call_registers: 32,
+        fault: Some(FrameKind::Vtable { slot: 144 }),
+        has_helpers: true,
+    },
+};
+
+/// The same in .NET 9 and 10.
+const TYPES_9: Types =
+    Types { form: TypeForm::RowInFlags, canonical_mark: 1, kind: 48, rank: 72, has_statics: true };
+
 pub(crate) const NET_9: Layout = Layout {
     major: 9,
     slots: Slots {
         count: 158,
+        form: SlotForm::Addresses,
         range_map: 0,
         thread_store: 16,
         heap_type: 19,
@@ -179,24 +349,37 @@ pub(crate) const NET_9: Layout = Layout {
     },
     thread_store: ThreadStore { first: 160, count: 184 },
     thread: Thread {
+        state: 0,
+        managed_id: 16,
+        link: 112,
+        os_id: 296,
+        allocation_context: AllocationContext::RuntimeThreadLocals(0),
         object_handle: 304,
         blocking_item: 1032,
         last_thrown: 336,
         exception_tracker: 352,
-        static_fields: 928,
+        static_fields: Some(928),
     },
     module: Module {
-        path: 272,
-        base: 288,
+        path: &[272],
+        base: &[288],
         defined_types: 624,
+        referenced_types: 8,
         ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }),
     },
-    allocation_context: 0,
+    types: TYPES_9,
+    method_row_bits: 12,
+    exception_tracker: ExceptionTracker { previous: 0, thrown: 8 },
+    hresult: 108,
+    heap: Heap::Described,
     handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
     monitor_owner: MonitorOwner::Thread,
+    thin_lock_owner_bits: 16,
+    code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::Linear,
     frames: FrameKinds {
         inlined_call: FrameKind::Vtable { slot: 137 },
+        inlined_call_registers: 24,
         fault: Some(FrameKind::Vtable { slot: 129 }),
         has_helpers: true,
     },
@@ -206,6 +389,7 @@ pub(crate) const NET_10: Layout = Layout {
     major: 10,
     slots: Slots {
         count: 128,
+        form: SlotForm::Addresses,
         range_map: 0,
         thread_store: 15,
         heap_type: 18,
@@ -217,18 +401,40 @@ pub(crate) const NET_10: Layout = Layout {
     },
     thread_store: ThreadStore { first: 88, count: 112 },
     thread: Thread {
+        state: 0,
+        managed_id: 16,
+        link: 112,
+        os_id: 296,
+        allocation_context: AllocationContext::RuntimeThreadLocals(8),
         object_handle: 304,
         blocking_item: 672,
         last_thrown: 336,
         exception_tracker: 352,
-        static_fields: 568,
+        static_fields: Some(568),
     },
-    module: Module { path: 208, base: 224, defined_types: 416, ready_to_run: None },
-    allocation_context: 8,
+    module: Module {
+        path: &[208],
+        base: &[224],
+        defined_types: 416,
+        referenced_types: 8,
+        ready_to_run: None,
+    },
+    types: TYPES_9,
+    method_row_bits: 12,
+    exception_tracker: ExceptionTracker { previous: 0, thrown: 8 },
+    hresult: 108,
+    heap: Heap::Described,
     handle_tables: HandleTables { segments: 56, next: 1998, data_block: 12 },
     monitor_owner: MonitorOwner::ManagedId,
+    thin_lock_owner_bits: 16,
+    code_ranges: CodeRanges::Tree,
     nibble_map: NibbleMap::WithPointers,
-    frames: FrameKinds { inlined_call: FrameKind::Identifier(1), fault: None, has_helpers: false },
+    frames: FrameKinds {
+        inlined_call: FrameKind::Identifier(1),
+        inlined_call_registers: 24,
+        fault: None,
+        has_helpers: false,
+    },
 };
 
 /// The layout of a build.

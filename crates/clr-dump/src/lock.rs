@@ -156,10 +156,10 @@ fn is_of(memory: &dyn Memory, object: u64, index: u64) -> MemoryResult<bool> {
 }
 
 /// The managed id of the thread that holds an object's thin lock, and the number of further times that it has
-/// entered; `None` if the word before the object is none of a held thin lock.
-pub(crate) fn thin_lock(header: u32) -> Option<(u32, u32)> {
-    let id = header & 0xffff;
-    (header & HAS_INDEX_OR_HASH == 0 && id != 0).then_some((id, header >> 16 & 0x3f))
+/// entered; `None` if the word before the object is none of a held thin lock. The id has `owner_bits`.
+pub(crate) fn thin_lock(header: u32, owner_bits: u32) -> Option<(u32, u32)> {
+    let id = header & !(u32::MAX << owner_bits);
+    (header & HAS_INDEX_OR_HASH == 0 && id != 0).then_some((id, header >> owner_bits & 0x3f))
 }
 
 /// Finds the threads that wait for one another: each cycle of `waits_for`, once, as thread indexes.
@@ -201,8 +201,10 @@ mod tests {
 
     #[test]
     fn a_thin_lock_has_the_id_of_its_thread() {
-        assert_eq!(thin_lock(0x0002_0007), Some((7, 2)));
-        assert_eq!(thin_lock(0), None);
-        assert_eq!(thin_lock(HAS_INDEX_OR_HASH | 7), None);
+        assert_eq!(thin_lock(0x0002_0007, 16), Some((7, 2)));
+        // Of .NET Core 3.1.
+        assert_eq!(thin_lock(0x0001_0807, 10), Some((7, 2)));
+        assert_eq!(thin_lock(0, 16), None);
+        assert_eq!(thin_lock(HAS_INDEX_OR_HASH | 7, 16), None);
     }
 }

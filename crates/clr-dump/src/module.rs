@@ -35,8 +35,8 @@ pub struct Module {
 
 impl Module {
     pub(crate) fn read(memory: &dyn Memory, layout: &layout::Module, address: u64) -> Self {
-        let path = memory.u64(offset(address, layout.path)).and_then(|at| path(memory, at));
-        let base = memory.u64(offset(address, layout.base)).unwrap_or_default();
+        let path = follow(memory, address, layout.path).and_then(|at| path(memory, at));
+        let base = follow(memory, address, layout.base).unwrap_or_default();
         let image = PeImage::read(memory, base).ok();
         let metadata = image.as_ref().and_then(|image| image.metadata(memory).ok());
         Self {
@@ -58,6 +58,11 @@ impl Module {
     pub const fn has_metadata(&self) -> bool {
         self.metadata.is_some()
     }
+}
+
+/// Follows pointers; zero if one of them is null.
+fn follow(memory: &dyn Memory, address: u64, offsets: &[u64]) -> MemoryResult<u64> {
+    offsets.iter().try_fold(address, |at, field| if at == 0 { Ok(0) } else { memory.u64(offset(at, *field)) })
 }
 
 /// Reads a text of UTF-16 that ends with NUL.

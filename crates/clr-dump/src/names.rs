@@ -12,7 +12,8 @@ use hashbrown::HashMap;
 use portable_pdb::ProgramMetadata;
 
 use crate::code_map::{Code, CodeOrigin};
-use crate::memory::{Memory, MemoryResult, offset};
+use crate::layout::TypeForm;
+use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::module::Module;
 use crate::runtime::Runtime;
 use crate::signature;
@@ -112,9 +113,11 @@ impl<'m> Names<'m> {
         let index = u64::from(memory.u8(offset(method_desc, 2))?);
         let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
         let method_table = memory.u64(chunk)?;
-        let high = u32::from(memory.u16(offset(chunk, 18))? & 0xfff);
-        let row = high << 12 | u32::from(memory.u16(method_desc)? & 0xfff);
-        let module = self.module(memory.u64(offset(method_table, 24))?);
+        let low_bits = self.runtime.layout.method_row_bits;
+        let part = |at: u64, bits: u32| memory.u16(at).map(|part| u32::from(part) & !(u32::MAX << bits));
+        let high = part(offset(chunk, 18), 24_u32.saturating_sub(low_bits))?;
+        let row = high << low_bits | part(method_desc, low_bits)?;
+        let module = self.module(self.module_of(method_table)?);
         let name = self.method_name(&module, method_table, row);
         Ok(Method { module: Some(module), token: Some(0x0600_0000 | row), name })
     }
@@ -132,7 +135,7 @@ impl<'m> Names<'m> {
         {
             let index = u64::from(memory.u8(offset(method_desc, 2)).ok()?);
             let chunk = method_desc.wrapping_sub(index.wrapping_mul(8).wrapping_add(24));
-            let type_row = memory.u32(offset(memory.u64(chunk).ok()?, 8)).ok()? >> 8;
+            let type_row = self.type_row(memory.u64(chunk).ok()?).ok()?;
             if metadata.method(token & 0x00ff_ffff).ok()?.type_row != type_row {
                 return None;
             }
@@ -244,17 +247,13 @@ impl<'m> Names<'m> {
 
     /// Returns the module of a type; `None` if the memory lacks the way to it.
     pub fn type_module(&self, type_handle: u64) -> Option<Arc<Module>> {
-        let module = self.module(self.memory().u64(offset(type_handle, 24)).ok()?);
+        let module = self.module(self.module_of(type_handle).ok()?);
         Some(module).filter(|module| !module.file_name().is_empty())
     }
 
     /// Whether the memory has a type at an address: its class knows it.
     pub(crate) fn is_type(&self, type_handle: u64) -> bool {
-        let canonical = match self.memory.u64(offset(type_handle, 40)) {
-            Ok(canonical) if canonical & 1 != 0 => canonical & !1,
-            Ok(_) => type_handle,
-            Err(_) => return false,
-        };
+        let Ok(canonical) = self.canonical(type_handle) else { return false };
         let class = self.memory.u64(offset(canonical, 40));
         class.and_then(|class| self.memory.u64(offset(class, 16))) == Ok(canonical)
     }
@@ -264,11 +263,13 @@ impl<'m> Names<'m> {
         *left = left.checked_sub(1)?;
         let memory = self.memory;
         if handle & 2 != 0 {
-            // A TypeDesc: of a pointer or a reference.
+            // A TypeDesc: of a pointer or a reference, and of an array in .NET Core 3.1.
             let description = handle.wrapping_sub(2);
             let suffix = match memory.u8(description).ok()? {
                 0x0f => "*",
                 0x10 => "&",
+                0x1d => "[]",
+                0x14 => return self.read_type(memory.u64(offset(description, 8)).ok()?, depth, left),
                 _ => return None,
             };
             let of = memory.u64(offset(description, 16)).ok()?;
@@ -280,9 +281,9 @@ impl<'m> Names<'m> {
             let of = self.read_type(memory.u64(offset(handle, 48)).ok()?, depth, left)?;
             return Some([&*of, "[", &",".repeat(usize::from(rank.saturating_sub(1))), "]"].concat());
         }
-        let module = self.module(memory.u64(offset(handle, 24)).ok()?);
+        let module = self.module(self.module_of(handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
-        let row = memory.u32(offset(handle, 8)).ok()? >> 8;
+        let row = self.type_row(handle).ok()?;
         let name = metadata.type_name(row).ok()?;
         // Without a component size: the bits mean something else in strings.
         if flags & GENERIC == 0 || flags & HAS_COMPONENT_SIZE != 0 {
@@ -300,15 +301,64 @@ impl<'m> Names<'m> {
             return Ok(1);
         }
         let class = self.class(handle)?;
-        self.memory.u8(offset(class, 72)).map(|rank| rank.min(32))
+        self.memory.u8(offset(class, self.runtime.layout.types.rank)).map(|rank| rank.min(32))
     }
 
     /// The EEClass of a type, which the canonical MethodTable has.
     pub(crate) fn class(&self, handle: u64) -> MemoryResult<u64> {
-        match self.memory.u64(offset(handle, 40))? {
-            canonical if canonical & 1 != 0 => self.memory.u64(offset(canonical & !1, 40)),
-            class => Ok(class),
+        self.memory.u64(offset(self.canonical(handle)?, 40))
+    }
+
+    /// The canonical MethodTable of a type: of a type with arguments that are references it is another one.
+    fn canonical(&self, handle: u64) -> MemoryResult<u64> {
+        let mark = self.runtime.layout.types.canonical_mark;
+        let class = self.memory.u64(offset(handle, 40))?;
+        Ok(if class & mark == 0 { handle } else { class & !mark })
+    }
+
+    /// The row of a type in its module's metadata.
+    pub(crate) fn type_row(&self, handle: u64) -> MemoryResult<u32> {
+        match self.runtime.layout.types.form {
+            TypeForm::RowInFlags => self.memory.u32(offset(handle, 8)).map(|flags| flags >> 8),
+            TypeForm::ShortRow => match self.memory.u16(offset(handle, 10))? {
+                // The row has more bits, and is elsewhere.
+                u16::MAX => Err(Missing { address: offset(handle, 10) }),
+                row => Ok(row.into()),
+            },
         }
+    }
+
+    /// The address of the module that defines a type.
+    pub(crate) fn module_of(&self, handle: u64) -> MemoryResult<u64> {
+        let memory = self.memory;
+        let plain = offset(handle, MODULE);
+        if self.runtime.layout.types.form == TypeForm::RowInFlags {
+            return memory.u64(plain);
+        }
+        let flags = memory.u32(handle)?;
+        if flags & (HAS_COMPONENT_SIZE | GENERIC) == 0 {
+            return memory.u64(plain);
+        }
+        let handle = if is_array(flags) { handle } else { self.canonical(handle)? };
+        let optional = memory.u16(offset(handle, 8))?;
+        if optional & HAS_MODULE_OVERRIDE == 0 {
+            return memory.u64(offset(handle, MODULE));
+        }
+        // The optional fields before it fill two places in the MethodTable, and then those after the pointers
+        // to the parts of the vtable, which have eight methods each.
+        let before = optional & HAS_MODULE_OVERRIDE.wrapping_sub(1);
+        let fields = match u64::from(before.count_ones()) {
+            1 if before & 3 == 2 => 0,
+            count => count,
+        };
+        let place = match fields {
+            0 | 1 => fields.wrapping_mul(8).wrapping_add(FIRST_OPTIONAL),
+            more => {
+                let methods = u64::from(memory.u16(offset(handle, 12))?);
+                more.wrapping_mul(8).wrapping_add(FIRST_OPTIONAL).wrapping_add(methods.next_multiple_of(8))
+            }
+        };
+        memory.u64(offset(handle, place))
     }
 
     pub(crate) fn arguments(&self, handle: u64) -> MemoryResult<Vec<u64>> {
@@ -327,6 +377,12 @@ impl<'m> Names<'m> {
 pub(crate) const HAS_COMPONENT_SIZE: u32 = 0x8000_0000;
 /// The flags of generic types.
 const GENERIC: u32 = 0x30;
+/// The offset of the module in a MethodTable.
+const MODULE: u64 = 24;
+/// The flag of types of .NET Core 3.1 that another module loaded than the one that defines them.
+const HAS_MODULE_OVERRIDE: u16 = 0x10;
+/// The offset of the first optional field in a MethodTable of .NET Core 3.1.
+const FIRST_OPTIONAL: u64 = 48;
 
 pub(crate) const fn is_array(flags: u32) -> bool {
     flags & 0xc_0000 == 0x8_0000
@@ -365,6 +421,34 @@ fn look_up(memory: &dyn Memory, table: u64, key: u64) -> MemoryResult<Option<u64
 mod tests {
     use super::*;
     use crate::memory::tests::TestMemory;
+
+    /// The module of a type of .NET Core 3.1, all of whose words have their offset as value.
+    fn module_of(words: &[(usize, u64)]) -> Option<u64> {
+        let mut table: Vec<u64> = (0..32).map(|index| index * 8).collect();
+        for (index, word) in words {
+            table[*index] = *word;
+        }
+        let mut memory = TestMemory::default();
+        memory.put_words(0x1000, &table);
+        let runtime = Runtime::of_slots(&crate::layout::NET_3_1, &[]);
+        Names::new(&memory, &runtime).module_of(0x1000).ok()
+    }
+
+    #[test]
+    fn the_module_of_an_old_type_is_where_its_flags_say() {
+        // Neither generic nor an array: the flags of optional fields do not matter.
+        assert_eq!(module_of(&[(0, 0), (1, 0x10)]), Some(24));
+        // Generic: the flags of optional fields, the number of methods in the upper half.
+        let generic =
+            |optional: u64, methods: u64| module_of(&[(0, 0x30), (1, optional | methods << 32), (5, 0)]);
+        assert_eq!(generic(0x0f, 4), Some(24));
+        // The module fills the first or the second place, which are in the table itself.
+        assert_eq!([generic(0x10, 4), generic(0x11, 4), generic(0x12, 4)], [Some(48), Some(56), Some(48)]);
+        // It comes after the pointers to parts of the vtable.
+        assert_eq!([generic(0x13, 0), generic(0x13, 1), generic(0x1f, 17)], [Some(64), Some(72), Some(104)]);
+        // An instance leads to the canonical type, which the memory lacks.
+        assert_eq!(module_of(&[(0, 0x30), (5, 0x9002)]), None);
+    }
 
     #[test]
     fn a_key_is_found_in_the_bucket_it_collided_into() {

@@ -6,6 +6,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
+use crate::layout::{AllocationContext, Heap};
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::runtime::Runtime;
 
@@ -55,39 +56,88 @@ pub(crate) struct HeapLayout {
     pub(crate) finalize_queues: Vec<u64>,
     /// The address of the map of handle tables.
     pub(crate) handle_map: u64,
+    /// The number of generations, with those of large and of pinned objects.
+    pub(crate) generations: u64,
 }
 
-/// The address in a pointer of `GcDacVars`.
-fn pointer(memory: &dyn Memory, variables: u64, index: u64) -> MemoryResult<u64> {
-    memory.u64(offset(variables, index.wrapping_mul(8).wrapping_add(24)))
+/// `GcDacVars`: versions, the size of a generation, pointers to variables.
+struct Variables<'m> {
+    memory: &'m dyn Memory,
+    address: u64,
+    heap: &'static Heap,
+}
+
+impl<'m> Variables<'m> {
+    fn of(memory: &'m dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
+        let address = runtime.variable(memory, runtime.layout.slots.gc_data)?;
+        Ok(Self { memory, address, heap: &runtime.layout.heap })
+    }
+
+    /// The address in a pointer.
+    fn pointer(&self, index: u64) -> MemoryResult<u64> {
+        // The number of generations comes before the pointers, where the heap is described.
+        let first = if *self.heap == Heap::Described { 24 } else { 16 };
+        self.memory.u64(offset(self.address, index.wrapping_mul(8).wrapping_add(first)))
+    }
+
+    /// The size of a generation, and the number of generations.
+    fn generations(&self) -> MemoryResult<(u64, u64)> {
+        let size = self.memory.u64(offset(self.address, 8))?;
+        let count = match *self.heap {
+            Heap::Described => self.memory.u64(offset(self.address, 16))?.min(MOST_GENERATIONS),
+            Heap::Fixed { generations, .. } => generations,
+        };
+        Ok((size, count))
+    }
+
+    /// The offsets of the allocation context and of the first segment in a generation.
+    fn generation_fields(&self) -> MemoryResult<[u64; 2]> {
+        if let Heap::Fixed { first_segment, .. } = *self.heap {
+            return Ok([0, first_segment]);
+        }
+        let offsets = self.pointer(GENERATION_OFFSETS)?;
+        let [context, first] = [0, 4].map(|field| self.memory.u32(offset(offsets, field)));
+        Ok([context?.into(), first?.into()])
+    }
+
+    /// The offsets of the fields of a heap of a server's collector: of its end, its ephemeral segment, its
+    /// queue of objects with finalizers, and its generations.
+    fn heap_fields(&self) -> MemoryResult<[u64; 4]> {
+        if let Heap::Fixed { generation_table, .. } = *self.heap {
+            return Ok([0, 8, 16, generation_table]);
+        }
+        let fields = self.pointer(HEAP_OFFSETS)?;
+        let field = |index: u64| self.memory.u32(offset(fields, index.wrapping_mul(4))).map(u64::from);
+        Ok([
+            field(OF_ALLOC_ALLOCATED)?,
+            field(OF_EPHEMERAL_SEGMENT)?,
+            field(OF_FINALIZE_QUEUE)?,
+            field(OF_GENERATION_TABLE)?,
+        ])
+    }
 }
 
 /// Whether a collection is moving objects.
 pub(crate) fn is_moving(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<bool> {
-    let variables = runtime.variable(memory, runtime.layout.slots.gc_data)?;
-    Ok(memory.u32(pointer(memory, variables, STRUCTURES_INVALID)?)? != 0)
+    Ok(memory.u32(Variables::of(memory, runtime)?.pointer(STRUCTURES_INVALID)?)? != 0)
 }
 
 impl HeapLayout {
     pub(crate) fn read(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
-        let slots = &runtime.layout.slots;
-        let variables = runtime.variable(memory, slots.gc_data)?;
-        let pointer = |index: u64| pointer(memory, variables, index);
-        let [generation_size, generations] = memory.words(offset(variables, 8))?;
+        let variables = Variables::of(memory, runtime)?;
+        let pointer = |index: u64| variables.pointer(index);
+        let (generation_size, generations) = variables.generations()?;
         let mut layout = Self {
             is_moving: is_moving(memory, runtime)?,
             handle_map: pointer(HANDLE_MAP)?,
+            generations,
             ..Self::default()
         };
-        let offsets = pointer(GENERATION_OFFSETS)?;
-        let [context, first] = [0, 4].map(|field| memory.u32(offset(offsets, field)));
-        let (context, first) = (u64::from(context?), u64::from(first?));
+        let [context, first] = variables.generation_fields()?;
         let mut heaps = Vec::new();
-        if memory.u32(runtime.slot(slots.heap_type))? == SERVER {
-            let (fields, table) = (pointer(HEAP_OFFSETS)?, memory.u64(pointer(HEAPS)?)?);
-            let field = |index: u64| memory.u32(offset(fields, index.wrapping_mul(4))).map(u64::from);
-            let (end, ephemeral) = (field(OF_ALLOC_ALLOCATED)?, field(OF_EPHEMERAL_SEGMENT)?);
-            let (queue, generations) = (field(OF_FINALIZE_QUEUE)?, field(OF_GENERATION_TABLE)?);
+        if memory.u32(runtime.slot(runtime.layout.slots.heap_type))? == SERVER {
+            let table = memory.u64(pointer(HEAPS)?)?;
+            let [end, ephemeral, queue, generations] = variables.heap_fields()?;
             for index in 0..memory.u32(pointer(HEAP_COUNT)?)?.min(MOST_HEAPS) {
                 let heap = memory.u64(offset(table, u64::from(index).wrapping_mul(8)))?;
                 let [end, ephemeral] = [end, ephemeral].map(|at| memory.u64(offset(heap, at)));
@@ -102,7 +152,8 @@ impl HeapLayout {
         }
         let mut seen = HashSet::new();
         for (end, ephemeral, table) in heaps {
-            for index in 0..generations.min(MOST_GENERATIONS) {
+            // Generations share segments, whose list begins with the oldest one.
+            for index in (0..generations).rev() {
                 let generation = offset(table, generation_size.wrapping_mul(index));
                 layout.add_hole(memory, offset(generation, context))?;
                 let mut segment = memory.u64(offset(generation, first))?;
@@ -123,10 +174,14 @@ impl HeapLayout {
             is_apart
         });
         for thread in runtime.threads(memory)? {
-            let locals = memory.u64(offset(thread.address, 32))?;
-            if locals != 0 {
-                layout.add_hole(memory, offset(locals, runtime.layout.allocation_context))?;
-            }
+            let context = match runtime.layout.thread.allocation_context {
+                AllocationContext::Thread(at) => offset(thread.address, at),
+                AllocationContext::RuntimeThreadLocals(at) => match memory.u64(offset(thread.address, 32))? {
+                    0 => continue,
+                    locals => offset(locals, at),
+                },
+            };
+            layout.add_hole(memory, context)?;
         }
         Ok(layout)
     }

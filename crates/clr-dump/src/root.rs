@@ -31,8 +31,9 @@ impl Names<'_> {
         let layout = HeapLayout::read(memory, self.runtime())?;
         let mut objects = Vec::new();
         for queue in &layout.finalize_queues {
-            // The ends of the parts of a queue: five generations, then two that wait.
-            let [_, _, _, _, start, _, end] = memory.words(*queue)?;
+            // The ends of the parts of a queue: one for each generation, then two that wait.
+            let last = offset(*queue, layout.generations.saturating_sub(1).saturating_mul(8));
+            let [start, _, end] = memory.words(last)?;
             for index in 0..(end.saturating_sub(start) / 8).min(MOST_FINALIZABLE) {
                 match memory.u64(offset(start, index.wrapping_mul(8)))? {
                     0 => {}
@@ -49,7 +50,9 @@ impl Names<'_> {
     /// # Errors
     /// If the memory lacks the way to it.
     pub fn thread_static_array(&self, thread: &Thread) -> MemoryResult<Option<u64>> {
-        let data = self.memory().u64(offset(thread.address, self.runtime().layout.thread.static_fields))?;
+        // Elsewhere these arrays are among those that handles hold.
+        let Some(place) = self.runtime().layout.thread.static_fields else { return Ok(None) };
+        let data = self.memory().u64(offset(thread.address, place))?;
         if data == 0 {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::code_map::CodeMap;
 use crate::elf_image::ElfImage;
 use crate::error::Error;
-use crate::layout::{self, Layout};
+use crate::layout::{self, Layout, SlotForm, Slots};
 use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::native::{NativeImage, NativeImages};
@@ -99,8 +99,7 @@ impl Runtime {
     ) -> Result<Self, Error> {
         let KnownBuild { version, layout, table, is_measured } = known;
         let missing = Error::missing("the runtime's table of variables");
-        let bytes = memory.bytes(table, layout.slots.count.saturating_mul(8)).map_err(missing)?;
-        let slots: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let slots = slots(memory, &layout.slots, table, file.start).map_err(missing)?;
         let root = slots.get(layout.slots.range_map).copied().unwrap_or_default();
         let runtime = Self {
             version,
@@ -259,6 +258,24 @@ impl Runtime {
     pub(crate) fn variable(&self, memory: &dyn Memory, index: usize) -> MemoryResult<u64> {
         memory.u64(self.slot(index))
     }
+}
+
+/// Reads the entries of `g_dacTable`.
+fn slots(memory: &dyn Memory, slots: &Slots, table: u64, base: u64) -> MemoryResult<Vec<u64>> {
+    Ok(match slots.form {
+        SlotForm::Addresses => {
+            let bytes = memory.bytes(table, slots.count.saturating_mul(8))?;
+            bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+        }
+        SlotForm::Relative => {
+            let bytes = memory.bytes(table, slots.count.saturating_mul(4))?;
+            let address = |entry: &[u8; 4]| match u32::from_le_bytes(*entry) {
+                0 => 0,
+                relative => offset(base, relative.into()),
+            };
+            bytes.as_chunks().0.iter().map(address).collect()
+        }
+    })
 }
 
 /// Finds the version of a runtime whose build is not known: in its own information, or in the path, in which

@@ -332,7 +332,7 @@ fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryR
     let near = |address: u64| address.abs_diff(at) < FRAME_REACH;
     let frames = &runtime.layout.frames;
     if Some(memory.u64(at)?) == runtime.frame_kind(Some(frames.inlined_call)) {
-        let [sp, ip, bp] = memory.words(offset(at, 24))?;
+        let [sp, ip, bp] = memory.words(offset(at, frames.inlined_call_registers))?;
         return Ok((ip != 0 && near(sp)).then(|| Registers::new(ip, sp, bp)));
     }
     if frames.has_helpers

@@ -55,29 +55,23 @@ impl ThreadState {
     }
 }
 
-/// Offsets that all known versions share.
-const STATE: u64 = 0;
-const COOPERATIVE: u64 = 4;
-const FRAME: u64 = 8;
-const MANAGED_ID: u64 = 16;
-const LINK: u64 = 112;
-const OS_ID: u64 = 296;
-
 /// Reads the list of threads from the runtime's ThreadStore, with the number that the runtime counts.
 pub(crate) fn list(memory: &dyn Memory, layout: &Layout, store: u64) -> MemoryResult<(u32, Vec<Thread>)> {
     let count = memory.u32(offset(store, layout.thread_store.count))?;
     let mut link = memory.u64(offset(store, layout.thread_store.first))?;
+    let fields = &layout.thread;
+    let state = fields.state;
     let (mut threads, mut seen) = (Vec::new(), HashSet::new());
     while link != 0 && threads.len() < MOST_THREADS && seen.insert(link) {
         // A link points to the link in the next thread.
-        let address = link.wrapping_sub(LINK);
+        let address = link.wrapping_sub(fields.link);
         threads.push(Thread {
             address,
-            os_id: memory.u64(offset(address, OS_ID))?,
-            managed_id: memory.u32(offset(address, MANAGED_ID))?,
-            state: ThreadState(memory.u32(offset(address, STATE))?),
-            is_cooperative: memory.u32(offset(address, COOPERATIVE))? & 1 != 0,
-            frame: memory.u64(offset(address, FRAME))?,
+            os_id: memory.u64(offset(address, fields.os_id))?,
+            managed_id: memory.u32(offset(address, fields.managed_id))?,
+            state: ThreadState(memory.u32(offset(address, state))?),
+            is_cooperative: memory.u32(offset(address, state.wrapping_add(4)))? & 1 != 0,
+            frame: memory.u64(offset(address, state.wrapping_add(8)))?,
         });
         link = memory.u64(link)?;
     }

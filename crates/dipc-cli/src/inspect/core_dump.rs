@@ -94,11 +94,11 @@ impl Source {
             match error {
                 Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
                     failure.with_help(
-                        "dipc has the structures of .NET 9 and 10 on x86-64: those of the threads, code, frames, types and \
-                         heap of others are missing; dotnet-dump analyze reads them",
+                        "dipc has the structures of .NET 9, 10 and .NET Core 3.1.23 on x86-64: those of the threads, code, \
+                         frames, types and heap of others are missing; dotnet-dump analyze reads them",
                     )
                 }
-                Error::NoRuntime => failure.with_help("dipc reads .NET 9 and 10 on x86-64"),
+                Error::NoRuntime => failure.with_help("dipc reads .NET 9, 10 and .NET Core 3.1.23 on x86-64"),
                 Error::NativeAot { .. } => failure.with_help(
                     "the structures of its threads, frames and heap are missing, and names of types are not in its \
                      memory; a debugger shows native stacks with its symbols",

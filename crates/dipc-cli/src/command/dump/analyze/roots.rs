@@ -48,6 +48,13 @@ impl HeapVisitor for Types {
 }
 
 pub(super) fn print_statics(names: &Names<'_>, args: &StaticsArgs, format: Format) -> Result<Exit, Failure> {
+    if !names.has_static_places() {
+        return Err(Failure::new(
+            Exit::Incomplete,
+            "dump analyze: the places of static fields of this version of the runtime are not known",
+        )
+        .with_help("dump analyze handles has the arrays that keep their objects"));
+    }
     let mut types = Types::default();
     let walk = objects::walk(names, &mut types)?;
     let pattern = args.of.as_deref().map(Pattern::new);
