@@ -2,11 +2,12 @@
 //! builds, by build id. All offsets are in bytes.
 //!
 //! A layout holds for all builds of a major version: the sources of a release branch keep their structures.
+//! That of .NET Core 3.1 is used for its one known build, whose table of variables is not exported.
 //! [`Runtime::find`](crate::Runtime::find) checks each against the memory before it is used.
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/inc/dacvars.h` (slots), `vm/threads.h`, `vm/codeman.h`, `vm/method.hpp`,
-//! `vm/ceeload.h`; offsets measured on the builds of [`BUILDS`], on x86-64 Linux.
+//! `vm/ceeload.h`; for 3.1 dotnet/coreclr `src/inc/dacvars.h` and `src/vm`; offsets measured on the builds of [`BUILDS`], on x86-64 Linux.
 
 /// A build of the runtime, which the build id of `libcoreclr.so` identifies.
 #[derive(Debug)]
@@ -316,7 +317,7 @@ pub(crate) const NET_3_1: Layout = Layout {
     exception_tracker: ExceptionTracker { previous: 8, thrown: 64 },
     hresult: 116,
     heap: Heap::Fixed { generations: 4, first_segment: 56, generation_table: 344 },
-    handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
+    handle_tables: HandleTables { segments: 208, next: 1992, data_block: 11 },
     monitor_owner: MonitorOwner::Thread,
     thin_lock_owner_bits: 10,
     code_ranges: CodeRanges::List,

@@ -48,8 +48,10 @@
 //!
 //! # Versions
 //!
-//! .NET 9 and 10. The offsets were measured on 9.0.1 and 10.0.5 (`layout`); other builds of these versions
-//! are read with the same offsets if they pass the checks.
+//! .NET 9 and 10, and .NET Core 3.1.23. The offsets were measured on 9.0.1, 10.0.5 and 3.1.23 (`layout`);
+//! other builds of .NET 9 and 10 are read with the same offsets if they pass the checks. Other builds of .NET
+//! Core 3.1 export nothing that leads to their data. The places of its static fields are not known
+//! ([`Names::has_static_places`]).
 //!
 //! # Modules
 //!

@@ -18,7 +18,7 @@ pub enum CoreContent<'a> {
     /// All readable memory, with the images of modules.
     Full,
     /// All memory but code of native libraries and data files: managed modules and the data of native ones
-    /// are there.
+    /// are there. The code of a library is there if its headers are mapped with it.
     Heap,
     /// The stacks of the threads, and these pages, by number.
     Pages(&'a BTreeSet<u64>),
@@ -252,8 +252,7 @@ fn pieces(
 ) -> Vec<Piece> {
     let mut stacks = stack_pointers.to_vec();
     stacks.sort_unstable();
-    let executable = mappings.iter().filter(|mapping| mapping.is_executable && mapping.is_file());
-    let images: HashSet<&str> = executable.map(|mapping| &*mapping.name).collect();
+    let images = Images::of(mappings);
     let pagemap = File::open(format!("/proc/{}/pagemap", memory.pid())).ok();
     let mut pieces = Vec::new();
     let mut gap_parts = 0;
@@ -299,7 +298,31 @@ fn pieces(
     pieces
 }
 
-fn order(mapping: &Mapping, is_stack: bool, images: &HashSet<&str>) -> u8 {
+/// The files that have native code.
+struct Images<'m> {
+    all: HashSet<&'m str>,
+    /// Those whose headers and unwind information are mapped with their code.
+    in_one_piece: HashSet<&'m str>,
+}
+
+impl<'m> Images<'m> {
+    fn of(mappings: &'m [Mapping]) -> Self {
+        let executable = mappings.iter().filter(|mapping| mapping.is_executable && mapping.is_file());
+        let first = executable.clone().filter(|mapping| mapping.file_offset == 0);
+        Self {
+            all: executable.map(|mapping| &*mapping.name).collect(),
+            in_one_piece: first.map(|mapping| &*mapping.name).collect(),
+        }
+    }
+
+    /// Whether a mapping has more of an image than code.
+    fn has_headers(&self, mapping: &Mapping) -> bool {
+        let files = if mapping.is_executable { &self.in_one_piece } else { &self.all };
+        files.contains(&*mapping.name)
+    }
+}
+
+fn order(mapping: &Mapping, is_stack: bool, images: &Images<'_>) -> u8 {
     let is_managed = mapping.name.ends_with(".dll") || mapping.name.ends_with(".exe");
     if is_stack {
         order::STACKS
@@ -307,7 +330,7 @@ fn order(mapping: &Mapping, is_stack: bool, images: &HashSet<&str>) -> u8 {
         order::MEMORY
     } else if mapping.is_writable && !mapping.is_shared {
         order::DATA
-    } else if is_managed || (!mapping.is_executable && images.contains(&*mapping.name)) {
+    } else if is_managed || images.has_headers(mapping) {
         order::MODULES
     } else if mapping.is_writable || mapping.name.starts_with("/memfd:") {
         // The runtime maps the memory of its code twice.
@@ -441,6 +464,19 @@ mod tests {
         let mut pieces = Vec::new();
         add_runs(&mut pieces, &[], &Piece { bytes: 1 << 47, ..WHOLE }, &mut 0);
         assert_eq!(pieces.len(), MOST_GAP_PARTS);
+    }
+
+    #[test]
+    fn headers_are_kept_where_they_are() {
+        // Headers apart from the code, and, as in libraries of .NET Core 3.1, with it.
+        let maps = b"1000-2000 r--p 00000000 fe:00 1 /a.so\n2000-3000 r-xp 00001000 fe:00 1 /a.so\n\
+            3000-4000 r-xp 00000000 fe:00 2 /b.so\n4000-5000 r--p 00001000 fe:00 2 /b.so\n\
+            5000-6000 r-xp 00002000 fe:00 2 /b.so\n6000-7000 r--p 00000000 fe:00 3 /data\n";
+        let mappings = crate::mapping::parse_mappings(maps);
+        let images = Images::of(&mappings);
+        let orders: Vec<_> = mappings.iter().map(|mapping| order(mapping, false, &images)).collect();
+        let (kept, left_out) = (order::MODULES, order::OTHERS);
+        assert_eq!(orders, [kept, left_out, kept, kept, kept, left_out]);
     }
 
     #[test]
