@@ -7,7 +7,8 @@
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/inc/dacvars.h` (slots), `vm/threads.h`, `vm/codeman.h`, `vm/method.hpp`,
-//! `vm/ceeload.h`; for 3.1 dotnet/coreclr `src/inc/dacvars.h` and `src/vm`; offsets measured on the builds of [`BUILDS`], on x86-64 Linux.
+//! `vm/ceeload.h`; for 3.1 dotnet/coreclr `src/inc/dacvars.h` and `src/vm`. Offsets measured on the builds of
+//! [`BUILDS`], on x86-64 Linux.
 
 /// A build of the runtime, which the build id of `libcoreclr.so` identifies.
 #[derive(Debug)]
@@ -274,8 +275,8 @@ pub(crate) enum FrameKind {
     Identifier(u64),
 }
 
-/// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and the
-/// instructions of the functions that use a field, such as `MethodTable::GetModule`.
+/// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and
+/// the instructions of the functions that use a field, such as `MethodTable::GetModule`.
 pub(crate) const NET_3_1: Layout = Layout {
     major: 3,
     slots: Slots {
