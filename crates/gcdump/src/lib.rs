@@ -6,7 +6,7 @@
 //! Studio, and reports the contents of a heap. It opens no files, talks to no process and reads no clock.
 //!
 //! - [`request`](fn@request) returns the providers that a session has to enable.
-//! - [`HeapGraphBuilder`] builds a graph from events, in 4.3 bytes an object and 4 a reference;
+//! - [`HeapGraphBuilder`] builds a graph from events, in 4.5 bytes an object and 4 a reference;
 //!   [`Completeness`] lists what is missing.
 //! - [`MemoryGraphBuilder`] builds one from a heap that is read from memory.
 //! - [`mod@file`] reads and writes files. For the same events the file is dotnet-gcdump's, byte for byte.

@@ -72,15 +72,25 @@ impl ObjectIndex {
         Ok(Self { windows, sorted })
     }
 
-    /// Returns the indexed object with that code.
+    /// Returns the indexed object with that code. `hint` is the place of the last answer, where it is looked up
+    /// first: many references lead to the next objects.
     pub(crate) fn find(
         &self,
         addresses: &ObjectAddresses,
         slots: impl Fn(u32) -> u64,
         code: AddressCode,
+        hint: &mut usize,
     ) -> Option<u32> {
-        let behind = self.windows.partition_point(|window| window.code <= code);
-        let window = self.windows.get(behind.checked_sub(1)?)?;
+        let starts_before = |place: usize| self.windows.get(place).is_some_and(|window| window.code <= code);
+        let place = [*hint, hint.saturating_add(1)]
+            .into_iter()
+            .find(|place| starts_before(*place) && !starts_before(place.saturating_add(1)));
+        let place = match place {
+            Some(place) => place,
+            None => self.windows.partition_point(|window| window.code <= code).checked_sub(1)?,
+        };
+        *hint = place;
+        let window = self.windows.get(place)?;
         let end = window.start.saturating_add(window.length);
         let codes = match addresses.codes() {
             Codes::Each(codes) => codes,
@@ -162,7 +172,8 @@ mod tests {
     fn check(codes: &[u32]) -> ObjectAddresses {
         let mut addresses = addresses(codes);
         let index = ObjectIndex::new(&mut addresses, |_| SLOTS).unwrap_or_else(|_| panic!("repeated"));
-        let find = |code: u32| index.find(&addresses, |_| SLOTS, AddressCode(code));
+        let mut hint = 0;
+        let mut find = |code: u32| index.find(&addresses, |_| SLOTS, AddressCode(code), &mut hint);
         for (object, code) in (0..).zip(codes) {
             let expected = (*code != u32::MAX).then_some(object);
             assert_eq!(find(*code), expected, "{code:?}");

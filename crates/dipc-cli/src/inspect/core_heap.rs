@@ -44,7 +44,7 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
     let mut reader = Reader {
         builder: MemoryGraphBuilder::new(8, pid),
         types: BTreeSet::new(),
-        last_type: 0,
+        recent_types: [0; 8],
         words: words.into_iter().peekable(),
         on_stacks: Vec::new(),
         bytes: 0,
@@ -102,7 +102,8 @@ fn missing_bytes(walk: &HeapWalk) -> u64 {
 struct Reader {
     builder: MemoryGraphBuilder,
     types: BTreeSet<u64>,
-    last_type: u64,
+    /// The last types that were not among these.
+    recent_types: [u64; 8],
     /// Words of stacks, in rising order, as the objects come.
     words: std::iter::Peekable<std::vec::IntoIter<u64>>,
     /// Objects that words of stacks point into.
@@ -124,8 +125,10 @@ impl HeapVisitor for Reader {
         if self.words.next_if(|word| object.contains(*word)).is_some() {
             self.on_stacks.push(object.address);
         }
-        if self.last_type != object.type_handle {
-            self.last_type = object.type_handle;
+        // Few types alternate.
+        if !self.recent_types.contains(&object.type_handle) {
+            self.recent_types.rotate_right(1);
+            self.recent_types[0] = object.type_handle;
             self.types.insert(object.type_handle);
         }
         self.bytes = self.bytes.saturating_add(object.size);
