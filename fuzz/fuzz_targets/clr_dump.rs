@@ -2,9 +2,9 @@
 //! monitors, the heap with its references, contents and roots, and copies without texts.
 //!
 //! An input that does not begin as an ELF file is a list of patches: an offset of four bytes, and a word of
-//! eight. Those of a list with an odd number of bytes are of the core dump that has a heap; each word is put
-//! at an offset, or is the address that is at another offset, so that lists and references lead to other
-//! structures.
+//! eight. Those of a list with an odd number of bytes are of the core dump that has a heap, and those of one
+//! with two bytes more than a multiple of four are of .NET Core 3.1. In these each word is put at an offset, or
+//! is the address that is at another offset, so that lists and references lead to other structures.
 
 #![no_main]
 
@@ -19,6 +19,8 @@ static MINI: LazyLock<Vec<u8>> =
     LazyLock::new(|| unpack(include_bytes!("../../testdata/cores/parked-mini.core.xz")));
 static HEAP: LazyLock<Vec<u8>> =
     LazyLock::new(|| unpack(include_bytes!("../../testdata/cores/shop-heap.core.xz")));
+static OLD: LazyLock<Vec<u8>> =
+    LazyLock::new(|| unpack(include_bytes!("../../testdata/cores/deadlock-3.1.core.xz")));
 
 fn unpack(packed: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -37,8 +39,12 @@ fuzz_target!(|input: &[u8]| {
 });
 
 fn patched(input: &[u8]) -> Vec<u8> {
-    let has_heap = input.len() % 2 == 1;
-    let mut bytes = if has_heap { HEAP.clone() } else { MINI.clone() };
+    let (core, has_heap) = match input.len() % 4 {
+        0 => (&MINI, false),
+        2 => (&OLD, true),
+        _ => (&HEAP, true),
+    };
+    let mut bytes = core.to_vec();
     for patch in input.as_chunks::<12>().0 {
         let at = u32::from_le_bytes([patch[0], patch[1], patch[2], patch[3]]) as usize % (bytes.len() - 8);
         let mut word = [0; 8];

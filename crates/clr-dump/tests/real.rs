@@ -1,9 +1,10 @@
 //! A real core dump, compared with createdump's crash report, and damaged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{
-    CoreFile, Error, HeapObject, HeapVisitor, Names, ObjectContent, Runtime, StrippedCore, Value,
+    CoreFile, Error, HeapObject, HeapVisitor, Names, ObjectContent, Runtime, StrippedCore, TypeStatistics,
+    Value, deadlocks,
 };
 
 /// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
@@ -14,6 +15,11 @@ fn core() -> Vec<u8> {
 /// A dump with heap of .NET 9.0.1, stripped, and cut down to the memory that its analysis reads.
 fn heap_core() -> Vec<u8> {
     testdata::bytes("cores/shop-heap.core.xz")
+}
+
+/// A dump with heap of .NET Core 3.1.23 with a deadlock, stripped, and cut down in the same way.
+fn old_core() -> Vec<u8> {
+    testdata::bytes("cores/deadlock-3.1.core.xz")
 }
 
 /// The first object of each type, and the number of references.
@@ -36,6 +42,16 @@ impl HeapVisitor for Examples {
 
     fn wants_references(&self) -> bool {
         true
+    }
+}
+
+/// The addresses of all objects.
+#[derive(Default)]
+struct Starts(BTreeSet<u64>);
+
+impl HeapVisitor for Starts {
+    fn object(&mut self, object: &HeapObject) {
+        self.0.insert(object.address);
     }
 }
 
@@ -178,9 +194,47 @@ fn the_heap_has_the_objects_of_its_program() {
     assert!(fields.len() > 5 && fields.iter().all(|field| field.value != Value::Missing), "{fields:?}");
 }
 
+/// `deadlock.cs` says what waits for what; the numbers of objects are those of the runtime's own heap dump.
+#[test]
+fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
+    let core = CoreFile::open(old_core()).unwrap();
+    let runtime = Runtime::find(&core, core.files()).unwrap();
+    assert_eq!((runtime.version(), runtime.is_measured()), ("3.1.23", true));
+    let names = Names::new(&core, &runtime);
+    let threads = runtime.threads(&core).unwrap();
+    let mut methods = Vec::new();
+    for thread in &threads {
+        let stack = runtime.stack(&core, thread, core.registers(thread.os_id));
+        assert!(stack.gaps.iter().all(|(_, gap)| gap.is_native()), "{:?}", stack.gaps);
+        let own = stack.managed().filter_map(|(_, code)| names.method(code)?.name);
+        methods.extend(own.map(|method| format!("{}.{}", method.type_name, method.name)));
+    }
+    assert_eq!(methods, ["Bank.Main", "Bank.Transfer1", "Bank.Transfer2"]);
+    let monitors = runtime.monitors(&core);
+    let waits_for: Vec<_> = threads
+        .iter()
+        .map(|thread| {
+            let waits = runtime.monitor_waits(&core, thread).unwrap();
+            let owner = monitors.at(waits.first()?.monitor)?.owner?;
+            threads.iter().position(|other| other.address == owner.thread)
+        })
+        .collect();
+    assert_eq!(deadlocks(&waits_for), [[3, 4]]);
+    let heap = names.heap_statistics().unwrap();
+    let sum = |of: fn(&TypeStatistics) -> u64| heap.types.iter().map(of).sum::<u64>();
+    assert_eq!((sum(|of| of.amount.objects), sum(|of| of.amount.bytes)), (464, 87_338));
+    assert_eq!((heap.gaps.len(), heap.thin_locks.len()), (0, 1));
+    let handles = names.handles().unwrap();
+    assert!(!handles.is_incomplete && handles.handles.len() > 20, "{handles:?}");
+    let mut starts = Starts::default();
+    names.walk_heap(&mut starts).unwrap();
+    assert!(handles.handles.iter().all(|handle| starts.0.contains(&handle.object)));
+    assert!(!names.has_static_places());
+}
+
 #[test]
 fn a_stripped_core_has_the_answers_of_its_original() {
-    for bytes in [core(), heap_core()] {
+    for bytes in [core(), heap_core(), old_core()] {
         let copy = strip(&bytes);
         assert_ne!(copy, bytes);
         let (mut names, mut names_of_copy) = (Vec::new(), Vec::new());
@@ -243,6 +297,11 @@ fn damage(whole: &[u8], times: u32) {
 }
 
 #[test]
+fn a_damaged_core_of_net_core_3_1_neither_hangs_nor_panics() {
+    damage(&old_core(), 200);
+}
+
+#[test]
 fn a_truncated_file_is_read_as_far_as_it_goes() {
     truncate(&core());
 }
@@ -250,6 +309,11 @@ fn a_truncated_file_is_read_as_far_as_it_goes() {
 #[test]
 fn a_truncated_heap_is_read_as_far_as_it_goes() {
     truncate(&heap_core());
+}
+
+#[test]
+fn a_truncated_core_of_net_core_3_1_is_read_as_far_as_it_goes() {
+    truncate(&old_core());
 }
 
 fn truncate(whole: &[u8]) {
