@@ -84,6 +84,12 @@ pub(crate) enum Task {
     /// programs 'dipc dump analyze' finds, as a table (Linux; takes python3 and an hour of one processor at
     /// most)
     Dumps(DumpsOptions),
+    /// Records a program of which one method is 10 % slower on one side, and prints how often `dipc diff` names
+    /// it, and how often it is wrong about recordings of the same program (about 10 min)
+    ///
+    /// It needs Linux, the right to sample, .NET 9.0.1 of `cargo xtask runtimes`, and python3. The recordings
+    /// stay in target/planted, and are used again. Nothing is judged.
+    Planted(PlantedOptions),
     /// Generates the code of clr-events from its table of facts (about a second)
     Schemas(SchemasOptions),
     /// Checks a release, makes its files in target/dist, and with `--publish` uploads them (about 1 h)
@@ -97,6 +103,9 @@ pub(crate) enum Task {
     /// Makes the book's web pages in target/book with mdBook, which is installed below target/tools if it is
     /// missing (seconds, or some minutes with mdBook's installation)
     Book,
+    /// Builds the page that reads recordings in a browser, target/browser/dipc.html, prints its size, and has
+    /// Chromium compare the pages that it makes with those of `dipc convert` (some minutes for the builds)
+    Browser,
     /// Runs the criterion benchmarks (minutes for each crate)
     Bench(BenchOptions),
 }
@@ -274,6 +283,17 @@ pub(crate) struct SamplingOptions {
     /// Measures the program as a release builds it: costs of a debug build mean nothing
     #[arg(long)]
     pub(crate) release: bool,
+}
+
+/// The arguments of `cargo xtask planted`.
+#[derive(Args)]
+pub(crate) struct PlantedOptions {
+    /// Recordings of the slower program; of the other, there are twice as many
+    #[arg(long, default_value_t = 10)]
+    pub(crate) runs: u32,
+    /// Comparisons of each kind and size
+    #[arg(long, default_value_t = 100)]
+    pub(crate) pairs: u32,
 }
 
 /// The arguments of `cargo xtask dumps`.

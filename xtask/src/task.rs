@@ -2,6 +2,7 @@
 
 mod bench;
 mod book;
+mod browser;
 mod checksum;
 mod commands;
 mod cross;
@@ -13,6 +14,7 @@ mod licences;
 mod miri;
 mod msrv;
 mod packages;
+mod planted;
 mod release;
 mod runtimes;
 mod sampling;
@@ -46,9 +48,11 @@ pub(crate) fn run(task: Task) -> Result<()> {
         Task::Fleet(options) => fleet::run(&options),
         Task::Dumps(options) => dumps::run(&options),
         Task::Sampling(options) => sampling::run(&options),
+        Task::Planted(options) => planted::run(&options),
         Task::Schemas(options) => schemas::run(&options),
         Task::Release(options) => release::run(&options),
         Task::Book => book::run(),
+        Task::Browser => browser::run(),
         Task::Bench(options) => bench::run(&options),
     }
 }

@@ -104,7 +104,8 @@
 //! - `events`: single events as JSON and as text.
 //! - `page`: the web page. `data` (samples by bin, thread and stack, compressed, within a budget), `reports`
 //!   (the other events, in `cells`; counters, in `curves`), and plain files in `assets` that are
-//!   concatenated, among them uPlot for the time line. `page::STYLE` is also the style of the pages of heaps.
+//!   concatenated, among them uPlot for the time line. `contents` reads a recording for
+//!   it. `page::STYLE` is also the style of the pages of heaps.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -132,6 +133,7 @@ pub mod report;
 mod text;
 #[cfg(any(feature = "report", feature = "svg"))]
 mod tree;
+pub mod units;
 mod write_options;
 
 pub use bounds::{LONGEST_NAME, TooLarge, most_output, push_name};

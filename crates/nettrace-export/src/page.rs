@@ -10,6 +10,8 @@
 //! weigh little count for their callers. The page says both.
 
 mod bins;
+#[cfg(feature = "html")]
+mod contents;
 mod data;
 mod frame_color;
 #[cfg(feature = "html")]
@@ -25,6 +27,8 @@ use base64::write::EncoderWriter;
 
 use crate::profile::Profile;
 use crate::write_options::WriteOptions;
+#[cfg(feature = "html")]
+pub use contents::{OTHER_METRICS, PageContents, RUNNING_OR_WAITING, profile_options};
 #[cfg(feature = "html")]
 pub use reports::PageReports;
 

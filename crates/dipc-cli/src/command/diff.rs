@@ -17,9 +17,11 @@ use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::args::times::TimeArgs;
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::names::names_path;
 use crate::inspect::recording::is_gcdump;
 use crate::inspect::rewrite::refuse_input;
 use crate::inspect::run;
+use crate::inspect::thread_times::threads_path;
 use crate::inspect::time_range::TimeRange;
 use crate::render::destination::Destination;
 use crate::render::output_file::NameOrigin;
@@ -223,7 +225,8 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
     let range = args.times.range();
     let basis = args.per.map(BasisArg::basis);
     let new_range = TimeRange { from: args.new_from.or(range.from), to: args.new_to.or(range.to) };
-    let files = args.files();
+    let files = args.files().map(without_companions);
+    let files = [&files[0][..], &files[1][..]];
     let (base, base_exit) = args.read(files[0], range)?;
     let (new, new_exit) = args.read(files[1], new_range)?;
     let options =
@@ -253,6 +256,14 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
         }
     }
     report.judge(exit)
+}
+
+/// Leaves out what lies beside other files of a side, which patterns such as `base*.nettrace` match, too.
+fn without_companions(files: &[PathBuf]) -> Vec<PathBuf> {
+    let is_beside = |file: &PathBuf| {
+        files.iter().any(|of| of != file && (threads_path(of) == *file || names_path(of) == *file))
+    };
+    files.iter().filter(|file| !is_beside(file)).cloned().collect()
 }
 
 /// Writes the differential flame graph of the stacks.
@@ -306,5 +317,19 @@ impl Report<'_> {
             );
         }
         Ok(if is_met { exit.join(Exit::ConditionMet) } else { exit })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beside_recordings_is_not_compared() {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let matched = paths(&["a1.names.nettrace", "a1.nettrace", "a1.threads.nettrace", "a2.nettrace"]);
+        assert_eq!(without_companions(&matched), paths(&["a1.nettrace", "a2.nettrace"]));
+        let alone = paths(&["a1.threads.nettrace"]);
+        assert_eq!(without_companions(&alone), alone);
     }
 }

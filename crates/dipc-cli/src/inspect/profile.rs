@@ -115,9 +115,7 @@ pub(crate) fn is_worth_saying(unverified: u64, total: u64) -> bool {
     units::share(unverified, total) >= LEAST_UNVERIFIED
 }
 
-/// Describes time known only from samples that do not tell running from waiting: those of .NET 9 and early
-/// 10.0, and of native code.
-pub(crate) const RUNNING_OR_WAITING: &str = "of it running or waiting, which these samples do not tell apart";
+pub(crate) use nettrace_export::page::RUNNING_OR_WAITING;
 
 /// Returns the waiting part of a profile in words, and what the profile leaves out of it; `None` if that was
 /// not requested, or there is none.

@@ -1,16 +1,30 @@
 //! A browser without a window.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Names of the programs.
 const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+
+/// Options of all runs: no window, and nothing that is loaded.
+const FLAGS: [&str; 9] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1200,900",
+];
 
 /// The time limit for opening a page and all that is done there.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -44,25 +58,7 @@ impl Browser {
     /// Opens a page, does what a script says, and returns what it returns. `pause()` waits until the browser
     /// has drawn.
     pub(crate) fn drive(&self, page: &Path, script: &str) -> Value {
-        let text = std::fs::read_to_string(page).expect("a page");
-        let (before, after) = text.rsplit_once("</body>").expect("the page's end");
-        let driven = page.with_extension("driven.html");
-        let steps = format!(
-            "<script>
-            const pause = () => new Promise(done => setTimeout(done, 50));
-            const errors = [];
-            addEventListener('error', event => errors.push(String(event.message)));
-            (async () => {{
-              for (let tries = 0; document.documentElement.dataset.ready !== 'true' && tries < 400; tries++) await pause();
-              let result = {{}};
-              try {{ result = await (async () => {{ {script} }})(); }} catch (error) {{ errors.push(String(error.stack ?? error)); }}
-              const out = document.body.appendChild(document.createElement('pre'));
-              out.id = 'result';
-              out.textContent = JSON.stringify({{ errors, result }}).replace(/[<>&]/g, c => '\\\\u00' + c.charCodeAt(0).toString(16));
-            }})();
-            </script>"
-        );
-        std::fs::write(&driven, format!("{before}{steps}</body>{after}")).expect("a page");
+        let driven = driven(page, script);
         let dumped = self.dump(&driven, page.parent().expect("a folder"));
         let result = dumped.split_once("<pre id=\"result\">").and_then(|(_, rest)| rest.split_once("</pre>"));
         let (json, _) = result.unwrap_or_else(|| {
@@ -72,9 +68,28 @@ impl Browser {
                 dumped.get(dumped.len().saturating_sub(500)..).unwrap_or_default()
             )
         });
-        let mut seen: Value = serde_json::from_str(json).expect("JSON");
-        assert_eq!(seen["errors"], serde_json::json!([]), "errors of scripts");
-        seen["result"].take()
+        returned(json)
+    }
+
+    /// The same for a page that has work done by a worker: the browser's virtual time, in which `drive` waits,
+    /// goes on without it.
+    pub(crate) fn drive_with_workers(&self, page: &Path, script: &str) -> Value {
+        let driven = driven(page, script);
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let profile = tempfile::tempdir_in(page.parent().expect("a folder")).expect("a folder");
+        let mut connection = Connection::open(&self.0, profile.path());
+        let target = json!({ "url": format!("file://{}", driven.display()) });
+        let target = connection.call(None, "Target.createTarget", &target)["targetId"].take();
+        let attach = json!({ "targetId": target, "flatten": true });
+        let session = connection.call(None, "Target.attachToTarget", &attach)["sessionId"].take();
+        let look = json!({ "expression": "document.getElementById('result')?.textContent ?? ''", "returnByValue": true });
+        loop {
+            let mut seen = connection.call(Some(&session), "Runtime.evaluate", &look);
+            if let Some(text) = seen["result"]["value"].take().as_str().filter(|text| !text.is_empty()) {
+                return returned(text);
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// Returns the document once all is done.
@@ -82,19 +97,8 @@ impl Browser {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let profile = tempfile::tempdir_in(folder).expect("a folder");
         let mut child = Command::new(&self.0)
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-quic",
-                "--no-first-run",
-                "--disable-background-networking",
-                "--disable-component-update",
-                "--disable-sync",
-                "--window-size=1200,900",
-                "--virtual-time-budget=60000",
-                "--dump-dom",
-            ])
+            .args(FLAGS)
+            .args(["--virtual-time-budget=60000", "--dump-dom"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("file://{}", page.display()))
             .stdin(Stdio::null())
@@ -117,5 +121,95 @@ impl Browser {
             thread::sleep(Duration::from_millis(20));
         }
         reader.join().expect("a reader").expect("a pipe")
+    }
+}
+
+/// Writes a page that does what a script says, and leaves what that returns in its element `result`.
+fn driven(page: &Path, script: &str) -> PathBuf {
+    let text = std::fs::read_to_string(page).expect("a page");
+    let (before, after) = text.rsplit_once("</body>").expect("the page's end");
+    let driven = page.with_extension("driven.html");
+    let steps = format!(
+        "<script>
+        const pause = () => new Promise(done => setTimeout(done, 50));
+        const errors = [];
+        addEventListener('error', event => errors.push(String(event.message)));
+        (async () => {{
+          for (let tries = 0; document.documentElement.dataset.ready !== 'true' && tries < 400; tries++) await pause();
+          let result = {{}};
+          try {{ result = await (async () => {{ {script} }})(); }} catch (error) {{ errors.push(String(error.stack ?? error)); }}
+          const out = document.body.appendChild(document.createElement('pre'));
+          out.id = 'result';
+          out.textContent = JSON.stringify({{ errors, result }}).replace(/[<>&]/g, c => '\\\\u00' + c.charCodeAt(0).toString(16));
+        }})();
+        </script>"
+    );
+    std::fs::write(&driven, format!("{before}{steps}</body>{after}")).expect("a page");
+    driven
+}
+
+/// What a script returned; its errors are failures.
+fn returned(json: &str) -> Value {
+    let mut seen: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(seen["errors"], json!([]), "errors of scripts");
+    seen["result"].take()
+}
+
+/// A browser that is told what to do by the DevTools protocol: objects of JSON, each with a NUL after it.
+struct Connection {
+    child: Child,
+    answers: Receiver<Vec<u8>>,
+    start: Instant,
+    number: u32,
+}
+
+impl Connection {
+    fn open(program: &Path, profile: &Path) -> Self {
+        // The browser reads from descriptor 3, and writes to 4.
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null"]).arg(program);
+        command.args(FLAGS).arg("--remote-debugging-pipe");
+        command.arg(format!("--user-data-dir={}", profile.display()));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the browser starts");
+        let (sender, answers) = mpsc::channel();
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        thread::spawn(move || {
+            let mut message = Vec::new();
+            while output.read_until(0, &mut message).is_ok_and(|length| length > 0) {
+                message.pop();
+                if sender.send(std::mem::take(&mut message)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { child, answers, start: Instant::now(), number: 0 }
+    }
+
+    fn call(&mut self, session: Option<&Value>, method: &str, parameters: &Value) -> Value {
+        self.number += 1;
+        let mut message = json!({ "id": self.number, "method": method, "params": parameters });
+        if let Some(session) = session {
+            message["sessionId"] = session.clone();
+        }
+        let input = self.child.stdin.as_mut().expect("a pipe");
+        input.write_all(format!("{message}\0").as_bytes()).expect("the browser reads");
+        loop {
+            let left = LIMIT.saturating_sub(self.start.elapsed());
+            let answer = self.answers.recv_timeout(left).unwrap_or_else(|error| panic!("{method}: {error}"));
+            let mut answer: Value = serde_json::from_slice(&answer).expect("JSON");
+            // All others are events.
+            if answer["id"] == self.number {
+                assert!(answer["error"].is_null(), "{method}: {answer}");
+                return answer["result"].take();
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -11,6 +11,7 @@ mod browser;
 mod curves;
 mod data;
 mod diff;
+mod dropped;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../gcdump/tests/dump/mod.rs"]
 mod dump;
