@@ -366,15 +366,19 @@ impl HeapGraph {
         self.shapes.get(number as usize).copied().unwrap_or(UNDEFINED)
     }
 
-    /// Returns the references of an object. Takes the time of up to 64 look-ups.
+    /// Returns the references of an object. Takes the time of up to 16 look-ups if there are any.
     pub(crate) fn edges_of(&self, object: u32) -> &[u32] {
         let Some(shape) = self.object_shapes.get(object as usize) else { return &[] };
+        let count = self.shape(*shape).edges;
+        if count == 0 {
+            return &[];
+        }
         let stride = object / STRIDE;
         let before = stride.saturating_mul(STRIDE) as usize..object as usize;
         let start = self.edge_starts.get(stride as usize).copied().unwrap_or_default();
         let before = self.object_shapes.get(before).unwrap_or_default();
         let start = before.iter().fold(start, |sum, shape| sum.saturating_add(self.shape(*shape).edges));
-        let end = start.saturating_add(self.shape(*shape).edges);
+        let end = start.saturating_add(count);
         self.edges.get(start as usize..end as usize).unwrap_or_default()
     }
 
