@@ -16,6 +16,14 @@ fn total(stacks: &Stacks, frames: &[&str]) -> u64 {
     stacks.iter().filter_map(|(stack, weight)| has(stack).then_some(*weight)).sum()
 }
 
+/// The folded stacks of a recording.
+fn folded(file: &str, options: &[&str]) -> Stacks {
+    let folded = run([&["convert", file, "-f", "folded", "-o", "-"], options].concat()).with_code(0);
+    let lines = folded.text();
+    let stacks = lines.lines().map(|line| line.rsplit_once(' ').unwrap());
+    stacks.map(|(stack, weight)| (stack.to_owned(), weight.parse().unwrap())).collect()
+}
+
 fn requests_and_tasks_have_their_time(runtime: Runtime) {
     let Some(command) = runtime.program("joined/joined.dll") else { return };
     let mut program = Workload::from_command(runtime, command);
@@ -32,12 +40,7 @@ fn requests_and_tasks_have_their_time(runtime: Runtime) {
     let file = recorded.file();
     let file = file.to_str().unwrap();
 
-    let folded = run(["convert", file, "-f", "folded", "-o", "-", "--by-request", "--by-task"]).with_code(0);
-    let mut stacks = Stacks::new();
-    for line in folded.text().lines() {
-        let (stack, weight) = line.rsplit_once(' ').unwrap();
-        stacks.insert(stack.to_owned(), weight.parse().unwrap());
-    }
+    let stacks = folded(file, &["--by-request", "--by-task"]);
     for method in ["BurnBefore", "BurnQuery", "BurnInTask", "BurnAfter"] {
         for url in ["url=/slow", "url=/fast"] {
             assert!(
@@ -90,6 +93,43 @@ fn stacks_of_tasks_go_on_where_they_were_created(runtime: Runtime) {
     }
     let plain = run(["stack", file, "--count", "60000"]).with_code(0).text();
     assert!(!plain.contains("[created by]"), "{plain}");
+}
+
+/// With the events of `--profile async`, the callers of each method are those of the program's source,
+/// whichever thread went on after an await.
+#[test]
+fn stacks_are_those_of_the_awaits() {
+    let runtime = Runtime::Net9_0;
+    let Some(command) = runtime.program("joined/joined.dll") else { return };
+    let mut program = Workload::from_command(runtime, command);
+    let recording = program.record(&["--profile", "dotnet-sampled-thread-time,async"]);
+    program.run("1");
+    let recorded = recording.interrupt();
+    let file = recorded.file();
+    let file = file.to_str().unwrap();
+    let (plain, awaits) = (folded(file, &[]), folded(file, &["--async"]));
+    let request = ["Program.Main(", "Program.Round(", "STARTING TASK", "Program.Handle [async]"];
+    for (method, callers) in [
+        ("BurnBefore(", &request[..]),
+        ("BurnQuery(", &[&request[..], &["Program.Query [async]"]].concat()),
+        ("BurnInTask(", &[&request[..], &["STARTING TASK"]].concat()),
+        ("BurnAfter(", &request[..]),
+        ("BurnInLoop(", &["Program.Main(", "Program.Round(", "Program.Loop [async]"]),
+    ] {
+        let of_method = awaits.keys().filter(|stack| stack.contains(method));
+        for stack in of_method {
+            let above = stack.split(method).next().unwrap();
+            let frames = above.split(';').filter(|frame| !frame.contains("AnonymousMethod"));
+            let frames: Vec<_> = frames.filter(|frame| !frame.ends_with("Program.")).collect();
+            let are_same = frames.iter().zip(callers).all(|(frame, caller)| frame.contains(caller));
+            assert!(frames.len() == callers.len() && are_same, "{method} {callers:?}: {stack}");
+        }
+        // No time of the method comes or goes.
+        let time = total(&plain, &[method]);
+        assert!(time > 0 && time == total(&awaits, &[method]), "{method}: {time}: {awaits:#?}");
+    }
+    // What continued after an await says nothing of it otherwise.
+    assert_eq!(total(&plain, &["Program.Round(", "BurnInLoop("]), 0, "{plain:#?}");
 }
 
 #[test]
