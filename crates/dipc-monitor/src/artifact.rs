@@ -24,14 +24,12 @@ pub use call_stack::stacks::StackFormat;
 pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
 pub use report::FlameGraphFormat;
-pub use trace::{TraceProfile, TraceRequest, http_provider};
+pub use trace::{TraceProfile, TraceRequest};
 
 pub(crate) use logs::{
     LOGGING, LogReader, LogRecord, Pairs, activity_ids, plain, warnings_provider, write_record,
 };
-pub(crate) use trace::{
-    DIAGNOSTIC_SOURCE, default_counters, merged, parse_event_level, parse_keywords, source_lines,
-};
+pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywords};
 
 /// An artifact to collect.
 #[derive(Debug, Clone, PartialEq)]

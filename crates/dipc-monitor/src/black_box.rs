@@ -20,7 +20,7 @@ use nettrace_edit::Snapshot;
 
 use crate::counters::{CounterRequest, CounterSubscription};
 use crate::monitor::ProcessObserver;
-use crate::process::Watched;
+use crate::process::{SnapshotSource, Watched};
 use crate::retention::Retention;
 
 use last_counters::LastCounters;
@@ -226,7 +226,8 @@ impl ProcessObserver for BlackBoxes {
             changed: Condvar::new(),
             counters: Arc::default(),
         });
-        if process.black_box.set(Arc::clone(&black_box)).is_err() {
+        let source: Arc<dyn SnapshotSource> = Arc::clone(&black_box) as _;
+        if process.last_seconds.set(source).is_err() {
             return;
         }
         self.boxes().insert(process.number, Arc::clone(&black_box));
@@ -248,7 +249,7 @@ impl ProcessObserver for BlackBoxes {
     }
 
     fn ended(&self, process: &Arc<Watched>) {
-        let Some(black_box) = process.black_box.get() else { return };
+        let Some(black_box) = self.boxes().get(&process.number).cloned() else { return };
         let (had_left, subscription) = {
             let mut state = black_box.state();
             (std::mem::replace(&mut state.has_left, true), state.subscription.take())
@@ -285,17 +286,15 @@ impl Context {
     }
 }
 
+impl SnapshotSource for BlackBox {
+    fn snapshot(&self) -> Option<Result<Snapshot, nettrace_edit::Error>> {
+        self.state().held.as_mut()?.snapshot()
+    }
+}
+
 impl BlackBox {
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
-    }
-
-    /// Returns what is kept now; `None` without a session.
-    ///
-    /// # Errors
-    /// If it cannot be copied.
-    pub(crate) fn snapshot(&self) -> Option<Result<Snapshot, nettrace_edit::Error>> {
-        self.state().held.as_mut()?.snapshot()
     }
 
     fn wait_for_start(&self, deadline: Instant) {

@@ -29,6 +29,7 @@ mod monitor;
 mod operation;
 mod otlp;
 mod process;
+mod request_provider;
 mod retention;
 mod rule_runner;
 pub mod rules;
@@ -40,7 +41,7 @@ pub use access::{Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
     FlameGraphFormat, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TraceProfile,
-    TraceRequest, http_provider,
+    TraceRequest,
 };
 pub use black_box::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,
@@ -53,6 +54,7 @@ pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswe
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
 pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, SamplingRatio, TracesConfig};
 pub use process::Watched;
+pub use request_provider::http_provider;
 pub use retention::Retention;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, Rules, RulesConfig};
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};

@@ -7,14 +7,23 @@ use std::sync::{Arc, OnceLock};
 
 use dipc_client::dipc_transport;
 use dipc_client::{Error, ErrorKind, ProcessInfo, ProviderConfig, Target, Uuid};
+use nettrace_edit::Snapshot;
 
-use crate::artifact::http_provider;
-use crate::black_box::BlackBox;
 use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
+use crate::request_provider::http_provider;
 
 /// The longest command line that is kept, in bytes: the process chooses it.
 const MOST_COMMAND_LINE: usize = 64 << 10;
+
+/// What keeps the last seconds of a process.
+pub(crate) trait SnapshotSource: Send + Sync {
+    /// Returns what is kept now; `None` without a session.
+    ///
+    /// # Errors
+    /// If it cannot be copied.
+    fn snapshot(&self) -> Option<Result<Snapshot, nettrace_edit::Error>>;
+}
 
 /// A process that is watched, from its first answer to its end.
 pub struct Watched {
@@ -32,8 +41,8 @@ pub struct Watched {
     pub runtime_version: Option<String>,
     /// The shared session of its counters.
     pub counters: SharedCounters,
-    /// What is kept of it, if anything is.
-    pub(crate) black_box: OnceLock<Arc<BlackBox>>,
+    /// What is kept of its last seconds, if anything is.
+    pub(crate) last_seconds: OnceLock<Arc<dyn SnapshotSource>>,
     target: Target,
     has_ended: Arc<AtomicBool>,
     /// Lines of ActivitySources that every request for spans has to have.
@@ -55,7 +64,7 @@ impl Watched {
             architecture,
             runtime_version,
             counters,
-            black_box: OnceLock::new(),
+            last_seconds: OnceLock::new(),
             target,
             has_ended,
             source_lines: OnceLock::new(),

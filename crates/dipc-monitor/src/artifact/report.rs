@@ -9,9 +9,10 @@ use nettrace_export::report::{Requests, RequestsOptions};
 use nettrace_export::{Format, Metric, NameForm, Options, ProfileBuilder, WriteOptions};
 
 use super::stream::{self, Piece};
-use super::{ArtifactError, ArtifactSink, begin, http_provider, write};
+use super::{ArtifactError, ArtifactSink, begin, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
+use crate::request_provider::http_provider;
 use crate::stop::StopSignal;
 
 /// The provider of collections, whose pauses are no time of methods.

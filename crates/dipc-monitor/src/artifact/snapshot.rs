@@ -6,11 +6,11 @@ use super::{ArtifactError, ArtifactSink, begin};
 use crate::process::Watched;
 
 pub(super) fn collect(process: &Watched, sink: &mut dyn ArtifactSink) -> Result<(), ArtifactError> {
-    let Some(black_box) = process.black_box.get() else {
+    let Some(last_seconds) = process.last_seconds.get() else {
         let text = "nothing is kept of processes: start without --keep 0s";
         return Err(ArtifactError::Unsupported(text.to_owned()));
     };
-    let snapshot = black_box.snapshot().ok_or_else(|| {
+    let snapshot = last_seconds.snapshot().ok_or_else(|| {
         ArtifactError::Failed("nothing is kept of the process: its session has not begun".to_owned())
     })?;
     let snapshot = snapshot.map_err(|error| ArtifactError::Failed(error.to_string()))?;

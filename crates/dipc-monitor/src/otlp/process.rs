@@ -14,12 +14,10 @@ use super::batch::{Batch, resource};
 use super::message::Span;
 use super::span::SpanReader;
 use super::{OtlpSignal, Shared, log, unix_now};
-use crate::artifact::{
-    LOGGING, LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, activity_ids, http_provider, plain,
-    source_lines,
-};
+use crate::artifact::{LOGGING, LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, activity_ids, plain};
 use crate::live_session::{Arrived, DRAIN, LiveSession, RetryWait, TICK};
 use crate::process::Watched;
+use crate::request_provider::{http_provider, source_lines};
 
 /// The size of the runtime's buffer in MB.
 const BUFFER_MB: u32 = 64;

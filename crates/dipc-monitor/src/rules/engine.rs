@@ -9,8 +9,8 @@ use clr_conditions::StreamEnd;
 use clr_counters::{ProviderRequest, Sample, Selection};
 use nettrace::{Event, RelativeTime};
 
-use crate::artifact::{DIAGNOSTIC_SOURCE, http_provider};
 use crate::filter::ProcessFacts;
+use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider};
 
 use super::rule::{Rule, Trigger};
 use super::status::{FinishReason, RuleState, RuleStatus};

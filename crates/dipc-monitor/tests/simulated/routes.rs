@@ -183,7 +183,9 @@ fn a_flame_graph_is_a_picture_or_a_page() {
     let text = picture.text();
     // Callers are below: a frame of the pool is one of several, and has its share.
     assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"), "{text}");
-    assert!(text.contains("PortableThreadPool.WorkerThread.WorkerThreadStart()"), "{text}");
+    let frames: Vec<_> = text.split("<title>").skip(1).filter_map(|it| it.split("</title>").next()).collect();
+    let worker = "System.Threading.PortableThreadPool.WorkerThread.WorkerThreadStart() (";
+    assert!(frames.iter().any(|frame| frame.contains(worker)), "{frames:#?}");
     assert!(!text.contains("<script"), "{text}");
     let page = get("text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
@@ -204,8 +206,11 @@ fn requests_are_summed_up_by_route() {
         assert_eq!(found.len(), 1, "{name}: {report}");
         found[0].clone()
     };
-    let served = row("GET /carts/{id}");
-    assert_eq!((&served["role"], &served["count"]), (&"request".into(), &1.into()), "{served}");
+    let served = row("GET /carts/{n}");
+    assert_eq!((&served["role"], &served["count"]), (&"server".into(), &1.into()), "{served}");
+    assert_eq!(served["statuses"][0]["status"], "500", "{served}");
+    // Without the query.
+    assert_eq!(row("POST https://bank.example/pay")["role"], "outgoing");
     assert_eq!(report["slowest"].as_array().unwrap().len(), 1, "{report}");
     let requests: Vec<_> = runtime.requests().iter().map(|request| format!("{request:?}")).collect();
     let session = requests.iter().find(|request| request.contains("CollectTracing")).unwrap();

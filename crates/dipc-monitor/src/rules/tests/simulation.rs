@@ -7,7 +7,7 @@ use clr_counters::{EventCounterValue, Measurement, MeterMeasurement, Sample, Ser
 use nettrace::RelativeTime;
 use nettrace_synth::{EventBlock, Metadata, TraceHeader, Value, payload};
 
-use crate::artifact::DIAGNOSTIC_SOURCE;
+use crate::request_provider::DIAGNOSTIC_SOURCE;
 use crate::rules::{Rule, RuleEngine, Trigger};
 
 /// The interval of counters.
