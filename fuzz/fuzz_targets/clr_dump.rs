@@ -3,8 +3,8 @@
 //!
 //! An input that does not begin as an ELF file is a list of patches: an offset of four bytes, and a word of
 //! eight. Those of a list with an odd number of bytes are of the core dump that has a heap, and those of one
-//! with two bytes more than a multiple of four are of .NET Core 3.1. In these each word is put at an offset, or
-//! is the address that is at another offset, so that lists and references lead to other structures.
+//! with two bytes more than a multiple of four are of .NET Core 3.1. In these each word is put at an offset,
+//! or is the address that is at another offset, so that lists and references lead to other structures.
 
 #![no_main]
 
