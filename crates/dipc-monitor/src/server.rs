@@ -4,6 +4,7 @@ mod address;
 mod artifact_request;
 mod body;
 mod collect;
+mod health;
 mod json;
 mod problem;
 mod query;
@@ -16,7 +17,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::Request;
 use hyper::body::Incoming;
@@ -28,6 +29,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Tokens;
+use crate::black_box::BlackBoxes;
 use crate::egress::EgressQueue;
 use crate::filter::Filter;
 use crate::metrics::Metrics;
@@ -78,6 +80,8 @@ pub struct ServerConfig {
     pub rules: Option<Arc<Rules>>,
     /// The queue of artifacts for egress providers, if a configuration has any.
     pub queue: Option<EgressQueue>,
+    /// The black boxes, if there are any. `/health` states their losses.
+    pub black_boxes: Option<Arc<BlackBoxes>>,
 }
 
 /// An error of starting a server.
@@ -158,6 +162,8 @@ impl Server {
             version: config.version,
             rules: config.rules,
             queue: config.queue,
+            black_boxes: config.black_boxes,
+            start: Instant::now(),
             runtime: runtime.handle().clone(),
         });
         let (stop, stopped) = watch::channel(false);

@@ -195,6 +195,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     config.rules.clone_from(&rules);
     let queue = queue(args, &configuration)?;
     config.queue.clone_from(&queue);
+    config.black_boxes.clone_from(&black_boxes);
     let server = Server::start(config, Arc::clone(&monitor), metrics, operations.clone())
         .map_err(|error| not_served(&error))?;
     if let Some(queue) = &queue {

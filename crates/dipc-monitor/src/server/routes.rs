@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clr_counters::prometheus::Format;
 use dipc_client::Uuid;
@@ -13,6 +13,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::runtime::Handle;
 
 use super::body::AnswerBody;
+use super::health::Health;
 use super::json::{
     self, Capability, Info, OperationStatus, OperationSummary, ProcessDetails, ProcessIdentifier,
     RuleDescription, RuleDetails,
@@ -21,6 +22,7 @@ use super::problem::Problem;
 use super::query::{ProcessSelector, Query};
 use super::{StoredRequest, collect, is_local_host};
 use crate::access::{Scope, Tokens};
+use crate::black_box::BlackBoxes;
 use crate::egress::EgressQueue;
 use crate::filter::Filter;
 use crate::metrics::Metrics;
@@ -46,6 +48,8 @@ pub(super) struct Service {
     pub(super) version: String,
     pub(super) rules: Option<Arc<Rules>>,
     pub(super) queue: Option<EgressQueue>,
+    pub(super) black_boxes: Option<Arc<BlackBoxes>>,
+    pub(super) start: Instant,
     pub(super) runtime: Handle,
 }
 
@@ -71,6 +75,7 @@ enum Route<'p> {
     LiveMetrics,
     Metrics,
     Info,
+    Health,
     Stacks,
     Exceptions,
     FlameGraph,
@@ -106,6 +111,7 @@ impl<'p> Route<'p> {
             "livemetrics" => Self::LiveMetrics,
             "metrics" => Self::Metrics,
             "info" => Self::Info,
+            "health" => Self::Health,
             "stacks" => Self::Stacks,
             "exceptions" => Self::Exceptions,
             "flamegraph" => Self::FlameGraph,
@@ -136,6 +142,7 @@ impl<'p> Route<'p> {
             Self::Processes
             | Self::Process
             | Self::Info
+            | Self::Health
             | Self::Operations
             | Self::Operation(_)
             | Self::Rules
@@ -185,6 +192,7 @@ impl Service {
         match route {
             Route::Processes => Ok(self.processes()),
             Route::Info => Ok(self.info()),
+            Route::Health => Ok(json::response(StatusCode::OK, &Health::of(self, self.start))),
             Route::Metrics => self.metrics(&request),
             Route::Process => {
                 let process = self.process(&query)?;
@@ -480,6 +488,7 @@ mod tests {
             ("/trace/", "GET, POST", Scope::Artifacts),
             ("/env", "GET", Scope::Artifacts),
             ("/metrics", "GET", Scope::Metrics),
+            ("/health", "GET", Scope::Read),
             ("/operations/7", "GET, DELETE", Scope::Read),
             ("/parameters", "POST", Scope::Artifacts),
             ("/flamegraph", "GET", Scope::Artifacts),
