@@ -19,8 +19,8 @@ use crate::stop::StopSignal;
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// Keyword `GC` of it.
 const GC: Keywords = Keywords(1);
-/// The most methods whose names are kept.
-const MOST_CODE: usize = 1 << 20;
+/// The most bytes of names of methods.
+const MOST_CODE: usize = 64 << 20;
 /// The slowest requests that are listed.
 const SLOWEST: usize = 20;
 
