@@ -24,7 +24,10 @@ const REQUIRE_PROGRAMS: [&str; 2] = ["DIPC_REQUIRE_BROWSER", "DIPC_REQUIRE_PROME
 pub(crate) const NO_STD: [&str; 4] = ["dipc-wire", "nettrace", "nettrace-writer", "clr-events"];
 
 /// The test targets that need real runtimes, a browser or other vendors' clients; `--quick` leaves them out.
-const SLOW: [&str; 6] = ["book", "commands", "live", "official", "page", "real_runtime"];
+const SLOW: [&str; 6] = ["book", "commands", LIVE, "official", "page", "real_runtime"];
+/// The one of them that measures processes.
+const LIVE: &str = "live";
+
 pub(crate) fn run(options: &TestOptions) -> Result<()> {
     if options.quick { run_quick() } else { run_all(options) }
 }
@@ -92,15 +95,20 @@ fn run_all(options: &TestOptions) -> Result<()> {
         let arguments = selection("--test", &targets).chain(selection("--example", &examples));
         executables::test(arguments.chain(["--lib", "--bins", "--benches"]), Order::SideBySide, require)
     });
-    // These tests wait for most of their time: compilers of other steps, at the lowest priority, take it.
+    // These tests wait for most of their time: compilers of other steps, at the lowest priority, take it. Those
+    // with real runtimes have the machine for themselves.
     let compiled = thread::scope(|scope| {
         let compiled = scope.spawn(|| compile(options.require_all));
-        steps.run("tests with real runtimes, a browser and other clients", || {
-            executables::test(selection("--test", &SLOW), Order::OneByOne, require)
+        let others: Vec<_> = SLOW.into_iter().filter(|target| *target != LIVE).collect();
+        steps.run("tests with a browser and other clients", || {
+            executables::test(selection("--test", &others), Order::OneByOne, require)
         });
         compiled.join().unwrap_or_else(|panic| resume_unwind(panic))
     });
     steps.append(compiled);
+    steps.run("tests with real runtimes", || {
+        executables::test(selection("--test", &[LIVE]), Order::OneByOne, require)
+    });
     steps.run("doc tests", || {
         execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))
     });
@@ -120,7 +128,6 @@ fn compile(require_all: bool) -> Steps {
     let mut steps = Steps::new(require_all);
     msrv::check(&mut steps);
     steps.run("clippy of the fuzz targets", fuzz_targets);
-    fuzz::build(&mut steps);
     steps
 }
 

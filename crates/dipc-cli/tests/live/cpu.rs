@@ -544,8 +544,9 @@ fn a_runtime_that_starts_is_waited_for_longer_than_the_time_of_the_recording() {
     let (file, host) = (folder.path().join("started.nettrace"), folder.path().join("libhostfxr.so"));
     std::fs::copy(library, &host).unwrap();
     let preload = format!("LD_PRELOAD={}", host.to_str().unwrap());
-    let trace = ["trace", "--cpu", "--duration", "1s", "-o", file.to_str().unwrap(), "--"];
-    let program = ["env", &preload, "sh", "-c", "sleep 3; exit 4"];
+    // The library has to be mapped before the time is over: on a loaded machine not within a second.
+    let trace = ["trace", "--cpu", "--duration", "4s", "-o", file.to_str().unwrap(), "--"];
+    let program = ["env", &preload, "sh", "-c", "sleep 6; exit 4"];
     let recorded = run(trace.into_iter().chain(program));
     if !is_permitted(&recorded.stderr) {
         return;

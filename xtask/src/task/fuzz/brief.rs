@@ -5,9 +5,8 @@ use anyhow::Result;
 
 use super::{NO_COMPILER, TARGETS, Target, fuzz_command, has_compiler, write_corpus};
 use crate::task::steps::Steps;
-use crate::task::workspace::{at_lowest_priority, execute, has_cargo_subcommand, on_all_processors};
+use crate::task::workspace::{execute, has_cargo_subcommand, on_all_processors};
 
-const BUILD_STEP: &str = "build of the fuzz targets";
 const STEP: &str = "each fuzz target for a few seconds";
 
 /// libFuzzer stops at the first input that takes too long or too much memory. These limits are far above the
@@ -23,30 +22,22 @@ const LIMITS: [&str; 6] = [
     "-print_final_stats=1",
 ];
 
-/// The step that builds the targets.
-pub(crate) fn build(steps: &mut Steps) {
-    if obstacle().is_none() {
-        steps.run(BUILD_STEP, || execute(&mut at_lowest_priority(&fuzz_command("build", true)?)));
-    }
-}
-
-/// The step that runs them.
 pub(crate) fn check(steps: &mut Steps) {
-    match obstacle() {
-        Some(reason) => steps.not_run(STEP, reason),
-        None => steps.run(STEP, || on_all_processors(&TARGETS, run)),
+    if !has_cargo_subcommand("fuzz") {
+        steps.not_run(
+            STEP,
+            "cargo-fuzz is not installed (cargo install cargo-fuzz --locked, a minute or two)",
+        );
+    } else if !has_compiler() {
+        steps.not_run(STEP, NO_COMPILER);
+    } else {
+        steps.run(STEP, run_all);
     }
 }
 
-/// The reason why targets cannot be built here.
-fn obstacle() -> Option<&'static str> {
-    if !has_cargo_subcommand("fuzz") {
-        Some("cargo-fuzz is not installed (cargo install cargo-fuzz --locked, a minute or two)")
-    } else if !has_compiler() {
-        Some(NO_COMPILER)
-    } else {
-        None
-    }
+fn run_all() -> Result<()> {
+    execute(&mut fuzz_command("build", true)?)?;
+    on_all_processors(&TARGETS, run)
 }
 
 fn run(target: &Target) -> Result<()> {
