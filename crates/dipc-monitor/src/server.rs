@@ -9,7 +9,9 @@ mod json;
 mod problem;
 mod query;
 mod requests;
+mod route;
 mod routes;
+mod service;
 mod stall;
 
 use std::convert::Infallible;
@@ -40,7 +42,8 @@ use crate::rule_runner::Rules;
 pub use address::{ListenAddress, ParseAddressError};
 pub(crate) use artifact_request::StoredRequest;
 
-use routes::{Listener, Service};
+use routes::Listener;
+use service::Service;
 use stall::StallLimit;
 
 /// The most connections at once; further ones wait to be accepted.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::routes::Service;
+use super::service::Service;
 use crate::black_box::BlackBoxTotals;
 use crate::egress::EgressQueue;
 

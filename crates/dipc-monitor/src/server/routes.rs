@@ -1,8 +1,8 @@
-//! The routes.
+//! The answers of the routes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clr_counters::prometheus::Format;
 use dipc_client::Uuid;
@@ -10,7 +10,6 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION};
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::runtime::Handle;
 
 use super::body::AnswerBody;
 use super::health::Health;
@@ -20,38 +19,19 @@ use super::json::{
 };
 use super::problem::Problem;
 use super::query::{ProcessSelector, Query};
+use super::route::Route;
+use super::service::Service;
 use super::{StoredRequest, collect, is_local_host};
-use crate::access::{Scope, Tokens};
-use crate::black_box::BlackBoxes;
+use crate::access::Scope;
 use crate::egress::EgressQueue;
-use crate::filter::Filter;
-use crate::metrics::Metrics;
-use crate::monitor::Monitor;
-use crate::operation::{Operation, OperationState, Operations};
+use crate::operation::{Operation, OperationState};
 use crate::process::Watched;
-use crate::rule_runner::Rules;
 use crate::rules::RuleStatus;
 
 /// The largest body of a request, in bytes.
 const MOST_BODY: usize = 1 << 20;
 /// The time for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
-
-/// What the server answers from.
-pub(super) struct Service {
-    pub(super) monitor: Arc<Monitor>,
-    pub(super) metrics: Option<Arc<Metrics>>,
-    pub(super) operations: Operations,
-    pub(super) tokens: Tokens,
-    pub(super) default_process: Vec<Filter>,
-    pub(super) no_http_egress: bool,
-    pub(super) version: String,
-    pub(super) rules: Option<Arc<Rules>>,
-    pub(super) queue: Option<EgressQueue>,
-    pub(super) black_boxes: Option<Arc<BlackBoxes>>,
-    pub(super) start: Instant,
-    pub(super) runtime: Handle,
-}
 
 /// The socket that a request came to.
 #[derive(Debug, Clone, Copy)]
@@ -60,97 +40,6 @@ pub(super) struct Listener {
     pub(super) is_metrics: bool,
     /// Whether it is a TCP port that only this machine reaches.
     pub(super) is_loopback: bool,
-}
-
-/// A route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Route<'p> {
-    Processes,
-    Process,
-    Environment,
-    Dump,
-    GcDump,
-    Trace,
-    Logs,
-    LiveMetrics,
-    Metrics,
-    Info,
-    Health,
-    Stacks,
-    Exceptions,
-    FlameGraph,
-    Requests,
-    Parameters,
-    Snapshot,
-    Operations,
-    Operation(&'p str),
-    Rules,
-    Rule(&'p str),
-}
-
-impl<'p> Route<'p> {
-    fn parse(path: &'p str) -> Option<Self> {
-        let path = path.strip_prefix('/')?;
-        let path = path.strip_suffix('/').unwrap_or(path);
-        if let Some((first, rest)) = path.split_once('/') {
-            return match first {
-                _ if rest.is_empty() || rest.contains('/') => None,
-                "operations" => Some(Self::Operation(rest)),
-                "collectionrules" => Some(Self::Rule(rest)),
-                _ => None,
-            };
-        }
-        Some(match path {
-            "processes" => Self::Processes,
-            "process" => Self::Process,
-            "env" => Self::Environment,
-            "dump" => Self::Dump,
-            "gcdump" => Self::GcDump,
-            "trace" => Self::Trace,
-            "logs" => Self::Logs,
-            "livemetrics" => Self::LiveMetrics,
-            "metrics" => Self::Metrics,
-            "info" => Self::Info,
-            "health" => Self::Health,
-            "stacks" => Self::Stacks,
-            "exceptions" => Self::Exceptions,
-            "flamegraph" => Self::FlameGraph,
-            "requests" => Self::Requests,
-            "parameters" => Self::Parameters,
-            "snapshot" => Self::Snapshot,
-            "operations" => Self::Operations,
-            "collectionrules" => Self::Rules,
-            _ => return None,
-        })
-    }
-
-    /// The methods, as the header `Allow` lists them.
-    const fn methods(self) -> &'static str {
-        match self {
-            Self::Trace | Self::Logs | Self::LiveMetrics | Self::Exceptions => "GET, POST",
-            Self::Parameters => "POST",
-            Self::Operation(_) => "GET, DELETE",
-            _ => "GET",
-        }
-    }
-
-    /// The scope that a token needs.
-    fn scope(self, method: &Method) -> Scope {
-        match self {
-            Self::Metrics | Self::LiveMetrics => Scope::Metrics,
-            Self::Operation(_) if method == Method::DELETE => Scope::Artifacts,
-            Self::Processes
-            | Self::Process
-            | Self::Info
-            | Self::Health
-            | Self::Operations
-            | Self::Operation(_)
-            | Self::Rules
-            | Self::Rule(_) => Scope::Read,
-            // The environment often has passwords.
-            _ => Scope::Artifacts,
-        }
-    }
 }
 
 impl Service {
@@ -474,33 +363,5 @@ async fn body(request: Request<Incoming>) -> Result<Vec<u8>, Problem> {
             Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "Content Too Large", detail))
         }
         Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "Request Timeout", "the body did not come")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn routes_have_methods_and_scopes() {
-        let rows = [
-            ("/processes", "GET", Scope::Read),
-            ("/trace/", "GET, POST", Scope::Artifacts),
-            ("/env", "GET", Scope::Artifacts),
-            ("/metrics", "GET", Scope::Metrics),
-            ("/health", "GET", Scope::Read),
-            ("/operations/7", "GET, DELETE", Scope::Read),
-            ("/parameters", "POST", Scope::Artifacts),
-            ("/flamegraph", "GET", Scope::Artifacts),
-            ("/requests", "GET", Scope::Artifacts),
-        ];
-        for (path, methods, scope) in rows {
-            let route = Route::parse(path).unwrap();
-            assert_eq!((route.methods(), route.scope(&Method::GET)), (methods, scope), "{path}");
-        }
-        for path in ["/", "", "/operations//", "/operations/7/8", "/Processes", "/x"] {
-            assert_eq!(Route::parse(path), None, "{path}");
-        }
-        assert_eq!(Route::Operation("7").scope(&Method::DELETE), Scope::Artifacts);
     }
 }

@@ -1,0 +1,30 @@
+//! What the server answers from.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+
+use crate::access::Tokens;
+use crate::black_box::BlackBoxes;
+use crate::egress::EgressQueue;
+use crate::filter::Filter;
+use crate::metrics::Metrics;
+use crate::monitor::Monitor;
+use crate::operation::Operations;
+use crate::rule_runner::Rules;
+/// What the server answers from.
+pub(super) struct Service {
+    pub(super) monitor: Arc<Monitor>,
+    pub(super) metrics: Option<Arc<Metrics>>,
+    pub(super) operations: Operations,
+    pub(super) tokens: Tokens,
+    pub(super) default_process: Vec<Filter>,
+    pub(super) no_http_egress: bool,
+    pub(super) version: String,
+    pub(super) rules: Option<Arc<Rules>>,
+    pub(super) queue: Option<EgressQueue>,
+    pub(super) black_boxes: Option<Arc<BlackBoxes>>,
+    pub(super) start: Instant,
+    pub(super) runtime: Handle,
+}
