@@ -5,8 +5,9 @@
 //! - `filter`: the processes that a request or a rule is about.
 //! - `process`, `monitor`: a process, and the table of all of them. `counters`: the shared session of a
 //!   process's counters. `live_session`: a session whose events are evaluated as they come.
-//! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records.
-//!   `stop`: requests to end. `operation`: the table of what is collected.
+//! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records, and
+//!   reports of the exporter. `request_provider`: the provider of requests and spans, which every session of
+//!   a process asks for alike. `stop`: requests to end. `operation`: the table of what is collected.
 //! - `black_box`: the last seconds of each process, and bundles of crashes. `retention`: limits on files.
 //! - `metrics`: the counters of all processes for Prometheus. `otlp`: metrics, log records and spans for a
 //!   collector of OpenTelemetry. `access`: tokens. `server`: HTTP.
