@@ -6,18 +6,16 @@ mod browser;
 mod checksum;
 mod commands;
 mod cross;
-mod dumps;
 mod fleet;
 mod fuzz;
 mod golden;
 mod licences;
+mod measure;
 mod miri;
 mod msrv;
 mod packages;
-mod planted;
 mod release;
 mod runtimes;
-mod sampling;
 mod sanitize;
 mod schemas;
 mod setup;
@@ -46,9 +44,11 @@ pub(crate) fn run(task: Task) -> Result<()> {
         Task::Msrv => msrv::run(),
         Task::Commands(options) => commands::run(&options),
         Task::Fleet(options) => fleet::run(&options),
-        Task::Dumps(options) => dumps::run(&options),
-        Task::Sampling(options) => sampling::run(&options),
-        Task::Planted(options) => planted::run(&options),
+        Task::Dumps(options) => measure::run("dumps", false, &options.versions),
+        Task::Sampling(options) => measure::run("sampling", options.release, &options.parts),
+        Task::Planted(options) => {
+            measure::run("planted", true, [options.runs, options.pairs].map(|number| number.to_string()))
+        }
         Task::Schemas(options) => schemas::run(&options),
         Task::Release(options) => release::run(&options),
         Task::Book => book::run(),

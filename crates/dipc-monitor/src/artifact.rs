@@ -242,6 +242,15 @@ impl ArtifactKind {
     }
 }
 
+/// Refuses a process whose runtime takes no samples.
+fn require_sampler(process: &Watched) -> Result<(), ArtifactError> {
+    if matches!(process.target().is_native_aot(), Ok(true)) {
+        let what = "the process is a NativeAOT program: its runtime has no sampler";
+        return Err(ArtifactError::Unsupported(what.to_owned()));
+    }
+    Ok(())
+}
+
 /// Begins the artifact.
 fn begin(sink: &mut dyn ArtifactSink) -> Result<(), ArtifactError> {
     sink.begin().map_err(ArtifactError::Sink)

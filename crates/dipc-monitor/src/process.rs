@@ -16,7 +16,7 @@ use crate::request_provider::http_provider;
 /// The longest command line that is kept, in bytes: the process chooses it.
 const MOST_COMMAND_LINE: usize = 64 << 10;
 
-/// What keeps the last seconds of a process.
+/// A source of the last seconds of a process.
 pub(crate) trait SnapshotSource: Send + Sync {
     /// Returns what is kept now; `None` without a session.
     ///
@@ -41,7 +41,7 @@ pub struct Watched {
     pub runtime_version: Option<String>,
     /// The shared session of its counters.
     pub counters: SharedCounters,
-    /// What is kept of its last seconds, if anything is.
+    /// The source of its last seconds, if they are kept.
     pub(crate) last_seconds: OnceLock<Arc<dyn SnapshotSource>>,
     target: Target,
     has_ended: Arc<AtomicBool>,

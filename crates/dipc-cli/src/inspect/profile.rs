@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use nettrace::{RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
+use nettrace_export::page::RUNNING_OR_WAITING;
 use nettrace_export::{
     CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader, Selection,
     StackFilter,
@@ -114,8 +115,6 @@ const LEAST_UNVERIFIED: f64 = 1.0;
 pub(crate) fn is_worth_saying(unverified: u64, total: u64) -> bool {
     units::share(unverified, total) >= LEAST_UNVERIFIED
 }
-
-pub(crate) use nettrace_export::page::RUNNING_OR_WAITING;
 
 /// Returns the waiting part of a profile in words, and what the profile leaves out of it; `None` if that was
 /// not requested, or there is none.

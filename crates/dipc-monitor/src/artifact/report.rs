@@ -1,23 +1,24 @@
 //! Reports of some seconds of a process: a flame graph of its threads, and its requests.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use clr_events::CodeMap;
 use dipc_client::nettrace::Event;
-use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, Rundown, SAMPLE_PROFILER, SessionConfig};
+use dipc_client::{Keywords, Level, LiveReader, OptionalFeature, Rundown};
+use dipc_client::{RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
 use nettrace_export::report::{Requests, RequestsOptions};
 use nettrace_export::{Format, Metric, NameForm, Options, ProfileBuilder, WriteOptions};
 
 use super::stream::{self, Piece};
-use super::{ArtifactError, ArtifactSink, begin, write};
+use super::trace::provider;
+use super::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::request_provider::http_provider;
 use crate::stop::StopSignal;
 
-/// The provider of collections, whose pauses are no time of methods.
-const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-/// Keyword `GC` of it.
+/// The runtime's keyword of collections, whose pauses are no time of methods.
 const GC: Keywords = Keywords(1);
 /// The most bytes of names of methods.
 const MOST_CODE: usize = 64 << 20;
@@ -67,29 +68,22 @@ pub(super) fn flame_graph(
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
-    if matches!(process.target().is_native_aot(), Ok(true)) {
-        let what = "the process is a NativeAOT program: its runtime has no sampler";
-        return Err(ArtifactError::Unsupported(what.to_owned()));
-    }
-    let provider = |name: &str, keywords| ProviderConfig {
-        keywords,
-        level: Level::INFORMATIONAL,
-        name: name.to_owned(),
-        arguments: String::new(),
-    };
+    require_sampler(process)?;
     // The names of methods come with the rundown.
-    let config = SessionConfig::new([provider(SAMPLE_PROFILER, Keywords::NONE), provider(RUNTIME, GC)]);
+    let config = SessionConfig::new([
+        provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL),
+        provider(RUNTIME_PROVIDER, GC, Level::INFORMATIONAL),
+    ]);
     let options = Options::new(Metric::Wall).with_idle(false).with_names(NameForm::CSharp);
     let mut profile = ProfileBuilder::new(options);
     *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
     let reader = read(&config, duration, process, stop, |event| profile.add(event))?;
-    let failed = |error: String| ArtifactError::Failed(error);
-    let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(error.to_string()))?;
+    let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
     let title = format!("{} ({})", process.facts.name, process.facts.pid);
     let mut bytes = Vec::new();
     let write_options = WriteOptions::new(&title, "dipc monitor");
     nettrace_export::write(&profile, format.format(), write_options, &mut bytes)
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| failed(&error))?;
     begin(sink)?;
     write(sink, &bytes)
 }
@@ -104,13 +98,17 @@ pub(super) fn requests(
     let provider = process.with_sources(http_provider());
     let config = SessionConfig::new([provider])
         .with_rundown(Rundown::Off)
-        .with_optional(vec![dipc_client::OptionalFeature::NoRundown]);
+        .with_optional(vec![OptionalFeature::NoRundown]);
     let mut requests = Requests::new(RequestsOptions::default().with_slowest(SLOWEST));
     read(&config, duration, process, stop, |event| requests.add(event))?;
     let report = requests.finish().unwrap_or_default();
-    let bytes = serde_json::to_vec(&report).map_err(|error| ArtifactError::Failed(error.to_string()))?;
+    let bytes = serde_json::to_vec(&report).map_err(|error| failed(&error))?;
     begin(sink)?;
     write(sink, &bytes)
+}
+
+fn failed(error: &dyn Display) -> ArtifactError {
+    ArtifactError::Failed(error.to_string())
 }
 
 /// Passes the events of a session to `add`, in time order.

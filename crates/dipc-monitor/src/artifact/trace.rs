@@ -126,7 +126,7 @@ pub(crate) fn parse_event_level(text: &str) -> Option<Level> {
     Level::NAMED.iter().find(is_named).copied()
 }
 
-fn provider(name: &str, keywords: Keywords, level: Level) -> ProviderConfig {
+pub(super) fn provider(name: &str, keywords: Keywords, level: Level) -> ProviderConfig {
     ProviderConfig { keywords, level, name: name.to_owned(), arguments: String::new() }
 }
 

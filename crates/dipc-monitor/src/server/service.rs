@@ -1,4 +1,4 @@
-//! What the server answers from.
+//! The state that the server answers from.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
 use crate::rule_runner::Rules;
-/// What the server answers from.
+/// The state that the server answers from.
 pub(super) struct Service {
     pub(super) monitor: Arc<Monitor>,
     pub(super) metrics: Option<Arc<Metrics>>,

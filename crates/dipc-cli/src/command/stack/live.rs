@@ -38,9 +38,12 @@ fn kernel_threads(pid: Option<u32>) -> Vec<KernelThread> {
     pid.and_then(|pid| ProcessView::of(pid).threads().ok()).unwrap_or_default()
 }
 
-/// Whether the kernel's state letter is that of a thread that runs, or waits for a processor.
-const fn is_runnable(state: char) -> bool {
-    state == 'R'
+/// The kernel's state letter of a thread that runs, or waits for a processor.
+const RUNNABLE: char = 'R';
+
+/// The ids of the threads that run, or wait for a processor.
+fn runnable(threads: &[KernelThread]) -> Vec<u64> {
+    threads.iter().filter(|thread| thread.state == RUNNABLE).map(|thread| thread.id).collect()
 }
 
 /// Shows the stacks once.
@@ -62,17 +65,14 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         let tasks = Profile::find(TASKS).filter(|_| args.by_task).map_or(&[][..], |tasks| tasks.providers);
         let config = SessionConfig::new([sampler()].into_iter().chain(tasks.iter().map(|of| of.to_config())));
         let account = LiveThreadTimes::start(pid, ACCOUNT_PERIOD);
-        let before = kernel_threads(pid);
+        let before = runnable(&kernel_threads(pid));
         let session = start_unless_interrupted(target, &config, interrupts)?;
         let mut kernel_threads = kernel_threads(pid);
         // A thread that the sampler has stopped at this moment seems to sleep.
-        for thread in &mut kernel_threads {
-            let was = before.iter().find(|before| before.id == thread.id);
-            thread.state =
-                was.map(|before| before.state).filter(|state| is_runnable(*state)).unwrap_or(thread.state);
+        for thread in kernel_threads.iter_mut().filter(|thread| before.contains(&thread.id)) {
+            thread.state = RUNNABLE;
         }
-        let runnable = kernel_threads.iter().filter(|thread| is_runnable(thread.state));
-        let runnable = runnable.map(|thread| thread.id).collect();
+        let runnable = runnable(&kernel_threads);
         let mut stream = LiveStream {
             reader: LiveReader::new(MOST_DELAY),
             consumer: LiveThreadStacks::new(args.name_form(), args.grouping(), account, runnable),

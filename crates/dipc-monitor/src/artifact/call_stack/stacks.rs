@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use clr_events::CodeMap;
 use dipc_client::nettrace::Event;
-use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, SAMPLE_PROFILER, SessionConfig};
+use dipc_client::{Keywords, Level, LiveReader, SAMPLE_PROFILER, SessionConfig};
 use serde::Serialize;
 
 use super::{CallStack, MOST_FRAMES, RawStack};
 use crate::artifact::stream::{self, Piece};
-use crate::artifact::{ArtifactError, ArtifactSink, begin, write};
+use crate::artifact::trace::provider;
+use crate::artifact::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::stop::StopSignal;
@@ -90,17 +91,9 @@ pub(in crate::artifact) fn collect(
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
-    let provider = |name: &str| ProviderConfig {
-        keywords: Keywords::NONE,
-        level: Level::INFORMATIONAL,
-        name: name.to_owned(),
-        arguments: String::new(),
-    };
-    if matches!(process.target().is_native_aot(), Ok(true)) {
-        let what = "the process is a NativeAOT program: its runtime has no sampler";
-        return Err(ArtifactError::Unsupported(what.to_owned()));
-    }
-    let session = process.target().start_session(&SessionConfig::new([provider(SAMPLE_PROFILER)]))?;
+    require_sampler(process)?;
+    let config = SessionConfig::new([provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL)]);
+    let session = process.target().start_session(&config)?;
     let mut reader = LiveReader::new(MOST_DELAY);
     let (mut code, mut samples) = (CodeMap::default(), Samples::default());
     stream::read(session, Some(LONGEST), stop, |piece| {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use clr_events::code::CodeOrigin;
+use nettrace_export::page::RUNNING_OR_WAITING;
 use nettrace_export::report::{LockRow, SpanRole, SpanRow, TopRow, blocked_methods, ready_methods, top};
 use nettrace_export::{FrameId, Frames, Unit};
 use serde::Serialize;
 
 use super::data::OverviewData;
 use crate::command::report::{threadpool, topn};
-use crate::inspect::profile::{RUNNING_OR_WAITING, is_worth_saying};
+use crate::inspect::profile::is_worth_saying;
 use crate::render::frame_name::FrameName;
 use crate::render::units;
 
