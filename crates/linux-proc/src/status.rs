@@ -54,6 +54,11 @@ impl<'t> Status<'t> {
         self.field("Uid")?.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
+    /// Returns the thread that traces it, if one does.
+    pub fn tracer(&self) -> Option<u32> {
+        self.field("TracerPid")?.parse().ok().filter(|&tid| tid != 0)
+    }
+
     /// Returns whether it has memory of its own: kernel threads and zombies do not.
     pub fn has_memory(&self) -> bool {
         self.bytes_of("VmSize").is_some()
@@ -80,7 +85,7 @@ mod tests {
     use super::*;
 
     const TEXT: &[u8] = b"Name:\tw) (x\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t4711\nPid:\t4712\n\
-        Uid:\t1000\t1001\t1002\t1003\nNSpid:\t4712\t17\t1\nVmSize:\t  2460 kB\nSigIgn:\t0000000000001000\n";
+        TracerPid:\t99\nUid:\t1000\t1001\t1002\t1003\nNSpid:\t4712\t17\t1\nVmSize:\t  2460 kB\nSigIgn:\t0000000000001000\n";
 
     #[test]
     fn the_effective_user_and_the_innermost_id_count() {
@@ -90,6 +95,7 @@ mod tests {
         assert_eq!(status.namespace_ids().collect::<Vec<_>>(), [4712, 17, 1]);
         assert_eq!((status.innermost_id(), status.mask("SigIgn")), (Some(1), Some(0x1000)));
         assert_eq!((status.field("VmSize"), status.field("Vm")), (Some("2460 kB"), None));
+        assert_eq!((status.tracer(), Status::new(b"TracerPid:\t0\n").tracer()), (Some(99), None));
         assert!(status.has_memory() && !status.is_zombie());
     }
 

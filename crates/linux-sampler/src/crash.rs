@@ -198,6 +198,34 @@ mod tests {
         (signal, format!("{rest}{status}"))
     }
 
+    /// A thread that a traced thread starts is traced already when the watch comes to it.
+    #[test]
+    fn a_process_that_starts_threads_is_watched() {
+        const STARTS_THREADS: &str = "LINUX_SAMPLER_TEST_STARTS_THREADS";
+        if std::env::var_os(STARTS_THREADS).is_some() {
+            let start = || loop {
+                std::thread::spawn(std::thread::yield_now).join().unwrap();
+            };
+            let _ = std::thread::spawn(start);
+            let _ = io::stdin().read_line(&mut String::new());
+            std::process::exit(0);
+        }
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["a_process_that_starts_threads_is_watched", "--nocapture"]).env(STARTS_THREADS, "1");
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let child = Shell(command.spawn().unwrap());
+        let pid = child.0.id().cast_signed();
+        // The tests begin a thread of their own.
+        let deadline = Instant::now() + LIMIT;
+        while crate::threads::threads(pid).unwrap().len() < 3 {
+            assert!(Instant::now() < deadline);
+        }
+        for _ in 0..200 {
+            // A trace ends with its thread.
+            std::thread::spawn(move || CrashWatch::attach(pid).map(drop)).join().unwrap().unwrap();
+        }
+    }
+
     #[test]
     fn a_signal_that_ends_the_process_stops_it_first() {
         assert_eq!(watch("kill -SEGV $$").0, Some(libc::SIGSEGV));

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linux_proc::Stat;
+use linux_proc::{Stat, Status};
 
 use crate::error::Error;
 use crate::sys::{self, Report};
@@ -110,7 +110,8 @@ pub(crate) struct Stop {
 }
 
 impl Tracing {
-    /// Seizes the threads that are not traced yet, and stops them if `stops`. Returns their number.
+    /// Seizes the threads that are not traced yet, and stops them if `stops`. Returns their number; threads
+    /// that the kernel traces because a traced one started them are not counted.
     pub(crate) fn seize_all(&mut self, pid: i32, options: i32, stops: bool) -> Result<usize, Error> {
         let mut new = 0;
         for tid in threads(pid)? {
@@ -125,6 +126,10 @@ impl Tracing {
                 }
                 // It has ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                // A traced thread has started it since the list was made.
+                Err(_) if is_traced_here(pid, tid) => {
+                    self.stopped.insert(tid, None);
+                }
                 // A thread that has ended, and whose process lives on, cannot be traced.
                 Err(_) if is_dead(pid, tid) => {}
                 Err(error) => return Err(Error::io(format!("ptrace of thread {tid}"))(error)),
@@ -218,6 +223,12 @@ impl Stop {
 
 /// Reports of stops and ends of threads of any process, which stay with the kernel.
 pub(crate) const REPORTS: i32 = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | libc::__WALL;
+
+/// Whether this thread is the tracer of another.
+fn is_traced_here(pid: i32, tid: i32) -> bool {
+    let Ok(status) = linux_proc::read(&folder(pid, tid).join("status")) else { return false };
+    Status::new(&status).tracer() == Some(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())
+}
 
 /// Whether a thread has ended, by its state in `/proc`.
 fn is_dead(pid: i32, tid: i32) -> bool {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -28,8 +29,14 @@ pub(crate) fn dipc<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command 
 /// The program, running. Killed when dropped.
 pub(crate) struct Running {
     child: Child,
-    stdout: Option<JoinHandle<Vec<u8>>>,
-    stderr: Option<JoinHandle<Vec<u8>>>,
+    stdout: Option<Pipe>,
+    stderr: Option<Pipe>,
+}
+
+/// A pipe that is read to its end by a thread.
+struct Pipe {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
 /// The program, ended.
@@ -44,8 +51,8 @@ pub(crate) struct Finished {
 impl Running {
     pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let stdout = child.stdout.take().map(drain);
-        let stderr = child.stderr.take().map(drain);
+        let stdout = child.stdout.take().map(Pipe::read);
+        let stderr = child.stderr.take().map(Pipe::read);
         Self { child, stdout, stderr }
     }
 
@@ -80,6 +87,18 @@ impl Running {
         }
     }
 
+    /// Waits until it has said something on its standard error.
+    pub(crate) fn until_said(&mut self, part: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.stderr.as_ref().unwrap().text().contains(part) {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                panic!("{status} and not '{part}': {}", self.collect(status).stderr);
+            }
+            assert!(Instant::now() < deadline, "no '{part}': {}", self.stderr.as_ref().unwrap().text());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(mut self) -> Finished {
         let deadline = Instant::now() + PATIENCE;
@@ -98,8 +117,7 @@ impl Running {
     }
 
     fn collect(&mut self, status: ExitStatus) -> Finished {
-        let read =
-            |pipe: Option<JoinHandle<Vec<u8>>>| pipe.map_or_else(Vec::new, |pipe| pipe.join().unwrap());
+        let read = |pipe: Option<Pipe>| pipe.map_or_else(Vec::new, Pipe::finish);
         let stdout = read(self.stdout.take());
         let stderr = String::from_utf8(read(self.stderr.take())).expect("messages are UTF-8");
         Finished { code: status.code(), stdout, stderr }
@@ -290,10 +308,25 @@ impl Recorded {
     }
 }
 
-fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = pipe.read_to_end(&mut bytes);
-        bytes
-    })
+impl Pipe {
+    fn read(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&bytes);
+        let reader = std::thread::spawn(move || {
+            let mut part = vec![0; 1 << 16];
+            while let Ok(read @ 1..) = pipe.read(&mut part) {
+                kept.lock().unwrap().extend_from_slice(&part[..read]);
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
+    }
+
+    fn finish(self) -> Vec<u8> {
+        self.reader.join().unwrap();
+        std::mem::take(&mut self.bytes.lock().unwrap())
+    }
 }

@@ -23,8 +23,7 @@ pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
     }
     Ok(match status.state() {
         Some('t') => {
-            let tracer =
-                status.field("TracerPid").and_then(|pid| pid.parse().ok()).filter(|&pid: &u32| pid != 0);
+            let tracer = status.tracer();
             let name = tracer.and_then(|pid| Process::read(pid).ok()?).map(|process| process.name());
             ProcessState::Traced { tracer, name }
         }
