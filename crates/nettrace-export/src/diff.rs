@@ -37,6 +37,7 @@
 //! machine. For such a comparison [`ComparisonOptions::allowance`] is part of the noise. It is a convention,
 //! not a measurement.
 
+mod allowance;
 mod call_tree;
 mod comparison;
 mod durations;

@@ -11,8 +11,11 @@ use std::collections::BTreeMap;
 use clr_events::ThreadState;
 use clr_events::code::CodeOrigin;
 use nettrace::{SliceReader, Value};
+use nettrace_export::diff::{Basis, Comparison, ComparisonOptions, Kind, Run, RunBuilder, RunOptions};
 use nettrace_export::report::{Collections, blocked_methods, processor_time, ready_methods};
-use nettrace_export::{Format, FrameKind, Metric, Options, Profile, WriteOptions, pseudo_frames, write};
+use nettrace_export::{
+    Format, FrameKind, KernelTimes, Metric, Options, Profile, WriteOptions, pseudo_frames, write,
+};
 
 fn bytes() -> Vec<u8> {
     files::bytes_of(&files::testdata().join("traces/net9-kernel.nettrace.xz"))
@@ -60,6 +63,53 @@ fn inclusive(profile: &Profile, method: &str) -> u64 {
         |stack| profile.stacks.frames(stack).any(|frame| profile.frames.full_name(frame).contains(method));
     let totals = profile.stack_totals.iter().filter(|total| total.stack.is_some_and(has));
     totals.map(|total| total.weight).sum()
+}
+
+/// The recording as a side of a comparison. The kernel's account, if any, says that the process ran for so
+/// many nanoseconds, and that one thread could run for as long again without a processor.
+fn run(bytes: &[u8], account: Option<u64>) -> Run {
+    let recording = SliceReader::new(bytes).expect("a recording");
+    let info = recording.info().expect("its header").clone();
+    let times = account.map(|ran| {
+        let mut times = KernelTimes::default();
+        times.begin_round(info.start_ticks, Some(5));
+        times.set(1, 0, 0);
+        let end = nettrace::RelativeTime::from_nanos(3_600_000_000_000);
+        times.begin_round(info.ticks(end), Some(5 + ran * 3600));
+        times.set(1, ran * 3600, ran * 3600);
+        times
+    });
+    let mut builder = RunBuilder::new(RunOptions::default().with_kernel_times(times), Some(&info));
+    let mut events = recording.in_time_order();
+    events.for_each(|event| builder.add(&event)).expect("events");
+    builder.finish(Some(&info))
+}
+
+/// A sample stands for one period of the sampler's clock, which misses some. The account of an hour, of
+/// which the recording is a small part, has the time of a second for each second.
+#[test]
+fn cpu_time_of_a_run_is_the_kernels_account_of_it() {
+    let bytes = bytes();
+    let options = ComparisonOptions::default().with_basis(Basis::Run);
+    let sampled = run(&bytes, None);
+    let [_, milliseconds, ..] = recorded(&bytes);
+    let change = |account| {
+        let runs = [std::slice::from_ref(&sampled), &[run(&bytes, Some(account))]];
+        let comparison = Comparison::new(runs[0], runs[1], &options);
+        let changes = comparison.changes.into_iter().filter(|change| change.subject.kind == Kind::Cpu);
+        changes.map(|change| (change.base.value.unwrap(), change.new.value.unwrap())).collect::<Vec<_>>()
+    };
+    let sampled_nanoseconds = milliseconds as f64 * 1e6;
+    // A third more than the samples have, in each second.
+    let per_second = (sampled_nanoseconds / sampled.duration.as_secs_f64() * 4.0 / 3.0).round() as u64;
+    let all = change(per_second);
+    assert!((all[0].0 / sampled_nanoseconds - 1.0).abs() < 1e-9, "{all:?}");
+    assert!(all.iter().all(|(base, new)| (new / base * 0.75 - 1.0).abs() < 1e-4), "{all:?}");
+    // An account of something else changes nothing.
+    assert!(change(per_second * 2).iter().all(|(base, new)| base == new));
+    assert_eq!(sampled.queued, None);
+    let queued = run(&bytes, Some(1000)).queued.unwrap();
+    assert!((queued - 0.5).abs() < 1e-6, "{queued}");
 }
 
 #[test]

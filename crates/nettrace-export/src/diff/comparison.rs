@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::diff::allowance::{Allowance, kernel_value, queued};
 use crate::diff::estimate::{Estimate, EstimateOptions, Interval, estimate};
 use crate::diff::run::Run;
 use crate::diff::sides::{Noise, SideUnits};
@@ -22,7 +23,8 @@ pub struct ComparisonOptions {
     /// The chance of any false finding in a comparison: 0.01 by default.
     pub error_rate: f64,
     /// The relative difference between two runs of the same program that is taken for granted where a side
-    /// has one run: 0.03 by default.
+    /// has one run: 0.03 by default. More is where the runs differ in the time without a processor or in the
+    /// kernel's part.
     pub allowance: f64,
 }
 
@@ -163,6 +165,9 @@ pub struct Comparison {
     pub noise: Noise,
     /// The units of each side: runs, or stretches of runs.
     pub units: [usize; 2],
+    /// The part of the time in which threads could run that they spent without a processor, of each side;
+    /// `None` if the kernel's account of a recording is not known.
+    pub queued: [Option<f64>; 2],
     /// The number of differences that were tested.
     pub tested: usize,
     /// By kind; all of the kind first, then findings, the largest first, then the rest.
@@ -197,6 +202,7 @@ impl Comparison {
     /// Compares two sides of one or more runs each.
     pub fn new(base: &[Run], new: &[Run], options: &ComparisonOptions) -> Self {
         let (sides, noise) = SideUnits::of(base, new);
+        let allowance = Allowance::new(&sides, noise, options.basis, options.allowance);
         let units = [sides[0].stretches.len(), sides[1].stretches.len()];
         let has = |runs: &[Run], kind| runs.iter().any(|run| run.has(kind));
         let subjects: BTreeSet<_> = base.iter().chain(new).flat_map(|run| run.cells.keys()).collect();
@@ -217,7 +223,7 @@ impl Comparison {
                 options.basis == Basis::Share && subject.is_all() && !subject.kind.is_spans();
             for statistic in subject.kind.statistics() {
                 if !is_share_of_all || statistic.is_duration() {
-                    changes.push(change(&sides, subject, *statistic, noise, options));
+                    changes.push(change(&sides, subject, *statistic, &allowance, options));
                 }
             }
         }
@@ -232,7 +238,8 @@ impl Comparison {
         }
         let tested = tested.len();
         sort(&mut changes);
-        Self { options: *options, noise, units, tested, changes, one_sided }
+        let queued = [queued(base), queued(new)];
+        Self { options: *options, noise, units, queued, tested, changes, one_sided }
     }
 
     /// The findings of one verdict: the kinds in their order, the largest of each first.
@@ -261,7 +268,7 @@ fn change(
     sides: &[SideUnits<'_>; 2],
     subject: &Subject,
     statistic: Statistic,
-    noise: Noise,
+    allowance: &Allowance,
     options: &ComparisonOptions,
 ) -> Change {
     let kind = subject.kind;
@@ -270,15 +277,16 @@ fn change(
     let of_all = [totals(sides[0].runs, &all), totals(sides[1].runs, &all)];
     let count = of[0].count + of[1].count;
     let typical_square = if count > 0.0 { (of[0].squares + of[1].squares) / count } else { 0.0 };
+    let units = [0, 1].map(|side: usize| sides[side].units(subject, statistic, options.basis));
     let estimates = [0, 1].map(|side: usize| {
         estimate(
-            &sides[side].units(subject, statistic, options.basis),
+            &units[side],
             &sides[side].draws,
             EstimateOptions {
                 statistic,
                 is_sampled: kind.is_sampled(),
                 typical_square,
-                are_stretches: noise != Noise::Runs,
+                are_stretches: allowance.noise() != Noise::Runs,
             },
         )
     });
@@ -296,7 +304,11 @@ fn change(
     };
     let (base, new) = (side(0), side(1));
     let test = match estimates {
-        [Some(base), Some(new)] if noise != Noise::Unknown => test((base, new), noise, options),
+        [Some(base), Some(new)] if allowance.noise() != Noise::Unknown => {
+            let value = if base.value > 0.0 { base.value } else { new.value };
+            let kernel = [0, 1].map(|side: usize| kernel_value(&units[side]));
+            test((base, new), allowance.of(kind, statistic, value, kernel))
+        }
         _ => None,
     };
     let mut change = Change {
@@ -331,19 +343,11 @@ pub(super) struct Test {
     pub(super) probability: f64,
 }
 
-/// Tests the difference of two estimates; `None` if the error of either is not known.
-pub(super) fn test(
-    (base, new): (Estimate, Estimate),
-    noise: Noise,
-    options: &ComparisonOptions,
-) -> Option<Test> {
+/// Tests whether two estimates differ by more than is `allowed`; `None` if the error of either is not known.
+pub(super) fn test((base, new): (Estimate, Estimate), allowed: f64) -> Option<Test> {
     let variances = [base.variance?, new.variance?];
     let variance = variances[0] + variances[1];
     let difference = new.value - base.value;
-    let allowed = match noise {
-        Noise::Stretches => options.allowance * if base.value > 0.0 { base.value } else { new.value },
-        _ => 0.0,
-    };
     // Welch and Satterthwaite.
     let parts = variances[0].powi(2) / base.degrees + variances[1].powi(2) / new.degrees;
     let degrees = if parts > 0.0 { variance * variance / parts } else { base.degrees + new.degrees };

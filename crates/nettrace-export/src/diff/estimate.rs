@@ -254,7 +254,6 @@ fn neighbour_correlation(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diff::durations::SparseDurations;
 
     const AMOUNT: EstimateOptions = EstimateOptions {
         statistic: Statistic::Amount,
@@ -264,7 +263,7 @@ mod tests {
     };
 
     fn unit(amount: f64, base: f64) -> UnitSums {
-        let cell = Cell { amount, count: 1.0, squares: 0.0, durations: SparseDurations::default() };
+        let cell = Cell { amount, count: 1.0, ..Cell::default() };
         UnitSums { cell, base }
     }
 

@@ -272,6 +272,7 @@ impl<'b> Tables<'b> {
         Ok(Run {
             duration,
             cpu_unit: if kind == Kind::Cpu { unit } else { Unit::Nanoseconds },
+            queued: None,
             seconds: vec![duration.as_secs_f64()],
             cells: series.into_cells(),
             stacks: tree,
@@ -326,7 +327,7 @@ fn add_functions(tree: &CallTree, kind: Kind, series: &mut SeriesTable) {
     }
     let mut add = |kind: Kind, name: &str, amount: f64| {
         if amount > 0.0 {
-            let entry = Entry { amount, count: amount / tree.typical, duration: None };
+            let entry = Entry { amount, count: amount / tree.typical, kernel: 0.0, duration: None };
             series.add_in(Subject::new(kind, name.to_owned().into()), 0, entry);
         }
     };

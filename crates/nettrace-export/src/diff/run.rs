@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use clr_events::code::CodeOrigin;
 use hashbrown::HashMap;
 
 use crate::diff::call_tree::CallTree;
 use crate::diff::series::{Cell, merged};
 use crate::diff::subject::{Basis, Kind, Statistic, Subject};
+use crate::profile::frame_kind::FrameKind;
 use crate::profile::measure::Unit;
 
 /// The sums of a recording over slices of its time: see [`RunBuilder`](super::RunBuilder).
@@ -19,6 +21,9 @@ pub struct Run {
     pub duration: Duration,
     /// The unit of the amounts of [`Kind::Cpu`]: time, or samples where the kernel's sampler recorded these.
     pub cpu_unit: Unit,
+    /// The part of the time in which threads could run that they spent without a processor, by the kernel's
+    /// account; `None` if the recording has none.
+    pub queued: Option<f64>,
     /// The seconds of each slice.
     pub(super) seconds: Vec<f64>,
     pub(super) cells: HashMap<Subject, Vec<Cell>>,
@@ -28,6 +33,9 @@ pub struct Run {
     /// Names of methods and types in C#, by the whole name, where they differ.
     pub(super) csharp: BTreeMap<String, String>,
 }
+
+/// The kind of the kernel's frames.
+pub(super) const KERNEL: FrameKind = FrameKind::Code(CodeOrigin::Kernel);
 
 /// The most stretches of a recording that are units of a comparison.
 const MOST_UNITS: usize = 20;

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clr_activity::{Span, SpanEnd, SpanRole, Spans};
-use clr_events::{ClrEvent, CodeMap, ThreadState, sets};
+use clr_events::{ClrEvent, CodeMap, KernelSampleKind, ThreadState, sets};
 use hashbrown::HashMap;
 use nettrace::{Event, MetadataMap, RelativeTime, ThreadId, TraceInfo};
 
 use crate::decode::decode;
 use crate::diff::call_tree::{CallTree, least_weight};
-use crate::diff::run::Run;
+use crate::diff::run::{KERNEL, Run};
 use crate::diff::series::{Entry, SeriesTable};
 use crate::diff::subject::{Kind, Subject};
 use crate::profile::builder::ProfileBuilder;
+use crate::profile::frame::FrameId;
 use crate::profile::frame_kind::FrameKind;
-use crate::profile::kernel_times::KernelTimes;
+use crate::profile::kernel_times::{KernelTimes, ThreadUse};
 use crate::profile::metric::Metric;
 use crate::profile::options::{NameForm, Options};
 use crate::profile::selection::Selection;
@@ -65,9 +66,19 @@ pub struct RunBuilder {
     /// Allocations that .NET 10 sampled, used if there are no allocation ticks.
     sampled_allocations: SeriesTable,
     csharp: BTreeMap<String, String>,
-    /// Whether events of a kind are of the rundown, which comes when the session is over.
-    is_rundown: MetadataMap<bool>,
+    event_types: MetadataMap<EventType>,
+    /// Whether the kernel's sampler recorded the time that threads ran.
+    has_kernel_samples: bool,
     end: RelativeTime,
+}
+
+/// A distinction of events by their metadata.
+#[derive(Debug, Clone, Copy)]
+struct EventType {
+    /// Whether they are of the rundown, which comes when the session is over.
+    is_rundown: bool,
+    /// Whether they are the kernel's samples of running threads.
+    is_kernel_sample: bool,
 }
 
 /// The provider of the lists of code at the end of a session.
@@ -97,7 +108,8 @@ impl RunBuilder {
             series: SeriesTable::new(start),
             sampled_allocations: SeriesTable::new(start),
             csharp: BTreeMap::new(),
-            is_rundown: MetadataMap::new(),
+            event_types: MetadataMap::new(),
+            has_kernel_samples: false,
             end: start,
             selection: options.selection,
         }
@@ -114,10 +126,14 @@ impl RunBuilder {
         if !self.selection.contains(event) {
             return;
         }
-        let is_rundown = || event.metadata().provider() == RUNDOWN;
-        if !self.is_rundown.get_or_insert_with(event.metadata_index(), is_rundown) {
+        let event_type = self.event_types.get_or_insert_with(event.metadata_index(), || EventType {
+            is_rundown: event.metadata().provider() == RUNDOWN,
+            is_kernel_sample: KernelSampleKind::of(event.metadata()) == Some(KernelSampleKind::OnCpu),
+        });
+        if !event_type.is_rundown {
             self.end = self.end.max(event.relative_time());
         }
+        self.has_kernel_samples |= event_type.is_kernel_sample;
         let series = &mut self.series;
         self.spans.add(event, |span| add_span(series, &span));
         self.collections.add(event);
@@ -129,7 +145,7 @@ impl RunBuilder {
 
     fn add_decoded(&mut self, event: &Event<'_>, view: &ClrEvent<'_>) {
         let time = event.relative_time();
-        let one = |bytes: u64| Entry { amount: float(bytes), count: 1.0, duration: None };
+        let one = |bytes: u64| Entry { amount: float(bytes), count: 1.0, kernel: 0.0, duration: None };
         let mut type_of = |name: String, series: &mut SeriesTable, kind, amount| {
             series.add(kind, &name, time, amount);
             if self.csharp.len() < MOST_NAMES && !self.csharp.contains_key(&name) {
@@ -173,10 +189,18 @@ impl RunBuilder {
         for pause in std::mem::take(collections).finish().pause_list {
             series.add(Kind::GcPauses, "", pause.start, of_duration(pause.duration));
         }
+        let is_whole = self.selection.threads.is_empty() && self.has_kernel_samples;
+        let (account, queued) = match (self.profile.kernel_times_mut(), info) {
+            (Some(times), Some(info)) => {
+                let account = is_whole.then(|| times.process_time(info, start, end)).flatten();
+                (account, queued(&times.in_range(info, start, end)))
+            }
+            _ => (None, None),
+        };
         let Ok((mut profile, _)) = self.profile.finish(info) else {
             unreachable!("the order is that of time")
         };
-        let stacks = add_profile(&mut self.series, &mut self.csharp, &mut profile, end);
+        let stacks = add_profile(&mut self.series, &mut self.csharp, &mut profile, account, end);
         // All tables have slices of one length.
         self.series.slice_of(end);
         self.sampled_allocations.slice_of(end);
@@ -190,6 +214,7 @@ impl RunBuilder {
         Run {
             duration,
             cpu_unit: profile.measure.unit,
+            queued,
             seconds: seconds(duration, slice),
             cells,
             stacks,
@@ -209,7 +234,14 @@ const fn float(number: u64) -> f64 {
 
 fn of_duration(duration: Duration) -> Entry {
     let nanoseconds = nanoseconds::saturating(duration);
-    Entry { amount: float(nanoseconds), count: 1.0, duration: Some(nanoseconds) }
+    Entry { amount: float(nanoseconds), count: 1.0, kernel: 0.0, duration: Some(nanoseconds) }
+}
+
+/// Returns the part of the time in which threads could run that they spent without a processor.
+fn queued(threads: &[ThreadUse]) -> Option<f64> {
+    let sum = |of: fn(&ThreadUse) -> u64| threads.iter().map(|thread| float(of(thread))).sum::<f64>();
+    let (ran, queued) = (sum(|thread| thread.ran), sum(|thread| thread.queued));
+    (ran > 0.0).then(|| queued / (ran + queued))
 }
 
 /// The seconds of each slice of a duration.
@@ -241,11 +273,13 @@ fn add_span(series: &mut SeriesTable, span: &Span<'_>) {
     series.add(kind, &name, end, of_duration(span.duration));
 }
 
-/// Adds the time of methods: the stacks of each slice are added up as those of a whole profile are.
+/// Adds the time of methods: the stacks of each slice are added up as those of a whole profile are. `account`
+/// is the processor time of the process, if samples are the kernel's.
 fn add_profile(
     series: &mut SeriesTable,
     csharp: &mut BTreeMap<String, String>,
     profile: &mut Profile,
+    account: Option<u64>,
     end: RelativeTime,
 ) -> CallTree {
     let is_time = profile.measure.unit.is_time();
@@ -263,57 +297,119 @@ fn add_profile(
             at = RelativeTime::from_nanos(at.as_nanos().saturating_add_unsigned(part));
         }
     }
+    // Of a sampler that may not see the kernel, the account has time that the samples do not.
+    let sees_kernel = || {
+        let mut frames = profile.frames.iter();
+        frames.any(|(frame, _)| profile.frames.kind(frame) == KERNEL)
+    };
+    if let Some(account) = account.filter(|_| sees_kernel()) {
+        scale_to(account, profile, &mut weights);
+    }
     let samples = profile.samples();
     let typical = if samples > 0 { float(profile.total()) / float(samples) } else { 1.0 };
-    let amount = |weight: u64| Entry {
+    let amount = |weight: u64, kernel: u64| Entry {
         amount: float(weight),
         count: float(weight) / typical.max(1.0),
+        kernel: float(kernel),
         duration: None,
     };
+    let is_kernel = |profile: &Profile, total: &StackTotal| {
+        let leaf = total.stack.and_then(|stack| profile.stacks.leaf(stack));
+        leaf.is_some_and(|leaf| profile.frames.kind(leaf) == KERNEL)
+    };
+    let is_kernel: Vec<bool> = profile.stack_totals.iter().map(|total| is_kernel(profile, total)).collect();
     let mut weights: Vec<_> = weights.into_iter().collect();
     weights.sort_unstable();
     let (mut tree, nodes) = call_tree(profile);
     tree.typical = typical.max(1.0);
     for of_slice in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
         let Some(((slice, _), _)) = of_slice.first().copied() else { continue };
-        profile.stack_totals.iter_mut().for_each(|total| total.weight = 0);
+        let of_kernel = |total: usize| is_kernel.get(total) == Some(&true);
+        set_weights(profile, of_slice.iter().filter(|((_, total), _)| of_kernel(*total)));
+        let working = |profile: &Profile| {
+            let works = |total: &&StackTotal| total.state == ThreadState::Working && total.stack.is_some();
+            let all = profile.stack_totals.iter().filter(works).map(|total| total.weight);
+            all.fold(0, u64::saturating_add)
+        };
+        let all_kernel = working(profile);
+        let kernel_rows = if all_kernel > 0 { top(profile) } else { Vec::new() };
+        let kernel: HashMap<FrameId, u64> = kernel_rows
+            .iter()
+            .filter_map(|row| Some((row.frame_id?, row.inclusive.saturating_sub(row.blocked))))
+            .collect();
+        set_weights(profile, of_slice.iter());
         for ((_, total), weight) in of_slice {
-            let Some(total) = profile.stack_totals.get_mut(*total) else { continue };
-            total.weight = *weight;
+            let Some(total) = profile.stack_totals.get(*total) else { continue };
             if let Some(node) = total.stack.filter(|_| total.state == ThreadState::Working) {
                 tree.add(nodes.get(node.index()).copied().unwrap_or(0), slice, float(*weight));
             }
         }
-        let works = |total: &&StackTotal| total.state == ThreadState::Working && total.stack.is_some();
-        let all = profile.stack_totals.iter().filter(works).map(|total| total.weight);
-        series.add_in(Subject::all(Kind::Cpu), slice, amount(all.fold(0, u64::saturating_add)));
+        series.add_in(Subject::all(Kind::Cpu), slice, amount(working(profile), all_kernel));
         for row in top(profile) {
             let is_code = matches!(row.kind, FrameKind::Code(_)) && !row.is_unnamed;
             let Some(frame) = row.frame_id.filter(|_| is_code && row.inclusive > row.blocked) else {
                 continue;
             };
             let name = profile.frames.full_name(frame);
-            let mut add = |kind, weight: u64| {
+            let mut add = |kind, weight: u64, kernel| {
                 if weight > 0 {
-                    series.add_in(Subject::new(kind, name.to_owned().into()), slice, amount(weight));
+                    series.add_in(Subject::new(kind, name.to_owned().into()), slice, amount(weight, kernel));
                 }
             };
-            add(Kind::Cpu, row.exclusive.saturating_sub(row.exclusive_blocked));
-            add(Kind::CpuInclusive, row.inclusive.saturating_sub(row.blocked));
+            let exclusive = row.exclusive.saturating_sub(row.exclusive_blocked);
+            add(Kind::Cpu, exclusive, if row.kind == KERNEL { exclusive } else { 0 });
+            let kernel = kernel.get(&frame).copied().unwrap_or(0);
+            add(Kind::CpuInclusive, row.inclusive.saturating_sub(row.blocked), kernel);
             if !csharp.contains_key(name) {
                 csharp.insert(name.to_owned(), row.frame);
             }
         }
         for (frame, weight) in blocked_methods(profile) {
             let name = profile.frames.full_name(frame);
-            series.add_in(Subject::all(Kind::Blocked), slice, amount(weight));
-            series.add_in(Subject::new(Kind::Blocked, name.to_owned().into()), slice, amount(weight));
+            series.add_in(Subject::all(Kind::Blocked), slice, amount(weight, 0));
+            series.add_in(Subject::new(Kind::Blocked, name.to_owned().into()), slice, amount(weight, 0));
             if !csharp.contains_key(name) {
                 csharp.insert(name.to_owned(), profile.frames.name(frame).to_owned());
             }
         }
     }
     tree
+}
+
+/// Sets the weights of these totals, and 0 for all others.
+fn set_weights<'a>(profile: &mut Profile, weights: impl Iterator<Item = &'a ((usize, usize), u64)>) {
+    profile.stack_totals.iter_mut().for_each(|total| total.weight = 0);
+    for ((_, total), weight) in weights {
+        if let Some(total) = profile.stack_totals.get_mut(*total) {
+            total.weight = *weight;
+        }
+    }
+}
+
+/// Scales the time of working threads to the kernel's account of it. Each sample stands for one period of the
+/// sampler's clock, and the clock misses some where a hypervisor takes the processor away: the number of
+/// samples for the same time differs by a tenth from run to run.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "positive, and the conversion saturates"
+)]
+fn scale_to(account: u64, profile: &Profile, weights: &mut HashMap<(usize, usize), u64>) {
+    let works = |total: usize| {
+        profile.stack_totals.get(total).is_some_and(|total| total.state == ThreadState::Working)
+    };
+    let sampled = weights.iter().filter(|((_, total), _)| works(*total)).map(|(_, weight)| *weight);
+    let sampled = sampled.fold(0, u64::saturating_add);
+    let factor = float(account) / float(sampled);
+    // Beyond that the samples are not those of the account.
+    if !(0.5..=2.0).contains(&factor) {
+        return;
+    }
+    for ((_, total), weight) in weights {
+        if works(*total) {
+            *weight = (float(*weight) * factor).round() as u64;
+        }
+    }
 }
 
 /// Returns the tree of the working stacks of a profile, and the node of each stack: its own, or that of a

@@ -24,6 +24,8 @@ pub(super) struct Cell {
     pub(super) amount: f64,
     /// The number of events or samples.
     pub(super) count: f64,
+    /// The part of the amount that was in the kernel.
+    pub(super) kernel: f64,
     /// The sum of the squares of the amounts of these.
     pub(super) squares: f64,
     /// The durations of spans and waits.
@@ -34,6 +36,7 @@ impl Cell {
     pub(super) fn add(&mut self, other: &Self) {
         self.amount += other.amount;
         self.count += other.count;
+        self.kernel += other.kernel;
         self.squares += other.squares;
         self.durations.merge(&other.durations);
     }
@@ -44,6 +47,8 @@ impl Cell {
 pub(super) struct Entry {
     pub(super) amount: f64,
     pub(super) count: f64,
+    /// The part of the amount that was in the kernel.
+    pub(super) kernel: f64,
     /// The duration in nanoseconds, if durations are counted.
     pub(super) duration: Option<u64>,
 }
@@ -116,6 +121,7 @@ impl SeriesTable {
         let cell = &mut cells[slice];
         cell.amount += amount.amount;
         cell.count += amount.count;
+        cell.kernel += amount.kernel;
         if amount.count > 0.0 {
             cell.squares += amount.amount * amount.amount / amount.count;
         }
@@ -146,13 +152,14 @@ mod tests {
     fn slices_grow_with_the_recording_and_keep_their_sums() {
         let mut table = SeriesTable::new(at(500));
         for second in 0..200 {
-            let amount = Entry { amount: 2.0, count: 1.0, duration: Some(1000) };
+            let amount = Entry { amount: 2.0, count: 1.0, kernel: 0.5, duration: Some(1000) };
             table.add(Kind::Requests, "GET /", at(500 + second * 1000), amount);
         }
         assert_eq!(table.slice(), Duration::from_secs(4));
         let cells = &table.cells[&Subject::new(Kind::Requests, "GET /".into())];
         assert_eq!(cells.len(), 50);
-        assert!(cells.iter().all(|cell| (cell.amount, cell.count, cell.squares) == (8.0, 4.0, 16.0)));
+        let sums = |cell: &Cell| (cell.amount, cell.count, cell.kernel, cell.squares);
+        assert!(cells.iter().all(|cell| sums(cell) == (8.0, 4.0, 2.0, 16.0)));
         assert_eq!(cells, &table.cells[&Subject::all(Kind::Requests)]);
         // Before the start counts as the start.
         assert_eq!(table.slice_of(at(0)), 0);
@@ -162,7 +169,7 @@ mod tests {
     fn subjects_beyond_the_limit_share_one() {
         let mut table = SeriesTable::new(RelativeTime::START);
         for number in 0..MOST_WITH_DURATIONS * 2 {
-            let amount = Entry { amount: 1.0, count: 1.0, duration: Some(1) };
+            let amount = Entry { amount: 1.0, count: 1.0, kernel: 0.0, duration: Some(1) };
             table.add(Kind::Calls, &format!("/{number}"), RelativeTime::START, amount);
         }
         assert_eq!(table.cells.len(), MOST_WITH_DURATIONS + 1);

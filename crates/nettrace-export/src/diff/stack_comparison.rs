@@ -2,14 +2,16 @@
 
 use hashbrown::HashMap;
 
+use crate::diff::allowance::{Allowance, kernel_value};
 use crate::diff::call_tree::CallTree;
 use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, Test, Verdict, test};
 use crate::diff::estimate::{Estimate, EstimateOptions, Interval, UnitSums, estimate};
 use crate::diff::holm;
-use crate::diff::run::Run;
+use crate::diff::run::{KERNEL, Run};
 use crate::diff::series::Cell;
 use crate::diff::sides::{Noise, SideUnits};
 use crate::diff::subject::{Basis, Kind, Statistic};
+use crate::profile::frame_kind::FrameInfo;
 use crate::profile::measure::Unit;
 
 /// The stacks of two sides as one tree, with the differences of each stack with all that it called.
@@ -80,7 +82,9 @@ impl StackComparison {
         let mut tree = MergedTree::default();
         let amounts = [0, 1].map(|side: usize| Amounts::new(&mut tree, &sides[side]));
         let whole = [Whole { amount: 0.0, base: 0.0 }; 2];
-        let mut compared = Compared { sides: &sides, amounts: &amounts, kind, noise, options, whole };
+        let allowance = Allowance::new(&sides, noise, options.basis, options.allowance);
+        let mut compared =
+            Compared { sides: &sides, amounts: &amounts, kind, noise, options, allowance, whole };
         compared.whole = [0, 1].map(|side: usize| Whole {
             amount: amounts[side].sum(0),
             base: (0..sides[side].stretches.len()).map(|unit| compared.base(side, unit)).sum(),
@@ -165,6 +169,8 @@ struct Amounts {
     units: usize,
     /// By node and unit.
     amounts: Vec<f64>,
+    /// The parts of these in the kernel.
+    kernel: Vec<f64>,
 }
 
 impl Amounts {
@@ -172,23 +178,33 @@ impl Amounts {
         let numbers: Vec<_> = side.runs.iter().map(|run| tree.add(&run.stacks)).collect();
         let units = side.stretches.len();
         let mut amounts = vec![0.0; tree.nodes.len() * units];
+        let mut kernel = amounts.clone();
+        let is_kernel = |(_, name): &(usize, String)| FrameInfo::of_text(name).kind == KERNEL;
+        let is_kernel: Vec<bool> = tree.nodes.iter().map(is_kernel).collect();
         for (unit, (run, stretch)) in side.stretches.iter().enumerate() {
             for (node, number) in side.runs[*run].stacks.nodes().iter().zip(&numbers[*run]) {
-                amounts[number * units + unit] += node.own_in(stretch);
+                let own = node.own_in(stretch);
+                amounts[number * units + unit] += own;
+                kernel[number * units + unit] += if is_kernel[*number] { own } else { 0.0 };
             }
         }
         for node in (1..tree.nodes.len()).rev() {
             let parent = tree.nodes[node].0;
             for unit in 0..units {
                 amounts[parent * units + unit] += amounts[node * units + unit];
+                kernel[parent * units + unit] += kernel[node * units + unit];
             }
         }
-        Self { units, amounts }
+        Self { units, amounts, kernel }
     }
 
     /// By unit. The base side is read before the nodes of the new one are known.
     fn of(&self, node: usize) -> &[f64] {
         self.amounts.get(node * self.units..(node + 1) * self.units).unwrap_or_default()
+    }
+
+    fn of_kernel(&self, node: usize) -> &[f64] {
+        self.kernel.get(node * self.units..(node + 1) * self.units).unwrap_or_default()
     }
 
     fn sum(&self, node: usize) -> f64 {
@@ -203,6 +219,7 @@ struct Compared<'a> {
     kind: Kind,
     noise: Noise,
     options: ComparisonOptions,
+    allowance: Allowance,
     whole: [Whole; 2],
 }
 
@@ -230,7 +247,8 @@ impl Compared<'_> {
         });
         let is_large = shares[0].max(shares[1]) >= LEAST_SHARE;
         // An error takes long, and there are many small stacks.
-        let estimates = [0, 1].map(|side: usize| is_large.then(|| self.estimate(side, index)).flatten());
+        let units = [0, 1].map(|side: usize| if is_large { self.units(side, index) } else { Vec::new() });
+        let estimates = [0, 1].map(|side: usize| self.estimate(side, &units[side]));
         let value = |side: usize| match self.whole[side].base {
             all if all > 0.0 => amounts[side] / all,
             _ => 0.0,
@@ -238,7 +256,9 @@ impl Compared<'_> {
         let values = [value(0), value(1)];
         let test = match estimates {
             [Some(base), Some(new)] if self.noise != Noise::Unknown => {
-                test((base, new), self.noise, &self.options)
+                let value = if base.value > 0.0 { base.value } else { new.value };
+                let kernel = [0, 1].map(|side: usize| kernel_value(&units[side]));
+                test((base, new), self.allowance.of(self.kind, Statistic::Amount, value, kernel))
             }
             _ => None,
         };
@@ -266,18 +286,23 @@ impl Compared<'_> {
         (node, is_tested)
     }
 
-    fn estimate(&self, side: usize, node: usize) -> Option<Estimate> {
-        let units = self.amounts[side].of(node);
+    fn units(&self, side: usize, node: usize) -> Vec<UnitSums> {
+        let (units, kernel) = (self.amounts[side].of(node), self.amounts[side].of_kernel(node));
         let of_unit = |(unit, (run, _)): (usize, &(usize, std::ops::Range<usize>))| {
             let amount = units.get(unit).copied().unwrap_or(0.0);
             let typical = self.sides[side].runs[*run].stacks.typical;
-            let cell = Cell { amount, count: amount / typical, squares: amount * typical, ..Cell::default() };
+            let kernel = kernel.get(unit).copied().unwrap_or(0.0);
+            let (count, squares) = (amount / typical, amount * typical);
+            let cell = Cell { amount, count, kernel, squares, ..Cell::default() };
             UnitSums { cell, base: self.base(side, unit) }
         };
-        let units: Vec<_> = self.sides[side].stretches.iter().enumerate().map(of_unit).collect();
+        self.sides[side].stretches.iter().enumerate().map(of_unit).collect()
+    }
+
+    fn estimate(&self, side: usize, units: &[UnitSums]) -> Option<Estimate> {
         let typical = self.sides[side].runs.iter().map(|run| run.stacks.typical).fold(1.0, f64::max);
         estimate(
-            &units,
+            units,
             &self.sides[side].draws,
             EstimateOptions {
                 statistic: Statistic::Amount,

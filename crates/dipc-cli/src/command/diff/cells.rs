@@ -136,6 +136,9 @@ pub(super) fn sentence(change: &Change, report: &Report<'_>) -> String {
     )
 }
 
+/// The difference between the parts of time without a processor from which it is said.
+const FELT_QUEUE: f64 = 0.03;
+
 /// The facts above the tables: the sides, and how noise was told apart.
 pub(super) fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let side = |index: usize| {
@@ -159,6 +162,20 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
         _ => "not known: recordings of 5 s or more, or two of each side, are needed".to_owned(),
     };
     let mut facts = vec![("Base", side(0)), ("New", side(1)), ("Noise", noise)];
+    if let [Some(base), Some(new)] = comparison.queued
+        && (new - base).abs() >= FELT_QUEUE
+    {
+        let percent = |part: f64| units::short_percent((part * 100.0).round());
+        facts.push((
+            "Run queue",
+            format!(
+                "threads had no processor in {} of the time that they could run, in the new side {}: amounts \
+                 per second and durations differ by the load of the machine",
+                percent(base),
+                percent(new)
+            ),
+        ));
+    }
     if !comparison.one_sided.is_empty() {
         let kinds: Vec<_> = comparison
             .one_sided

@@ -31,6 +31,8 @@ struct Side {
     seconds: f64,
     /// The recordings, or stretches of them, by which noise was told apart.
     units: usize,
+    /// The part of the time that threads could run in which they had no processor; null if not known.
+    queued_percent: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -59,6 +61,7 @@ pub(super) fn document<'a>(report: &Report<'a>) -> Document<'a> {
         files: report.files[index].iter().map(|file: &PathBuf| file.display().to_string()).collect(),
         seconds: report.seconds[index],
         units: comparison.units[index],
+        queued_percent: comparison.queued[index].map(|part| part * 100.0),
     };
     let condition = |(rule, outcome): &(&Rule, RuleOutcome<'_>)| Condition {
         text: rule.to_string(),

@@ -48,6 +48,26 @@ impl KernelTimes {
         all
     }
 
+    /// Returns the nanoseconds that the process ran between two times of a recording, in threads that have
+    /// ended, too; `None` if less than nineteen twentieths of it are known.
+    ///
+    /// An interval between two readings that lies partly in the range counts with that part.
+    pub fn process_time(&self, info: &TraceInfo, from: RelativeTime, to: RelativeTime) -> Option<u64> {
+        let mut known = 0u64;
+        let mut ran = 0u64;
+        for pair in self.rounds.windows(2) {
+            let [start, end] = pair else { continue };
+            let interval = (info.relative_time(start.time), info.relative_time(end.time));
+            let inside = overlap(interval, (from, to));
+            if inside > 0 {
+                let time = end.process?.checked_sub(start.process?)?;
+                known = known.saturating_add(inside);
+                ran = ran.saturating_add(share(time, inside, nanoseconds(interval.0, interval.1)));
+            }
+        }
+        (known.saturating_mul(20) >= nanoseconds(from, to).saturating_mul(19) && known > 0).then_some(ran)
+    }
+
     /// Returns the time of a thread between a round and the next, and whether the thread existed at the
     /// first.
     fn between_with_begin(&self, thread: u64, round: usize) -> Option<(ThreadTime, bool)> {
@@ -123,6 +143,18 @@ mod tests {
 
     fn at(milliseconds: i64) -> RelativeTime {
         RelativeTime::from_nanos(milliseconds * 1_000_000)
+    }
+
+    #[test]
+    fn the_time_of_a_process_is_known_or_none() {
+        let mut times = KernelTimes::default();
+        for (milliseconds, process) in [(0, Some(70)), (100, Some(90)), (200, Some(100)), (300, None)] {
+            times.begin_round(Ticks(milliseconds * MS), process);
+        }
+        let of = |from, to| times.process_time(&info(), at(from), at(to));
+        assert_eq!((of(0, 200), of(50, 100), of(0, 150)), (Some(30), Some(10), Some(25)));
+        // Outside of the readings, and where a reading lacks it.
+        assert_eq!((of(195, 200), of(0, 250), of(400, 500), of(100, 100)), (Some(0), None, None, None));
     }
 
     fn of(times: &KernelTimes, from: i64, to: i64) -> Vec<(u64, [u64; 3])> {
