@@ -8,6 +8,7 @@
 mod accept;
 mod family;
 mod name;
+mod own;
 #[cfg(feature = "protobuf")]
 mod protobuf;
 mod text;
@@ -23,6 +24,7 @@ use crate::series::Series;
 pub use accept::Format;
 use family::{Families, Family, FamilyKind, FamilyName, family_kind};
 use name::{Unit, label_name, plain};
+pub use own::OwnMetric;
 
 /// The naming scheme of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,15 +143,32 @@ impl Exporter {
 
     /// Writes all series that have not ended.
     pub fn encode(&self, format: Format, now: Duration) -> Vec<u8> {
+        self.encode_with(format, now, &[])
+    }
+
+    /// Writes all series that have not ended, and metrics of the calling program.
+    pub fn encode_with(&self, format: Format, now: Duration, more: &[OwnMetric]) -> Vec<u8> {
         let metrics = self.metrics(now);
-        let left_out = self.has_own_metrics.then(|| self.left_out());
+        let mut own = more.to_vec();
+        if self.has_own_metrics {
+            own.extend(self.own_metrics(metrics.len()));
+        }
         match format {
             Format::Text | Format::OpenMetrics => {
-                text::encode(&metrics, left_out, format == Format::OpenMetrics).into_bytes()
+                text::encode(&metrics, &own, format == Format::OpenMetrics).into_bytes()
             }
             #[cfg(feature = "protobuf")]
-            Format::Protobuf => protobuf::encode(&metrics, left_out),
+            Format::Protobuf => protobuf::encode(&metrics, &own),
         }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "numbers below 2^53")]
+    fn own_metrics(&self, series: usize) -> [OwnMetric; 2] {
+        let left_out = "Values that are left out, of more series than are kept.";
+        [
+            OwnMetric::gauge("dipc_series", "Series that are served.", series as f64),
+            OwnMetric::counter("dipc_values_left_out", left_out, self.left_out() as f64),
+        ]
     }
 
     /// The series by family and labels.

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use clr_counters::otlp::{self, Request};
+use dipc_monitor::OtlpTotals;
 use hyper::header::{HeaderName, HeaderValue};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -73,6 +74,16 @@ impl Sender {
     pub(crate) fn send(&self, request: Request) {
         self.shared.state().queue.add(request);
         self.shared.changed.notify_one();
+    }
+
+    /// Returns what has become of the requests so far.
+    pub(crate) fn totals(&self) -> OtlpTotals {
+        let state = self.shared.state();
+        OtlpTotals {
+            queued_bytes: state.queue.bytes() as u64,
+            sent_items: state.queue.sent.points,
+            dropped_items: state.queue.dropped.points,
+        }
     }
 
     /// Waits until all is sent, for [`LAST_REQUESTS`] at most, and reports the result. Fails if nothing

@@ -12,6 +12,7 @@ mod recorder;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -127,6 +128,8 @@ struct Context {
     log: BlackBoxLog,
     /// The number of processes.
     count: Mutex<u64>,
+    /// The number of events that were lost in the sessions of all processes, ended ones included.
+    lost: AtomicU64,
     /// Held while a bundle is written: retention looks at the whole directory.
     writing: Mutex<()>,
 }
@@ -164,14 +167,20 @@ pub struct BlackBoxTotals {
     pub sessions: usize,
     /// The bytes of events that are kept.
     pub bytes: u64,
-    /// The number of events that were lost in their sessions.
+    /// The number of events that were lost in their sessions, and in those of processes that have ended.
     pub lost: u64,
 }
 
 impl BlackBoxes {
     /// Creates the state without any process.
     pub fn new(config: BlackBoxConfig, log: BlackBoxLog) -> Self {
-        let context = Context { config, log, count: Mutex::default(), writing: Mutex::default() };
+        let context = Context {
+            config,
+            log,
+            count: Mutex::default(),
+            lost: AtomicU64::new(0),
+            writing: Mutex::default(),
+        };
         Self { context: Arc::new(context), boxes: Mutex::default() }
     }
 
@@ -182,12 +191,12 @@ impl BlackBoxes {
     /// Returns the sums over all processes.
     pub fn totals(&self) -> BlackBoxTotals {
         let boxes: Vec<_> = self.boxes().values().cloned().collect();
-        let mut totals = BlackBoxTotals::default();
+        let lost = self.context.lost.load(Ordering::Relaxed);
+        let mut totals = BlackBoxTotals { lost, ..BlackBoxTotals::default() };
         for black_box in boxes {
             let state = black_box.state();
             totals.sessions += usize::from(state.held.is_some());
             totals.bytes = totals.bytes.saturating_add(state.bytes);
-            totals.lost = totals.lost.saturating_add(state.lost);
         }
         totals
     }

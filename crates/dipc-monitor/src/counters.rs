@@ -81,6 +81,7 @@ pub struct CounterSubscription {
 struct Shared {
     target: Target,
     has_ended: Arc<AtomicBool>,
+    lost: Arc<AtomicU64>,
     state: Mutex<State>,
     changed: Condvar,
     sessions: AtomicU64,
@@ -178,10 +179,12 @@ fn pass(subscribers: &mut [Subscriber], decoder: u64, sample: &Sample<'_>) {
 }
 
 impl SharedCounters {
-    pub(crate) fn new(target: Target, has_ended: Arc<AtomicBool>) -> Self {
+    /// Creates the session of a process, whose lost events are added to `lost`.
+    pub(crate) fn new(target: Target, has_ended: Arc<AtomicBool>, lost: Arc<AtomicU64>) -> Self {
         let shared = Shared {
             target,
             has_ended,
+            lost,
             state: Mutex::default(),
             changed: Condvar::new(),
             sessions: AtomicU64::new(0),
@@ -395,7 +398,7 @@ impl Shared {
 
     fn run_session(&self, plan: &Plan, adopted: Option<&SharedSettings>) -> Result<SessionEnd, Error> {
         let Some((config, client)) = plan.config(adopted) else { return Ok(SessionEnd::Changed) };
-        let mut live = LiveSession::start(&self.target, &config, CHUNK)?;
+        let mut live = LiveSession::start(&self.target, &config, CHUNK, &self.lost)?;
         self.sessions.fetch_add(1, Ordering::Relaxed);
         self.state().end_readings();
         let result = self.read(&mut live, plan, &client);

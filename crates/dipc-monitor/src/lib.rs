@@ -53,7 +53,7 @@ pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
-pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, SamplingRatio, TracesConfig};
+pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
 pub use process::Watched;
 pub use request_provider::http_provider;
 pub use retention::Retention;

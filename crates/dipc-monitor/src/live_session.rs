@@ -1,5 +1,7 @@
 //! A session whose events are evaluated as they come, and the wait before a failed one is started again.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dipc_client::{Deadline, Error, LiveReader, Session, SessionConfig, Target};
@@ -15,10 +17,23 @@ pub(crate) const MOST_DELAY: Duration = Duration::from_millis(200);
 /// The silence after which a batch of events counts as complete.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// The numbers of events that runtimes dropped in the sessions of all processes, by their purpose. Clones are
+/// of the same numbers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LostEvents {
+    pub(crate) counters: Arc<AtomicU64>,
+    pub(crate) export: Arc<AtomicU64>,
+    pub(crate) rules: Arc<AtomicU64>,
+}
+
 /// A session, and the reader of its events.
 pub(crate) struct LiveSession {
     session: Session,
     pub(crate) reader: LiveReader,
+    /// The number that the losses of this session are added to.
+    lost: Arc<AtomicU64>,
+    /// The number of its losses that were added.
+    counted: u64,
     buffer: Vec<u8>,
     wait: Duration,
 }
@@ -35,11 +50,19 @@ pub(crate) enum Arrived {
 }
 
 impl LiveSession {
-    /// Starts a session, of whose stream `chunk` bytes are read at once.
-    pub(crate) fn start(target: &Target, config: &SessionConfig, chunk: usize) -> Result<Self, Error> {
+    /// Starts a session, of whose stream `chunk` bytes are read at once. The events that the runtime drops
+    /// are added to `lost`.
+    pub(crate) fn start(
+        target: &Target,
+        config: &SessionConfig,
+        chunk: usize,
+        lost: &Arc<AtomicU64>,
+    ) -> Result<Self, Error> {
         Ok(Self {
             session: target.start_session(config)?,
             reader: LiveReader::new(MOST_DELAY),
+            lost: Arc::clone(lost),
+            counted: 0,
             buffer: vec![0; chunk],
             wait: TICK,
         })
@@ -47,6 +70,7 @@ impl LiveSession {
 
     /// Reads what has arrived, or waits for it, [`TICK`] at most.
     pub(crate) fn read(&mut self) -> Result<Arrived, Error> {
+        self.count_losses();
         match self.session.poll_read(&mut self.buffer, Deadline::after(self.wait))? {
             Some(0) => Ok(Arrived::End),
             Some(count) => {
@@ -74,6 +98,19 @@ impl LiveSession {
             deliver(&mut self.reader);
         }
         true
+    }
+
+    /// Adds the losses in the events that were read since the last call.
+    fn count_losses(&mut self) {
+        let lost = self.reader.events().loss().total();
+        self.lost.fetch_add(lost.saturating_sub(self.counted), Ordering::Relaxed);
+        self.counted = lost;
+    }
+}
+
+impl Drop for LiveSession {
+    fn drop(&mut self) {
+        self.count_losses();
     }
 }
 

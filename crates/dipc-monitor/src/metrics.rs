@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use clr_counters::prometheus::{Exporter, Format, NameStyle};
+use clr_counters::prometheus::{Exporter, Format, NameStyle, OwnMetric};
 use clr_counters::{ProcessKey, Sample, Selection, SelectionError};
 use dipc_client::nettrace::TraceInfo;
 
@@ -110,9 +110,9 @@ impl Metrics {
         }
     }
 
-    /// Writes the metrics.
-    pub fn encode(&self, format: Format) -> Vec<u8> {
-        lock(&self.exporter).encode(format, self.start.elapsed())
+    /// Writes the metrics, and those of the program itself.
+    pub fn encode(&self, format: Format, own: &[OwnMetric]) -> Vec<u8> {
+        lock(&self.exporter).encode_with(format, self.start.elapsed(), own)
     }
 
     fn subscriptions(&self) -> MutexGuard<'_, BTreeMap<u32, CounterSubscription>> {

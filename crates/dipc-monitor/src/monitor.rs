@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use dipc_client::{Address, Endpoint, PortRuntime, Target, Timeouts, Uuid, discover};
 
 use crate::filter::Filter;
+use crate::live_session::LostEvents;
 use crate::process::{Identity, Watched};
 
 use arrivals::Port;
@@ -98,6 +99,7 @@ struct State {
     asked: usize,
     /// The number of processes that were left out because there were too many.
     left_out: u64,
+    lost_events: LostEvents,
     /// Whether to search at once.
     look_now: bool,
 }
@@ -167,6 +169,11 @@ impl Monitor {
     /// The number of processes that were left out because there were too many.
     pub fn left_out(&self) -> u64 {
         self.shared.state().left_out
+    }
+
+    /// The numbers of events that runtimes dropped.
+    pub(crate) fn lost_events(&self) -> LostEvents {
+        self.shared.state().lost_events.clone()
     }
 
     /// The address of the port, if there is one.
@@ -465,7 +472,7 @@ impl State {
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
-        let process = Arc::new(Watched::new(number, target, identity));
+        let process = Arc::new(Watched::new(number, target, identity, self.lost_events.clone()));
         self.processes.insert(number, Arc::clone(&process));
         self.numbers.insert(key.clone(), number);
         Some(process)

@@ -1,6 +1,7 @@
 //! The table of operations: artifacts that are collected, and those that were.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dipc_client::Uuid;
@@ -100,6 +101,27 @@ pub struct TooMany {
 #[derive(Debug, Clone, Default)]
 pub struct Operations {
     table: Arc<Mutex<VecDeque<Operation>>>,
+    ended: Arc<EndedOperations>,
+}
+
+/// The numbers of operations that have ended, remembered or not.
+#[derive(Debug, Default)]
+pub(crate) struct EndedOperations {
+    pub(crate) succeeded: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) cancelled: AtomicU64,
+}
+
+impl EndedOperations {
+    fn count(&self, state: OperationState) {
+        let number = match state {
+            OperationState::Succeeded => &self.succeeded,
+            OperationState::Failed => &self.failed,
+            OperationState::Cancelled => &self.cancelled,
+            OperationState::Starting | OperationState::Running | OperationState::Stopping => return,
+        };
+        number.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// An operation that runs. It counts as failed when this is dropped before [`end`](Self::end).
@@ -212,6 +234,11 @@ impl Operations {
         running
     }
 
+    /// The numbers of operations that have ended.
+    pub(crate) fn ended(&self) -> &EndedOperations {
+        &self.ended
+    }
+
     /// Returns all operations, oldest first.
     pub fn list(&self) -> Vec<Operation> {
         self.table().iter().cloned().collect()
@@ -242,6 +269,7 @@ impl Operations {
         if !operation.state.has_ended() {
             operation.state = OperationState::Cancelled;
             operation.stop.cancel();
+            self.ended.count(operation.state);
         }
         Some(before)
     }
@@ -297,6 +325,7 @@ impl RunningOperation {
                     operation.error = Some(error);
                 }
             }
+            self.operations.ended.count(operation.state);
         });
     }
 }
@@ -308,6 +337,7 @@ impl Drop for RunningOperation {
             if !operation.state.has_ended() {
                 operation.state = OperationState::Failed;
                 operation.error = Some("it was abandoned".to_owned());
+                self.operations.ended.count(operation.state);
             }
         });
     }

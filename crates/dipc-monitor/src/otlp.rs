@@ -13,6 +13,7 @@ mod resource;
 mod span;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -72,6 +73,23 @@ impl OtlpSignal {
 pub trait OtlpSink: Send + Sync {
     /// Takes a request, with the number of points, records or spans in it.
     fn send(&self, signal: OtlpSignal, request: Request);
+
+    /// Returns what has become of the requests of a signal. `None` if it has no destination, or the sink does
+    /// not count.
+    fn totals(&self, _: OtlpSignal) -> Option<OtlpTotals> {
+        None
+    }
+}
+
+/// The requests of a signal, and the points, records or spans in them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OtlpTotals {
+    /// The bytes of requests that wait to be sent.
+    pub queued_bytes: u64,
+    /// The items that have arrived.
+    pub sent_items: u64,
+    /// The items that were dropped, or refused by the collector.
+    pub dropped_items: u64,
 }
 
 /// The settings of [`OtlpExport`]. Without any signal nothing is exported.
@@ -130,6 +148,11 @@ impl OtlpExport {
         Ok(Self { shared: Arc::new(Shared { config, sink }), processes: Mutex::default(), metrics })
     }
 
+    /// Returns what has become of the requests of a signal.
+    pub(crate) fn totals(&self, signal: OtlpSignal) -> Option<OtlpTotals> {
+        self.shared.sink.totals(signal)
+    }
+
     /// Stops the sessions, and passes on what has arrived.
     pub fn stop(&self) {
         let processes: Vec<_> = std::mem::take(&mut *self.processes()).into_values().collect();
@@ -147,6 +170,12 @@ impl OtlpExport {
 
     fn processes(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<ProcessExport>>> {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for OtlpExport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OtlpExport").field("config", &self.shared.config).finish_non_exhaustive()
     }
 }
 

@@ -11,6 +11,7 @@ use nettrace_edit::Snapshot;
 
 use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
+use crate::live_session::LostEvents;
 use crate::request_provider::http_provider;
 
 /// The longest command line that is kept, in bytes: the process chooses it.
@@ -41,6 +42,8 @@ pub struct Watched {
     pub runtime_version: Option<String>,
     /// The shared session of its counters.
     pub counters: SharedCounters,
+    /// The lost events of all processes.
+    pub(crate) lost_events: LostEvents,
     /// The source of its last seconds, if they are kept.
     pub(crate) last_seconds: OnceLock<Arc<dyn SnapshotSource>>,
     target: Target,
@@ -52,10 +55,11 @@ pub struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(number: u32, target: Target, identity: Identity) -> Self {
+    pub(crate) fn new(number: u32, target: Target, identity: Identity, lost_events: LostEvents) -> Self {
         let has_ended = Arc::new(AtomicBool::new(false));
         let Identity { facts, uid, operating_system, architecture, runtime_version } = identity;
-        let counters = SharedCounters::new(target.clone(), Arc::clone(&has_ended));
+        let counters =
+            SharedCounters::new(target.clone(), Arc::clone(&has_ended), Arc::clone(&lost_events.counters));
         Self {
             number,
             facts,
@@ -64,6 +68,7 @@ impl Watched {
             architecture,
             runtime_version,
             counters,
+            lost_events,
             last_seconds: OnceLock::new(),
             target,
             has_ended,

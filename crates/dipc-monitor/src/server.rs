@@ -6,6 +6,7 @@ mod body;
 mod collect;
 mod health;
 mod json;
+mod own_metrics;
 mod problem;
 mod query;
 mod requests;
@@ -37,6 +38,7 @@ use crate::filter::Filter;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
+use crate::otlp::OtlpExport;
 use crate::rule_runner::Rules;
 
 pub use address::{ListenAddress, ParseAddressError};
@@ -85,6 +87,8 @@ pub struct ServerConfig {
     pub queue: Option<EgressQueue>,
     /// The black boxes, if there are any. `/health` states their losses.
     pub black_boxes: Option<Arc<BlackBoxes>>,
+    /// The export to a collector, if there is one. `/health` and `/metrics` state its losses.
+    pub export: Option<Arc<OtlpExport>>,
 }
 
 /// An error of starting a server.
@@ -166,6 +170,7 @@ impl Server {
             rules: config.rules,
             queue: config.queue,
             black_boxes: config.black_boxes,
+            export: config.export,
             start: Instant::now(),
             runtime: runtime.handle().clone(),
         });

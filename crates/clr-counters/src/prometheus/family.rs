@@ -7,6 +7,7 @@ use crate::event_counter::EventCounterValue;
 use crate::meter::MeterMeasurement;
 use crate::prometheus::NameStyle;
 use crate::prometheus::name::with_suffix;
+use crate::prometheus::own::is_reserved;
 use crate::sample::{Measurement, Sample};
 
 /// The metrics with one name.
@@ -85,9 +86,6 @@ const MANY_NAMES: usize = 50_000;
 /// The longest name.
 const LONGEST_NAME: usize = 255;
 
-/// The names of the exporter's own metrics, which come last.
-const OWN_NAMES: [&str; 3] = ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total"];
-
 impl Families {
     /// Returns the family for a name. If another family has samples with that name, a longer name is used;
     /// `None` if that is taken, too.
@@ -111,10 +109,7 @@ impl Families {
                 None => {
                     let names: Vec<String> =
                         name.kind.suffixes().iter().map(|suffix| format!("{full}{suffix}")).collect();
-                    if names
-                        .iter()
-                        .any(|name| self.by_name.contains_key(name) || OWN_NAMES.contains(&&**name))
-                    {
+                    if names.iter().any(|name| self.by_name.contains_key(name) || is_reserved(name)) {
                         continue;
                     }
                     self.make_room()?;

@@ -6,6 +6,7 @@ use crate::meter::{ExponentialBuckets, ExponentialHistogram};
 use crate::point::PointValue;
 use crate::prometheus::Metric;
 use crate::prometheus::family::FamilyKind;
+use crate::prometheus::own::OwnMetric;
 
 /// The messages of `io.prometheus.client`, with the field numbers of `metrics.proto`; unused fields are left
 /// out.
@@ -106,9 +107,9 @@ use message::{BucketSpan, Histogram, LabelPair, MetricFamily, Number, Quantile, 
 const MAX_SCHEMA: i32 = 8;
 const MIN_SCHEMA: i32 = -4;
 
-/// Writes metrics, which are ordered by family: each family's message preceded by its length. With
-/// `left_out`, also those of the exporter itself.
-pub(super) fn encode(metrics: &[Metric<'_>], left_out: Option<u64>) -> Vec<u8> {
+/// Writes metrics, which are ordered by family, and then those of the program itself: each family's message
+/// preceded by its length.
+pub(super) fn encode(metrics: &[Metric<'_>], own: &[OwnMetric]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut write = |family: MetricFamily| bytes.extend(family.encode_length_delimited_to_vec());
     for family in metrics.chunk_by(|metric, next| metric.family.name == next.family.name) {
@@ -120,21 +121,26 @@ pub(super) fn encode(metrics: &[Metric<'_>], left_out: Option<u64>) -> Vec<u8> {
             write(MetricFamily { metric, unit: of.unit.clone(), ..head });
         }
     }
-    let Some(left_out) = left_out else { return bytes };
-    let number =
-        |value| vec![message::Metric { gauge: Some(Number { value }), ..message::Metric::default() }];
-    #[allow(clippy::cast_precision_loss, reason = "below 2^53")]
-    let series = number(metrics.len() as f64);
-    write(MetricFamily {
-        metric: series,
-        ..head("dipc_series", FamilyKind::Gauge, "Series that are served.")
-    });
-    #[allow(clippy::cast_precision_loss, reason = "a count of centuries")]
-    let counter = Some(Number { value: left_out as f64 });
-    let help = "Values that are left out, of more series than are kept.";
-    let metric = vec![message::Metric { counter, ..message::Metric::default() }];
-    write(MetricFamily { metric, ..head("dipc_values_left_out", FamilyKind::Counter, help) });
+    for family in own.chunk_by(|metric, next| metric.name == next.name) {
+        let Some(first) = family.first() else { continue };
+        let metric = family.iter().map(own_message).collect();
+        write(MetricFamily { metric, ..head(first.name, first.kind, first.help) });
+    }
     bytes
+}
+
+fn own_message(metric: &OwnMetric) -> message::Metric {
+    let label = metric
+        .label
+        .iter()
+        .map(|(name, value)| LabelPair { name: (*name).to_owned(), value: (*value).to_owned() });
+    let message = message::Metric { label: label.collect(), ..message::Metric::default() };
+    let number = Some(Number { value: metric.value });
+    if metric.kind == FamilyKind::Counter {
+        message::Metric { counter: number, ..message }
+    } else {
+        message::Metric { gauge: number, ..message }
+    }
 }
 
 fn head(name: &str, kind: FamilyKind, help: &str) -> MetricFamily {

@@ -112,6 +112,52 @@ fn an_exporter_writes_nothing_of_its_own_unasked() {
     assert_eq!(exporter.encode(Format::Protobuf, NOW), b"");
 }
 
+#[test]
+fn metrics_of_the_program_follow_the_series() {
+    let mut exporter = Exporter::new(NameStyle::DotnetMonitor, 100);
+    exporter.begin_process(ProcessKey(1), None, None);
+    // The program has no metrics with the names that are reserved for the exporting one.
+    let (series, value) = (instrument("cpu", Kind::Gauge, "", ""), gauge(Some(1.0)));
+    let series = Series { provider: "dipc_monitor".to_owned(), ..series };
+    exporter.add(ProcessKey(1), &sample(0, &series, &value), NOW);
+    assert_eq!(exporter.left_out(), 1);
+    let lost =
+        |session, count| OwnMetric::counter("dipc_monitor_lost", "L.", count).with_label("session", session);
+    let own = [
+        OwnMetric::gauge("dipc_monitor_cpu", "A\nB.", 0.25),
+        lost("a", 3.0),
+        lost("b", 1e15),
+        OwnMetric::gauge("dipc_monitor_x", "X.", f64::INFINITY),
+    ];
+    let text = String::from_utf8(exporter.encode_with(Format::OpenMetrics, NOW, &own)).unwrap();
+    let expected = "# HELP dipc_monitor_cpu A\\nB.\n# TYPE dipc_monitor_cpu gauge\ndipc_monitor_cpu 0.25\n\
+        # HELP dipc_monitor_lost L.\n# TYPE dipc_monitor_lost counter\n\
+        dipc_monitor_lost_total{session=\"a\"} 3\ndipc_monitor_lost_total{session=\"b\"} 1000000000000000\n\
+        # HELP dipc_monitor_x X.\n# TYPE dipc_monitor_x gauge\ndipc_monitor_x +Inf\n# EOF\n";
+    assert_eq!(text, expected);
+    let text = String::from_utf8(exporter.encode_with(Format::Text, NOW, &own[1..2])).unwrap();
+    let expected = "# HELP dipc_monitor_lost_total L.\n# TYPE dipc_monitor_lost_total counter\n\
+        dipc_monitor_lost_total{session=\"a\"} 3\n";
+    assert_eq!(text, expected);
+    #[cfg(feature = "protobuf")]
+    {
+        let bytes = exporter.encode_with(Format::Protobuf, NOW, &[lost("a", 3.0)]);
+        // By hand from metrics.proto: name (1), help (2), type (3) COUNTER = 0 is the default; a metric (4)
+        // with a label (1: name 1, value 2) and a counter (3) whose value (1) is the double 3.
+        let expected = [
+            &[56, 0x0a, 23][..],
+            b"dipc_monitor_lost_total",
+            &[0x12, 2],
+            b"L.",
+            &[0x22, 25, 0x0a, 12, 0x0a, 7],
+            b"session",
+            &[0x12, 1, b'a', 0x1a, 9, 0x09, 0, 0, 0, 0, 0, 0, 0x08, 0x40],
+        ]
+        .concat();
+        assert_eq!(bytes, expected);
+    }
+}
+
 /// Prometheus refuses all metrics if a name is invalid, or a family occurs twice.
 #[test]
 fn no_program_names_what_makes_prometheus_refuse_all() {

@@ -6,9 +6,10 @@ use crate::meter::ExponentialHistogram;
 use crate::point::PointValue;
 use crate::prometheus::Metric;
 use crate::prometheus::family::FamilyKind;
+use crate::prometheus::own::OwnMetric;
 
-/// Writes metrics, which are ordered by family; with `left_out`, also those of the exporter itself.
-pub(super) fn encode(metrics: &[Metric<'_>], left_out: Option<u64>, is_open_metrics: bool) -> String {
+/// Writes metrics, which are ordered by family, and then those of the program itself.
+pub(super) fn encode(metrics: &[Metric<'_>], own: &[OwnMetric], is_open_metrics: bool) -> String {
     let mut writer = Writer { text: String::new(), is_open_metrics };
     let mut family = None;
     for metric in metrics {
@@ -19,12 +20,22 @@ pub(super) fn encode(metrics: &[Metric<'_>], left_out: Option<u64>, is_open_metr
         }
         writer.metric(metric);
     }
-    if let Some(left_out) = left_out {
-        writer.head("dipc_series", FamilyKind::Gauge, "", "Series that are served.");
-        writer.line("dipc_series", "", metrics.len());
-        let help = "Values that are left out, of more series than are kept.";
-        writer.head("dipc_values_left_out", FamilyKind::Counter, "", help);
-        writer.line("dipc_values_left_out_total", "", left_out);
+    for family in own.chunk_by(|metric, next| metric.name == next.name) {
+        let Some(first) = family.first() else { continue };
+        writer.head(first.name, first.kind, "", first.help);
+        let suffix = if first.kind == FamilyKind::Counter { "_total" } else { "" };
+        for metric in family {
+            let mut labels = String::new();
+            if let Some((name, value)) = metric.label {
+                add_label(&mut labels, name, value);
+            }
+            let name = format!("{}{suffix}", metric.name);
+            if metric.value.is_finite() {
+                writer.line(&name, &labels, metric.value);
+            } else {
+                writer.line(&name, &labels, number(metric.value));
+            }
+        }
     }
     if is_open_metrics {
         writer.text.push_str("# EOF\n");

@@ -196,6 +196,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let queue = queue(args, &configuration)?;
     config.queue.clone_from(&queue);
     config.black_boxes.clone_from(&black_boxes);
+    config.export = export.as_ref().map(|export| Arc::clone(&export.observer));
     let server = Server::start(config, Arc::clone(&monitor), metrics, operations.clone())
         .map_err(|error| not_served(&error))?;
     if let Some(queue) = &queue {

@@ -44,6 +44,11 @@ impl Queue {
         self.drop_excess();
     }
 
+    /// The bytes of the requests.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     fn drop_excess(&mut self) {
         while self.bytes > MOST_BYTES
             && let Some(oldest) = self.waiting.pop_front()

@@ -1,6 +1,7 @@
 //! The thread that keeps the events of a process.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use dipc_client::nettrace::Decoder;
@@ -173,6 +174,7 @@ impl BlackBox {
                     state.bytes = bytes;
                     state.lost = state.lost.saturating_add(newly_lost);
                     drop(state);
+                    context.lost.fetch_add(newly_lost, Ordering::Relaxed);
                     if let Err(error) = added {
                         return SessionEnd::Unusable(error);
                     }

@@ -29,7 +29,7 @@ fn note(sample: &Sample<'_>) -> String {
 #[test]
 fn consumers_of_the_same_counters_share_a_decoder() {
     let target = Target::from_path("/nowhere/socket");
-    let shared = SharedCounters::new(target, Arc::new(AtomicBool::new(true)));
+    let shared = SharedCounters::new(target, Arc::new(AtomicBool::new(true)), Arc::default());
     let subscribe = |list: &str| {
         let notes = Arc::new(Mutex::new(Vec::new()));
         let request = CounterRequest::new(Selection::parse(list).unwrap(), Duration::from_secs(1));

@@ -121,7 +121,7 @@ impl ProcessExport {
             .with_rundown(Rundown::Off)
             .with_stackwalk(false)
             .with_optional(vec![OptionalFeature::NoRundown, OptionalFeature::NoStacks]);
-        LiveSession::start(self.process.target(), &config, CHUNK)
+        LiveSession::start(self.process.target(), &config, CHUNK, &self.process.lost_events.export)
     }
 
     fn providers(&self) -> Vec<ProviderConfig> {

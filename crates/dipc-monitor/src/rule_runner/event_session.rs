@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use clr_activity::DiagnosticEvent;
 use dipc_client::dipc_wire::ProviderConfig;
-use dipc_client::{Error, LiveReader, OptionalFeature, Providers, Rundown, SessionConfig, Target, Timeouts};
+use dipc_client::{Error, LiveReader, OptionalFeature, Providers, Rundown, SessionConfig, Timeouts};
 
 use super::process_rules::ProcessRules;
 use crate::artifact::merged;
 use crate::live_session::{Arrived, BUFFER_MB, DRAIN, LiveSession, RetryWait, TICK};
+use crate::process::Watched;
 use crate::rules::StreamEnd;
 
 /// The bytes read at once.
@@ -50,7 +51,7 @@ impl ProcessRules {
                     }
                     self.wait(TICK);
                 }
-                None => match EventSession::start(self.process.target(), wanted) {
+                None => match EventSession::start(&self.process, wanted) {
                     Ok(session) => {
                         retry = RetryWait::new();
                         self.session_began(false);
@@ -73,13 +74,14 @@ impl ProcessRules {
 }
 
 impl EventSession {
-    fn start(target: &Target, providers: Providers) -> Result<Self, Error> {
+    fn start(process: &Watched, providers: Providers) -> Result<Self, Error> {
         let config = SessionConfig::new(providers.iter().cloned())
             .with_buffer_mb(BUFFER_MB)
             .with_rundown(Rundown::Off)
             .with_stackwalk(false)
             .with_optional(vec![OptionalFeature::NoRundown, OptionalFeature::NoStacks]);
-        Ok(Self { live: LiveSession::start(target, &config, CHUNK)?, providers, ended: None })
+        let live = LiveSession::start(process.target(), &config, CHUNK, &process.lost_events.rules)?;
+        Ok(Self { live, providers, ended: None })
     }
 
     /// Whether the session has what is wanted, which is not nothing.

@@ -1,5 +1,7 @@
 //! The monitor's own state.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -7,47 +9,51 @@ use serde::Serialize;
 use super::service::Service;
 use crate::black_box::BlackBoxTotals;
 use crate::egress::EgressQueue;
+use crate::otlp::{OtlpSignal, OtlpTotals};
 
 /// The answer of `/health`. What is not known, or not used, is null.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Health<'h> {
     version: &'h str,
-    uptime_seconds: u64,
-    processes: Processes,
-    counters: Counters,
-    black_boxes: Option<BlackBoxes>,
-    operations: OperationCounts,
+    pub(super) uptime_seconds: u64,
+    pub(super) processes: Processes,
+    pub(super) counters: Counters,
+    pub(super) black_boxes: Option<BlackBoxes>,
+    pub(super) lost_events: LostCounts,
+    pub(super) operations: OperationCounts,
     /// The artifacts that have not arrived at their egress provider.
-    queued_artifacts: Option<usize>,
-    cpu_seconds: Option<f64>,
-    resident_bytes: Option<u64>,
+    pub(super) queued_artifacts: Option<usize>,
+    /// What is exported to a collector, by signal.
+    pub(super) otlp: Option<BTreeMap<&'static str, Otlp>>,
+    pub(super) cpu_seconds: Option<f64>,
+    pub(super) resident_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Processes {
-    watched: usize,
+pub(super) struct Processes {
+    pub(super) watched: usize,
     /// Those that were found and have not answered.
-    unanswered: usize,
+    pub(super) unanswered: usize,
     /// Those that were left out because there were too many.
-    left_out: u64,
+    pub(super) left_out: u64,
 }
 
 /// The sessions of counters that consumers share.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Counters {
-    sessions: usize,
-    consumers: usize,
+pub(super) struct Counters {
+    pub(super) sessions: usize,
+    pub(super) consumers: usize,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct BlackBoxes {
-    sessions: usize,
-    bytes: u64,
-    lost_events: u64,
+pub(super) struct BlackBoxes {
+    pub(super) sessions: usize,
+    pub(super) bytes: u64,
+    pub(super) lost_events: u64,
 }
 
 impl From<BlackBoxTotals> for BlackBoxes {
@@ -58,9 +64,38 @@ impl From<BlackBoxTotals> for BlackBoxes {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OperationCounts {
-    running: usize,
-    ended: usize,
+pub(super) struct OperationCounts {
+    pub(super) running: usize,
+    /// Those that are remembered.
+    pub(super) ended: usize,
+    pub(super) succeeded: u64,
+    pub(super) failed: u64,
+    pub(super) cancelled: u64,
+}
+
+/// The events that runtimes dropped, by the purpose of the session.
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LostCounts {
+    pub(super) counters: u64,
+    pub(super) export: u64,
+    pub(super) rules: u64,
+}
+
+/// The requests of a signal to the collector.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Otlp {
+    pub(super) queued_bytes: u64,
+    pub(super) sent_items: u64,
+    pub(super) dropped_items: u64,
+}
+
+impl From<OtlpTotals> for Otlp {
+    fn from(totals: OtlpTotals) -> Self {
+        let OtlpTotals { queued_bytes, sent_items, dropped_items } = totals;
+        Self { queued_bytes, sent_items, dropped_items }
+    }
 }
 
 impl<'h> Health<'h> {
@@ -70,6 +105,8 @@ impl<'h> Health<'h> {
         let operations = service.operations.list();
         let ended = operations.iter().filter(|operation| operation.state.has_ended()).count();
         let usage = Usage::read();
+        let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let (totals, lost) = (service.operations.ended(), service.monitor.lost_events());
         Self {
             version: &service.version,
             uptime_seconds: start.elapsed().as_secs(),
@@ -83,8 +120,23 @@ impl<'h> Health<'h> {
                 consumers: processes.iter().map(|process| process.counters.consumer_count()).sum(),
             },
             black_boxes: service.black_boxes.as_ref().map(|boxes| boxes.totals().into()),
-            operations: OperationCounts { running: operations.len().saturating_sub(ended), ended },
+            lost_events: LostCounts {
+                counters: count(&lost.counters),
+                export: count(&lost.export),
+                rules: count(&lost.rules),
+            },
+            operations: OperationCounts {
+                running: operations.len().saturating_sub(ended),
+                ended,
+                succeeded: count(&totals.succeeded),
+                failed: count(&totals.failed),
+                cancelled: count(&totals.cancelled),
+            },
             queued_artifacts: service.queue.as_ref().map(EgressQueue::len),
+            otlp: service.export.as_ref().map(|export| {
+                let totals = OtlpSignal::ALL.into_iter().map(|it| (it.name(), export.totals(it)));
+                totals.filter_map(|(name, totals)| Some((name, totals?.into()))).collect()
+            }),
             cpu_seconds: usage.cpu_seconds,
             resident_bytes: usage.resident_bytes,
         }

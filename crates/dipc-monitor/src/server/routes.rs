@@ -252,7 +252,8 @@ impl Service {
             return Err(Problem::bad_request("metrics are switched off: start without --metrics false"));
         };
         let format = Format::negotiate(header(request, &ACCEPT));
-        let mut response = Response::new(AnswerBody::whole(metrics.encode(format)));
+        let mut response =
+            Response::new(AnswerBody::whole(metrics.encode(format, &Health::of(self, self.start).metrics())));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
         Ok(response)
     }

@@ -12,6 +12,7 @@ use crate::filter::Filter;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
+use crate::otlp::OtlpExport;
 use crate::rule_runner::Rules;
 /// The state that the server answers from.
 pub(super) struct Service {
@@ -25,6 +26,7 @@ pub(super) struct Service {
     pub(super) rules: Option<Arc<Rules>>,
     pub(super) queue: Option<EgressQueue>,
     pub(super) black_boxes: Option<Arc<BlackBoxes>>,
+    pub(super) export: Option<Arc<OtlpExport>>,
     pub(super) start: Instant,
     pub(super) runtime: Handle,
 }

@@ -8,6 +8,7 @@ mod egress;
 mod faults;
 mod http;
 mod otlp;
+mod own_state;
 mod routes;
 mod rules;
 mod sessions;

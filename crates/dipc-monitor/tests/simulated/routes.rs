@@ -305,9 +305,13 @@ fn health_counts_what_runs() {
     await_that("the session is counted", || health()["counters"]["sessions"] == 1);
     let busy = health();
     assert_eq!((&busy["processes"]["watched"], &busy["counters"]["consumers"]), (&1.into(), &1.into()));
-    assert_eq!(busy["operations"], serde_json::json!({"running": 0, "ended": 0}));
+    assert_eq!(
+        busy["operations"],
+        serde_json::json!({"running": 0, "ended": 0, "succeeded": 0, "failed": 0, "cancelled": 0})
+    );
     assert_eq!(fixture.get("/trace?durationSeconds=1").status, 200);
-    assert_eq!(health()["operations"], serde_json::json!({"running": 0, "ended": 1}));
+    let ended = serde_json::json!({"running": 0, "ended": 1, "succeeded": 1, "failed": 0, "cancelled": 0});
+    assert_eq!(health()["operations"], ended);
     if cfg!(target_os = "linux") {
         // The server is a thread of the test: the kernel's account of this process bounds the answer.
         let status = std::fs::read_to_string("/proc/self/status").unwrap();

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use clr_counters::otlp::Request;
 use dipc_monitor::{
     LogFormat, LogLevel, LogsRequest, MetricsConfig, OtlpConfig, OtlpExport, OtlpSignal, OtlpSink,
-    SamplingRatio, TracesConfig,
+    OtlpTotals, SamplingRatio, TracesConfig,
 };
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -140,6 +140,11 @@ impl OtlpSink for Senders {
         if let Some(sender) = senders.get(&signal) {
             sender.send(request);
         }
+    }
+
+    fn totals(&self, signal: OtlpSignal) -> Option<OtlpTotals> {
+        let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        senders.get(&signal).map(Sender::totals)
     }
 }
 

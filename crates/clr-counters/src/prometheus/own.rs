@@ -1,0 +1,44 @@
+//! Metrics of the program that exports.
+
+use crate::prometheus::family::FamilyKind;
+
+/// The beginning of names that are reserved for the caller's own metrics.
+const RESERVED_PREFIX: &str = "dipc_monitor_";
+/// The names of the exporter's own metrics, which come last.
+const RESERVED: [&str; 3] = ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total"];
+
+/// Returns whether no series of a process can have the name.
+pub(super) fn is_reserved(name: &str) -> bool {
+    name.starts_with(RESERVED_PREFIX) || RESERVED.contains(&name)
+}
+
+/// A metric of the program that exports, beside the series of processes.
+///
+/// Only names that begin with `dipc_monitor_` are certain not to be those of a series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OwnMetric {
+    /// The name without `_total`.
+    pub(super) name: &'static str,
+    pub(super) kind: FamilyKind,
+    pub(super) help: &'static str,
+    pub(super) label: Option<(&'static str, &'static str)>,
+    pub(super) value: f64,
+}
+
+impl OwnMetric {
+    /// A value that goes up and down.
+    pub const fn gauge(name: &'static str, help: &'static str, value: f64) -> Self {
+        Self { name, kind: FamilyKind::Gauge, help, label: None, value }
+    }
+
+    /// A total. `_total` is added to the name.
+    pub const fn counter(name: &'static str, help: &'static str, value: f64) -> Self {
+        Self { name, kind: FamilyKind::Counter, help, label: None, value }
+    }
+
+    /// Returns the same metric with a label. Metrics of one name follow each other.
+    #[must_use]
+    pub const fn with_label(self, name: &'static str, value: &'static str) -> Self {
+        Self { label: Some((name, value)), ..self }
+    }
+}
