@@ -1,8 +1,19 @@
 //! Tokens and what they permit.
 
+mod api_key;
+#[cfg(feature = "jwt")]
+mod jwt;
+
 use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "jwt")]
+use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
+
+pub use api_key::{ApiKey, ApiKeyError};
+#[cfg(feature = "jwt")]
+pub use jwt::JwtError;
 
 /// A part of what the server does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +65,25 @@ impl Scope {
 /// assert_eq!(tokens.permits("another", Scope::Metrics), None);
 /// # Ok::<(), dipc_monitor::TokenError>(())
 /// ```
+///
+/// Clones share the API key, which can change while they are used.
 #[derive(Clone, Default)]
-pub struct Tokens(Vec<Token>);
+pub struct Tokens {
+    list: Vec<Token>,
+    api_key: Arc<Mutex<ApiKeyState>>,
+}
+
+/// The API key of a configuration.
+#[derive(Clone, Default)]
+enum ApiKeyState {
+    /// There was none so far.
+    #[default]
+    Unset,
+    /// Its tokens are accepted.
+    Set(ApiKey),
+    /// It was removed from the configuration.
+    Removed,
+}
 
 #[derive(Clone)]
 struct Token {
@@ -105,17 +133,33 @@ impl Tokens {
             };
             tokens.push(Token { hash, scopes });
         }
-        Ok(Self(tokens))
+        Ok(Self { list: tokens, api_key: Arc::default() })
     }
 
     /// Adds a token with every scope.
     pub fn add_admin(&mut self, token: &str) {
-        self.0.push(Token { hash: Sha256::digest(token.as_bytes()).into(), scopes: vec![Scope::Admin] });
+        self.list.push(Token { hash: Sha256::digest(token.as_bytes()).into(), scopes: vec![Scope::Admin] });
     }
 
-    /// Whether there are none.
+    /// Sets the API key of a configuration, whose tokens have every scope. This needs the feature `jwt`;
+    /// without it no such token is accepted.
+    pub fn set_api_key(&self, key: Option<ApiKey>) {
+        let mut state = self.api_key();
+        *state = match (key, &*state) {
+            (Some(key), _) => ApiKeyState::Set(key),
+            (None, ApiKeyState::Unset) => ApiKeyState::Unset,
+            // Not everyone may do everything now.
+            (None, ApiKeyState::Set(_) | ApiKeyState::Removed) => ApiKeyState::Removed,
+        };
+    }
+
+    fn api_key(&self) -> MutexGuard<'_, ApiKeyState> {
+        self.api_key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there are none, and there never was an API key.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.list.is_empty() && matches!(*self.api_key(), ApiKeyState::Unset)
     }
 
     /// Returns whether a token permits a scope; `None` if it is not known. The time does not depend on how
@@ -123,20 +167,40 @@ impl Tokens {
     pub fn permits(&self, token: &str, scope: Scope) -> Option<bool> {
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
-        for known in &self.0 {
+        for known in &self.list {
             let difference = known.hash.iter().zip(&hash).fold(0, |difference, (a, b)| difference | (a ^ b));
             if std::hint::black_box(difference) == 0 {
                 let permits = known.scopes.iter().any(|it| *it == scope || *it == Scope::Admin);
                 found = Some(found.unwrap_or(false) || permits);
             }
         }
+        if found.is_none() && self.is_signed(token) {
+            found = Some(true);
+        }
         found
+    }
+
+    /// Whether it is a valid JSON Web Token of the API key.
+    #[cfg(feature = "jwt")]
+    fn is_signed(&self, token: &str) -> bool {
+        // A token of a file has no dots, as a rule: nothing is decoded for it.
+        let key = match &*self.api_key() {
+            ApiKeyState::Set(key) if token.contains('.') => key.clone(),
+            _ => return false,
+        };
+        key.check(token, SystemTime::now()).is_ok()
+    }
+
+    #[cfg(not(feature = "jwt"))]
+    #[allow(clippy::unused_self, reason = "as with the feature")]
+    const fn is_signed(&self, _: &str) -> bool {
+        false
     }
 }
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({})", self.0.len())
+        write!(f, "Tokens({})", self.list.len())
     }
 }
 

@@ -38,7 +38,9 @@ mod server;
 mod stop;
 mod trace_context;
 
-pub use access::{Scope, TokenError, Tokens};
+#[cfg(feature = "jwt")]
+pub use access::JwtError;
+pub use access::{ApiKey, ApiKeyError, Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
     FlameGraphFormat, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TraceProfile,

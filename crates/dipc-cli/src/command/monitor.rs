@@ -21,8 +21,8 @@ use clr_counters::{Selection, SelectionError};
 use dipc_client::Uuid;
 use dipc_monitor::configuration::Configuration;
 use dipc_monitor::{
-    EgressQueue, Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig, Monitor, MonitorConfig,
-    MonitorError, Operations, ProcessObserver, Server, ServerConfig, ServerError, Tokens,
+    ApiKey, EgressQueue, Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig, Monitor,
+    MonitorConfig, MonitorError, Operations, ProcessObserver, Server, ServerConfig, ServerError, Tokens,
 };
 
 use self::black_box::BlackBoxArgs;
@@ -170,6 +170,9 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let file = args.configuration_file_path.as_deref();
     let source = (args.system || file.is_some()).then(|| configuration::Source::new(file, args.system));
     let configuration = source.as_ref().map(configuration::Source::read).transpose()?.unwrap_or_default();
+    if !args.no_auth {
+        tokens.set_api_key(usable_api_key(&configuration));
+    }
     let metrics = metrics(args, &configuration)?;
     let black_boxes = black_box::start(&args.black_box, metrics.as_ref());
     let export = Export::start(&args.otlp, metrics.clone())?;
@@ -191,7 +194,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     observers.extend(rules.iter().map(|rules| Arc::clone(rules) as Arc<dyn ProcessObserver>));
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
-    let mut config = server_config(args, tokens, &configuration)?;
+    let mut config = server_config(args, tokens.clone(), &configuration)?;
     config.rules.clone_from(&rules);
     let queue = queue(args, &configuration)?;
     config.queue.clone_from(&queue);
@@ -202,7 +205,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     if let Some(queue) = &queue {
         queue.resume(&monitor, &operations);
     }
-    warn_of_root(args, &server);
+    warn_of_root(&tokens, &server);
     if let Some(address) = monitor.port_address() {
         messages::note(format_args!("Diagnostic port: {address}"));
     }
@@ -224,7 +227,8 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
             is_disconnected.store(true, Ordering::Release);
         });
     }
-    let mut changes = source.map(configuration::Changes::new);
+    let api_key = (!args.no_auth).then_some(tokens);
+    let mut changes = source.map(|source| configuration::Changes::new(source, api_key));
     while !interrupts.wait(Duration::from_millis(500)) && !is_disconnected.load(Ordering::Acquire) {
         if let (Some(changes), Some(rules)) = (&mut changes, &rules) {
             changes.apply(rules, queue.as_ref(), is_asked_to_reload.swap(false, Ordering::AcqRel));
@@ -287,10 +291,9 @@ fn queue(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<Egr
 }
 
 /// Warns if every user of the machine can have root read the memory of all processes.
-fn warn_of_root(args: &MonitorArgs, server: &Server) {
+fn warn_of_root(tokens: &Tokens, server: &Server) {
     let is_tcp = |address: &ListenAddress| matches!(address, ListenAddress::Tcp(_));
-    let has_tokens = args.token_file.is_some() || args.temp_api_key;
-    if !has_tokens && server.addresses().iter().any(is_tcp) && is_root() {
+    if tokens.is_empty() && server.addresses().iter().any(is_tcp) && is_root() {
         messages::warning(
             "this runs as root and has no tokens: every user of this machine can have dumps of all processes",
         );
@@ -328,6 +331,11 @@ fn tokens(args: &MonitorArgs) -> Result<Tokens, Failure> {
         messages::note(format_args!("Token          : {token}"));
     }
     Ok(tokens)
+}
+
+/// The API key of a configuration, if this program accepts its tokens.
+fn usable_api_key(configuration: &Configuration) -> Option<ApiKey> {
+    configuration.api_key.clone().filter(|_| cfg!(feature = "cloud"))
 }
 
 /// The settings of the metrics: options come before the configuration.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::access::ApiKey;
 use crate::filter::Filter;
 
 use super::filter::filter;
@@ -28,6 +29,7 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
         metrics: metrics(root.get("Metrics")),
         ..Configuration::default()
     };
+    configuration.api_key = api_key(root.get("Authentication").get("MonitorApiKey"), findings);
     egress(root.get("Egress"), &mut configuration, findings);
     let mode = configuration.diagnostic_port.mode;
     if mode == ConnectionMode::Listen
@@ -82,6 +84,23 @@ fn diagnostic_port(port: View<'_>) -> DiagnosticPort {
         _ => ConnectionMode::Connect,
     };
     DiagnosticPort { mode, endpoint: port.owned("EndpointName") }
+}
+
+fn api_key(section: View<'_>, findings: &mut Findings) -> Option<ApiKey> {
+    let (subject, public_key) = (section.text("Subject")?, section.text("PublicKey")?);
+    match ApiKey::parse(subject, public_key, section.text("Issuer")) {
+        Ok(key) => Some(key),
+        Err(error) => {
+            let help = "it is what 'dotnet monitor generatekey' prints, or a JSON Web Key in base64url";
+            findings.error(
+                section.get("PublicKey").location(),
+                "Authentication:MonitorApiKey:PublicKey",
+                error.to_string(),
+                Some(help.to_owned()),
+            );
+            None
+        }
+    }
 }
 
 fn default_process(section: View<'_>, findings: &mut Findings) -> Vec<Filter> {

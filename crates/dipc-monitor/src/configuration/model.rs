@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::access::ApiKey;
 use crate::filter::Filter;
 use crate::rules::Rule;
 
@@ -21,6 +22,8 @@ pub struct Configuration {
     pub egress: BTreeMap<String, EgressProvider>,
     /// The diagnostic port.
     pub diagnostic_port: DiagnosticPort,
+    /// The key of JSON Web Tokens.
+    pub api_key: Option<ApiKey>,
     /// Directories.
     pub storage: Storage,
     /// The process that a request without one is about: all filters match.

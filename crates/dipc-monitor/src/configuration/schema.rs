@@ -57,8 +57,10 @@ static LOG_LEVEL_OPTIONS: Object =
 static AUTHENTICATION_OPTIONS: Object = Object::new(
     "AuthenticationOptions",
     &[
-        optional("MonitorApiKey", Shape::Object(&MONITOR_API_KEY_OPTIONS))
-            .unsupported("JSON Web Tokens are not accepted: use tokens in a text file, --token-file"),
+        optional("MonitorApiKey", Shape::Object(&MONITOR_API_KEY_OPTIONS)).unsupported_unless(
+            cfg!(feature = "jwt"),
+            "dipc-fleet accepts JSON Web Tokens, this program does not: use it, or --token-file",
+        ),
         optional("AzureAd", Shape::Object(&AZURE_AD_OPTIONS))
             .unsupported("Entra ID is not supported: use tokens in a text file, --token-file"),
     ],

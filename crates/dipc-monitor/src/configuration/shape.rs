@@ -107,6 +107,11 @@ impl Property {
     pub(crate) const fn unsupported(self, reason: &'static str) -> Self {
         Self { support: Support::Unsupported(reason), ..self }
     }
+
+    /// The same unless the program was built with what the key needs.
+    pub(crate) const fn unsupported_unless(self, is_built: bool, reason: &'static str) -> Self {
+        if is_built { self } else { self.unsupported(reason) }
+    }
 }
 
 /// Checks a node against a shape. The shapes bound the depth.

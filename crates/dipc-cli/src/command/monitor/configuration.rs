@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use dipc_monitor::configuration::{
     CheckedConfiguration, Configuration, ConfigurationSources, Finding, Severity,
 };
-use dipc_monitor::{EgressQueue, ListenAddress, Operations, RuleMessage, Rules, RulesConfig};
+use dipc_monitor::{EgressQueue, ListenAddress, Operations, RuleMessage, Rules, RulesConfig, Tokens};
 
 use crate::exit::Failure;
 use crate::http::host_name;
@@ -117,16 +117,18 @@ pub(super) fn metric_addresses(configuration: &Configuration) -> Result<Vec<List
 /// Looks for changes of the files.
 pub(super) struct Changes {
     source: Source,
+    /// The tokens whose API key follows the configuration.
+    tokens: Option<Tokens>,
     state: Vec<Option<(SystemTime, u64)>>,
     last_look: Instant,
 }
 
 impl Changes {
-    pub(super) fn new(source: Source) -> Self {
-        Self { state: source.state(), source, last_look: Instant::now() }
+    pub(super) fn new(source: Source, tokens: Option<Tokens>) -> Self {
+        Self { state: source.state(), source, tokens, last_look: Instant::now() }
     }
 
-    /// Replaces the rules when a file has changed, at most every two seconds, or when it is asked to. With
+    /// Replaces the rules, the egress providers and the API key when a file has changed, at most every two seconds, or when it is asked to. With
     /// errors they stay the same.
     pub(super) fn apply(&mut self, rules: &Rules, queue: Option<&EgressQueue>, is_asked: bool) {
         if self.last_look.elapsed() < LOOK && !is_asked {
@@ -141,6 +143,9 @@ impl Changes {
         match self.source.read() {
             Ok(configuration) => {
                 rules.replace(RulesConfig::of(&configuration));
+                if let Some(tokens) = &self.tokens {
+                    tokens.set_api_key(super::usable_api_key(&configuration));
+                }
                 if let Some(queue) = queue {
                     queue.set_providers(configuration.egress.clone());
                 }
