@@ -23,7 +23,7 @@ pub use call_stack::exceptions::{ExceptionFilter, ExceptionsRequest};
 pub use call_stack::stacks::StackFormat;
 pub use live_metrics::LiveMetricsRequest;
 pub use logs::{LogFormat, LogLevel, LogsRequest};
-pub use report::FlameGraphFormat;
+pub use report::{FlameGraphFormat, TopFormat, TopRequest};
 pub use trace::{TraceProfile, TraceRequest};
 
 pub(crate) use logs::{
@@ -52,6 +52,8 @@ pub enum Artifact {
     Exceptions(ExceptionsRequest),
     /// A flame graph of the threads' time, working or blocked; [`None`] is without a limit.
     FlameGraph(FlameGraphFormat, Option<Duration>),
+    /// The methods by the threads' time, working or blocked.
+    Top(TopRequest),
     /// The requests and outgoing calls that end while it is collected, as JSON; [`None`] is without a limit.
     Requests(Option<Duration>),
 }
@@ -77,6 +79,8 @@ pub enum ArtifactKind {
     Exceptions,
     /// [`Artifact::FlameGraph`].
     FlameGraph,
+    /// [`Artifact::Top`].
+    Top,
     /// [`Artifact::Requests`].
     Requests,
 }
@@ -142,6 +146,7 @@ impl Artifact {
             Self::Stacks(_) => ArtifactKind::Stacks,
             Self::Exceptions(_) => ArtifactKind::Exceptions,
             Self::FlameGraph(..) => ArtifactKind::FlameGraph,
+            Self::Top(_) => ArtifactKind::Top,
             Self::Requests(_) => ArtifactKind::Requests,
         }
     }
@@ -155,6 +160,7 @@ impl Artifact {
             Self::Stacks(format) => format.media_type(),
             Self::Exceptions(request) => request.format.media_type(),
             Self::FlameGraph(format, _) => format.media_type(),
+            Self::Top(request) => request.format.media_type(),
             Self::Requests(_) => "application/json",
         }
     }
@@ -175,6 +181,7 @@ impl Artifact {
                 format!("{time}_{pid}.exceptions.{ending}")
             }
             Self::FlameGraph(format, _) => format!("{time}_{pid}.flamegraph.{}", format.extension()),
+            Self::Top(request) => format!("{time}_{pid}.top.{}", request.format.extension()),
             Self::Requests(_) => format!("{time}_{pid}.requests.json"),
         }
     }
@@ -201,6 +208,7 @@ impl Artifact {
             Self::FlameGraph(format, duration) => {
                 report::flame_graph(*format, *duration, process, stop, sink)
             }
+            Self::Top(request) => report::top_methods(request, process, stop, sink),
             Self::Requests(duration) => report::requests(*duration, process, stop, sink),
         }
     }
@@ -215,6 +223,7 @@ impl ArtifactKind {
             | Self::Stacks
             | Self::Exceptions
             | Self::FlameGraph
+            | Self::Top
             | Self::Requests => 1,
             Self::Trace | Self::LiveMetrics | Self::Logs | Self::Snapshot => 3,
         }
@@ -232,6 +241,7 @@ impl ArtifactKind {
             Self::Stacks => "stacks",
             Self::Exceptions => "exceptions",
             Self::FlameGraph => "flamegraph",
+            Self::Top => "top",
             Self::Requests => "requests",
         }
     }

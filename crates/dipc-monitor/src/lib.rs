@@ -43,8 +43,8 @@ pub use access::JwtError;
 pub use access::{ApiKey, ApiKeyError, Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
-    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TraceProfile,
-    TraceRequest,
+    FlameGraphFormat, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TopFormat,
+    TopRequest, TraceProfile, TraceRequest,
 };
 pub use black_box::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,

@@ -35,6 +35,7 @@ mod startup;
 mod thread_pool;
 mod timeline;
 mod top;
+mod top_report;
 pub(crate) mod type_table;
 
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
@@ -58,3 +59,4 @@ pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};
 pub use timeline::Timeline;
 pub use top::{TopRow, top};
+pub use top_report::{TopMethod, TopReport, sort_top};

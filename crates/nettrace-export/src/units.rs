@@ -46,6 +46,12 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// Returns the share of a part in percent; 0 of nothing.
+#[allow(clippy::cast_precision_loss, reason = "two digits are shown")]
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(crate) use nettrace_export::units::{bytes, count, nanoseconds, time};
+pub(crate) use nettrace_export::units::{bytes, count, nanoseconds, share, time};
 
 /// Formats milliseconds with three decimals.
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
@@ -66,12 +66,6 @@ fn scaled_by(value: f64, scale: f64, write: impl Fn(u64) -> String, per_second: 
     }
     let sign = if value < 0.0 && size > 0.0 { "-" } else { "" };
     format!("{sign}{}{per_second}", write(size as u64))
-}
-
-/// Returns the share of a part in percent.
-#[allow(clippy::cast_precision_loss, reason = "two digits are shown")]
-pub(crate) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
 /// Formats a percentage with two decimals.

@@ -1,4 +1,6 @@
-//! Reports of some seconds of a process: a flame graph of its threads, and its requests.
+//! Reports of some seconds of a process: a flame graph of its threads, its hottest methods, and its requests.
+
+mod top;
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -8,7 +10,7 @@ use dipc_client::nettrace::Event;
 use dipc_client::{Keywords, Level, LiveReader, OptionalFeature, Rundown};
 use dipc_client::{RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
 use nettrace_export::report::{Requests, RequestsOptions};
-use nettrace_export::{Format, Metric, NameForm, Options, ProfileBuilder, WriteOptions};
+use nettrace_export::{Format, Metric, NameForm, Options, Profile, ProfileBuilder, WriteOptions};
 
 use super::stream::{self, Piece};
 use super::trace::provider;
@@ -17,6 +19,9 @@ use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
 use crate::request_provider::http_provider;
 use crate::stop::StopSignal;
+
+pub(super) use top::top_methods;
+pub use top::{TopFormat, TopRequest};
 
 /// The runtime's keyword of collections, whose pauses are no time of methods.
 const GC: Keywords = Keywords(1);
@@ -68,24 +73,42 @@ pub(super) fn flame_graph(
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
-    require_sampler(process)?;
-    // The names of methods come with the rundown.
-    let config = SessionConfig::new([
-        provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL),
-        provider(RUNTIME_PROVIDER, GC, Level::INFORMATIONAL),
-    ]);
-    let options = Options::new(Metric::Wall).with_idle(false).with_names(NameForm::CSharp);
-    let mut profile = ProfileBuilder::new(options);
-    *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
-    let reader = read(&config, duration, process, stop, |event| profile.add(event))?;
-    let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
-    let title = format!("{} ({})", process.facts.name, process.facts.pid);
+    let profile = sample(true, duration, process, stop)?;
+    let title = title(process);
     let mut bytes = Vec::new();
     let write_options = WriteOptions::new(&title, "dipc monitor");
     nettrace_export::write(&profile, format.format(), write_options, &mut bytes)
         .map_err(|error| failed(&error))?;
     begin(sink)?;
     write(sink, &bytes)
+}
+
+/// The name and pid of a process.
+fn title(process: &Watched) -> String {
+    format!("{} ({})", process.facts.name, process.facts.pid)
+}
+
+/// Returns the time of the threads, working or blocked, from samples; with `has_kinds`, whether it was blocked
+/// is the leaf of a stack.
+fn sample(
+    has_kinds: bool,
+    duration: Option<Duration>,
+    process: &Watched,
+    stop: &StopSignal,
+) -> Result<Profile, ArtifactError> {
+    require_sampler(process)?;
+    // The names of methods come with the rundown.
+    let config = SessionConfig::new([
+        provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL),
+        provider(RUNTIME_PROVIDER, GC, Level::INFORMATIONAL),
+    ]);
+    let options =
+        Options::new(Metric::Wall).with_idle(false).with_kinds(has_kinds).with_names(NameForm::CSharp);
+    let mut profile = ProfileBuilder::new(options);
+    *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+    let reader = read(&config, duration, process, stop, |event| profile.add(event))?;
+    let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
+    Ok(profile)
 }
 
 /// Sums up the requests and outgoing calls of a time, as JSON.

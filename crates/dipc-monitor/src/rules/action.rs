@@ -148,6 +148,7 @@ impl ActionKind {
                 Artifact::Stacks(_) => "CollectStacks",
                 Artifact::Exceptions(_) => "CollectExceptions",
                 Artifact::FlameGraph(..) => "CollectFlameGraph",
+                Artifact::Top(_) => "CollectTop",
                 Artifact::Requests(_) => "CollectRequests",
             },
             Self::Unavailable { type_name, .. } => type_name,

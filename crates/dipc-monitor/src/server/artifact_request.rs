@@ -10,8 +10,8 @@ use super::problem::Problem;
 use super::query::Query;
 use super::requests;
 use crate::artifact::{
-    Artifact, ExceptionsRequest, FlameGraphFormat, LogFormat, LogLevel, LogsRequest, StackFormat,
-    TraceProfile, TraceRequest,
+    Artifact, ExceptionsRequest, FlameGraphFormat, LogFormat, LogLevel, LogsRequest, StackFormat, TopFormat,
+    TopRequest, TraceProfile, TraceRequest,
 };
 
 /// The size of the runtime's buffer for `GET /trace` in MB.
@@ -47,6 +47,12 @@ impl StoredRequest {
             "flamegraph" => {
                 Artifact::FlameGraph(flame_graph_format(self.accept.as_deref())?, query.duration()?)
             }
+            "top" => Artifact::Top(TopRequest {
+                format: top_format(self.accept.as_deref())?,
+                duration: query.duration()?,
+                number: query.number()?,
+                is_inclusive: query.flag("inclusive")?,
+            }),
             "requests" => Artifact::Requests(query.duration()?),
             "stacks" => Artifact::Stacks(stack_format(self.accept.as_deref())?),
             "exceptions" => {
@@ -145,6 +151,18 @@ fn flame_graph_format(accept: Option<&str>) -> Result<FlameGraphFormat, Problem>
         ("*/*", FlameGraphFormat::Svg),
     ];
     accepted(accept, &formats, "image/svg+xml or text/html")
+}
+
+/// The form of a table of methods that a client accepts.
+fn top_format(accept: Option<&str>) -> Result<TopFormat, Problem> {
+    let formats = [
+        ("application/json", TopFormat::Json),
+        ("text/plain", TopFormat::PlainText),
+        ("application/*", TopFormat::Json),
+        ("*/*", TopFormat::Json),
+        ("text/*", TopFormat::PlainText),
+    ];
+    accepted(accept, &formats, "application/json or text/plain")
 }
 
 /// The first of these forms that a client accepts, by media type.

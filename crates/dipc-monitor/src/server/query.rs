@@ -7,6 +7,9 @@ use dipc_client::Uuid;
 
 use super::problem::Problem;
 
+/// The most rows of a table.
+const MOST_ROWS: usize = 10_000;
+
 /// The parameters of a request, of which the first with a name counts. Names match in any case.
 pub(super) struct Query(Vec<(String, String)>);
 
@@ -71,6 +74,12 @@ impl Query {
         Ok(self.parsed(name, "true or false", parse)?.unwrap_or_default())
     }
 
+    /// `number`: the rows of a table, 20 by default.
+    pub(super) fn number(&self) -> Result<usize, Problem> {
+        let parse = |text: &str| text.parse().ok().filter(|number| (1..=MOST_ROWS).contains(number));
+        Ok(self.parsed("number", "a number from 1 to 10000", parse)?.unwrap_or(20))
+    }
+
     /// A value with a name from a list.
     pub(super) fn choice<T>(
         &self,
@@ -99,6 +108,9 @@ mod tests {
         assert!(Query::parse(Some("pid=x")).process().is_err());
         assert!(Query::parse(Some("uid=x")).process().is_err());
         assert_eq!(Query::parse(Some("tags=b,,a,%20b")).tags().len(), 2);
+        let number = |query| Query::parse(Some(query)).number();
+        assert_eq!((number("").unwrap(), number("number=10000").unwrap()), (20, 10_000));
+        assert!(number("number=0").is_err() && number("number=10001").is_err());
         assert!(Query::parse(Some("stop=maybe")).flag("stop").is_err());
     }
 }

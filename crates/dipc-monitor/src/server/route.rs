@@ -21,6 +21,7 @@ pub(super) enum Route<'p> {
     Stacks,
     Exceptions,
     FlameGraph,
+    Top,
     Requests,
     Parameters,
     Snapshot,
@@ -57,6 +58,7 @@ impl<'p> Route<'p> {
             "stacks" => Self::Stacks,
             "exceptions" => Self::Exceptions,
             "flamegraph" => Self::FlameGraph,
+            "top" => Self::Top,
             "requests" => Self::Requests,
             "parameters" => Self::Parameters,
             "snapshot" => Self::Snapshot,
@@ -110,6 +112,7 @@ mod tests {
             ("/operations/7", "GET, DELETE", Scope::Read),
             ("/parameters", "POST", Scope::Artifacts),
             ("/flamegraph", "GET", Scope::Artifacts),
+            ("/top", "GET", Scope::Artifacts),
             ("/requests", "GET", Scope::Artifacts),
         ];
         for (path, methods, scope) in rows {

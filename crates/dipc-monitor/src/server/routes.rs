@@ -119,6 +119,7 @@ impl Service {
             | Route::Stacks
             | Route::Exceptions
             | Route::FlameGraph
+            | Route::Top
             | Route::Requests
             | Route::Snapshot => {
                 let process = self.process(&query)?;

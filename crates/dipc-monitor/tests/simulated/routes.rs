@@ -6,6 +6,8 @@ use clr_counters::prometheus::NameStyle;
 use dipc_client::Uuid;
 use dipc_monitor::{MetricsConfig, Tokens};
 use dipc_sim::{Runtime, Speed, Version};
+use nettrace_export::report::TopReport;
+use nettrace_export::{Metric, NameForm, Options};
 
 use crate::{Fixture, await_that, counters, http};
 
@@ -191,6 +193,47 @@ fn a_flame_graph_is_a_picture_or_a_page() {
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
     assert!(page.text().contains("<!DOCTYPE html>") || page.text().contains("<!doctype html>"));
     assert_eq!(get("application/json").status, 406);
+}
+
+#[test]
+fn hot_methods_are_those_of_the_report() {
+    let fixture = Fixture::start();
+    let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
+    let _runtime = fixture.add(Runtime::builder().replay(recording.clone()).speed(Speed::Max));
+    let get = |query: &str, accept: &str| {
+        let path = format!("/top?durationSeconds=1{query}");
+        let accept = format!("Accept: {accept}\r\n");
+        http::receive(http::send(fixture.address(), "GET", &path, &accept, ""))
+    };
+    let answer = get("&number=10000", "*/*");
+    assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
+    let report = answer.json();
+    let rows = report["rows"].as_array().unwrap().clone();
+    // The same of the file, by the exporter.
+    let options = Options::new(Metric::Wall).with_idle(false).with_kinds(false).with_names(NameForm::CSharp);
+    let (profile, _) = nettrace_export::profile(std::io::Cursor::new(recording), options).unwrap();
+    let expected = serde_json::to_string(&TopReport::new(&profile, false, 10_000, true)).unwrap();
+    assert_eq!(answer.text(), expected);
+    assert!(rows.len() > 20 && report["total"].as_u64() > Some(1_000_000_000), "{report}");
+    let own: u64 = rows.iter().map(|row| row["exclusive"].as_u64().unwrap()).sum();
+    assert_eq!(report["total"], own, "each sample has one leaf");
+    let first: Vec<_> = rows.iter().take(20).cloned().collect();
+    assert_eq!(get("", "application/json").json()["rows"], serde_json::Value::from(first));
+    let inclusive = get("&inclusive=true&number=1", "*/*").json();
+    let most = rows.iter().map(|row| row["inclusive"].as_u64().unwrap()).max();
+    assert_eq!(inclusive["rows"][0]["inclusive"].as_u64(), most, "{inclusive}");
+    assert_ne!(inclusive["rows"][0], rows[0]);
+    let text = get("&number=3", "text/plain");
+    assert_eq!(text.header("content-type"), Some("text/plain; charset=utf-8"));
+    let lines: Vec<_> = text.text().lines().collect();
+    assert_eq!((lines.len(), lines[2].trim_start()), (6, "SELF     TOTAL   BLOCKED  METHOD"), "{lines:#?}");
+    for (line, row) in lines[3..].iter().zip(&rows) {
+        let share = format!("{:.2}%", row["exclusive_percent"].as_f64().unwrap());
+        assert!(line.trim_start().starts_with(&share), "{line}");
+        assert!(line.ends_with(row["csharp"].as_str().unwrap()), "{line}");
+    }
+    assert_eq!(get("&number=0", "*/*").status, 400);
+    assert_eq!(get("", "image/svg+xml").status, 406);
 }
 
 #[test]

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use clr_events::code::CodeOrigin;
-use nettrace_export::report::{TopRow, blocked_methods, top};
+use nettrace_export::report::{TopReport, TopRow, blocked_methods, sort_top, top};
 use nettrace_export::{FrameKind, Metric, NameForm, Profile, Unit};
-use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
@@ -40,54 +39,14 @@ pub(crate) struct TopNArgs {
     profile: ProfileArgs,
 }
 
-#[derive(Debug, Serialize)]
-struct TopNReport {
-    metric: &'static str,
-    /// The unit of `total`, `idle` and the weights of rows: `ns`, `bytes` or `count`.
-    unit: &'static str,
-    total: u64,
-    samples: u64,
-    /// The weight of threads that waited for work, which the table leaves out.
-    idle: u64,
-    /// The part of `total` in which threads waited in the middle of work; only for thread time, and not with
-    /// `--idle`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blocked: Option<u64>,
-    /// The part of `total` in which the recording does not tell whether threads ran or waited.
-    #[serde(skip_serializing_if = "is_zero")]
-    unverified: u64,
-    rows: Vec<Row>,
-}
-
-#[derive(Debug, Serialize)]
+/// A row of the table.
+#[derive(Debug)]
 struct Row {
-    /// The name as TraceEvent writes it.
-    frame: String,
-    /// The name in C# form; the same as `frame` if that is not a method.
-    csharp: String,
-    /// The kind of the frame: `managed`, `gc`, `jit`, `runtime`, `native`, `kernel`, `unknown` or `pseudo`.
-    kind: &'static str,
     /// The name as tables show it.
-    #[serde(skip)]
     name: FrameName,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    exclusive: u64,
-    inclusive: u64,
-    /// The blocked part of `inclusive`; present if `total` has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    blocked: Option<u64>,
     exclusive_percent: f64,
     inclusive_percent: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     blocked_percent: Option<f64>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
@@ -114,45 +73,26 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
             weight.is_some()
         });
     }
-    let key = |row: &TopRow| if args.inclusive { row.inclusive } else { row.exclusive };
-    rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
+    sort_top(&mut rows, args.inclusive);
     // The root row would push methods out of a short table. dotnet-trace's table shows it for threads without
     // frames.
     rows.retain(|row| !row.is_root || (args.format == Format::Table && row.exclusive > 0));
     let nameless = nameless(&read.profile, &rows, total);
-    let rows = rows.into_iter().map(|row| {
-        let (file, line) = row.line.unzip();
-        Row {
-            exclusive_percent: units::share(row.exclusive, total),
-            inclusive_percent: units::share(row.inclusive, total),
-            blocked_percent: blocked.map(|_| units::share(row.blocked, total)),
-            exclusive: row.exclusive,
-            inclusive: row.inclusive,
-            blocked: blocked.map(|_| row.blocked),
-            frame: row.frame_id.map_or_else(|| row.frame.clone(), |id| frames.full_name(id).to_owned()),
-            name: FrameName::new(frames, row.frame_id, &row.frame),
-            csharp: row.frame,
-            kind: row.kind.name(),
-            file,
-            line,
-        }
-    });
     match args.format {
         Format::Json => {
-            let rows = rows.take(args.number.unwrap_or(usize::MAX)).collect();
-            output::print_json(&TopNReport {
-                metric: read.profile.metric.name(),
-                unit: read.profile.measure.unit.symbol(),
-                total,
-                samples: read.profile.samples(),
-                idle: read.profile.idle(),
-                blocked,
-                unverified: read.unverified,
-                rows,
-            })?;
+            rows.truncate(args.number.unwrap_or(usize::MAX));
+            let mut report = TopReport::of_rows(&read.profile, rows, total, blocked);
+            report.unverified = read.unverified;
+            output::print_json(&report)?;
         }
         Format::Table => {
-            let rows: Vec<_> = rows.take(args.number.unwrap_or(5)).collect();
+            let rows = rows.into_iter().take(args.number.unwrap_or(5)).map(|row| Row {
+                name: FrameName::new(frames, row.frame_id, &row.frame),
+                exclusive_percent: units::share(row.exclusive, total),
+                inclusive_percent: units::share(row.inclusive, total),
+                blocked_percent: blocked.map(|_| units::share(row.blocked, total)),
+            });
+            let rows: Vec<_> = rows.collect();
             let width = width::of_output();
             let mut text = table(&rows, args.inclusive, blocked.is_some_and(|blocked| blocked > 0), width);
             let unit = read.profile.measure.unit;
@@ -264,15 +204,7 @@ mod tests {
     #[test]
     fn the_table_is_dotnet_traces() {
         let row = |frame: &str, inclusive, exclusive| Row {
-            frame: frame.to_owned(),
-            csharp: frame.to_owned(),
-            kind: "managed",
             name: FrameName::of_test(frame, "", false),
-            file: None,
-            line: None,
-            exclusive: 0,
-            inclusive: 0,
-            blocked: None,
             exclusive_percent: exclusive,
             inclusive_percent: inclusive,
             blocked_percent: Some(2.5),

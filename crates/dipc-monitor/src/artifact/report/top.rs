@@ -1,0 +1,97 @@
+//! The hottest methods of some seconds of a process.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use clr_events::escape_controls;
+use nettrace_export::report::TopReport;
+use nettrace_export::units;
+
+use super::super::{ArtifactError, ArtifactSink, begin, write};
+use super::{failed, sample, title};
+use crate::process::Watched;
+use crate::stop::StopSignal;
+
+/// A request for the hottest methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TopRequest {
+    /// The form.
+    pub format: TopFormat,
+    /// The time; [`None`] is without a limit.
+    pub duration: Option<Duration>,
+    /// The most methods.
+    pub number: usize,
+    /// Whether they are ordered by the time in which they were on the stack, not only at its leaf.
+    pub is_inclusive: bool,
+}
+
+/// The form of a table of methods.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TopFormat {
+    /// The JSON of `dipc report topN`.
+    #[default]
+    Json,
+    /// A table.
+    PlainText,
+}
+
+impl TopFormat {
+    /// The media type.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::PlainText => "text/plain; charset=utf-8",
+        }
+    }
+
+    /// The ending of file names.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::PlainText => "txt",
+        }
+    }
+}
+
+/// Samples the threads for a time, or until it is stopped.
+pub(in crate::artifact) fn top_methods(
+    request: &TopRequest,
+    process: &Watched,
+    stop: &StopSignal,
+    sink: &mut dyn ArtifactSink,
+) -> Result<(), ArtifactError> {
+    let profile = sample(false, request.duration, process, stop)?;
+    let report = TopReport::new(&profile, request.is_inclusive, request.number, true);
+    let bytes = match request.format {
+        TopFormat::Json => serde_json::to_vec(&report).map_err(|error| failed(&error))?,
+        TopFormat::PlainText => table(&report, &title(process)).into_bytes(),
+    };
+    begin(sink)?;
+    write(sink, &bytes)
+}
+
+/// Writes the report as a table. All texts are from the process.
+fn table(report: &TopReport, title: &str) -> String {
+    let time = |nanoseconds| units::time(Duration::from_nanos(nanoseconds));
+    let mut text = format!(
+        "{}: {} of threads, {} of it blocked; {} idle are left out\n\n{:>10}{:>10}{:>10}  METHOD\n",
+        escape_controls(title),
+        time(report.total),
+        time(report.blocked.unwrap_or_default()),
+        time(report.idle),
+        "SELF",
+        "TOTAL",
+        "BLOCKED"
+    );
+    for row in &report.rows {
+        let _ = writeln!(
+            text,
+            "{:>9.2}%{:>9.2}%{:>9.2}%  {}",
+            row.exclusive_percent,
+            row.inclusive_percent,
+            row.blocked_percent.unwrap_or_default(),
+            escape_controls(&row.csharp)
+        );
+    }
+    text
+}

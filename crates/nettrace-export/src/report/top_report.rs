@@ -1,0 +1,118 @@
+//! Methods by their weight, as JSON has them.
+
+use serde::Serialize;
+
+use super::top::{TopRow, top};
+use crate::profile::Profile;
+use crate::units::share;
+
+/// The methods of a profile by weight, in the form that JSON has.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TopReport {
+    /// The [metric](crate::Metric::name).
+    pub metric: &'static str,
+    /// The unit of `total`, `idle` and the weights of rows: `ns`, `bytes` or `count`.
+    pub unit: &'static str,
+    /// The weight of everything shown.
+    pub total: u64,
+    /// The number of samples.
+    pub samples: u64,
+    /// The weight of threads that waited for work, which is left out.
+    pub idle: u64,
+    /// The part of `total` in which threads waited in the middle of work; only for thread time without idle
+    /// time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<u64>,
+    /// The part of `total` in which the recording does not tell whether threads ran or waited.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unverified: u64,
+    /// The methods, in the order of the rows that this was made of.
+    pub rows: Vec<TopMethod>,
+}
+
+/// A method of a [`TopReport`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TopMethod {
+    /// The name as TraceEvent writes it.
+    pub frame: String,
+    /// The name in C# form; the same as `frame` if that is not a method.
+    pub csharp: String,
+    /// The kind of the frame: `managed`, `gc`, `jit`, `runtime`, `native`, `kernel`, `unknown` or `pseudo`.
+    pub kind: &'static str,
+    /// The source file, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The weight of samples in which it is the leaf.
+    pub exclusive: u64,
+    /// The weight of samples in whose stack it is.
+    pub inclusive: u64,
+    /// The blocked part of `inclusive`; present if `total` has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<u64>,
+    /// `exclusive` in percent of the total.
+    pub exclusive_percent: f64,
+    /// `inclusive` in percent of the total.
+    pub inclusive_percent: f64,
+    /// `blocked` in percent of the total.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_percent: Option<f64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Sorts rows by weight, alone or with callees, the highest first; those of the same weight by name.
+pub fn sort_top(rows: &mut [TopRow], is_inclusive: bool) {
+    let key = |row: &TopRow| if is_inclusive { row.inclusive } else { row.exclusive };
+    rows.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| a.frame.cmp(&b.frame)));
+}
+
+impl TopReport {
+    /// Returns the first `number` methods of a profile with names in [C# form](crate::NameForm::CSharp).
+    /// `has_blocked` is whether its metric distinguishes blocked time.
+    pub fn new(profile: &Profile, is_inclusive: bool, number: usize, has_blocked: bool) -> Self {
+        let mut rows = top(profile);
+        rows.retain(|row| !row.is_root);
+        sort_top(&mut rows, is_inclusive);
+        rows.truncate(number);
+        Self::of_rows(profile, rows, profile.total(), has_blocked.then(|| profile.blocked()))
+    }
+
+    /// Returns the report of chosen rows. Percentages are of `total`.
+    pub fn of_rows(profile: &Profile, rows: Vec<TopRow>, total: u64, blocked: Option<u64>) -> Self {
+        let frames = &profile.frames;
+        let rows = rows.into_iter().map(|row| {
+            let (file, line) = row.line.unzip();
+            TopMethod {
+                exclusive_percent: share(row.exclusive, total),
+                inclusive_percent: share(row.inclusive, total),
+                blocked_percent: blocked.map(|_| share(row.blocked, total)),
+                exclusive: row.exclusive,
+                inclusive: row.inclusive,
+                blocked: blocked.map(|_| row.blocked),
+                frame: row.frame_id.map_or_else(|| row.frame.clone(), |id| frames.full_name(id).to_owned()),
+                csharp: row.frame,
+                kind: row.kind.name(),
+                file,
+                line,
+            }
+        });
+        Self {
+            metric: profile.metric.name(),
+            unit: profile.measure.unit.symbol(),
+            total,
+            samples: profile.samples(),
+            idle: profile.idle(),
+            blocked,
+            unverified: 0,
+            rows: rows.collect(),
+        }
+    }
+}
