@@ -3,7 +3,7 @@
 //! # Modules
 //!
 //! - `filter`: the processes that a request or a rule is about.
-//! - `process`, `monitor`: a process, and the table of all of them. `counters`: the shared session of a
+//! - `process`, `monitor`: a process, and the table of all of them. `container`: its container and pod. `counters`: the shared session of a
 //!   process's counters. `live_session`: a session whose events are evaluated as they come.
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records, and
 //!   reports of the exporter. `request_provider`: the provider of requests and spans, which every session of
@@ -21,6 +21,7 @@ mod access;
 mod artifact;
 mod black_box;
 pub mod configuration;
+mod container;
 mod counters;
 mod egress;
 mod filter;
@@ -52,14 +53,14 @@ pub use black_box::{
 pub use counters::{CounterConsumer, CounterRequest, CounterSubscription, SharedCounters};
 pub use egress::{EgressError, EgressQueue};
 pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
-pub use metrics::{Metrics, MetricsConfig};
+pub use metrics::{CounterSummary, Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
 pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
 pub use process::Watched;
 pub use request_provider::http_provider;
 pub use retention::Retention;
-pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, Rules, RulesConfig};
+pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesConfig};
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};
 pub use stop::StopSignal;
 

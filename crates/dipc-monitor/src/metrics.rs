@@ -1,5 +1,7 @@
 //! The counters of all processes for Prometheus.
 
+mod summary;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +15,9 @@ use crate::configuration::{Configuration, CounterGroup, GlobalCounter};
 use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::monitor::ProcessObserver;
 use crate::process::Watched;
+
+pub use summary::CounterSummary;
+use summary::Summary;
 
 /// The most series of all processes.
 const MOST_SERIES: usize = 100_000;
@@ -95,7 +100,13 @@ pub struct Metrics {
     config: MetricsConfig,
     exporter: Arc<Mutex<Exporter>>,
     start: Instant,
-    subscriptions: Mutex<BTreeMap<u32, CounterSubscription>>,
+    processes: Mutex<BTreeMap<u32, ProcessMetrics>>,
+}
+
+/// The counters of a process.
+struct ProcessMetrics {
+    _subscription: CounterSubscription,
+    summary: Arc<Mutex<Summary>>,
 }
 
 impl Metrics {
@@ -106,7 +117,7 @@ impl Metrics {
             config,
             exporter: Arc::new(Mutex::new(exporter)),
             start: Instant::now(),
-            subscriptions: Mutex::default(),
+            processes: Mutex::default(),
         }
     }
 
@@ -115,31 +126,37 @@ impl Metrics {
         lock(&self.exporter).encode_with(format, self.start.elapsed(), own)
     }
 
-    fn subscriptions(&self) -> MutexGuard<'_, BTreeMap<u32, CounterSubscription>> {
-        self.subscriptions.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The last values of the counters of a process that a table of processes shows.
+    pub fn summary(&self, process: &Watched) -> CounterSummary {
+        let processes = lock(&self.processes);
+        processes.get(&process.number).map(|it| lock(&it.summary).values()).unwrap_or_default()
     }
 }
 
-fn lock(exporter: &Mutex<Exporter>) -> MutexGuard<'_, Exporter> {
-    exporter.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ProcessObserver for Metrics {
     fn started(&self, process: &Arc<Watched>) {
+        let summary = Arc::default();
         let consumer = MetricsConsumer {
             key: ProcessKey(process.number),
             name: process.title().to_owned(),
             pid: process.facts.pid,
             exporter: Arc::clone(&self.exporter),
             start: self.start,
+            summary: Arc::clone(&summary),
         };
         let subscription = process.counters.subscribe(self.config.request(), Box::new(consumer));
-        self.subscriptions().insert(process.number, subscription);
+        let metrics = ProcessMetrics { _subscription: subscription, summary };
+        lock(&self.processes).insert(process.number, metrics);
     }
 
     fn ended(&self, process: &Arc<Watched>) {
-        let subscription = self.subscriptions().remove(&process.number);
-        drop(subscription);
+        // The consumer leaves without the lock.
+        let metrics = lock(&self.processes).remove(&process.number);
+        drop(metrics);
         lock(&self.exporter).end_process(ProcessKey(process.number));
     }
 }
@@ -151,14 +168,17 @@ struct MetricsConsumer {
     pid: u32,
     exporter: Arc<Mutex<Exporter>>,
     start: Instant,
+    summary: Arc<Mutex<Summary>>,
 }
 
 impl CounterConsumer for MetricsConsumer {
     fn begin(&mut self, _: &TraceInfo) {
+        lock(&self.summary).clear();
         lock(&self.exporter).begin_process(self.key, Some(&self.name), Some(self.pid));
     }
 
     fn sample(&mut self, sample: &Sample<'_>) {
+        lock(&self.summary).add(sample);
         lock(&self.exporter).add(self.key, sample, self.start.elapsed());
     }
 }

@@ -9,6 +9,7 @@ use dipc_client::dipc_transport;
 use dipc_client::{Error, ErrorKind, ProcessInfo, ProviderConfig, Target, Uuid};
 use nettrace_edit::Snapshot;
 
+use crate::container::Container;
 use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
 use crate::live_session::LostEvents;
@@ -52,6 +53,7 @@ pub struct Watched {
     source_lines: OnceLock<String>,
     /// The filter that the black box's request for log records has to have.
     log_filter: OnceLock<String>,
+    container: OnceLock<Container>,
 }
 
 impl Watched {
@@ -74,6 +76,7 @@ impl Watched {
             has_ended,
             source_lines: OnceLock::new(),
             log_filter: OnceLock::new(),
+            container: OnceLock::new(),
         }
     }
 
@@ -107,6 +110,11 @@ impl Watched {
             provider.arguments.clone_from(arguments);
         }
         provider
+    }
+
+    /// The container that the process is in.
+    pub(crate) fn container(&self) -> &Container {
+        self.container.get_or_init(|| Container::of_process(self.facts.pid))
     }
 
     /// The runtime, for commands.

@@ -5,6 +5,7 @@
 
 mod actions;
 mod event_session;
+mod history;
 mod process_rules;
 mod program;
 
@@ -20,7 +21,10 @@ use crate::operation::Operations;
 use crate::process::Watched;
 use crate::rules::{Rule, RuleStatus};
 
+use history::RuleHistory;
 use process_rules::ProcessRules;
+
+pub use history::RuleRecord;
 
 /// The longest time for which the start of a process waits for its rules.
 const LONGEST_START: Duration = Duration::from_secs(10);
@@ -72,13 +76,18 @@ pub enum RuleEvent {
 
 impl fmt::Display for RuleMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rule {} of {} ({}): ", self.rule, self.process_name, self.pid)?;
-        match &self.event {
-            RuleEvent::Fired { number, cause } => write!(f, "fired for the {number}. time: {cause}"),
-            RuleEvent::ActionCompleted { action, output: Some(output) } => write!(f, "{action}: {output}"),
-            RuleEvent::ActionCompleted { action, output: None } => write!(f, "{action} is done"),
-            RuleEvent::ActionFailed { action, error } => write!(f, "{action} failed: {error}"),
-            RuleEvent::SessionFailed(error) => write!(f, "no session for the trigger: {error}"),
+        write!(f, "rule {} of {} ({}): {}", self.rule, self.process_name, self.pid, self.event)
+    }
+}
+
+impl fmt::Display for RuleEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fired { number, cause } => write!(f, "fired for the {number}. time: {cause}"),
+            Self::ActionCompleted { action, output: Some(output) } => write!(f, "{action}: {output}"),
+            Self::ActionCompleted { action, output: None } => write!(f, "{action} is done"),
+            Self::ActionFailed { action, error } => write!(f, "{action} failed: {error}"),
+            Self::SessionFailed(error) => write!(f, "no session for the trigger: {error}"),
         }
     }
 }
@@ -121,13 +130,14 @@ struct Context {
     operations: Operations,
     host_name: String,
     log: RuleLog,
+    history: RuleHistory,
 }
 
 impl Rules {
     /// Creates the state without any process. Artifacts are among the `operations`.
     pub fn new(config: RulesConfig, operations: Operations, host_name: String, log: RuleLog) -> Self {
         Self {
-            context: Arc::new(Context { operations, host_name, log }),
+            context: Arc::new(Context { operations, host_name, log, history: RuleHistory::default() }),
             config: Mutex::new(Arc::new(config)),
             processes: Mutex::default(),
         }
@@ -145,6 +155,11 @@ impl Rules {
     pub fn statuses(&self, process: &Watched) -> Vec<RuleStatus> {
         let rules = self.processes().get(&process.number).cloned();
         rules.map(|rules| rules.statuses()).unwrap_or_default()
+    }
+
+    /// The last 200 events of all rules, oldest first.
+    pub fn history(&self) -> Vec<RuleRecord> {
+        self.context.history.records()
     }
 
     /// Replaces the rules. Those that have not changed go on, with their state and their sessions; actions

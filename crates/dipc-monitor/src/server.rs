@@ -7,6 +7,8 @@ mod collect;
 mod health;
 mod json;
 mod own_metrics;
+mod overview;
+mod page;
 mod problem;
 mod query;
 mod requests;
@@ -44,6 +46,7 @@ use crate::rule_runner::Rules;
 pub use address::{ListenAddress, ParseAddressError};
 pub(crate) use artifact_request::StoredRequest;
 
+use page::Page;
 use routes::Listener;
 use service::Service;
 use stall::StallLimit;
@@ -173,6 +176,7 @@ impl Server {
             export: config.export,
             start: Instant::now(),
             runtime: runtime.handle().clone(),
+            page: Page::new(),
         });
         let (stop, stopped) = watch::channel(false);
         let thread = thread::Builder::new().name("http".to_owned()).spawn(move || {

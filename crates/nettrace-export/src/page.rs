@@ -38,9 +38,18 @@ const BODY: &str = include_str!("page/assets/body.html");
 /// The style sheet of a page, for pages of other things that are to look like it: `header` with `#heading`
 /// and `#tools`, `#about`, `#tabs`, tables.
 pub const STYLE: &str = include_str!("page/assets/page.css");
-const STYLES: [&str; 1] = [STYLE];
+/// Scripts of a page for pages of other things, which have the elements `#theme` and `#search`: numbers, what
+/// all pages have, and tables.
+pub const SHARED_SCRIPTS: [&str; 3] = [
+    include_str!("page/assets/units.js"),
+    include_str!("page/assets/shell.js"),
+    include_str!("page/assets/table.js"),
+];
 /// Classic scripts, in this order: each may use what those before it declare.
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 13] = [
+    SHARED_SCRIPTS[0],
+    SHARED_SCRIPTS[1],
+    SHARED_SCRIPTS[2],
     include_str!("page/assets/data.js"),
     include_str!("page/assets/names.js"),
     include_str!("page/assets/stacks.js"),
@@ -59,6 +68,17 @@ const PLOT_LICENCE: &str = include_str!("page/vendor/uplot/LICENSE");
 
 /// Bytes of a page by default.
 const BUDGET: u64 = 5_000_000;
+
+/// Returns the style sheets that a page can have, as they are between their tags. A document with a content
+/// security policy that opens pages allows them by their hashes.
+pub fn inline_styles() -> [String; 2] {
+    [STYLE, PLOT_STYLE].map(|style| format!("\n{style}"))
+}
+
+/// Returns the scripts that a page can have, in the same way.
+pub fn inline_scripts() -> [String; 2] {
+    [format!("\n\"use strict\";\n{}", SCRIPTS.concat()), format!("\n/*\n{PLOT_LICENCE}*/\n{PLOT_SCRIPT}")]
+}
 
 /// A page that shows a recording.
 ///
@@ -129,14 +149,15 @@ impl<'a> Page<'a> {
     /// the budget.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let has_time = self.has_reports() || self.profile.threads.iter().any(|thread| thread.track.is_some());
-        let own = STYLES.iter().chain(&SCRIPTS).chain(&[HEAD, BODY]).map(|text| text.len()).sum::<usize>();
+        let own = SCRIPTS.iter().chain(&[STYLE, HEAD, BODY]).map(|text| text.len()).sum::<usize>();
         let plot = if has_time { PLOT_STYLE.len() + PLOT_SCRIPT.len() + PLOT_LICENCE.len() } else { 0 };
         // Base64 takes four bytes for three.
         let room = self.budget.saturating_sub((own + plot) as u64) / 4 * 3;
         let data = data::compressed(self, room)?;
         out.write_all(HEAD.as_bytes())?;
-        for style in STYLES.into_iter().chain(has_time.then_some(PLOT_STYLE)) {
-            writeln!(out, "<style>\n{style}</style>")?;
+        let [style, plot_style] = inline_styles();
+        for style in [style].into_iter().chain(has_time.then_some(plot_style)) {
+            writeln!(out, "<style>{style}</style>")?;
         }
         out.write_all(BODY.as_bytes())?;
         write!(out, "<script type=\"application/gzip\" id=\"data\">")?;
@@ -145,14 +166,11 @@ impl<'a> Page<'a> {
         encoder.finish()?;
         drop(encoder);
         writeln!(out, "</script>")?;
+        let [script, plot_script] = inline_scripts();
         if has_time {
-            writeln!(out, "<script>\n/*\n{PLOT_LICENCE}*/\n{PLOT_SCRIPT}</script>")?;
+            writeln!(out, "<script>{plot_script}</script>")?;
         }
-        writeln!(out, "<script>\n\"use strict\";")?;
-        for script in SCRIPTS {
-            out.write_all(script.as_bytes())?;
-        }
-        writeln!(out, "</script>\n</body>\n</html>")
+        writeln!(out, "<script>{script}</script>\n</body>\n</html>")
     }
 
     #[cfg_attr(

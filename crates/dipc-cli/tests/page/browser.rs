@@ -4,11 +4,12 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 /// Names of the programs.
 const PROGRAMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
@@ -78,10 +79,7 @@ impl Browser {
         let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         let profile = tempfile::tempdir_in(page.parent().expect("a folder")).expect("a folder");
         let mut connection = Connection::open(&self.0, profile.path());
-        let target = json!({ "url": format!("file://{}", driven.display()) });
-        let target = connection.call(None, "Target.createTarget", &target)["targetId"].take();
-        let attach = json!({ "targetId": target, "flatten": true });
-        let session = connection.call(None, "Target.attachToTarget", &attach)["sessionId"].take();
+        let session = connection.attach(&json!({ "url": format!("file://{}", driven.display()) }));
         let look = json!({ "expression": "document.getElementById('result')?.textContent ?? ''", "returnByValue": true });
         loop {
             let mut seen = connection.call(Some(&session), "Runtime.evaluate", &look);
@@ -90,6 +88,24 @@ impl Browser {
             }
             thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// Opens a page of a server, in real time.
+    pub(crate) fn visit(&self, url: &str) -> Tab {
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let profile = tempfile::tempdir().expect("a folder");
+        let mut connection = Connection::open(&self.0, profile.path());
+        let session = connection.attach(&json!({ "url": "about:blank" }));
+        // All errors of scripts, and all that the page's policy forbids.
+        let source = "globalThis.errors = [];
+            addEventListener('error', event => errors.push(String(event.message)));
+            addEventListener('unhandledrejection', event => errors.push(String(event.reason)));
+            addEventListener('securitypolicyviolation', event => errors.push(`${event.effectiveDirective} ${event.blockedURI}`));";
+        connection.call(Some(&session), "Page.enable", &json!({}));
+        let script = json!({ "source": source });
+        connection.call(Some(&session), "Page.addScriptToEvaluateOnNewDocument", &script);
+        connection.call(Some(&session), "Page.navigate", &json!({ "url": url }));
+        Tab { connection, session, _profile: profile, _one: one }
     }
 
     /// Returns the document once all is done.
@@ -121,6 +137,65 @@ impl Browser {
             thread::sleep(Duration::from_millis(20));
         }
         reader.join().expect("a reader").expect("a pipe")
+    }
+}
+
+/// An open page of a server.
+pub(crate) struct Tab {
+    connection: Connection,
+    session: Value,
+    _profile: TempDir,
+    _one: MutexGuard<'static, ()>,
+}
+
+impl Tab {
+    /// Does what a script says once the page is ready, and returns what it returns. `wait(condition)` waits
+    /// until a condition holds.
+    pub(crate) fn run(&mut self, script: &str) -> Value {
+        let expression = format!(
+            "(async () => {{
+               const pause = () => new Promise(done => setTimeout(done, 20));
+               const wait = async condition => {{ for (let tries = 0; tries < 3000; tries++) {{ if (condition()) return; await pause(); }} throw new Error(`it does not happen: ${{condition}}`); }};
+               await wait(() => document.documentElement?.dataset.ready === 'true');
+               const result = await (async () => {{ {script} }})();
+               return JSON.stringify({{ errors: globalThis.errors ?? [], result: result ?? null }});
+             }})()"
+        );
+        let mut expression = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        // Links may open pages.
+        expression["userGesture"] = true.into();
+        let mut seen = self.connection.call(Some(&self.session), "Runtime.evaluate", &expression);
+        assert!(seen["exceptionDetails"].is_null(), "{script}: {seen}");
+        returned(seen["result"]["value"].take().as_str().expect("a text"))
+    }
+
+    /// Calls a method of the DevTools protocol.
+    pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        self.connection.call(Some(&self.session), method, parameters)
+    }
+
+    /// Sets the width of the window in pixels, and the colours that the system has.
+    pub(crate) fn set_screen(&mut self, width: u32, is_dark: bool) {
+        let size = json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+        let value = if is_dark { "dark" } else { "light" };
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": value }] });
+        self.call("Emulation.setEmulatedMedia", &media);
+    }
+
+    /// Goes on in the page that the last script opened, whose address begins with this.
+    pub(crate) fn follow(&mut self, start: &str) {
+        let has_start = |target: &&Value| target["url"].as_str().is_some_and(|url| url.starts_with(start));
+        loop {
+            let targets = self.connection.call(None, "Target.getTargets", &json!({}));
+            if let Some(target) = targets["targetInfos"].as_array().expect("a list").iter().find(has_start) {
+                let attach = json!({ "targetId": target["targetId"], "flatten": true });
+                self.session =
+                    self.connection.call(None, "Target.attachToTarget", &attach)["sessionId"].take();
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
@@ -184,6 +259,13 @@ impl Connection {
             }
         });
         Self { child, answers, start: Instant::now(), number: 0 }
+    }
+
+    /// Opens a page and returns its session.
+    fn attach(&mut self, target: &Value) -> Value {
+        let target = self.call(None, "Target.createTarget", target)["targetId"].take();
+        let attach = json!({ "targetId": target, "flatten": true });
+        self.call(None, "Target.attachToTarget", &attach)["sessionId"].take()
     }
 
     fn call(&mut self, session: Option<&Value>, method: &str, parameters: &Value) -> Value {

@@ -276,12 +276,14 @@ impl ProcessRules {
     }
 
     fn report(&self, rule: &str, event: RuleEvent) {
-        (self.context.log)(&RuleMessage {
+        let message = RuleMessage {
             rule: rule.to_owned(),
             pid: self.process.facts.pid,
             process_name: self.process.title().to_owned(),
             event,
-        });
+        };
+        self.context.history.add(&message);
+        (self.context.log)(&message);
     }
 
     /// Reports that no rule with such a trigger can fire at present.

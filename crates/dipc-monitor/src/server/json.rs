@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::body::AnswerBody;
@@ -107,7 +108,7 @@ impl<'o> OperationSummary<'o> {
     pub(super) fn of(operation: &'o Operation) -> Self {
         Self {
             operation_id: operation.id.to_string(),
-            created_date_time: operation.created.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(),
+            created_date_time: time(operation.created),
             status: operation.state.name(),
             process: OperationProcess {
                 pid: operation.pid,
@@ -176,6 +177,11 @@ impl RuleDetails {
             description: RuleDescription::of(status),
         }
     }
+}
+
+/// Formats a time as dotnet-monitor does.
+pub(super) fn time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
 /// Returns an answer in JSON.

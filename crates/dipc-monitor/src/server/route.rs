@@ -7,6 +7,10 @@ use crate::access::Scope;
 /// A route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route<'p> {
+    /// The page, which holds no data.
+    Page,
+    Overview,
+    Counters,
     Processes,
     Process,
     Environment,
@@ -34,6 +38,9 @@ pub(super) enum Route<'p> {
 impl<'p> Route<'p> {
     pub(super) fn parse(path: &'p str) -> Option<Self> {
         let path = path.strip_prefix('/')?;
+        if path.is_empty() {
+            return Some(Self::Page);
+        }
         let path = path.strip_suffix('/').unwrap_or(path);
         if let Some((first, rest)) = path.split_once('/') {
             return match first {
@@ -44,6 +51,8 @@ impl<'p> Route<'p> {
             };
         }
         Some(match path {
+            "overview" => Self::Overview,
+            "counters" => Self::Counters,
             "processes" => Self::Processes,
             "process" => Self::Process,
             "env" => Self::Environment,
@@ -78,12 +87,14 @@ impl<'p> Route<'p> {
         }
     }
 
-    /// The scope that a token needs.
-    pub(super) fn scope(self, method: &Method) -> Scope {
-        match self {
-            Self::Metrics | Self::LiveMetrics => Scope::Metrics,
+    /// The scope that a token needs; `None` if the route needs no token.
+    pub(super) fn scope(self, method: &Method) -> Option<Scope> {
+        Some(match self {
+            Self::Page => return None,
+            Self::Metrics | Self::LiveMetrics | Self::Counters => Scope::Metrics,
             Self::Operation(_) if method == Method::DELETE => Scope::Artifacts,
-            Self::Processes
+            Self::Overview
+            | Self::Processes
             | Self::Process
             | Self::Info
             | Self::Health
@@ -93,7 +104,7 @@ impl<'p> Route<'p> {
             | Self::Rule(_) => Scope::Read,
             // The environment often has passwords.
             _ => Scope::Artifacts,
-        }
+        })
     }
 }
 
@@ -109,6 +120,8 @@ mod tests {
             ("/env", "GET", Scope::Artifacts),
             ("/metrics", "GET", Scope::Metrics),
             ("/health", "GET", Scope::Read),
+            ("/overview", "GET", Scope::Read),
+            ("/counters", "GET", Scope::Metrics),
             ("/operations/7", "GET, DELETE", Scope::Read),
             ("/parameters", "POST", Scope::Artifacts),
             ("/flamegraph", "GET", Scope::Artifacts),
@@ -117,11 +130,12 @@ mod tests {
         ];
         for (path, methods, scope) in rows {
             let route = Route::parse(path).unwrap();
-            assert_eq!((route.methods(), route.scope(&Method::GET)), (methods, scope), "{path}");
+            assert_eq!((route.methods(), route.scope(&Method::GET)), (methods, Some(scope)), "{path}");
         }
-        for path in ["/", "", "/operations//", "/operations/7/8", "/Processes", "/x"] {
+        assert_eq!(Route::parse("/").unwrap().scope(&Method::GET), None);
+        for path in ["", "//", "/operations//", "/operations/7/8", "/Processes", "/x"] {
             assert_eq!(Route::parse(path), None, "{path}");
         }
-        assert_eq!(Route::Operation("7").scope(&Method::DELETE), Scope::Artifacts);
+        assert_eq!(Route::Operation("7").scope(&Method::DELETE), Some(Scope::Artifacts));
     }
 }

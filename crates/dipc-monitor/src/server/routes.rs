@@ -17,6 +17,7 @@ use super::json::{
     self, Capability, Info, OperationStatus, OperationSummary, ProcessDetails, ProcessIdentifier,
     RuleDescription, RuleDetails,
 };
+use super::overview::{CountersRow, Overview};
 use super::problem::Problem;
 use super::query::{ProcessSelector, Query};
 use super::route::Route;
@@ -24,6 +25,7 @@ use super::service::Service;
 use super::{StoredRequest, collect, is_local_host};
 use crate::access::Scope;
 use crate::egress::EgressQueue;
+use crate::metrics::Metrics;
 use crate::operation::{Operation, OperationState};
 use crate::process::Watched;
 use crate::rules::RuleStatus;
@@ -74,11 +76,16 @@ impl Service {
         if !route.methods().split(", ").any(|method| method == request.method().as_str()) {
             return Err(Problem::method_not_allowed(route.methods()));
         }
-        self.authorize(&request, route.scope(request.method()))?;
+        if let Some(scope) = route.scope(request.method()) {
+            self.authorize(&request, scope)?;
+        }
         let query = Query::parse(request.uri().query());
         // A client at a Unix socket has no name for it.
         let base = host.map(|host| format!("http://{host}")).unwrap_or_default();
         match route {
+            Route::Page => Ok(self.page.response()),
+            Route::Overview => Ok(json::response(StatusCode::OK, &Overview::of(self))),
+            Route::Counters => self.counters(),
             Route::Processes => Ok(self.processes()),
             Route::Info => Ok(self.info()),
             Route::Health => Ok(json::response(StatusCode::OK, &Health::of(self, self.start))),
@@ -249,9 +256,7 @@ impl Service {
     }
 
     fn metrics(&self, request: &Request<Incoming>) -> Result<Response<AnswerBody>, Problem> {
-        let Some(metrics) = &self.metrics else {
-            return Err(Problem::bad_request("metrics are switched off: start without --metrics false"));
-        };
+        let metrics = self.counter_values()?;
         let format = Format::negotiate(header(request, &ACCEPT));
         let mut response =
             Response::new(AnswerBody::whole(metrics.encode(format, &Health::of(self, self.start).metrics())));
@@ -271,7 +276,20 @@ impl Service {
         Ok(json::response(StatusCode::OK, &pairs))
     }
 
-    fn rule_statuses(&self, process: &Watched) -> Vec<RuleStatus> {
+    fn counters(&self) -> Result<Response<AnswerBody>, Problem> {
+        let metrics = self.counter_values()?;
+        let processes = self.monitor.processes();
+        let rows = processes.iter().map(|process| CountersRow::of(process, metrics.summary(process)));
+        Ok(json::response(StatusCode::OK, &rows.collect::<Vec<_>>()))
+    }
+
+    /// The last values of counters.
+    fn counter_values(&self) -> Result<&Metrics, Problem> {
+        let off = "metrics are switched off: start without --metrics false";
+        self.metrics.as_deref().ok_or_else(|| Problem::bad_request(off))
+    }
+
+    pub(super) fn rule_statuses(&self, process: &Watched) -> Vec<RuleStatus> {
         self.rules.as_ref().map(|rules| rules.statuses(process)).unwrap_or_default()
     }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use tokio::runtime::Handle;
 
+use super::page::Page;
 use crate::access::Tokens;
 use crate::black_box::BlackBoxes;
 use crate::egress::EgressQueue;
@@ -29,4 +30,5 @@ pub(super) struct Service {
     pub(super) export: Option<Arc<OtlpExport>>,
     pub(super) start: Instant,
     pub(super) runtime: Handle,
+    pub(super) page: Page,
 }

@@ -4,11 +4,15 @@
 #![cfg(unix)]
 
 mod black_box;
+#[allow(dead_code, reason = "the pages of recordings are files")]
+#[path = "../../../dipc-cli/tests/page/browser.rs"]
+mod browser;
 mod egress;
 mod faults;
 mod http;
 mod otlp;
 mod own_state;
+mod page;
 mod routes;
 mod rules;
 mod sessions;

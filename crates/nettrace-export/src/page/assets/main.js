@@ -1,12 +1,5 @@
 // The page: what is chosen, and what shows it.
 
-const at = id => document.getElementById(id);
-// Shows a part of the page or hides it, and says so on its button.
-function toggle(part, button) {
-  at(part).hidden = !at(part).hidden;
-  at(button).setAttribute("aria-expanded", !at(part).hidden);
-}
-
 class Page {
   constructor(recording) {
     this.recording = recording;
@@ -222,12 +215,9 @@ class Page {
   openCallers(name) { this.open("callers"); this.flame.zoomToName(name); }
 
   search() {
-    const wanted = at("search").value.trim(), regex = wanted.match(/^\/(.+)\/$/), plain = wanted.toLowerCase();
-    this.isWrong = false;
-    this.pattern = null;
-    if (wanted) {
-      try { const r = regex && new RegExp(regex[1], "i"); this.pattern = regex ? text => r.test(text) : text => text.toLowerCase().includes(plain); } catch { this.isWrong = true; }
-    }
+    const pattern = searched(at("search").value.trim());
+    this.isWrong = pattern === undefined;
+    this.pattern = pattern ?? null;
     this.flame.pattern = this.pattern;
   }
 
@@ -285,9 +275,7 @@ class Page {
   }
 
   nextTheme() {
-    const themes = ["", "light", "dark"], root = document.documentElement, next = themes[(themes.indexOf(root.dataset.theme ?? "") + 1) % 3];
-    if (next) root.dataset.theme = next; else delete root.dataset.theme;
-    at("theme").textContent = next ? `Theme: ${next}` : "Theme";
+    nextTheme();
     this.repaint();
   }
 

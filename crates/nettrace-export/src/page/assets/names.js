@@ -3,16 +3,6 @@
 const KINDS = ["mine", "framework", "runtime", "native", "other", "kernel"];
 const OTHER = 4;
 
-// Made once: toLocaleString makes one for each number.
-const [FINE, MIDDLE, COARSE] = [2, 1, 0].map(maximumFractionDigits => new Intl.NumberFormat("en-US", { maximumFractionDigits }));
-const number = n => (Math.abs(n) < 10 ? FINE : Math.abs(n) < 100 ? MIDDLE : COARSE).format(n);
-const percent = (part, all) => (all ? 100 * part / all : 0).toFixed(2) + "%";
-function duration(ns) {
-  return ns >= 1e9 ? number(ns / 1e9) + " s" : ns >= 1e6 ? number(ns / 1e6) + " ms" : ns >= 1e3 ? number(ns / 1e3) + " µs" : ns ? number(ns) + " ns" : "0";
-}
-function bytes(n) {
-  return n >= 1e9 ? number(n / 1e9) + " GB" : n >= 1e6 ? number(n / 1e6) + " MB" : n >= 1e3 ? number(n / 1e3) + " KB" : number(n) + " B";
-}
 // A counter's value with its unit: seconds per second are a share of time, and what is counted is in braces.
 function quantity(value, unit) {
   const rate = unit.endsWith("/s") ? "/s" : "", of = rate ? unit.slice(0, -2) : unit, thing = of.replace(/^\{|\}$/g, "");

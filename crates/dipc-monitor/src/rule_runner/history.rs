@@ -1,0 +1,79 @@
+//! The last events of all rules.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+
+use super::RuleMessage;
+
+/// The most events that are kept.
+const MOST_EVENTS: usize = 200;
+/// The longest text of an event, in bytes: causes have texts from processes.
+const LONGEST_TEXT: usize = 1000;
+
+/// An event of a rule, with its time.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RuleRecord {
+    /// The time.
+    pub time: Timestamp,
+    /// The rule.
+    pub rule: String,
+    /// The pid of the process.
+    pub pid: u32,
+    /// The name of the process. It is untrusted.
+    pub process_name: String,
+    /// The event in words. It has texts from the process, which are untrusted.
+    pub text: String,
+}
+
+/// The last events, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct RuleHistory(Mutex<VecDeque<RuleRecord>>);
+
+impl RuleHistory {
+    pub(super) fn add(&self, message: &RuleMessage) {
+        let mut text = message.event.to_string();
+        if text.len() > LONGEST_TEXT {
+            let end = (0..=LONGEST_TEXT).rev().find(|end| text.is_char_boundary(*end));
+            text.truncate(end.unwrap_or_default());
+            text.push('…');
+        }
+        let RuleMessage { rule, pid, process_name, .. } = message.clone();
+        let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if records.len() >= MOST_EVENTS {
+            records.pop_front();
+        }
+        records.push_back(RuleRecord { time: Timestamp::now(), rule, pid, process_name, text });
+    }
+
+    pub(super) fn records(&self) -> Vec<RuleRecord> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::RuleEvent;
+    use super::*;
+
+    #[test]
+    fn the_last_events_are_kept_and_long_texts_cut() {
+        let history = RuleHistory::default();
+        for number in 1..=300 {
+            let cause = "é".repeat(5000);
+            history.add(&RuleMessage {
+                rule: "slow".to_owned(),
+                pid: 7,
+                process_name: "shop".to_owned(),
+                event: RuleEvent::Fired { number, cause },
+            });
+        }
+        let records = history.records();
+        assert_eq!(records.len(), 200);
+        assert!(records[0].text.starts_with("fired for the 101. time: é"), "{}", records[0].text);
+        assert!(records.iter().all(|record| record.text.len() <= 1003 && record.text.ends_with('…')));
+        assert!(records.is_sorted_by_key(|record| record.time));
+    }
+}
