@@ -54,12 +54,14 @@ pub struct Watched {
     /// The filter that the black box's request for log records has to have.
     log_filter: OnceLock<String>,
     container: OnceLock<Container>,
+    /// The pid by the system; `None` if only the runtime says it, which may be on another machine.
+    system_pid: Option<u32>,
 }
 
 impl Watched {
     pub(crate) fn new(number: u32, target: Target, identity: Identity, lost_events: LostEvents) -> Self {
         let has_ended = Arc::new(AtomicBool::new(false));
-        let Identity { facts, uid, operating_system, architecture, runtime_version } = identity;
+        let Identity { facts, system_pid, uid, operating_system, architecture, runtime_version } = identity;
         let counters =
             SharedCounters::new(target.clone(), Arc::clone(&has_ended), Arc::clone(&lost_events.counters));
         Self {
@@ -77,6 +79,7 @@ impl Watched {
             source_lines: OnceLock::new(),
             log_filter: OnceLock::new(),
             container: OnceLock::new(),
+            system_pid,
         }
     }
 
@@ -112,9 +115,14 @@ impl Watched {
         provider
     }
 
+    /// The pid by the system; `None` if only the runtime says it, which may be on another machine.
+    pub(crate) const fn system_pid(&self) -> Option<u32> {
+        self.system_pid
+    }
+
     /// The container that the process is in.
     pub(crate) fn container(&self) -> &Container {
-        self.container.get_or_init(|| Container::of_process(self.facts.pid))
+        self.container.get_or_init(|| self.system_pid.map(Container::of_process).unwrap_or_default())
     }
 
     /// The runtime, for commands.
@@ -153,6 +161,7 @@ impl fmt::Debug for Watched {
 #[derive(Debug)]
 pub(crate) struct Identity {
     facts: ProcessFacts,
+    system_pid: Option<u32>,
     uid: Uuid,
     operating_system: String,
     architecture: String,
@@ -177,6 +186,7 @@ impl Identity {
     }
 
     fn of(info: ProcessInfo, pid: Option<u32>, name: Option<&str>) -> Self {
+        let system_pid = pid;
         let pid = pid.or_else(|| u32::try_from(info.process_id).ok()).unwrap_or_default();
         let command_line = cut(info.command_line);
         let name = name.map_or_else(|| program_name(&command_line).to_owned(), ToOwned::to_owned);
@@ -187,6 +197,7 @@ impl Identity {
                 command_line: Some(command_line),
                 entry_assembly: info.managed_entrypoint_assembly.map(cut),
             },
+            system_pid,
             uid: info.runtime_cookie,
             operating_system: info.os,
             architecture: info.arch,
@@ -204,6 +215,7 @@ impl Identity {
                 command_line: Some(cut(words.join(" "))),
                 entry_assembly: None,
             },
+            system_pid: Some(pid),
             uid: Uuid::nil(),
             operating_system: system_name(std::env::consts::OS).to_owned(),
             architecture: architecture_name(std::env::consts::ARCH).to_owned(),

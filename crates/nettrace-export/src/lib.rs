@@ -105,7 +105,8 @@
 //! - `page`: the web page. `data` (samples by bin, thread and stack, compressed, within a budget), `reports`
 //!   (the other events, in `cells`; counters, in `curves`), and plain files in `assets` that are
 //!   concatenated, among them uPlot for the time line. `contents` reads a recording for
-//!   it. `page::STYLE` is also the style of the pages of heaps.
+//!   it. `page::STYLE` is also the style of the pages of heaps, and with `page::SHARED_SCRIPTS` of the
+//!   monitor's.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -128,7 +128,7 @@ impl ProcessRow {
             name: process.facts.name.clone(),
             command_line: process.facts.command_line.as_ref().map(cut),
             runtime_version: process.runtime_version.clone(),
-            uptime_seconds: now.of_process(process.facts.pid),
+            uptime_seconds: process.system_pid().and_then(|pid| now.of_process(pid)),
             container_id: container.id.clone(),
             pod_uid: container.pod_uid.clone(),
             rules: service.rule_statuses(process).iter().map(RuleRow::of).collect(),

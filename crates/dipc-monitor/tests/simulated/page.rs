@@ -126,6 +126,8 @@ fn the_overview_has_containers_rules_and_operations() {
     let process = &seen["processes"][0];
     assert_eq!((&process["pid"], &process["name"]), (&4711.into(), &"shop".into()));
     assert_eq!(process["commandLine"], fixture.get("/process").json()["commandLine"]);
+    // Its pid is what it says itself, over TCP.
+    assert!(process["uptimeSeconds"].is_null() && process["containerId"].is_null(), "{process}");
     let rule = &process["rules"][0];
     assert_eq!(
         (&rule["name"], &rule["state"], &rule["lifetimeOccurrences"]),
@@ -146,6 +148,19 @@ fn the_overview_has_containers_rules_and_operations() {
     let values = fixture.get("/counters").json()[0].clone();
     assert_eq!((&values["pid"], &values["uid"]), (&process["pid"], &process["uid"]));
     assert!(values["memoryBytes"].as_f64() > Some(1e7) && values["requestsPerSecond"].is_null(), "{values}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_local_process_has_its_uptime() {
+    let fixture = Fixture::start();
+    let _runtime = fixture.add(Runtime::builder());
+    // The runtime is a thread of this test, whose start is at most as long ago as this machine's.
+    let uptime = std::fs::read_to_string("/proc/uptime").unwrap();
+    let uptime: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
+    let seen = fixture.get("/overview").json();
+    let seconds = seen["processes"][0]["uptimeSeconds"].as_f64().unwrap();
+    assert!(seconds < uptime && seconds < 3600.0, "{seconds} s of {uptime} s");
 }
 
 /// Functions of the scripts.

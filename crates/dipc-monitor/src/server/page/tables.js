@@ -154,13 +154,16 @@ const Views = {
       else rows.push({ path, value });
     };
     add(health ?? {}, []);
-    const words = name => name.replace(/([a-z])([A-Z])/g, (_, one, other) => `${one} ${other.toLowerCase()}`);
+    const words = path => {
+      const text = path.join(": ").replace(/([a-z])([A-Z])/g, (_, one, other) => `${one} ${other.toLowerCase()}`).replace(/\bcpu\b/, "CPU");
+      return text[0].toUpperCase() + text.slice(1);
+    };
     const isLoss = ({ path, value }) => /lost|leftOut|dropped|unanswered|queued/i.test(path.join()) && value > 0;
     const shown = ({ path, value }) => value === null ? "–" : typeof value !== "number" ? String(value)
       : /bytes$/i.test(path.at(-1)) ? bytes(value) : path.at(-1) === "uptimeSeconds" ? uptime(value) : /seconds$/i.test(path.at(-1)) ? number(value) + " s" : number(value);
     return { id: "health", order: { column: 0, descending: false }, rows: rows.map((row, place) => ({ ...row, place })), empty: "",
       columns: [
-        { title: "State of the monitor", isText: true, value: ({ path }) => path.map(words).join(": ") },
+        { title: "State of the monitor", isText: true, value: ({ path }) => words(path) },
         { title: "Value", isText: true, value: shown, element: row => make("span", shown(row), isLoss(row) ? "bad" : "") },
       ] };
   },
