@@ -73,14 +73,10 @@ def recordings():
     return [[OUTPUT / f"{name}.nettrace" for name in side] for side in sides], [[times[name] for name in side] for side in sides]
 
 
-def findings(base, new):
-    """Kind, name and change of what is judged to be another.
-
-    Compared are shares of all samples. Where the hypervisor gives a processor to others, a recording has fewer
-    samples than the threads ran by the kernel's account, up to a sixth on a loaded machine.
-    """
+def findings(base, new, basis):
+    """Kind, name and change of what is judged to be another."""
     files = ["--base", *map(str, base), "--new", *map(str, new)]
-    output = subprocess.run([DIPC, "diff", "--per", "share", "--format", "json", *files], capture_output=True, text=True, check=True)
+    output = subprocess.run([DIPC, "diff", "--per", basis, "--format", "json", *files], capture_output=True, text=True, check=True)
     changes = [change for change in json.loads(output.stdout)["changes"] if change["verdict"] in ("worse", "better", "different")]
     return [(change["kind"], change["csharp"] or change["name"] or "(all)", change["relative_change"]) for change in changes]
 
@@ -112,15 +108,20 @@ def main():
         before, after = ([times[number] / 1000 for times in side] for side in (base_times, slower_times))
         spread = 100 * statistics.stdev(before) / statistics.mean(before)
         row(method, f"{statistics.mean(before):.0f}", f"{statistics.mean(after):.0f}", f"{100 * (statistics.mean(after) / statistics.mean(before) - 1):+.1f} %", f"{spread:.1f} %")
+    for basis in ("run", "share"):
+        compare(base, slower, basis)
+
+
+def compare(base, slower, basis):
     random.seed(1)
-    heading(f"{PLANTED} is {PERCENT} % slower", "recordings a side", "comparisons", "found", "change of its share", "comparisons that name anything else")
+    heading(f"{PLANTED} is {PERCENT} % slower, --per {basis}", "recordings a side", "comparisons", "found", "change", "comparisons that name anything else")
     for size in sorted({3, 5, 8, RUNS}):
         if size > RUNS:
             continue
         count = max(PAIRS // 5, 1) if size < RUNS else 1
         found, others, changes = 0, 0, []
         for _ in range(count):
-            all_found = findings(random.sample(base, size), random.sample(slower, size))
+            all_found = findings(random.sample(base, size), random.sample(slower, size), basis)
             planted = [change for kind, name, change in all_found if kind == "cpu" and f"Program.{PLANTED}(" in name]
             found += bool(planted)
             changes += planted
@@ -129,14 +130,14 @@ def main():
             comment(rest)
         shown = f"{100 * min(changes):+.1f} to {100 * max(changes):+.1f} %" if changes else "–"
         row(size, count, found, shown, others)
-    heading("Nothing is slower", "recordings a side", "comparisons", "false alarms")
+    heading(f"Nothing is slower, --per {basis}", "recordings a side", "comparisons", "false alarms")
     for size in (1, 3, 5, 8):
         if 2 * size > len(base):
             continue
         alarms = 0
         for _ in range(PAIRS):
             drawn = random.sample(base, 2 * size)
-            alarm = findings(drawn[:size], drawn[size:])
+            alarm = findings(drawn[:size], drawn[size:], basis)
             alarms += bool(alarm)
             comment(alarm)
         row(size, PAIRS, alarms)

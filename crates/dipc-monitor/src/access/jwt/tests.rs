@@ -63,7 +63,7 @@ fn every_other_token_is_refused_for_its_reason() {
 #[test]
 fn a_token_permits_everything_beside_those_of_a_file() {
     let tokens = tokens();
-    let mut known = Tokens::parse("read 0123456789abcdef\n").unwrap();
+    let known = Tokens::parse("read 0123456789abcdef\n").unwrap();
     let token = tokens["forEver"].as_str().unwrap();
     assert_eq!(known.permits(token, Scope::Read), None);
     known.set_api_key(Some(key(&tokens, &tokens["publicKey"])));
