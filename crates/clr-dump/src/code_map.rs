@@ -66,6 +66,18 @@ pub enum CodeOrigin {
         /// The index in the image's table of functions. Several can belong to one method.
         index: u32,
     },
+    /// A part of a program that was compiled ahead of time.
+    NativeAot {
+        /// The address of the method's first instruction. A method can have several functions.
+        method: u64,
+    },
+}
+
+impl CodeOrigin {
+    /// Whether the unwind information is that of native code (`.eh_frame`).
+    pub(crate) const fn has_native_unwinding(self) -> bool {
+        matches!(self, Self::NativeAot { .. })
+    }
 }
 
 /// A range of managed code.
@@ -151,6 +163,9 @@ impl CodeMap {
 
     /// The section that contains an address.
     pub(crate) fn section(&self, memory: &dyn Memory, address: u64) -> MemoryResult<Option<Section>> {
+        if self.ranges == CodeRanges::None {
+            return Ok(None);
+        }
         if self.ranges == CodeRanges::List {
             let mut found = None;
             self.each_element(memory, |section| {
@@ -224,6 +239,9 @@ impl CodeMap {
     /// Reads all sections that can be reached, by address.
     fn read_sections(&self, memory: &dyn Memory) -> Vec<Section> {
         let mut sections = Vec::new();
+        if self.ranges == CodeRanges::None {
+            return sections;
+        }
         if self.ranges == CodeRanges::List {
             // What was read before a gap is used.
             let _ = self.each_element(memory, |section| {

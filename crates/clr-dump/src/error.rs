@@ -39,12 +39,6 @@ pub enum Error {
     /// No mapped file is a runtime.
     #[error("it has no .NET runtime: no mapped file is one")]
     NoRuntime,
-    /// The program was compiled ahead of time: its runtime is another one.
-    #[error("{path} is a program of NativeAOT, whose runtime has other structures")]
-    NativeAot {
-        /// The path of the program.
-        path: String,
-    },
     /// The runtime is of a build whose structures are not known.
     #[error("the structures of this build of the runtime are not known: {path}, build id {build_id}")]
     UnknownRuntime {

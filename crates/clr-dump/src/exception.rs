@@ -6,12 +6,13 @@
 use hashbrown::HashSet;
 
 use crate::code_map::{Code, CodeOrigin};
-use crate::field::BASE_TYPE;
+use crate::layout::Thrown;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::names::{Method, Names};
 use crate::regions::is_moving;
 use crate::runtime::Runtime;
 use crate::thread::Thread;
+use crate::unwind::FramePosition;
 
 /// The most exceptions of a thread, and the most causes of one.
 const MOST_EXCEPTIONS: usize = 64;
@@ -19,11 +20,6 @@ const MOST_EXCEPTIONS: usize = 64;
 const MOST_FRAMES: u64 = 8096;
 /// The most base types of an exception's type.
 const MOST_BASES: usize = 256;
-
-/// Offsets of fields of `System.Exception`, the same in all known versions.
-const MESSAGE: u64 = 16;
-const INNER: u64 = 32;
-pub(crate) const STACK_TRACE: u64 = 48;
 
 /// An exception.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +72,8 @@ pub struct ThreadExceptions {
 pub struct ExceptionFrame {
     /// The instruction pointer.
     pub ip: u64,
-    /// The method, with the code at the instruction pointer if the memory has it.
+    /// The method, with the code at the instruction pointer if the memory has it; zero where the runtime has
+    /// no MethodDesc.
     pub method_desc: u64,
     /// Its code.
     pub code: Option<Code>,
@@ -103,21 +100,27 @@ impl Runtime {
         thread: &Thread,
     ) -> MemoryResult<Vec<(ExceptionState, u64)>> {
         let mut exceptions: Vec<(ExceptionState, u64)> = Vec::new();
-        let mut add = |state, handle: u64| -> MemoryResult<()> {
-            let object = if handle == 0 { 0 } else { memory.u64(handle)? };
+        let of_handle = |handle: u64| if handle == 0 { Ok(0) } else { memory.u64(handle) };
+        let mut add = |state, object: u64| {
             if object != 0 && exceptions.iter().all(|(_, other)| *other != object) {
                 exceptions.push((state, object));
             }
-            Ok(())
         };
         let (fields, places) = (&self.layout.thread, &self.layout.exception_tracker);
         let mut tracker = memory.u64(offset(thread.address, fields.exception_tracker))?;
         let mut seen = HashSet::new();
         while tracker != 0 && seen.len() < MOST_EXCEPTIONS && seen.insert(tracker) {
-            add(ExceptionState::Current, memory.u64(offset(tracker, places.thrown))?)?;
+            let object = match places.thrown {
+                Thrown::Handle(at) => of_handle(memory.u64(offset(tracker, at))?)?,
+                Thrown::Object(at) => memory.u64(offset(tracker, at))?,
+            };
+            add(ExceptionState::Current, object);
             tracker = memory.u64(offset(tracker, places.previous))?;
         }
-        add(ExceptionState::LastThrown, memory.u64(offset(thread.address, fields.last_thrown))?)?;
+        if let Some(last) = fields.last_thrown {
+            let handle = memory.u64(offset(thread.address, last))?;
+            add(ExceptionState::LastThrown, of_handle(handle)?);
+        }
         Ok(exceptions)
     }
 }
@@ -155,7 +158,7 @@ impl Names<'_> {
             if is_other {
                 break;
             }
-            next = memory.u64(offset(next, INNER)).unwrap_or_default();
+            next = memory.u64(offset(next, self.runtime().layout.exception.inner)).unwrap_or_default();
         }
         chain
     }
@@ -182,7 +185,8 @@ impl Names<'_> {
         if identity == Identity::Other {
             return exception;
         }
-        let message = match memory.u64(offset(address, MESSAGE)) {
+        let fields = &self.runtime().layout.exception;
+        let message = match memory.u64(offset(address, fields.message)) {
             Ok(0) => Ok(None),
             Ok(message) => self.runtime().string(memory, message).map(Some),
             Err(missing) => Err(missing),
@@ -191,7 +195,7 @@ impl Names<'_> {
             type_handle.ok().and_then(|handle| self.type_name(handle)).map(|name| name.to_string());
         exception.lacks_message = message.is_err();
         exception.message = message.ok().flatten();
-        exception.hresult = memory.u32(offset(address, self.runtime().layout.hresult)).ok();
+        exception.hresult = memory.u32(offset(address, fields.hresult)).ok();
         exception.stack = self.exception_stack(address).unwrap_or_default();
         exception
     }
@@ -199,22 +203,27 @@ impl Names<'_> {
     /// Whether a type is `System.Exception` or derives from it.
     pub(crate) fn derives_from_exception(&self, type_handle: u64) -> MemoryResult<bool> {
         let (memory, runtime) = (self.memory(), self.runtime());
-        let base = runtime.variable(memory, runtime.layout.slots.exception_type)?;
+        let base = runtime.exception_type(memory)?;
         let mut of = type_handle;
         for _ in 0..MOST_BASES {
             if of == base || of == 0 {
                 return Ok(of == base);
             }
-            of = memory.u64(offset(of, BASE_TYPE))?;
+            of = self.base_type(of)?;
         }
         Ok(false)
     }
 
     fn exception_stack(&self, address: u64) -> MemoryResult<Vec<ExceptionFrame>> {
         let memory = self.memory();
-        let mut array = memory.u64(offset(address, STACK_TRACE))?;
+        let fields = &self.runtime().layout.exception;
+        let mut array = memory.u64(offset(address, fields.stack_trace))?;
         if array == 0 {
             return Ok(Vec::new());
+        }
+        if let Some(count) = fields.frame_count {
+            let count = memory.u32(offset(address, count))?.min(memory.u32(offset(array, 8))?);
+            return self.exception_addresses(array, count.into());
         }
         // An array of bytes, or an array of objects that begins with it.
         let component =
@@ -239,11 +248,29 @@ impl Names<'_> {
         Ok(frames)
     }
 
+    /// Reads frames that are return addresses only.
+    fn exception_addresses(&self, array: u64, count: u64) -> MemoryResult<Vec<ExceptionFrame>> {
+        /// The mark between the frames of an exception that was thrown again.
+        const SEPARATOR: u64 = 1;
+        let memory = self.memory();
+        let mut frames = Vec::new();
+        for index in 0..count.min(MOST_FRAMES) {
+            let ip = memory.u64(offset(array, index.wrapping_mul(8).wrapping_add(16)))?;
+            if ip != SEPARATOR {
+                let code = self.runtime().managed(memory, FramePosition::Caller.lookup_address(ip));
+                frames.push(ExceptionFrame { ip, method_desc: 0, code });
+            }
+        }
+        Ok(frames)
+    }
+
     /// Returns the method of a frame that an exception passed; `None` if the memory lacks the way to it, or
     /// leads to another one.
     pub fn exception_method(&self, frame: &ExceptionFrame) -> Option<Method> {
         match frame.code {
-            Some(code @ Code { origin: CodeOrigin::Jit { .. }, .. }) => self.method(&code),
+            Some(code @ Code { origin: CodeOrigin::Jit { .. } | CodeOrigin::NativeAot { .. }, .. }) => {
+                self.method(&code)
+            }
             _ => self.checked_method(frame.method_desc),
         }
     }
@@ -308,7 +335,7 @@ mod tests {
             let fields = &layout.thread;
             memory.put_words(0x100, &[0xe1, 0xe2, 0xe3]);
             memory.put_words(0x1000 + fields.exception_tracker, &[0x2000]);
-            memory.put_words(0x1000 + fields.last_thrown, &[0x110]);
+            memory.put_words(0x1000 + fields.last_thrown.unwrap(), &[0x110]);
             // The outer one leads to itself.
             for (tracker, next, handle) in [(0x2000, 0x3000, 0x100), (0x3000, 0x3000, 0x108)] {
                 memory.put_words(tracker + previous, &[next]).put_words(tracker + thrown, &[handle]);

@@ -10,6 +10,7 @@ use portable_pdb::ProgramMetadata;
 use crate::memory::{MemoryResult, offset};
 use crate::module::Module;
 use crate::names::Names;
+use crate::native_names;
 use crate::signature;
 
 /// The most fields of a type.
@@ -23,7 +24,7 @@ const MOST_TYPES: usize = 1 << 20;
 const MOST_STATIC: usize = 1 << 20;
 
 /// Offsets in a MethodTable.
-pub(crate) const BASE_TYPE: u64 = 16;
+const BASE_TYPE: u64 = 16;
 const AUXILIARY: u64 = 32;
 /// The highest offset that a field can have: higher ones are of fields without a place.
 const HIGHEST_OFFSET: u32 = 0x07ff_fff0;
@@ -120,9 +121,17 @@ impl Names<'_> {
         let mut of = type_handle;
         while of != 0 && types.len() < MOST_BASES && !types.contains(&of) {
             types.push(of);
-            of = self.memory().u64(offset(of, BASE_TYPE)).unwrap_or_default();
+            of = self.base_type(of).unwrap_or_default();
         }
         types
+    }
+
+    /// The base type of a type; zero if it has none.
+    pub(crate) fn base_type(&self, type_handle: u64) -> MemoryResult<u64> {
+        match self.runtime().native_aot() {
+            Some(_) => native_names::base_type(self.memory(), type_handle),
+            None => self.memory().u64(offset(type_handle, BASE_TYPE)),
+        }
     }
 
     /// Returns the fields that a type declares, static ones as well.

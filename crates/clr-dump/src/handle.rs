@@ -107,7 +107,7 @@ impl Names<'_> {
         let layout = HeapLayout::read(self.memory(), self.runtime())?;
         let mut reader = Reader {
             memory: self.memory(),
-            tables: &self.runtime().layout.handle_tables,
+            tables: self.runtime().layout.handle_tables,
             seen: HashSet::new(),
             handles: Vec::new(),
         };
@@ -118,7 +118,7 @@ impl Names<'_> {
 
 struct Reader<'m> {
     memory: &'m dyn Memory,
-    tables: &'static HandleTables,
+    tables: HandleTables,
     seen: HashSet<u64>,
     handles: Vec<Handle>,
 }
@@ -233,7 +233,7 @@ mod tests {
         memory.put_words(0x4000, &[0, 0, 0, 0, 0, 0, 0x10_0000]);
         let mut reader = Reader {
             memory: &memory,
-            tables: &NET_9.handle_tables,
+            tables: NET_9.handle_tables,
             seen: HashSet::new(),
             handles: Vec::new(),
         };

@@ -53,7 +53,7 @@ pub(crate) const BUILDS: [Build; 3] = [
 ];
 
 /// The layout of a major version.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) major: u32,
     pub(crate) slots: Slots,
@@ -64,8 +64,8 @@ pub(crate) struct Layout {
     /// The number of low bits of a method's row that its MethodDesc has; its chunk has the others.
     pub(crate) method_row_bits: u32,
     pub(crate) exception_tracker: ExceptionTracker,
-    /// The offset of the error code in an object of `System.Exception`.
-    pub(crate) hresult: u64,
+    /// The fields of `System.Exception`.
+    pub(crate) exception: Exception,
     pub(crate) heap: Heap,
     pub(crate) handle_tables: HandleTables,
     pub(crate) monitor_owner: MonitorOwner,
@@ -77,7 +77,7 @@ pub(crate) struct Layout {
 }
 
 /// Indexes of `g_dacTable`, whose entries are the addresses of global variables.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slots {
     /// The number of all slots.
     pub(crate) count: usize,
@@ -101,33 +101,39 @@ pub(crate) enum SlotForm {
     Relative,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ThreadStore {
     /// The offset of the list's first link; the counts follow.
     pub(crate) first: u64,
-    /// The offset of the number of threads.
-    pub(crate) count: u64,
+    /// The offset of the number of threads, where it is counted.
+    pub(crate) count: Option<u64>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Thread {
-    /// The offset of the state; the mode of the thread and its innermost explicit frame follow.
-    pub(crate) state: u64,
-    pub(crate) managed_id: u64,
+    /// The offset of the state; `None` where its bits are others.
+    pub(crate) state: Option<u64>,
+    /// The offset of the mode; `None` where a thread without an explicit frame is cooperative.
+    pub(crate) mode: Option<u64>,
+    /// The offset of the pointer to the innermost explicit frame.
+    pub(crate) frame: u64,
+    pub(crate) managed_id: Option<u64>,
     /// The offset of the link to the next thread.
     pub(crate) link: u64,
+    /// The offset that links point to.
+    pub(crate) link_target: u64,
     pub(crate) os_id: u64,
     pub(crate) allocation_context: AllocationContext,
     /// The offset of the handle of the managed object.
-    pub(crate) object_handle: u64,
+    pub(crate) object_handle: Option<u64>,
     /// The offset of the list of monitors that it waits for.
-    pub(crate) blocking_item: u64,
+    pub(crate) blocking_item: Option<u64>,
     /// The offset of the handle of the last thrown exception.
-    pub(crate) last_thrown: u64,
+    pub(crate) last_thrown: Option<u64>,
     /// The offset of the pointer to the exceptions that are being handled.
     pub(crate) exception_tracker: u64,
-    /// The offset of the pointer to ThreadLocalData, which has the thread's static fields; `None` where they
-    /// are in arrays that handles hold.
+    /// The offset of the pointer to ThreadLocalData, which has the thread's static fields, or to a list of
+    /// objects that have them (NativeAOT); `None` where they are in arrays that handles hold.
     pub(crate) static_fields: Option<u64>,
 }
 
@@ -145,11 +151,20 @@ pub(crate) enum AllocationContext {
 pub(crate) struct ExceptionTracker {
     /// The offset of the pointer to that of the exception before.
     pub(crate) previous: u64,
-    /// The offset of the handle of the exception.
-    pub(crate) thrown: u64,
+    /// The exception.
+    pub(crate) thrown: Thrown,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+/// The place of the exception in an exception tracker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Thrown {
+    /// The offset of its handle.
+    Handle(u64),
+    /// The offset of the reference to it.
+    Object(u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Module {
     /// The offsets of the pointers that lead to the path, from Module on.
     pub(crate) path: &'static [u64],
@@ -164,7 +179,7 @@ pub(crate) struct Module {
 }
 
 /// MethodTable and EEClass.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Types {
     pub(crate) form: TypeForm,
     /// The bit that marks the canonical MethodTable in the place of the class.
@@ -185,10 +200,33 @@ pub(crate) enum TypeForm {
     /// The row has two bytes at 10. The module that loaded the type is at 24; another one that defines it is
     /// in one of the optional fields.
     ShortRow,
+    /// There are none: a map leads from types to their names.
+    NativeAot,
+}
+
+/// Offsets of fields of an object of `System.Exception`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exception {
+    pub(crate) message: u64,
+    pub(crate) inner: u64,
+    /// The array of the frames that it passed.
+    pub(crate) stack_trace: u64,
+    /// The error code.
+    pub(crate) hresult: u64,
+    /// The number of frames, where the array has nothing but their return addresses.
+    pub(crate) frame_count: Option<u64>,
+}
+
+impl Exception {
+    /// The fields of all runtimes that compile methods while they run: only the place of the error code
+    /// differs.
+    const fn of_coreclr(hresult: u64) -> Self {
+        Self { message: 16, inner: 32, stack_trace: 48, hresult, frame_count: None }
+    }
 }
 
 /// The collector's description of its heap.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heap {
     /// It has the places of fields.
     Described,
@@ -211,10 +249,12 @@ pub(crate) enum CodeRanges {
     Tree,
     /// A list.
     List,
+    /// There is none: the code is a part of the program's image.
+    None,
 }
 
 /// The tables of handles, whose segments are packed structures.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HandleTables {
     /// The offset of the pointer to the first segment in HandleTable.
     pub(crate) segments: u64,
@@ -273,6 +313,8 @@ pub(crate) enum FrameKind {
     },
     /// An identifier.
     Identifier(u64),
+    /// Frames are of one kind, which has none: PInvokeTransitionFrame of NativeAOT.
+    Transition,
 }
 
 /// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and
@@ -291,16 +333,19 @@ pub(crate) const NET_3_1: Layout = Layout {
         free_type: 68,
         sync_table: 94,
     },
-    thread_store: ThreadStore { first: 168, count: 192 },
+    thread_store: ThreadStore { first: 168, count: Some(192) },
     thread: Thread {
-        state: 8,
-        managed_id: 36,
+        state: Some(8),
+        mode: Some(12),
+        frame: 16,
+        managed_id: Some(36),
         link: 256,
+        link_target: 256,
         os_id: 456,
         allocation_context: AllocationContext::Thread(88),
-        object_handle: 464,
-        blocking_item: 1208,
-        last_thrown: 504,
+        object_handle: Some(464),
+        blocking_item: Some(1208),
+        last_thrown: Some(504),
         exception_tracker: 520,
         static_fields: None,
     },
@@ -315,8 +360,8 @@ pub(crate) const NET_3_1: Layout = Layout {
     },
     types: Types { form: TypeForm::ShortRow, canonical_mark: 2, kind: 52, rank: 56, has_statics: false },
     method_row_bits: 14,
-    exception_tracker: ExceptionTracker { previous: 8, thrown: 64 },
-    hresult: 116,
+    exception_tracker: ExceptionTracker { previous: 8, thrown: Thrown::Handle(64) },
+    exception: Exception::of_coreclr(116),
     heap: Heap::Fixed { generations: 4, first_segment: 56, generation_table: 344 },
     handle_tables: HandleTables { segments: 208, next: 1992, data_block: 11 },
     monitor_owner: MonitorOwner::Thread,
@@ -349,16 +394,19 @@ pub(crate) const NET_9: Layout = Layout {
         free_type: 57,
         sync_table: 82,
     },
-    thread_store: ThreadStore { first: 160, count: 184 },
+    thread_store: ThreadStore { first: 160, count: Some(184) },
     thread: Thread {
-        state: 0,
-        managed_id: 16,
+        state: Some(0),
+        mode: Some(4),
+        frame: 8,
+        managed_id: Some(16),
         link: 112,
+        link_target: 112,
         os_id: 296,
         allocation_context: AllocationContext::RuntimeThreadLocals(0),
-        object_handle: 304,
-        blocking_item: 1032,
-        last_thrown: 336,
+        object_handle: Some(304),
+        blocking_item: Some(1032),
+        last_thrown: Some(336),
         exception_tracker: 352,
         static_fields: Some(928),
     },
@@ -371,8 +419,8 @@ pub(crate) const NET_9: Layout = Layout {
     },
     types: TYPES_9,
     method_row_bits: 12,
-    exception_tracker: ExceptionTracker { previous: 0, thrown: 8 },
-    hresult: 108,
+    exception_tracker: ExceptionTracker { previous: 0, thrown: Thrown::Handle(8) },
+    exception: Exception::of_coreclr(108),
     heap: Heap::Described,
     handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
     monitor_owner: MonitorOwner::Thread,
@@ -401,16 +449,19 @@ pub(crate) const NET_10: Layout = Layout {
         free_type: 56,
         sync_table: 77,
     },
-    thread_store: ThreadStore { first: 88, count: 112 },
+    thread_store: ThreadStore { first: 88, count: Some(112) },
     thread: Thread {
-        state: 0,
-        managed_id: 16,
+        state: Some(0),
+        mode: Some(4),
+        frame: 8,
+        managed_id: Some(16),
         link: 112,
+        link_target: 112,
         os_id: 296,
         allocation_context: AllocationContext::RuntimeThreadLocals(8),
-        object_handle: 304,
-        blocking_item: 672,
-        last_thrown: 336,
+        object_handle: Some(304),
+        blocking_item: Some(672),
+        last_thrown: Some(336),
         exception_tracker: 352,
         static_fields: Some(568),
     },
@@ -423,8 +474,8 @@ pub(crate) const NET_10: Layout = Layout {
     },
     types: TYPES_9,
     method_row_bits: 12,
-    exception_tracker: ExceptionTracker { previous: 0, thrown: 8 },
-    hresult: 108,
+    exception_tracker: ExceptionTracker { previous: 0, thrown: Thrown::Handle(8) },
+    exception: Exception::of_coreclr(108),
     heap: Heap::Described,
     handle_tables: HandleTables { segments: 56, next: 1998, data_block: 12 },
     monitor_owner: MonitorOwner::ManagedId,
@@ -434,6 +485,59 @@ pub(crate) const NET_10: Layout = Layout {
     frames: FrameKinds {
         inlined_call: FrameKind::Identifier(1),
         inlined_call_registers: 24,
+        fault: None,
+        has_helpers: false,
+    },
+};
+
+/// The parts that the runtime of a program that was compiled ahead of time does not describe itself. The
+/// others are zero here, and filled in from its description.
+///
+/// Fields of exceptions were measured on 9.0.20.
+pub(crate) const NATIVE_AOT: Layout = Layout {
+    major: 0,
+    slots: Slots {
+        count: 8,
+        form: SlotForm::Addresses,
+        range_map: 0,
+        thread_store: 1,
+        heap_type: 2,
+        gc_data: 3,
+        string_type: 4,
+        exception_type: 5,
+        free_type: 6,
+        sync_table: 7,
+    },
+    thread_store: ThreadStore { first: 0, count: None },
+    thread: Thread {
+        state: None,
+        mode: None,
+        frame: 0,
+        managed_id: None,
+        link: 0,
+        link_target: 0,
+        os_id: 0,
+        allocation_context: AllocationContext::Thread(0),
+        object_handle: None,
+        blocking_item: None,
+        last_thrown: None,
+        exception_tracker: 0,
+        static_fields: None,
+    },
+    module: Module { path: &[], base: &[], defined_types: 0, referenced_types: 0, ready_to_run: None },
+    types: Types { form: TypeForm::NativeAot, canonical_mark: 1, kind: 0, rank: 0, has_statics: false },
+    method_row_bits: 12,
+    exception_tracker: ExceptionTracker { previous: 0, thrown: Thrown::Object(0) },
+    exception: Exception { message: 8, inner: 24, stack_trace: 64, hresult: 72, frame_count: Some(76) },
+    heap: Heap::Described,
+    handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
+    monitor_owner: MonitorOwner::ManagedId,
+    thin_lock_owner_bits: 16,
+    code_ranges: CodeRanges::None,
+    nibble_map: NibbleMap::Linear,
+    frames: FrameKinds {
+        inlined_call: FrameKind::Transition,
+        inlined_call_registers: 0,
         fault: None,
         has_helpers: false,
     },

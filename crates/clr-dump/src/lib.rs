@@ -53,12 +53,18 @@
 //! Core 3.1 export nothing that leads to their data. The places of its static fields are not known
 //! ([`Names::has_static_places`]).
 //!
+//! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also where
+//! symbols were removed: threads, stacks, exceptions and the heap are read. Names were measured with .NET 9;
+//! those of other versions are not read ([`Runtime::is_measured`]). It does not describe fields, static fields
+//! and monitors.
+//!
 //! # Modules
 //!
 //! - `memory`, `core_file`, `process`, `read_at`, `mapping`: bytes at an address.
 //! - `core_writer`, `process_copy`, `touched`: core dumps of live processes.
 //! - `elf_image`, `layout`, `runtime`: the runtime in a process.
 //! - `code_map`, `ready_to_run`: managed code by address.
+//! - `native_aot`, `native_format`, `native_names`: programs that were compiled ahead of time.
 //! - `module`, `names`, `signature`: modules, types and methods.
 //! - `registers`, `unwind`, `native`, `thread`, `stack`: threads and their frames.
 //! - `exception`, `lock`: exceptions, monitors.
@@ -106,6 +112,9 @@ mod memory;
 mod module;
 mod names;
 mod native;
+mod native_aot;
+mod native_format;
+mod native_names;
 mod object;
 mod pointers;
 #[cfg(target_os = "linux")]

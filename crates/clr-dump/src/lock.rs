@@ -128,7 +128,8 @@ impl Runtime {
     /// If the memory lacks the thread's list.
     pub fn monitor_waits(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Vec<MonitorWait>> {
         let mut waits = Vec::new();
-        let mut item = memory.u64(offset(thread.address, self.layout.thread.blocking_item))?;
+        let Some(list) = self.layout.thread.blocking_item else { return Ok(waits) };
+        let mut item = memory.u64(offset(thread.address, list))?;
         let mut seen = HashSet::new();
         while item != 0 && waits.len() < MOST_WAITS && seen.insert(item) {
             let monitor = memory.u64(item)?;

@@ -19,16 +19,19 @@ const MOST_SECTIONS: u16 = 96;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Module {
-    /// The address of the runtime's Module.
+    /// The address of the runtime's Module, or of the assembly's record in the metadata of a program that was
+    /// compiled ahead of time.
     pub address: u64,
     /// The path of its file; of a file in a bundle, its name. Empty if the memory lacks it, or if the
-    /// assembly was made in memory.
+    /// assembly was made in memory. The assembly's name if it is a part of a program.
     pub path: String,
     /// The address of its image; zero if it has none.
     pub base: u64,
     /// The size of its image.
     pub size: u32,
     pub(crate) metadata: Option<Arc<[u8]>>,
+    /// Whether the program has its names, being compiled ahead of time.
+    pub(crate) has_native_names: bool,
     /// The address of the metadata; zero if there is none.
     pub(crate) metadata_at: u64,
 }
@@ -44,8 +47,22 @@ impl Module {
             path: path.unwrap_or_default(),
             base,
             size: image.as_ref().map_or(0, |image| image.size),
+            has_native_names: false,
             metadata_at: metadata.as_ref().map_or(0, |(at, _)| *at),
             metadata: metadata.map(|(_, bytes)| Arc::from(bytes)),
+        }
+    }
+
+    /// An assembly of a program that was compiled ahead of time.
+    pub(crate) fn of_program(address: u64, name: &str, base: u64) -> Self {
+        Self {
+            address,
+            path: name.to_owned(),
+            base,
+            size: 0,
+            has_native_names: true,
+            metadata: None,
+            metadata_at: 0,
         }
     }
 
@@ -56,7 +73,7 @@ impl Module {
 
     /// Whether its metadata is in the memory: it names types and methods.
     pub const fn has_metadata(&self) -> bool {
-        self.metadata.is_some()
+        self.metadata.is_some() || self.has_native_names
     }
 }
 

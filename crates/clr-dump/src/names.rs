@@ -15,6 +15,7 @@ use crate::code_map::{Code, CodeOrigin};
 use crate::layout::TypeForm;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::module::Module;
+use crate::native_names::{self, NativeNames, Owner};
 use crate::runtime::Runtime;
 use crate::signature;
 
@@ -66,7 +67,8 @@ pub struct MethodName {
 pub struct Method {
     /// The module that defines it; `None` if the method was made in memory.
     pub module: Option<Arc<Module>>,
-    /// Its metadata token; `None` if the method was made in memory.
+    /// Its metadata token; `None` if the method was made in memory, or was compiled ahead of time with the
+    /// program.
     pub token: Option<u32>,
     /// Its names.
     pub name: Option<MethodName>,
@@ -99,8 +101,36 @@ impl<'m> Names<'m> {
             CodeOrigin::ReadyToRun { module, index } => {
                 self.entry_point(module, code.function.image_base, index).ok().flatten()?
             }
+            CodeOrigin::NativeAot { method } => return self.native_method(method),
         };
         self.method_of(method_desc).ok()
+    }
+
+    /// The names of a program that was compiled ahead of time.
+    fn native_names(&self) -> Option<&'m NativeNames> {
+        self.runtime.native_aot()?.names(self.memory).map(|names| &**names)
+    }
+
+    /// A method of a program that was compiled ahead of time, by its first instruction.
+    fn native_method(&self, start: u64) -> Option<Method> {
+        let names = self.native_names()?;
+        let method = names.method(start)?;
+        let (type_name, module) = match method.owner {
+            Owner::Definition(handle) => {
+                let module = names.assembly_of(handle).map(|assembly| self.assembly(assembly));
+                (names.type_name(handle)?, module)
+            }
+            Owner::Type(handle) => (self.type_name(handle)?.to_string(), self.type_module(handle)),
+        };
+        let name = MethodName { type_name, name: method.name.to_owned(), signature: method.signature };
+        Some(Method { module, token: None, name: Some(name) })
+    }
+
+    /// An assembly of a program that was compiled ahead of time.
+    fn assembly(&self, (address, name): (u64, &str)) -> Arc<Module> {
+        let mut modules = self.modules.borrow_mut();
+        let read = || Arc::new(Module::of_program(address, name, self.runtime.base()));
+        Arc::clone(modules.entry(address).or_insert_with(read))
     }
 
     /// Returns a method by the address of its MethodDesc.
@@ -212,7 +242,11 @@ impl<'m> Names<'m> {
             return name.clone();
         }
         let mut left = MOST_TYPES;
-        let name = self.read_type(type_handle, DEEPEST, &mut left).map(Arc::from);
+        let name = match self.runtime.native_aot() {
+            Some(_) => self.read_native_type(type_handle, DEEPEST, &mut left),
+            None => self.read_type(type_handle, DEEPEST, &mut left),
+        };
+        let name = name.map(Arc::from);
         self.types.borrow_mut().insert(type_handle, name.clone());
         name
     }
@@ -223,9 +257,9 @@ impl<'m> Names<'m> {
         let memory = self.memory;
         let (mut of, mut ranks) = (type_handle, Vec::new());
         let mut flags = memory.u32(of).ok()?;
-        while is_array(flags) && ranks.len() < MOST_RANKS {
+        while self.is_of_array(flags) && ranks.len() < MOST_RANKS {
             ranks.push(self.rank(of, flags).ok()?);
-            of = memory.u64(offset(of, 48)).ok()?;
+            of = memory.u64(offset(of, self.element_type())).ok()?;
             flags = memory.u32(of).ok()?;
         }
         let name = self.type_name(of)?;
@@ -242,17 +276,74 @@ impl<'m> Names<'m> {
 
     /// Whether a type is that of arrays.
     pub fn is_array(&self, type_handle: u64) -> bool {
-        self.memory.u32(type_handle).is_ok_and(is_array)
+        self.memory.u32(type_handle).is_ok_and(|flags| self.is_of_array(flags))
+    }
+
+    /// Whether the flags of a type are those of arrays.
+    pub(crate) const fn is_of_array(&self, flags: u32) -> bool {
+        match self.runtime.native_aot() {
+            Some(_) => native_names::is_array(flags),
+            None => is_array(flags),
+        }
+    }
+
+    /// The offset of the type of elements in that of an array.
+    const fn element_type(&self) -> u64 {
+        if self.runtime.is_native_aot() { 8 } else { 48 }
     }
 
     /// Returns the module of a type; `None` if the memory lacks the way to it.
     pub fn type_module(&self, type_handle: u64) -> Option<Arc<Module>> {
+        if self.runtime.is_native_aot() {
+            return self.native_module(type_handle).ok().flatten();
+        }
         let module = self.module(self.module_of(type_handle).ok()?);
         Some(module).filter(|module| !module.file_name().is_empty())
     }
 
+    /// The assembly of a type of a program that was compiled ahead of time: that of its elements or of its
+    /// definition.
+    fn native_module(&self, type_handle: u64) -> MemoryResult<Option<Arc<Module>>> {
+        let mut of = type_handle;
+        for _ in 0..DEEPEST {
+            let flags = self.memory.u32(of)?;
+            if native_names::suffix(self.memory, of, flags)?.is_some() {
+                of = self.memory.u64(offset(of, self.element_type()))?;
+                continue;
+            }
+            if let Some((definition, _)) = native_names::instance(self.memory, of, flags)? {
+                of = definition;
+            }
+            let assembly = self.native_names().and_then(|names| names.assembly(of));
+            return Ok(assembly.map(|assembly| self.assembly(assembly)));
+        }
+        Ok(None)
+    }
+
+    /// The name of a type of a program that was compiled ahead of time.
+    fn read_native_type(&self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
+        let depth = depth.checked_sub(1)?;
+        *left = left.checked_sub(1)?;
+        let memory = self.memory;
+        let flags = memory.u32(handle).ok()?;
+        if let Some(suffix) = native_names::suffix(memory, handle, flags).ok()? {
+            let of = memory.u64(offset(handle, self.element_type())).ok()?;
+            return Some([self.read_native_type(of, depth, left)?, suffix].concat());
+        }
+        let Some((definition, arguments)) = native_names::instance(memory, handle, flags).ok()? else {
+            return self.native_names()?.definition(handle);
+        };
+        let name = self.native_names()?.definition(definition)?;
+        let arguments: Option<Vec<String>> =
+            arguments.into_iter().map(|argument| self.read_native_type(argument, depth, left)).collect();
+        Some([&*name, "[", &arguments?.join(","), "]"].concat())
+    }
+
     /// Whether the memory has a type at an address: its class knows it.
     pub(crate) fn is_type(&self, type_handle: u64) -> bool {
+        if self.runtime.is_native_aot() {
+            return self.type_name(type_handle).is_some();
+        }
         let Ok(canonical) = self.canonical(type_handle) else { return false };
         let class = self.memory.u64(offset(canonical, 40));
         class.and_then(|class| self.memory.u64(offset(class, 16))) == Ok(canonical)
@@ -297,6 +388,9 @@ impl<'m> Names<'m> {
 
     pub(crate) fn rank(&self, handle: u64, flags: u32) -> MemoryResult<u8> {
         const SINGLE_DIMENSION: u32 = 0x2_0000;
+        if self.runtime.is_native_aot() {
+            return native_names::rank(self.memory, handle);
+        }
         if flags & SINGLE_DIMENSION != 0 {
             return Ok(1);
         }
@@ -325,6 +419,7 @@ impl<'m> Names<'m> {
                 u16::MAX => Err(Missing { address: offset(handle, 10) }),
                 row => Ok(row.into()),
             },
+            TypeForm::NativeAot => Err(Missing { address: handle }),
         }
     }
 
@@ -332,8 +427,10 @@ impl<'m> Names<'m> {
     pub(crate) fn module_of(&self, handle: u64) -> MemoryResult<u64> {
         let memory = self.memory;
         let plain = offset(handle, MODULE);
-        if self.runtime.layout.types.form == TypeForm::RowInFlags {
-            return memory.u64(plain);
+        match self.runtime.layout.types.form {
+            TypeForm::RowInFlags => return memory.u64(plain),
+            TypeForm::ShortRow => {}
+            TypeForm::NativeAot => return Err(Missing { address: handle }),
         }
         let flags = memory.u32(handle)?;
         if flags & (HAS_COMPONENT_SIZE | GENERIC) == 0 {
@@ -384,7 +481,7 @@ const HAS_MODULE_OVERRIDE: u16 = 0x10;
 /// The offset of the first optional field in a MethodTable of .NET Core 3.1.
 const FIRST_OPTIONAL: u64 = 48;
 
-pub(crate) const fn is_array(flags: u32) -> bool {
+const fn is_array(flags: u32) -> bool {
     flags & 0xc_0000 == 0x8_0000
 }
 

@@ -104,6 +104,27 @@ impl NativeImages {
     }
 }
 
+impl NativeImages {
+    /// Returns the function that contains an address; `None` if there is none.
+    pub(crate) fn function(&self, memory: &dyn Memory, address: u64) -> Option<NativeFunction> {
+        let image = self.at(memory, address)?;
+        let entry = image.table.as_ref()?.find(memory, address).ok()??;
+        let function = Entry::read(memory, entry).ok()?.function(entry)?;
+        (function.begin <= address && address < function.end).then_some(function)
+    }
+}
+
+/// A function of an image, or a part of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NativeFunction {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    /// The address of its unwind information.
+    pub(crate) entry: u64,
+    /// The address of the data that its language has about it.
+    pub(crate) language_data: Option<u64>,
+}
+
 impl NativeImage {
     fn read(memory: &dyn Memory, file: &MappedFile) -> Option<Self> {
         let image = ElfImage::read(memory, file.start).ok()??;
@@ -204,6 +225,17 @@ impl Entry {
         // Addresses are relative to their own place.
         let start = at.wrapping_sub(u64::try_from(own).map_err(|_| UnwindError::Damaged)?);
         Ok(Self { bytes, own, bases: BaseAddresses::default().set_eh_frame(start) })
+    }
+
+    fn function(&self, at: u64) -> Option<NativeFunction> {
+        let section = EhFrame::new(&self.bytes, LittleEndian);
+        let entry = section.fde_from_offset(&self.bases, self.own.into(), EhFrame::cie_from_offset).ok()?;
+        let language_data = match entry.lsda() {
+            Some(gimli::Pointer::Direct(at)) => Some(at),
+            _ => None,
+        };
+        let begin = entry.initial_address();
+        Some(NativeFunction { begin, end: begin.saturating_add(entry.len()), entry: at, language_data })
     }
 
     fn unwind(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::field::{Field, StaticField, ValueKind};
 use crate::heap::HeapObject;
 use crate::memory::{MemoryResult, offset};
-use crate::names::{HAS_COMPONENT_SIZE, Names, is_array};
+use crate::names::{HAS_COMPONENT_SIZE, Names};
 
 /// The deepest nesting of structures.
 const DEEPEST: u32 = 8;
@@ -106,7 +106,7 @@ impl Names<'_> {
             return Ok(ObjectContent::Text { text, length: object.length });
         }
         let mut left = MOST_VALUES;
-        if is_array(flags) {
+        if self.is_of_array(flags) {
             return self.array(object, flags, most, &mut left);
         }
         let fields = self.fields(object.type_handle);
@@ -117,7 +117,7 @@ impl Names<'_> {
     pub fn is_string(&self, type_handle: u64) -> bool {
         let flags = self.memory().u32(type_handle).unwrap_or_default();
         // Units of two bytes, and no array.
-        flags & (HAS_COMPONENT_SIZE | 0xffff) == HAS_COMPONENT_SIZE | 2 && !is_array(flags)
+        flags & (HAS_COMPONENT_SIZE | 0xffff) == HAS_COMPONENT_SIZE | 2 && !self.is_of_array(flags)
     }
 
     /// Returns the first characters of a text.

@@ -64,26 +64,26 @@ pub(crate) struct HeapLayout {
 struct Variables<'m> {
     memory: &'m dyn Memory,
     address: u64,
-    heap: &'static Heap,
+    heap: Heap,
 }
 
 impl<'m> Variables<'m> {
     fn of(memory: &'m dyn Memory, runtime: &Runtime) -> MemoryResult<Self> {
         let address = runtime.variable(memory, runtime.layout.slots.gc_data)?;
-        Ok(Self { memory, address, heap: &runtime.layout.heap })
+        Ok(Self { memory, address, heap: runtime.layout.heap })
     }
 
     /// The address in a pointer.
     fn pointer(&self, index: u64) -> MemoryResult<u64> {
         // The number of generations comes before the pointers, where the heap is described.
-        let first = if *self.heap == Heap::Described { 24 } else { 16 };
+        let first = if self.heap == Heap::Described { 24 } else { 16 };
         self.memory.u64(offset(self.address, index.wrapping_mul(8).wrapping_add(first)))
     }
 
     /// The size of a generation, and the number of generations.
     fn generations(&self) -> MemoryResult<(u64, u64)> {
         let size = self.memory.u64(offset(self.address, 8))?;
-        let count = match *self.heap {
+        let count = match self.heap {
             Heap::Described => self.memory.u64(offset(self.address, 16))?.min(MOST_GENERATIONS),
             Heap::Fixed { generations, .. } => generations,
         };
@@ -92,7 +92,7 @@ impl<'m> Variables<'m> {
 
     /// The offsets of the allocation context and of the first segment in a generation.
     fn generation_fields(&self) -> MemoryResult<[u64; 2]> {
-        if let Heap::Fixed { first_segment, .. } = *self.heap {
+        if let Heap::Fixed { first_segment, .. } = self.heap {
             return Ok([0, first_segment]);
         }
         let offsets = self.pointer(GENERATION_OFFSETS)?;
@@ -103,7 +103,7 @@ impl<'m> Variables<'m> {
     /// The offsets of the fields of a heap of a server's collector: of its end, its ephemeral segment, its
     /// queue of objects with finalizers, and its generations.
     fn heap_fields(&self) -> MemoryResult<[u64; 4]> {
-        if let Heap::Fixed { generation_table, .. } = *self.heap {
+        if let Heap::Fixed { generation_table, .. } = self.heap {
             return Ok([0, 8, 16, generation_table]);
         }
         let fields = self.pointer(HEAP_OFFSETS)?;
@@ -114,6 +114,15 @@ impl<'m> Variables<'m> {
             field(OF_FINALIZE_QUEUE)?,
             field(OF_GENERATION_TABLE)?,
         ])
+    }
+}
+
+/// Whether the heap is that of a server's collector.
+fn is_server(memory: &dyn Memory, runtime: &Runtime, variables: &Variables<'_>) -> MemoryResult<bool> {
+    match runtime.slot(runtime.layout.slots.heap_type) {
+        // NativeAOT does not say: only a server's collector has the variable of its heaps.
+        0 => Ok(variables.pointer(HEAPS)? != 0),
+        kind => Ok(memory.u32(kind)? == SERVER),
     }
 }
 
@@ -135,7 +144,7 @@ impl HeapLayout {
         };
         let [context, first] = variables.generation_fields()?;
         let mut heaps = Vec::new();
-        if memory.u32(runtime.slot(runtime.layout.slots.heap_type))? == SERVER {
+        if is_server(memory, runtime, &variables)? {
             let table = memory.u64(pointer(HEAPS)?)?;
             let [end, ephemeral, queue, generations] = variables.heap_fields()?;
             for index in 0..memory.u32(pointer(HEAP_COUNT)?)?.min(MOST_HEAPS) {

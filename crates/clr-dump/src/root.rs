@@ -9,6 +9,7 @@ use hashbrown::HashSet;
 
 use crate::memory::{MemoryResult, offset};
 use crate::names::Names;
+use crate::native_aot::section;
 use crate::regions::HeapLayout;
 use crate::registers::{Register, Registers};
 use crate::stack::Stack;
@@ -44,14 +45,44 @@ impl Names<'_> {
         Ok(objects)
     }
 
-    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references;
-    /// `None` if it has none.
+    /// Returns the objects that have the static fields of the types of a program that was compiled ahead of
+    /// time; none for others, whose fields have [places](Self::static_fields).
+    ///
+    /// # Errors
+    /// If the memory lacks the list.
+    pub fn static_field_objects(&self) -> MemoryResult<Vec<u64>> {
+        let Some(program) = self.runtime().native_aot() else { return Ok(Vec::new()) };
+        let memory = self.memory();
+        let (start, list) = program.section(memory, section::STATIC_FIELDS)?;
+        let mut objects = Vec::new();
+        for (index, by) in (0_u64..).zip(list.as_chunks().0) {
+            let at = offset(start, index.wrapping_mul(4));
+            let place = at.wrapping_add_signed(i32::from_le_bytes(*by).into());
+            match memory.u64(place)? {
+                // Bits mark fields that have not been used yet.
+                object if object != 0 && object.is_multiple_of(8) => objects.push(object),
+                _ => {}
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Returns the place of the objects that a program begins with that was compiled ahead of time: they stay.
+    pub fn frozen_objects(&self) -> Option<Range<u64>> {
+        self.runtime().native_aot()?.range(section::FROZEN_OBJECTS)
+    }
+
+    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references, or the
+    /// object that has all of them (NativeAOT); `None` if it has none.
     ///
     /// # Errors
     /// If the memory lacks the way to it.
     pub fn thread_static_array(&self, thread: &Thread) -> MemoryResult<Option<u64>> {
         // Elsewhere these arrays are among those that handles hold.
         let Some(place) = self.runtime().layout.thread.static_fields else { return Ok(None) };
+        if let Some(program) = self.runtime().native_aot() {
+            return program.thread_statics(self.memory(), offset(thread.address, place));
+        }
         let data = self.memory().u64(offset(thread.address, place))?;
         if data == 0 {
             return Ok(None);

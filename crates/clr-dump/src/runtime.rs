@@ -14,6 +14,7 @@ use crate::layout::{self, Layout, SlotForm, Slots};
 use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::native::{NativeImage, NativeImages};
+use crate::native_aot::{self, NativeAot};
 use crate::thread::{self, Thread};
 
 /// The most files whose headers are read.
@@ -33,9 +34,11 @@ pub struct Runtime {
     build_id: String,
     base: u64,
     is_measured: bool,
-    pub(crate) layout: &'static Layout,
-    /// The entries of `g_dacTable`.
+    pub(crate) layout: Layout,
+    /// The addresses of global variables: the entries of `g_dacTable`.
     slots: Vec<u64>,
+    /// The parts that only programs have that were compiled ahead of time.
+    native_aot: Option<NativeAot>,
     code: CodeMap,
     native: NativeImages,
     /// Frames of deep stacks that may still be walked.
@@ -70,8 +73,8 @@ impl Runtime {
             }
             let table = image.symbol(memory, "g_dacTable").ok().flatten();
             if table.is_none() && !file.path.ends_with("/libcoreclr.so") {
-                if let Ok(Some(_)) = image.symbol(memory, "DotNetRuntimeDebugHeader") {
-                    native.get_or_insert(file.path.to_string());
+                if let Ok(Some(header)) = image.symbol(memory, "DotNetRuntimeDebugHeader") {
+                    native.get_or_insert((file, image, header));
                 }
                 continue;
             }
@@ -83,11 +86,37 @@ impl Runtime {
             }
             unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
         }
-        Err(match (unknown, native) {
-            (Some((path, build_id)), _) => Error::UnknownRuntime { path, build_id },
-            (None, Some(path)) => Error::NativeAot { path },
-            (None, None) => Error::NoRuntime,
-        })
+        match (unknown, native) {
+            (Some((path, build_id)), _) => Err(Error::UnknownRuntime { path, build_id }),
+            (None, Some((file, image, header))) => Self::read_native_aot(memory, files, file, &image, header),
+            (None, None) => Err(Error::NoRuntime),
+        }
+    }
+
+    /// Reads the runtime of a program that was compiled ahead of time.
+    fn read_native_aot(
+        memory: &dyn Memory,
+        files: &[MappedFile],
+        file: &MappedFile,
+        image: &ElfImage,
+        header: u64,
+    ) -> Result<Self, Error> {
+        let described = native_aot::read(memory, header, file)?;
+        let version = described.native_aot.names(memory).and_then(|names| names.version());
+        let runtime = Self {
+            version: version.unwrap_or_else(|| "of an unknown version".to_owned()),
+            path: file.path.to_string(),
+            build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
+            base: file.start,
+            is_measured: described.is_measured,
+            code: CodeMap::new(0, &described.layout),
+            layout: described.layout,
+            native: NativeImages::new(files),
+            deep_frames_left: Cell::new(MOST_DEEP_FRAMES),
+            slots: described.slots,
+            native_aot: Some(described.native_aot),
+        };
+        runtime.checked(memory)
     }
 
     fn read(
@@ -107,16 +136,24 @@ impl Runtime {
             build_id: hexadecimal(image.build_id.as_deref().unwrap_or_default()),
             base: file.start,
             is_measured,
-            layout,
+            layout: *layout,
             code: CodeMap::new(root, layout),
             native: NativeImages::new(files),
             deep_frames_left: Cell::new(MOST_DEEP_FRAMES),
             slots,
+            native_aot: None,
         };
-        let mut attempts = (0..ATTEMPTS).map(|_| runtime.check(memory));
-        let result = attempts.find(Result::is_ok).unwrap_or_else(|| runtime.check(memory));
-        result.map_err(|what| Error::WrongLayout { version: runtime.version.clone(), what })?;
-        Ok(runtime)
+        runtime.checked(memory)
+    }
+
+    /// Fails if the layout is a wrong one.
+    fn checked(self, memory: &dyn Memory) -> Result<Self, Error> {
+        let mut attempts = (0..ATTEMPTS).map(|_| self.check(memory));
+        let result = attempts.find(Result::is_ok).unwrap_or_else(|| self.check(memory));
+        match result {
+            Ok(()) => Ok(self),
+            Err(what) => Err(Error::WrongLayout { version: self.version, what }),
+        }
     }
 
     /// Checks facts that hold only if the layout is the right one.
@@ -128,14 +165,17 @@ impl Runtime {
             return Err("free objects do not have 24 bytes");
         }
         let heap_type = self.slot(slots.heap_type);
-        if !matches!(memory.u32(heap_type), Ok(1 | 2)) {
+        if heap_type != 0 && !matches!(memory.u32(heap_type), Ok(1 | 2)) {
             return Err("the kind of heap is neither workstation nor server");
         }
         let (count, threads) = self.thread_list(memory).map_err(|_| "the list of threads cannot be read")?;
-        if usize::try_from(count).ok() != Some(threads.len()) {
-            return Err("the number of threads is not the length of their list");
+        match count {
+            Some(count) if usize::try_from(count).ok() != Some(threads.len()) => {
+                Err("the number of threads is not the length of their list")
+            }
+            None if threads.is_empty() => Err("there are no threads"),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// A runtime with some slots, for tests.
@@ -151,11 +191,12 @@ impl Runtime {
             build_id: String::new(),
             base: 0,
             is_measured: true,
-            layout,
+            layout: *layout,
             code: CodeMap::new(0, layout),
             native: NativeImages::new(&[]),
             deep_frames_left: Cell::new(MOST_DEEP_FRAMES),
             slots: all,
+            native_aot: None,
         }
     }
 
@@ -185,7 +226,17 @@ impl Runtime {
         self.is_measured
     }
 
-    /// The map of managed code.
+    /// Whether the program was compiled ahead of time (NativeAOT). Its runtime has no description of fields,
+    /// static fields and monitors.
+    pub const fn is_native_aot(&self) -> bool {
+        self.native_aot.is_some()
+    }
+
+    pub(crate) const fn native_aot(&self) -> Option<&NativeAot> {
+        self.native_aot.as_ref()
+    }
+
+    /// The map of managed code. It is empty if the program was compiled ahead of time.
     pub const fn code(&self) -> &CodeMap {
         &self.code
     }
@@ -207,9 +258,9 @@ impl Runtime {
         self.thread_list(memory).map(|(_, threads)| threads)
     }
 
-    fn thread_list(&self, memory: &dyn Memory) -> MemoryResult<(u32, Vec<Thread>)> {
+    fn thread_list(&self, memory: &dyn Memory) -> MemoryResult<(Option<u32>, Vec<Thread>)> {
         let store = self.variable(memory, self.layout.slots.thread_store)?;
-        thread::list(memory, self.layout, store)
+        thread::list(memory, &self.layout, store)
     }
 
     /// Returns the name that the program gave a thread; `None` if it has none.
@@ -217,7 +268,8 @@ impl Runtime {
     /// # Errors
     /// If the memory lacks the thread's object: small cores do.
     pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
-        let handle = memory.u64(offset(thread.address, self.layout.thread.object_handle))?;
+        let Some(handle) = self.layout.thread.object_handle else { return Ok(None) };
+        let handle = memory.u64(offset(thread.address, handle))?;
         if handle == 0 {
             return Ok(None);
         }
@@ -233,7 +285,7 @@ impl Runtime {
 
     /// Reads a string object; an error if it is not one, or if its characters were removed.
     pub(crate) fn string(&self, memory: &dyn Memory, object: u64) -> MemoryResult<String> {
-        let string_type = self.variable(memory, self.layout.slots.string_type)?;
+        let string_type = self.string_type(memory)?;
         // The lowest bits are marks of a collection.
         if memory.u64(object)? & !7 != string_type {
             return Err(Missing { address: object });
@@ -249,6 +301,22 @@ impl Runtime {
         Ok(String::from_utf16_lossy(&units))
     }
 
+    /// The MethodTable of `System.String`.
+    pub(crate) fn string_type(&self, memory: &dyn Memory) -> MemoryResult<u64> {
+        match &self.native_aot {
+            Some(program) => known_type(program.names(memory).and_then(|names| names.string_type())),
+            None => self.variable(memory, self.layout.slots.string_type),
+        }
+    }
+
+    /// The MethodTable of `System.Exception`.
+    pub(crate) fn exception_type(&self, memory: &dyn Memory) -> MemoryResult<u64> {
+        match &self.native_aot {
+            Some(program) => known_type(program.names(memory).and_then(|names| names.exception_type())),
+            None => self.variable(memory, self.layout.slots.exception_type),
+        }
+    }
+
     /// The address of a global variable; zero if there is none.
     pub(crate) fn slot(&self, index: usize) -> u64 {
         self.slots.get(index).copied().unwrap_or_default()
@@ -258,6 +326,10 @@ impl Runtime {
     pub(crate) fn variable(&self, memory: &dyn Memory, index: usize) -> MemoryResult<u64> {
         memory.u64(self.slot(index))
     }
+}
+
+fn known_type(type_handle: Option<u64>) -> MemoryResult<u64> {
+    type_handle.ok_or(Missing { address: 0 })
 }
 
 /// Reads the entries of `g_dacTable`.

@@ -250,6 +250,28 @@ impl Printer<'_> {
     }
 }
 
+/// The notation of a type that signatures name by its kind; `None` for other types.
+pub(crate) fn primitive_of_type(name: &str) -> Option<&'static str> {
+    Some(match name.strip_prefix("System.")? {
+        "Void" => "void",
+        "Boolean" => "bool",
+        "Char" => "wchar",
+        "SByte" => "int8",
+        "Byte" => "unsigned int8",
+        "Int16" => "int16",
+        "UInt16" => "unsigned int16",
+        "Int32" => "int32",
+        "UInt32" => "unsigned int32",
+        "Int64" => "int64",
+        "UInt64" => "unsigned int64",
+        "Single" => "float32",
+        "Double" => "float64",
+        "IntPtr" => "native int",
+        "UIntPtr" => "native uint",
+        _ => return None,
+    })
+}
+
 fn primitive(kind: u8) -> Option<&'static str> {
     Some(match kind {
         0x01 => "void",

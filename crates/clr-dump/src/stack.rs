@@ -176,17 +176,24 @@ impl Runtime {
                     let known = last.filter(|(at, _)| *at == address).map(|(_, code)| code);
                     let code = known.or_else(|| self.managed(memory, address));
                     last = code.map(|code| (address, code));
-                    if code.is_none() && !seen.insert(sp) {
+                    let is_native = code.is_none_or(|code| code.origin.has_native_unwinding());
+                    if is_native && !seen.insert(sp) {
                         stack.add_gap(UnwindError::NotRising.into());
                         break;
                     }
-                    match code {
+                    match code.filter(|_| !is_native) {
                         Some(code) => {
                             stack.frames.push(Frame { ip, sp, code: Some(code), position });
                             managed_sp = Some(sp);
                             managed_caller_of(memory, &code, &registers, position)
                         }
-                        None => self.native_caller(memory, &mut stack, explicit.next, (&registers, position)),
+                        None => {
+                            if code.is_some() {
+                                managed_sp = Some(sp);
+                            }
+                            let frame = Frame { ip, sp, code, position };
+                            self.native_caller(memory, &mut stack, explicit.next, (&registers, frame))
+                        }
                     }
                 }
             };
@@ -208,18 +215,19 @@ impl Runtime {
         left > 0
     }
 
-    /// Adds a frame of native code and returns the next step.
+    /// Adds a frame with the unwind information of native code, and returns the next step.
     fn native_caller(
         &self,
         memory: &dyn Memory,
         stack: &mut Stack,
         explicit: u64,
-        (registers, position): (&Registers, FramePosition),
+        (registers, frame): (&Registers, Frame),
     ) -> Result<Next, Gap> {
+        let position = frame.position;
         let caller = self.native().unwind(memory, registers, position);
         // A return address outside code ends the walk of native frames. A thread can be anywhere.
         if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
-            stack.frames.push(Frame { ip: registers.ip, sp: registers.sp, code: None, position });
+            stack.frames.push(frame);
         }
         match caller {
             Ok(Some((caller, position))) => {
@@ -242,6 +250,7 @@ impl Runtime {
                     _ => Err(Gap::Native(UnwindError::NotInImage)),
                 }
             }
+            Err(error) if frame.code.is_some() => Err(error.into()),
             Err(error) => Err(Gap::Native(error)),
         }
     }
@@ -251,11 +260,15 @@ impl Runtime {
         match kind? {
             FrameKind::Vtable { slot } => Some(self.slot(slot)),
             FrameKind::Identifier(identifier) => Some(identifier),
+            FrameKind::Transition => None,
         }
     }
 
-    fn managed(&self, memory: &dyn Memory, address: u64) -> Option<Code> {
-        self.code().find(memory, address).ok().flatten()
+    pub(crate) fn managed(&self, memory: &dyn Memory, address: u64) -> Option<Code> {
+        match self.native_aot() {
+            Some(program) => program.code_at(memory, self.native(), address),
+            None => self.code().find(memory, address).ok().flatten(),
+        }
     }
 
     /// The managed code at a return address.
@@ -277,6 +290,15 @@ impl ExplicitFrames {
         runtime: &Runtime,
         sp: Option<u64>,
     ) -> MemoryResult<Option<(Registers, FramePosition)>> {
+        if runtime.layout.frames.inlined_call == FrameKind::Transition {
+            // A thread has one.
+            let at = std::mem::take(&mut self.next);
+            let registers = transition_registers(memory, at)?;
+            let is_next = |of: &Registers| {
+                sp.is_none_or(|sp| of.sp > sp) && runtime.managed_caller(memory, of.ip).is_some()
+            };
+            return Ok(registers.filter(is_next).map(|registers| (registers, FramePosition::Caller)));
+        }
         // Addresses rise, so that the list ends.
         for _ in 0..MOST_FRAMES {
             let at = self.next;
@@ -325,6 +347,38 @@ fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Regist
 
 /// The offset of the interrupted registers in the explicit frame of a fault.
 const FAULT_CONTEXT: u64 = 0x20;
+
+/// The registers of the managed code that has left a frame of NativeAOT (PInvokeTransitionFrame): its address,
+/// the frame pointer, the thread, flags, and the registers that the flags name. `None` if there is none, or if
+/// it does not have the stack pointer.
+fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Registers>> {
+    /// The registers in the order of their flags; the flag of the stack pointer is the 16th.
+    const PRESERVED: [(u32, Register); 5] = [
+        (0x01, Register::RBX),
+        (0x08, Register::R12),
+        (0x10, Register::R13),
+        (0x20, Register::R14),
+        (0x40, Register::R15),
+    ];
+    const STACK_POINTER: u32 = 0x8000;
+    // The outermost code, and code that a signal has interrupted, have marks.
+    if at == 0 || at >= u64::MAX.wrapping_sub(1) {
+        return Ok(None);
+    }
+    let [ip, bp] = memory.words(at)?;
+    let flags = memory.u32(offset(at, 24))?;
+    let mut registers = Registers::new(ip, 0, bp);
+    let mut place = offset(at, 32);
+    for (_, register) in PRESERVED.iter().filter(|(flag, _)| flags & flag != 0) {
+        registers.set(*register, memory.u64(place)?);
+        place = offset(place, 8);
+    }
+    if flags & STACK_POINTER == 0 {
+        return Ok(None);
+    }
+    registers.sp = memory.u64(place)?;
+    Ok(Some(registers))
+}
 
 /// The registers in the managed caller of an explicit frame; `None` if the frame is not active or of another
 /// kind.

@@ -11,11 +11,10 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::core_file::{CoreFile, STRIPPED};
 use crate::error::Error;
-use crate::exception::STACK_TRACE;
 use crate::heap::{Amount, HeapObject, HeapVisitor};
 use crate::kept::{CHUNK, Kept, Recorder};
 use crate::memory::{Memory, offset};
-use crate::names::{HAS_COMPONENT_SIZE, Names, is_array};
+use crate::names::{HAS_COMPONENT_SIZE, Names};
 use crate::pointers::CONTAINS_POINTERS;
 use crate::regions::HeapLayout;
 use crate::root::stack_range;
@@ -76,7 +75,7 @@ impl<'c> StrippedCore<'c> {
             let runtime = Runtime::find(&recorder, core.files())?;
             let layout = HeapLayout::read(&recorder, &runtime).unwrap_or_default();
             let regions = layout.regions.iter().map(|region| region.start..region.end);
-            let string_type = runtime.variable(&recorder, runtime.layout.slots.string_type);
+            let string_type = runtime.string_type(&recorder);
             (present(core, regions.collect()), string_type.unwrap_or_default())
         };
         recorder.set_regions(regions, string_type);
@@ -272,7 +271,7 @@ impl HeapReader<'_, '_> {
                 _ if self.is_delegate(object.type_handle) => Shape::Delegate,
                 _ => Shape::Whole,
             }
-        } else if !is_array(flags) {
+        } else if !self.names.is_of_array(flags) {
             Shape::String
         } else if flags & CONTAINS_POINTERS == 0 {
             // The header, the type, the length, and the bounds of several dimensions.
@@ -296,9 +295,11 @@ impl HeapReader<'_, '_> {
         let array = |address: u64, has_references: bool| {
             let object = self.names.object_at(address)?;
             let flags = memory.u32(object.type_handle).ok()?;
-            (is_array(flags) && (flags & CONTAINS_POINTERS != 0) == has_references).then_some(object)
+            (self.names.is_of_array(flags) && (flags & CONTAINS_POINTERS != 0) == has_references)
+                .then_some(object)
         };
-        let Ok(of) = memory.u64(offset(exception, STACK_TRACE)) else { return };
+        let place = self.names.runtime().layout.exception.stack_trace;
+        let Ok(of) = memory.u64(offset(exception, place)) else { return };
         let frames = match array(of, true) {
             Some(_) => memory.u64(offset(of, 16)).ok(),
             None => Some(of),

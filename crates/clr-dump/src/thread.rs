@@ -19,9 +19,9 @@ pub struct Thread {
     pub address: u64,
     /// The thread id in the system; zero if it has not started or has ended.
     pub os_id: u64,
-    /// The managed id.
+    /// The managed id; zero where the runtime has none.
     pub managed_id: u32,
-    /// Its state.
+    /// Its state; no bits where they are not known (NativeAOT).
     pub state: ThreadState,
     /// Whether it runs managed code or changes managed objects: a collection has to wait for it.
     pub is_cooperative: bool,
@@ -56,24 +56,28 @@ impl ThreadState {
 }
 
 /// Reads the list of threads from the runtime's ThreadStore, with the number that the runtime counts.
-pub(crate) fn list(memory: &dyn Memory, layout: &Layout, store: u64) -> MemoryResult<(u32, Vec<Thread>)> {
-    let count = memory.u32(offset(store, layout.thread_store.count))?;
+pub(crate) fn list(
+    memory: &dyn Memory,
+    layout: &Layout,
+    store: u64,
+) -> MemoryResult<(Option<u32>, Vec<Thread>)> {
+    let count = layout.thread_store.count.map(|at| memory.u32(offset(store, at))).transpose()?;
     let mut link = memory.u64(offset(store, layout.thread_store.first))?;
     let fields = &layout.thread;
-    let state = fields.state;
     let (mut threads, mut seen) = (Vec::new(), HashSet::new());
     while link != 0 && threads.len() < MOST_THREADS && seen.insert(link) {
-        // A link points to the link in the next thread.
-        let address = link.wrapping_sub(fields.link);
+        let address = link.wrapping_sub(fields.link_target);
+        let number = |at: Option<u64>| at.map_or(Ok(0), |at| memory.u32(offset(address, at)));
+        let frame = memory.u64(offset(address, fields.frame))?;
         threads.push(Thread {
             address,
             os_id: memory.u64(offset(address, fields.os_id))?,
-            managed_id: memory.u32(offset(address, fields.managed_id))?,
-            state: ThreadState(memory.u32(offset(address, state))?),
-            is_cooperative: memory.u32(offset(address, state.wrapping_add(4)))? & 1 != 0,
-            frame: memory.u64(offset(address, state.wrapping_add(8)))?,
+            managed_id: number(fields.managed_id)?,
+            state: ThreadState(number(fields.state)?),
+            is_cooperative: if fields.mode.is_some() { number(fields.mode)? & 1 != 0 } else { frame == 0 },
+            frame,
         });
-        link = memory.u64(link)?;
+        link = memory.u64(offset(address, fields.link))?;
     }
     Ok((count, threads))
 }

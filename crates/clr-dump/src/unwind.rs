@@ -43,7 +43,8 @@ pub enum UnwindError {
 pub struct FunctionEntry {
     /// The address of its first instruction.
     pub begin: u64,
-    /// The address of its UNWIND_INFO.
+    /// The address of its UNWIND_INFO; of a program that was compiled ahead of time, that of its entry in
+    /// `.eh_frame`.
     pub unwind_info: u64,
     /// The address that image-relative addresses start from.
     pub image_base: u64,

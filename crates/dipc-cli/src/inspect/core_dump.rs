@@ -94,15 +94,11 @@ impl Source {
             match error {
                 Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
                     failure.with_help(
-                        "dipc has the structures of .NET 9, 10 and .NET Core 3.1.23 on x86-64: those of the threads, code, \
+                        "dipc has the structures of .NET 9, 10, NativeAOT 9 and .NET Core 3.1.23 on x86-64: those of the threads, code, \
                          frames, types and heap of others are missing; dotnet-dump analyze reads them",
                     )
                 }
-                Error::NoRuntime => failure.with_help("dipc reads .NET 9, 10 and .NET Core 3.1.23 on x86-64"),
-                Error::NativeAot { .. } => failure.with_help(
-                    "the structures of its threads, frames and heap are missing, and names of types are not in its \
-                     memory; a debugger shows native stacks with its symbols",
-                ),
+                Error::NoRuntime => failure.with_help("dipc reads .NET 9, 10, NativeAOT 9 and .NET Core 3.1.23 on x86-64"),
                 _ => failure,
             }
         })
@@ -115,6 +111,18 @@ impl Source {
             _ => Exit::Done,
         }
     }
+}
+
+/// Fails for a program that was compiled ahead of time, whose runtime does not say what a view is about.
+pub(crate) fn check_described(runtime: &Runtime, what: &str) -> Result<(), Failure> {
+    if !runtime.is_native_aot() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Exit::Failed,
+        format_args!("dump analyze: {what} are not known: the runtime of a program that was compiled ahead of time does not describe them"),
+    )
+    .with_help("of such programs threads, stacks, exceptions, modules, heap, paths, objects, strings and handles are known"))
 }
 
 /// Whether a file is a core dump, by its first bytes. A pipe is not looked into.
@@ -333,15 +341,23 @@ impl<'s> Analysis<'s> {
 
     fn read_frame(&self, frame: &Frame) -> FrameText {
         if let Some(code) = &frame.code {
-            return frame_text(frame.ip, self.names.method(code).as_ref());
+            let text = frame_text(frame.ip, self.names.method(code).as_ref());
+            if text.name.is_some() || !self.runtime.is_native_aot() {
+                return text;
+            }
         }
         // A return address can be past the end of the function.
         let address = frame.position.lookup_address(frame.ip);
         let image = self.runtime.native_image(self.source.memory(), address);
         let name = image.as_ref().and_then(|image| self.symbols.name(image, address));
+        let name = name.map(|text| FrameName { text, namespace_len: 0 });
+        // Code that the compiler has made has no name but a symbol.
+        if frame.code.is_some() {
+            return FrameText { name, ..frame_text(frame.ip, None) };
+        }
         FrameText {
             ip: frame.ip,
-            name: name.map(|text| FrameName { text, namespace_len: 0 }),
+            name,
             module: image.as_ref().map(|image| image.file_name().to_owned()),
             token: None,
             is_dynamic: false,
@@ -434,7 +450,7 @@ fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
             .map(|module| module.file_name().to_owned())
             .filter(|name| !name.is_empty()),
         token: method.and_then(|method| method.token),
-        is_dynamic: method.is_some_and(|method| method.token.is_none()),
+        is_dynamic: method.is_some_and(|method| method.token.is_none() && method.name.is_none()),
         kind: FrameKind::Managed,
     }
 }

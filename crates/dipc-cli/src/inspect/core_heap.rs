@@ -1,6 +1,7 @@
 //! The heap of a core dump or of a process's memory as a graph, with its roots.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use clr_dump::{HandleKind, HeapObject, HeapVisitor, HeapWalk, Names, ValueKind};
@@ -47,12 +48,14 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
         recent_types: [0; 8],
         words: words.into_iter().peekable(),
         on_stacks: Vec::new(),
+        frozen: names.frozen_objects().unwrap_or_default(),
+        frozen_objects: Vec::new(),
         bytes: 0,
         objects: 0,
         pause,
     };
     let walk = names.walk_heap(&mut reader).map_err(|missing| lacks(&missing.to_string()))?;
-    let Reader { mut builder, types, on_stacks, bytes, pause, .. } = reader;
+    let Reader { mut builder, types, on_stacks, frozen_objects, bytes, pause, .. } = reader;
     check(bytes, &walk)?;
     missing.missing_bytes = missing_bytes(&walk);
     missing.is_moving = walk.is_moving;
@@ -67,6 +70,11 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
         }
     }
     add_statics(names, &types, &mut builder);
+    match names.static_field_objects() {
+        Ok(objects) => objects.iter().for_each(|object| builder.add_root(RootKind::Static, *object)),
+        Err(_) => missing.missing_roots += 1,
+    }
+    frozen_objects.iter().for_each(|object| builder.add_root(RootKind::Static, *object));
     // The last: what else holds an object says more.
     for object in &on_stacks {
         builder.add_root(RootKind::Stack, *object);
@@ -108,6 +116,9 @@ struct Reader {
     words: std::iter::Peekable<std::vec::IntoIter<u64>>,
     /// Objects that words of stacks point into.
     on_stacks: Vec<u64>,
+    /// The place of the objects that the program begins with, and these.
+    frozen: Range<u64>,
+    frozen_objects: Vec<u64>,
     bytes: u64,
     objects: u64,
     pause: Option<Pause>,
@@ -124,6 +135,9 @@ impl HeapVisitor for Reader {
         while self.words.next_if(|word| *word < object.address).is_some() {}
         if self.words.next_if(|word| object.contains(*word)).is_some() {
             self.on_stacks.push(object.address);
+        }
+        if self.frozen.contains(&object.address) {
+            self.frozen_objects.push(object.address);
         }
         // Few types alternate.
         if !self.recent_types.contains(&object.type_handle) {

@@ -94,6 +94,8 @@ pub enum RootKind {
     Finalizer,
     /// The static fields of a thread.
     ThreadStatic,
+    /// The static fields of types, or objects that are a part of the program.
+    Static,
 }
 
 impl MemoryGraphBuilder {
@@ -158,6 +160,7 @@ impl MemoryGraphBuilder {
         let group = match kind {
             RootKind::Stack => groups.child(RootGroups::ALL, "[local vars]"),
             RootKind::ThreadStatic => groups.child(RootGroups::ALL, "[thread static vars]"),
+            RootKind::Static => groups.child(RootGroups::ALL, "[static vars]"),
             RootKind::StrongHandle => other(groups, "[strong Handles]"),
             RootKind::PinnedHandle => other(groups, "[pinning Handles]"),
             RootKind::DependentHandle => other(groups, "[Dependent Handles]"),

@@ -30,7 +30,7 @@ use crate::args::heap_paths::{HeapPathsArgs, parse_address};
 use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::core_dump::{Analysis, Source};
+use crate::inspect::core_dump::{Analysis, Source, check_described};
 use crate::inspect::heap::Heap;
 
 #[derive(Debug, Args)]
@@ -146,6 +146,7 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
         return Ok(read.exit);
     }
     let runtime = source.runtime()?;
+    view.check(&runtime)?;
     if let Some(exit) = view.print_objects(&source, &runtime, format)? {
         return Ok(exit.join(source.exit()));
     }
@@ -163,6 +164,16 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
 }
 
 impl View {
+    /// Fails if the runtime does not say what the view shows.
+    fn check(&self, runtime: &Runtime) -> Result<(), Failure> {
+        match self {
+            Self::Statics(_) => check_described(runtime, "static fields"),
+            Self::Locks => check_described(runtime, "monitors"),
+            Self::Async(_) => check_described(runtime, "the fields of async methods"),
+            _ => Ok(()),
+        }
+    }
+
     /// The paths that the view shows.
     fn paths(&self) -> Option<HeapPathsArgs> {
         match self {

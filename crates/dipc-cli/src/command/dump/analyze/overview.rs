@@ -111,8 +111,14 @@ fn facts(analysis: &Analysis<'_>, written: Option<String>) -> String {
         }
     }
     let runtime = analysis.runtime;
-    fact("Runtime", &format!(".NET {} ({})", runtime.version(), runtime.path()));
-    if !runtime.is_measured() {
+    let kind = if runtime.is_native_aot() { " compiled ahead of time" } else { "" };
+    fact("Runtime", &format!(".NET {}{kind} ({})", runtime.version(), runtime.path()));
+    if runtime.is_native_aot() {
+        fact("Unknown", "monitors, names of threads, and fields, which its runtime does not describe");
+        if !runtime.is_measured() {
+            fact("Names", "none: the form of its metadata is not known in this version");
+        }
+    } else if !runtime.is_measured() {
         fact("Layout", "that of its major version: this build was not measured, and has passed the checks");
     }
     text

@@ -27,7 +27,7 @@ fn table(threads: &[ManagedThread]) -> String {
     for ManagedThread { thread, name, stack, .. } in threads {
         columns.row([
             if thread.os_id == 0 { "-".to_owned() } else { thread.os_id.to_string() },
-            thread.managed_id.to_string(),
+            if thread.managed_id == 0 { "-".to_owned() } else { thread.managed_id.to_string() },
             stack.managed().count().to_string(),
             states(thread).join(", "),
             name.clone().unwrap_or_default(),

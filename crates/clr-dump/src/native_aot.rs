@@ -1,0 +1,317 @@
+//! The runtime of a program that was compiled ahead of time (NativeAOT): its description of itself, its code,
+//! and the tables by which it names types and methods.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/nativeaot/Runtime/DebugHeader.cpp` (`DotNetRuntimeDebugHeader`),
+//! `Runtime/RuntimeInstance.h`, `Runtime/TypeManager.h`, `Runtime/inc/ModuleHeaders.h`, `Runtime/thread.h`.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::code_map::{Code, CodeOrigin};
+use crate::error::Error;
+use crate::layout::{self, AllocationContext, ExceptionTracker, Layout, Thrown};
+use crate::mapping::MappedFile;
+use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::native::{NativeFunction, NativeImages};
+use crate::native_names::NativeNames;
+use crate::unwind::FunctionEntry;
+
+/// The most entries of the description.
+const MOST_ENTRIES: u64 = 1024;
+/// The most characters of a name in it.
+const LONGEST_NAME: u64 = 64;
+/// The words of RuntimeInstance that are searched.
+const INSTANCE_WORDS: u64 = 16;
+/// The most sections of the program's header.
+const MOST_SECTIONS: u16 = 256;
+/// The most programs that a thread has static fields of.
+const MOST_PROGRAMS: usize = 64;
+/// The most bytes of a section.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// The bytes that the description begins with.
+const COOKIE: [u8; 4] = *b"DNDH";
+/// The major version of the description.
+const VERSION: u16 = 4;
+/// The first word of the program's header.
+const HEADER: [u8; 4] = *b"RTR\0";
+
+/// Numbers of sections of the program's header.
+pub(crate) mod section {
+    /// Pointers to the references to the objects that have the static fields of types.
+    pub(crate) const STATIC_FIELDS: u32 = 201;
+    /// Objects that the program begins with, such as texts.
+    pub(crate) const FROZEN_OBJECTS: u32 = 206;
+    /// The map from types to their definitions in the metadata.
+    pub(crate) const TYPE_MAP: u32 = 301;
+    /// The map of methods that reflection can call.
+    pub(crate) const INVOKE_MAP: u32 = 306;
+    /// The addresses that maps refer to.
+    pub(crate) const COMMON_FIXUPS: u32 = 308;
+    /// The metadata.
+    pub(crate) const METADATA: u32 = 313;
+    /// The map from methods to their names, for the texts of stacks.
+    pub(crate) const METHOD_NAMES: u32 = 327;
+}
+
+/// The runtime in a program that was compiled ahead of time.
+#[derive(Debug)]
+pub(crate) struct NativeAot {
+    /// The places of managed code.
+    pub(crate) code: Range<u64>,
+    /// The address of its TypeManager; zero if it was not found.
+    manager: u64,
+    /// The sections of the program's header by their numbers; empty if they are of an unknown version.
+    sections: HashMap<u32, Range<u64>>,
+    names: OnceCell<Option<Arc<NativeNames>>>,
+}
+
+/// What the runtime says about itself.
+struct Description {
+    /// Offsets by the names of types and fields.
+    fields: HashMap<(String, String), u32>,
+    /// The places of the values of global variables by their names.
+    globals: HashMap<String, u64>,
+}
+
+/// A runtime as its description has it.
+pub(crate) struct Described {
+    pub(crate) layout: Layout,
+    /// The addresses of variables, in the order of the layout.
+    pub(crate) slots: Vec<u64>,
+    pub(crate) native_aot: NativeAot,
+    /// Whether names are known in this version.
+    pub(crate) is_measured: bool,
+}
+
+/// Reads the runtime whose description is at an address, in the image of `file`.
+pub(crate) fn read(memory: &dyn Memory, header: u64, file: &MappedFile) -> Result<Described, Error> {
+    let wrong = |what| Error::WrongLayout { version: "NativeAOT".to_owned(), what };
+    let missing = Error::missing("the runtime's description of itself");
+    if memory.array(header).map_err(missing)? != COOKIE {
+        return Err(wrong("it has no description of itself"));
+    }
+    if memory.u16(offset(header, 4)) != Ok(VERSION) || memory.u32(offset(header, 8)) != Ok(1) {
+        return Err(wrong("its description of itself is of another version"));
+    }
+    let missing = Error::missing("the runtime's description of itself");
+    let description = Description::read(memory, header).map_err(missing)?;
+    if description.fields.is_empty() {
+        return Err(wrong("its description of itself is empty: it had not started"));
+    }
+    let layout = description.layout().ok_or_else(|| wrong("its description of itself lacks fields"))?;
+    let slots = description.slots(memory, &layout).ok_or_else(|| wrong("its description lacks variables"))?;
+    let (native_aot, is_measured) = description
+        .find_program(memory, file)
+        .map_err(Error::missing("the runtime's RuntimeInstance"))?
+        .ok_or_else(|| wrong("its code was not found"))?;
+    Ok(Described { layout, slots, native_aot, is_measured })
+}
+
+impl Description {
+    fn read(memory: &dyn Memory, header: u64) -> MemoryResult<Self> {
+        let [types, globals] = memory.words(offset(header, 16))?;
+        let mut description = Self { fields: HashMap::new(), globals: HashMap::new() };
+        if types == 0 || globals == 0 {
+            return Ok(description);
+        }
+        for index in 0..MOST_ENTRIES {
+            let at = offset(types, index.wrapping_mul(24));
+            let [of, field] = memory.words(at)?;
+            if of == 0 {
+                break;
+            }
+            let names = (name(memory, of)?, name(memory, field)?);
+            description.fields.insert(names, memory.u32(offset(at, 16))?);
+        }
+        for index in 0..MOST_ENTRIES {
+            let at = offset(globals, index.wrapping_mul(16));
+            match memory.u64(at)? {
+                0 => break,
+                of => description.globals.insert(name(memory, of)?, offset(at, 8)),
+            };
+        }
+        Ok(description)
+    }
+
+    fn field(&self, of: &str, field: &str) -> Option<u64> {
+        self.fields.get(&(of.to_owned(), field.to_owned())).map(|at| u64::from(*at))
+    }
+
+    /// The layout of the version with the described places; `None` if one is missing.
+    fn layout(&self) -> Option<Layout> {
+        // The type had another name before .NET 9.
+        let names = ["RuntimeThreadLocals", "ThreadBuffer"];
+        let of = names.into_iter().find(|of| self.field(of, "m_pNext").is_some())?;
+        let field = |name| self.field(of, name);
+        let link = field("m_pNext")?;
+        let mut layout = layout::NATIVE_AOT;
+        layout.thread_store.first = self.field("ThreadStore", "m_ThreadList")?;
+        layout.thread.link = link;
+        // Two other pointers to frames come between.
+        layout.thread.frame = link.checked_sub(24)?;
+        layout.thread.os_id = field("m_threadId")?;
+        layout.thread.allocation_context = AllocationContext::Thread(field("m_rgbAllocContextBuffer")?);
+        layout.thread.exception_tracker = field("m_pExInfoStackHead")?;
+        // The reference to static fields of modules that were loaded, and the list of those of programs, follow
+        // two words further.
+        layout.thread.static_fields = Some(layout.thread.exception_tracker.checked_add(24)?);
+        layout.exception_tracker = ExceptionTracker {
+            previous: self.field("ExInfo", "m_pPrevExInfo")?,
+            thrown: Thrown::Object(self.field("ExInfo", "m_exception")?),
+        };
+        Some(layout)
+    }
+
+    /// The addresses of variables in the order of the layout; `None` if one is missing.
+    fn slots(&self, memory: &dyn Memory, layout: &Layout) -> Option<Vec<u64>> {
+        let place = |name: &str| self.globals.get(name).copied();
+        let instance = memory.u64(place("g_pTheRuntimeInstance")?).ok()?;
+        let store = offset(instance, self.field("RuntimeInstance", "m_pThreadStore")?);
+        let known = [
+            (layout.slots.thread_store, store),
+            (layout.slots.gc_data, place("g_gcDacGlobals")?),
+            (layout.slots.free_type, place("g_pFreeObjectEEType")?),
+        ];
+        let mut slots = vec![0; layout.slots.count];
+        for (slot, address) in known {
+            *slots.get_mut(slot)? = address;
+        }
+        Some(slots)
+    }
+
+    /// Finds the program's code and its header in RuntimeInstance, whose fields are not described: the code is
+    /// a range of the image, and a list of modules leads to a header of the image. Returns whether the version
+    /// of the header is known, too.
+    fn find_program(
+        &self,
+        memory: &dyn Memory,
+        file: &MappedFile,
+    ) -> MemoryResult<Option<(NativeAot, bool)>> {
+        let Some(instance) = self.globals.get("g_pTheRuntimeInstance") else { return Ok(None) };
+        let instance = memory.u64(*instance)?;
+        let (mut code, mut module) = (None, None);
+        for index in 0..INSTANCE_WORDS {
+            let at = offset(instance, index.wrapping_mul(8));
+            let word = memory.u64(at)?;
+            let size = u64::from(memory.u32(offset(at, 8)).unwrap_or_default());
+            if code.is_none() && word > file.start && word.wrapping_sub(file.start) < MOST_BYTES && size > 0 {
+                code = Some(word..word.saturating_add(size));
+            }
+            module = module.or_else(|| module_of_list(memory, word, file.start));
+        }
+        let Some(code) = code else { return Ok(None) };
+        let (mut sections, mut is_measured) = (HashMap::new(), false);
+        let (manager, header) = module.unwrap_or_default();
+        if header != 0 {
+            (sections, is_measured) = read_sections(memory, header)?;
+        }
+        Ok(Some((NativeAot { code, manager, sections, names: OnceCell::new() }, is_measured)))
+    }
+}
+
+/// The TypeManager and the header of the program, to which a list of modules leads: an entry has the next one
+/// and a TypeManager, which has the image and its header.
+fn module_of_list(memory: &dyn Memory, entry: u64, image: u64) -> Option<(u64, u64)> {
+    let [_, manager] = memory.words(entry).ok()?;
+    let [of, header] = memory.words(manager).ok()?;
+    (of == image && memory.array(header) == Ok(HEADER)).then_some((manager, header))
+}
+
+/// Reads the sections of a header, and whether its version is known.
+fn read_sections(memory: &dyn Memory, header: u64) -> MemoryResult<(HashMap<u32, Range<u64>>, bool)> {
+    /// Measured: .NET 9.
+    const KNOWN: [u16; 1] = [10];
+    let mut sections = HashMap::new();
+    if !KNOWN.contains(&memory.u16(offset(header, 4))?) {
+        return Ok((sections, false));
+    }
+    let size = u64::from(memory.u8(offset(header, 14))?);
+    for index in 0..u64::from(memory.u16(offset(header, 12))?.min(MOST_SECTIONS)) {
+        let at = offset(header, index.wrapping_mul(size).wrapping_add(16));
+        let [start, end] = memory.words(offset(at, 8))?;
+        // Some have no end.
+        if start < end && end.wrapping_sub(start) <= MOST_BYTES {
+            sections.insert(memory.u32(at)?, start..end);
+        }
+    }
+    Ok((sections, true))
+}
+
+impl NativeAot {
+    /// The bytes of a section with their address.
+    pub(crate) fn section(&self, memory: &dyn Memory, number: u32) -> MemoryResult<(u64, Vec<u8>)> {
+        let range = self.sections.get(&number).ok_or(Missing { address: 0 })?;
+        let size = usize::try_from(range.end.wrapping_sub(range.start)).unwrap_or_default();
+        Ok((range.start, memory.bytes(range.start, size)?))
+    }
+
+    /// Returns the object that has the static fields of a thread that belong to the program, by the list of
+    /// such objects; `None` if it has none.
+    pub(crate) fn thread_statics(&self, memory: &dyn Memory, list: u64) -> MemoryResult<Option<u64>> {
+        let mut entry = memory.u64(list)?;
+        for _ in 0..MOST_PROGRAMS {
+            if entry == 0 {
+                break;
+            }
+            let [object, next, manager] = memory.words(entry)?;
+            if manager == self.manager {
+                return Ok(Some(object).filter(|object| *object != 0));
+            }
+            entry = next;
+        }
+        Ok(None)
+    }
+
+    /// The place of a section.
+    pub(crate) fn range(&self, number: u32) -> Option<Range<u64>> {
+        self.sections.get(&number).cloned()
+    }
+
+    /// Returns the code at an address; `None` if it is not managed.
+    pub(crate) fn code_at(&self, memory: &dyn Memory, images: &NativeImages, address: u64) -> Option<Code> {
+        if !self.code.contains(&address) {
+            return None;
+        }
+        let function = images.function(memory, address)?;
+        let method = method_start(memory, &function).unwrap_or(function.begin);
+        let image_base = self.code.start;
+        let entry = FunctionEntry { begin: function.begin, unwind_info: function.entry, image_base };
+        Some(Code { origin: CodeOrigin::NativeAot { method }, function: entry })
+    }
+
+    /// The names of types and methods, which are read once; `None` if the memory lacks them.
+    pub(crate) fn names(&self, memory: &dyn Memory) -> Option<&Arc<NativeNames>> {
+        self.names.get_or_init(|| NativeNames::read(memory, self).map(Arc::new)).as_ref()
+    }
+}
+
+/// The first instruction of the method that a function is a part of: the data of a handler leads to it.
+fn method_start(memory: &dyn Memory, function: &NativeFunction) -> MemoryResult<u64> {
+    /// The kind of a function: zero of a method's body.
+    const KIND: u8 = 3;
+    let Some(data) = function.language_data else { return Ok(function.begin) };
+    let flags = memory.u8(data)?;
+    if flags & KIND == 0 {
+        return Ok(function.begin);
+    }
+    // The distance to the data of the body comes before that to the body.
+    let distance = memory.i32(offset(data, 5))?;
+    Ok(function.begin.wrapping_sub_signed(distance.into()))
+}
+
+/// Reads a name that ends with NUL.
+fn name(memory: &dyn Memory, at: u64) -> MemoryResult<String> {
+    let mut text = String::new();
+    for index in 0..LONGEST_NAME {
+        match memory.u8(offset(at, index))? {
+            0 => break,
+            byte => text.push(char::from(byte)),
+        }
+    }
+    Ok(text)
+}
