@@ -1,5 +1,7 @@
-//! Writes a core dump with only the memory that its analysis reads: `shrink CORE SMALL [LARGEST METADATA]`.
+//! Writes a core dump with only the memory that its analysis reads:
+//! `shrink CORE SMALL [LARGEST METADATA [PROGRAM]]`.
 //!
+//! With the program, its memory that the kernel has left out is read from its file, and left out again.
 //! The metadata of modules is read whole; that of modules with more bytes than the limit is left out, and
 //! their types and methods lose their names.
 
@@ -15,6 +17,8 @@ const PAGE: usize = 4096;
 /// A core dump, and the pages of it that were read.
 struct Recorded {
     core: CoreFile,
+    /// The core dump without files.
+    alone: CoreFile,
     pages: RefCell<BTreeSet<u64>>,
     /// The most bytes that are read at once.
     most: usize,
@@ -27,7 +31,12 @@ impl Memory for Recorded {
         }
         self.core.read(address, buffer)?;
         let last = address + buffer.len().saturating_sub(1) as u64;
-        self.pages.borrow_mut().extend(address / PAGE as u64..=last / PAGE as u64);
+        let is_there = |page: &u64| {
+            let at = address.max(page * PAGE as u64);
+            self.alone.read(at, &mut [0]).is_ok()
+        };
+        let pages = address / PAGE as u64..=last / PAGE as u64;
+        self.pages.borrow_mut().extend(pages.filter(is_there));
         Ok(())
     }
 }
@@ -37,8 +46,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [from, to, rest @ ..] = &arguments[..] else { return Err("usage: shrink CORE SMALL [BYTES]".into()) };
     let most = rest.first().map_or(Ok(64 << 10), |most| most.parse())?;
     let bytes = fs::read(from)?;
-    let core = CoreFile::open(fs::File::open(from)?)?;
-    let recorded = Recorded { core, pages: RefCell::default(), most };
+    let (mut core, alone) = (CoreFile::open(bytes.clone())?, CoreFile::open(bytes.clone())?);
+    if let Some(program) = rest.get(1) {
+        let program = fs::read(program)?;
+        core.add_files(|_| Some(Box::new(program.clone())));
+    }
+    let recorded = Recorded { core, alone, pages: RefCell::default(), most };
     let runtime = Runtime::find(&recorded, recorded.core.files())?;
     let names = Names::new(&recorded, &runtime);
     for thread in runtime.threads(&recorded)? {
@@ -59,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for field in names.static_fields(examples.0.keys().copied()) {
         names.static_value(&field);
     }
-    let _ = (names.handles(), names.finalizable(), names.await_chains());
+    let _ = (names.handles(), names.finalizable(), names.static_field_objects(), names.await_chains());
     for thread in runtime.threads(&recorded)? {
         let registers = recorded.core.registers(thread.os_id);
         let stack = runtime.stack(&recorded, &thread, registers);
@@ -89,7 +102,18 @@ fn write(bytes: &[u8], recorded: &Recorded, to: &str) -> Result<(), Box<dyn Erro
     let number =
         |at: usize| usize::try_from(u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())).unwrap();
     let count = usize::from(u16::from_le_bytes(bytes[56..58].try_into()?));
-    let headers = (0..count).map(|index| number(32) + 56 * index);
+    let headers: Vec<_> = (0..count).map(|index| number(32) + 56 * index).collect();
+    // Memory that is not written, and has fewer bytes in the file than in the process.
+    let is_left_out = |at: &&usize| {
+        bytes[**at..**at + 4] == [1, 0, 0, 0]
+            && bytes[**at + 4] & 2 == 0
+            && number(**at + 32) < number(**at + 40)
+    };
+    let left_out: Vec<_> = headers
+        .iter()
+        .filter(is_left_out)
+        .map(|at| (number(at + 16), number(at + 32), number(at + 40)))
+        .collect();
     let note = headers.into_iter().find(|at| bytes[*at..at + 4] == [4, 0, 0, 0]).ok_or("no notes")?;
     let notes = &bytes[number(note + 8)..number(note + 8) + number(note + 32)];
     let mut ranges: Vec<(u64, Vec<u8>)> = Vec::new();
@@ -110,17 +134,20 @@ fn write(bytes: &[u8], recorded: &Recorded, to: &str) -> Result<(), Box<dyn Erro
     let mut file = bytes[..64].to_vec();
     file[32..40].copy_from_slice(&64_u64.to_le_bytes());
     file[40..48].fill(0);
-    file[56..58].copy_from_slice(&u16::try_from(ranges.len() + 1)?.to_le_bytes());
-    let mut content = 64 + 56 * (ranges.len() + 1);
-    let mut header = |kind: u32, address: u64, size: usize| {
+    file[56..58].copy_from_slice(&u16::try_from(ranges.len() + left_out.len() + 1)?.to_le_bytes());
+    let mut content = 64 + 56 * (ranges.len() + left_out.len() + 1);
+    let mut header = |kind: u32, address: u64, size: usize, memory: usize| {
         file.extend([kind, 4].iter().flat_map(|word| word.to_le_bytes()));
-        let words = [content as u64, address, 0, size as u64, size as u64, 1];
+        let words = [content as u64, address, 0, size as u64, memory as u64, 1];
         file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         content += size;
     };
-    header(4, 0, notes.len());
+    header(4, 0, notes.len(), notes.len());
     for (address, content) in &ranges {
-        header(1, *address, content.len());
+        header(1, *address, content.len(), content.len());
+    }
+    for (address, there, size) in left_out {
+        header(1, (address + there) as u64, 0, size - there);
     }
     file.extend(notes);
     for (_, content) in &ranges {

@@ -1,4 +1,4 @@
-//! Writes a copy of a core dump without texts and buffers: `strip CORE COPY`.
+//! Writes a copy of a core dump without texts and buffers: `strip CORE COPY [PROGRAM]`.
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 
@@ -9,7 +9,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (Some(from), Some(to)) = (arguments.next(), arguments.next()) else {
         return Err("usage: strip CORE COPY".into());
     };
-    let core = CoreFile::open(File::open(from)?)?;
+    let mut core = CoreFile::open(File::open(from)?)?;
+    if let Some(program) = arguments.next() {
+        let program = std::fs::read(program)?;
+        core.add_files(|_| Some(Box::new(program.clone())));
+    }
     let stripped = StrippedCore::new(&core)?;
     println!("{:?}", stripped.contents());
     let mut file = File::create(to)?;

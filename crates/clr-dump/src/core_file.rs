@@ -6,7 +6,10 @@
 
 use std::io;
 use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
 
+use crate::elf_image::ElfImage;
 use crate::error::Error;
 use crate::mapping::{MOST_MAPPINGS, MappedFile};
 use crate::memory::{Memory, MemoryResult, Missing};
@@ -35,6 +38,10 @@ pub struct CoreFile {
     process: Option<CoreProcess>,
     signal: Option<SignalInfo>,
     missing_bytes: u64,
+    /// Memory that the file has not, and that was never written: parts of mapped files, by address.
+    left_out: Vec<Range<u64>>,
+    /// Files of which such memory is read.
+    backing: Vec<Backing>,
     /// The address of the path with which the program was started; environment variables come before it.
     executed_path: Option<u64>,
     /// The parts of the file with headers.
@@ -50,6 +57,13 @@ struct Segment {
     /// Bytes that the file has.
     size: u64,
     file_offset: u64,
+}
+
+/// A mapping of a file that is read where the core dump does not have the memory.
+#[derive(Debug)]
+struct Backing {
+    mapping: MappedFile,
+    file: Rc<PagedFile>,
 }
 
 /// A thread of a core dump.
@@ -87,6 +101,11 @@ pub struct SignalInfo {
     /// The address of the fault, of signals that have one.
     pub address: u64,
 }
+
+/// The flag of writable memory in a program header.
+const WRITABLE: u32 = 2;
+/// The most files that are used for memory that a dump leaves out.
+const MOST_BACKING: usize = 1024;
 
 /// `EM_X86_64`
 const X86_64: u16 = 62;
@@ -132,6 +151,8 @@ impl CoreFile {
             process: None,
             signal: None,
             missing_bytes: 0,
+            left_out: Vec::new(),
+            backing: Vec::new(),
             executed_path: None,
             headers: headers(programs, size, count, sections),
             notes: Vec::new(),
@@ -144,18 +165,68 @@ impl CoreFile {
             let field = |at: usize| Fields(program.get(at..).unwrap_or_default());
             let (offset, address, bytes) = (field(8).u64(), field(16).u64(), field(32).u64());
             match field(0).u32() {
-                1 => core.add_segment(offset, address, bytes),
+                1 => {
+                    core.add_segment(offset, address, bytes);
+                    let (start, end) =
+                        (address.saturating_add(bytes), address.saturating_add(field(40).u64()));
+                    if start < end && field(4).u32() & WRITABLE == 0 {
+                        core.left_out.push(start..end);
+                    }
+                }
                 4 if notes.len() < 64 => notes.push((offset, bytes)),
                 _ => {}
             }
         }
         core.segments.sort_by_key(|segment| segment.address);
+        core.left_out.sort_by_key(|range| range.start);
         for (offset, bytes) in notes {
             core.notes.push(offset..offset.saturating_add(bytes).min(core.file.size()));
             core.read_notes(offset, bytes);
         }
         core.files.sort_by_key(|file| file.start);
         Ok(core)
+    }
+
+    /// Uses mapped files for memory that the dump leaves out: the kernel leaves out mappings of files that were
+    /// never written, by default. `open` returns the file with a path. A file is used if it is an ELF image
+    /// with the build id that the dump has in its place. Returns the number of files that are used.
+    pub fn add_files(&mut self, mut open: impl FnMut(&str) -> Option<Box<dyn ReadAt>>) -> usize {
+        let mut used: Vec<(Arc<str>, Rc<PagedFile>)> = Vec::new();
+        let firsts: Vec<_> = self.files.iter().filter(|file| file.file_offset == 0).cloned().collect();
+        for first in firsts.into_iter().take(MOST_BACKING) {
+            if used.iter().any(|(path, _)| *path == first.path) {
+                continue;
+            }
+            let Some(id) = build_id(self, first.start) else { continue };
+            let Some(file) = open(&first.path).and_then(|file| PagedFile::new(file).ok()) else { continue };
+            let whole = FileFrom { file: &file, start: first.start };
+            if build_id(&whole, first.start) == Some(id) {
+                used.push((first.path, Rc::new(file)));
+            }
+        }
+        for mapping in &self.files {
+            if let Some((_, file)) = used.iter().find(|(path, _)| *path == mapping.path) {
+                self.backing.push(Backing { mapping: mapping.clone(), file: Rc::clone(file) });
+            }
+        }
+        used.len()
+    }
+
+    /// Reads memory that the dump leaves out from its file; returns the number of bytes, which is zero if it
+    /// is not such memory.
+    fn read_left_out(&self, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let none = io::Error::from(io::ErrorKind::NotFound);
+        let after = self.left_out.partition_point(|range| range.start <= address);
+        let range = after.checked_sub(1).and_then(|index| self.left_out.get(index));
+        let after = self.backing.partition_point(|backing| backing.mapping.start <= address);
+        let backing = after.checked_sub(1).and_then(|index| self.backing.get(index));
+        let (Some(range), Some(backing)) = (range, backing) else { return Err(none) };
+        let left = range.end.min(backing.mapping.end).saturating_sub(address);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let inside = address.saturating_sub(backing.mapping.start);
+        let at = backing.mapping.file_offset.saturating_add(inside);
+        backing.file.read_exact(at, buffer.get_mut(..count).unwrap_or_default())?;
+        Ok(count)
     }
 
     fn add_segment(&mut self, file_offset: u64, address: u64, bytes: u64) {
@@ -376,15 +447,20 @@ impl CoreFile {
         while !buffer.is_empty() {
             let next = self.segments.partition_point(|segment| segment.address <= address);
             let segment = next.checked_sub(1).and_then(|index| self.segments.get(index));
-            let segment = segment.ok_or_else(no_memory)?;
-            let inside = address.wrapping_sub(segment.address);
-            let left = segment.size.saturating_sub(inside);
-            let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+            let inside = segment.map_or(0, |segment| address.wrapping_sub(segment.address));
+            let left = segment.map_or(0, |segment| segment.size.saturating_sub(inside));
+            let mut count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+            let is_there = count > 0;
+            if !is_there {
+                count = self.read_left_out(address, buffer)?;
+            }
             if count == 0 {
                 return Err(no_memory());
             }
             let (part, rest) = std::mem::take(&mut buffer).split_at_mut_checked(count).unwrap_or_default();
-            self.file.read_exact(segment.file_offset.saturating_add(inside), part)?;
+            if let Some(segment) = segment.filter(|_| is_there) {
+                self.file.read_exact(segment.file_offset.saturating_add(inside), part)?;
+            }
             address = address.wrapping_add(u64::try_from(count).unwrap_or_default());
             buffer = rest;
         }
@@ -396,6 +472,25 @@ impl Memory for CoreFile {
     fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
         self.read_memory(address, buffer).map_err(|_| Missing { address })
     }
+}
+
+/// A file as the memory of its first mapping.
+struct FileFrom<'f> {
+    file: &'f PagedFile,
+    start: u64,
+}
+
+impl Memory for FileFrom<'_> {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        let missing = Missing { address };
+        let at = address.checked_sub(self.start).ok_or(missing)?;
+        self.file.read_exact(at, buffer).map_err(|_| missing)
+    }
+}
+
+/// The build id of an image.
+fn build_id(memory: &dyn Memory, start: u64) -> Option<Vec<u8>> {
+    ElfImage::read(memory, start).ok()??.build_id.filter(|id| !id.is_empty())
 }
 
 /// The parts of a file with its headers: the ELF header, program headers, and the section header that can

@@ -202,7 +202,7 @@ fn keep_addresses(core: &CoreFile, recorder: &Recorder<'_>, range: Option<Range<
 /// Reads what the views of the heap read, and keeps the objects without their contents.
 fn read_heap(recorder: &Recorder<'_>, names: &Names<'_>) -> Contents {
     // Small core dumps have parts of these.
-    let _ = (names.handles(), names.finalizable());
+    let _ = (names.handles(), names.finalizable(), names.static_field_objects());
     let mut reader = HeapReader {
         recorder,
         names,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{
-    CoreFile, Error, HeapObject, HeapVisitor, Names, ObjectContent, Runtime, StrippedCore, TypeStatistics,
-    Value, deadlocks,
+    CoreFile, Error, ExceptionState, HeapObject, HeapVisitor, Names, ObjectContent, ReadAt, Runtime,
+    StrippedCore, TypeStatistics, Value, deadlocks,
 };
 
 /// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
@@ -20,6 +20,25 @@ fn heap_core() -> Vec<u8> {
 /// A dump with heap of .NET Core 3.1.23 with a deadlock, stripped, and cut down in the same way.
 fn old_core() -> Vec<u8> {
     testdata::bytes("cores/deadlock-3.1.core.xz")
+}
+
+/// A dump that the kernel wrote of a program of NativeAOT, without its code and metadata, stripped, and cut
+/// down in the same way: threads that are parked in known methods, and one that an exception has ended.
+fn native_core() -> Vec<u8> {
+    testdata::bytes("cores/native-aot.core.xz")
+}
+
+/// The file of that program.
+fn native_program() -> Vec<u8> {
+    testdata::bytes("workload/nativeaot/workload-9.xz")
+}
+
+/// Opens a dump of the program with its file.
+fn with_program(core: Vec<u8>, program: &[u8]) -> Result<CoreFile, Error> {
+    let mut core = CoreFile::open(core)?;
+    let own = |path: &str| path.ends_with("/workload").then(|| Box::new(program.to_vec()) as Box<dyn ReadAt>);
+    core.add_files(own);
+    Ok(core)
 }
 
 /// The first object of each type, and the number of references.
@@ -65,7 +84,7 @@ fn read_objects(core: &CoreFile, names: &Names<'_>, runtime: &Runtime) -> u64 {
     for field in names.static_fields(examples.objects.keys().copied()) {
         names.static_value(&field);
     }
-    let _ = (names.handles(), names.finalizable());
+    let _ = (names.handles(), names.finalizable(), names.static_field_objects());
     for thread in runtime.threads(core).unwrap_or_default() {
         let registers = core.registers(thread.os_id);
         let stack = runtime.stack(core, &thread, registers);
@@ -77,30 +96,33 @@ fn read_objects(core: &CoreFile, names: &Names<'_>, runtime: &Runtime) -> u64 {
 
 /// Reads everything. Returns the number of frames, of which `names` has the named ones, and of objects.
 fn read_all(bytes: Vec<u8>, names: &mut Vec<String>) -> Result<(usize, u64), Error> {
-    let core = CoreFile::open(bytes)?;
-    let runtime = Runtime::find(&core, core.files())?;
-    let of_runtime = Names::new(&core, &runtime);
+    read_core(&CoreFile::open(bytes)?, names)
+}
+
+fn read_core(core: &CoreFile, names: &mut Vec<String>) -> Result<(usize, u64), Error> {
+    let runtime = Runtime::find(core, core.files())?;
+    let of_runtime = Names::new(core, &runtime);
     let mut frames = 0;
-    for thread in runtime.threads(&core).unwrap_or_default() {
-        let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+    for thread in runtime.threads(core).unwrap_or_default() {
+        let stack = runtime.stack(core, &thread, core.registers(thread.os_id));
         frames += stack.managed().count();
         for (_, code) in stack.managed() {
             let name = of_runtime.method(code).and_then(|method| method.name);
             names.extend(name.map(|name| format!("{}.{} {}", name.type_name, name.name, name.signature)));
         }
-        let _ = runtime.thread_name(&core, &thread);
-        let _ = runtime.monitor_waits(&core, &thread);
+        let _ = runtime.thread_name(core, &thread);
+        let _ = runtime.monitor_waits(core, &thread);
         for (_, chain) in of_runtime.thread_exceptions(&thread).exceptions {
             for frame in chain.iter().flat_map(|exception| &exception.stack) {
                 of_runtime.exception_method(frame);
             }
         }
     }
-    runtime.monitors(&core);
+    runtime.monitors(core);
     of_runtime.known_modules();
     let heap = of_runtime.heap_statistics().unwrap_or_default();
     let _ = of_runtime.await_chains();
-    read_objects(&core, &of_runtime, &runtime);
+    read_objects(core, &of_runtime, &runtime);
     Ok((frames, heap.types.iter().map(|of| of.amount.objects).sum()))
 }
 
@@ -328,4 +350,111 @@ fn truncate(whole: &[u8]) {
         }
     }
     assert!(read > 0);
+}
+
+/// The methods that the program's source has; the runtime itself has written the last four at its end.
+#[test]
+fn a_program_of_native_aot_has_the_stacks_and_the_objects_of_its_source() {
+    let core = with_program(native_core(), &native_program()).unwrap();
+    let runtime = Runtime::find(&core, core.files()).unwrap();
+    assert!(runtime.is_native_aot() && runtime.is_measured());
+    assert_eq!(runtime.version(), "9.0");
+    let names = Names::new(&core, &runtime);
+    let name = |method: Option<clr_dump::Method>| {
+        let name = method?.name?;
+        Some([&*name.type_name, ".", &*name.name].concat())
+    };
+    let mut found = BTreeSet::new();
+    let mut exceptions = Vec::new();
+    for thread in runtime.threads(&core).unwrap() {
+        let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+        let of_program =
+            |name: &String| ["Parked", "Spin.", "Program."].iter().any(|of| name.starts_with(of));
+        let methods = stack.managed().filter_map(|(_, code)| name(names.method(code))).filter(of_program);
+        found.insert(methods.collect::<Vec<_>>().join(" "));
+        let read = names.thread_exceptions(&thread);
+        assert_eq!((read.missing, read.is_uncertain), (None, false));
+        exceptions.extend(read.exceptions);
+    }
+    let lambda = ["Parked+<>c.<Start>b__7_3", " Spin.Deep"].concat();
+    for expected in [
+        "Parked.Sleeper",
+        "Parked.Blocked",
+        "Parked+Box`1.Wait Parked.GenericWait",
+        "Parked+<>c.<Start>b__7_2",
+        "Parked+<>c.<Waits>b__6_0",
+        "Program.Run Program.Say Program.Main",
+    ] {
+        assert!(found.contains(expected), "{expected}: {found:#?}");
+    }
+    assert!(found.iter().any(|methods| methods.starts_with(&lambda)), "{found:#?}");
+    let [(ExceptionState::Current, chain)] = &exceptions[..] else { panic!("{exceptions:?}") };
+    let [exception] = &chain[..] else { panic!("{chain:?}") };
+    assert_eq!(exception.type_name.as_deref(), Some("System.FormatException"));
+    // It was stripped.
+    assert_eq!((&exception.message, exception.lacks_message), (&None, true));
+    assert_eq!(exception.hresult, Some(0x8013_1537));
+    let frames: Vec<_> =
+        exception.stack.iter().filter_map(|frame| name(names.exception_method(frame))).collect();
+    assert_eq!(frames, ["System.Number.ThrowFormatException", "Program.Run", "Program.Say", "Program.Main"]);
+    let heap = names.heap_statistics().unwrap();
+    assert_eq!(heap.gaps, []);
+    let nodes = heap.types.iter().find(|of| of.name.as_deref() == Some("Program+Node")).unwrap();
+    assert_eq!((nodes.amount.objects, nodes.amount.bytes), (100, 4000));
+    assert_eq!(nodes.module.as_deref(), Some("workload"));
+    // Types without a name have the static fields of types or of threads.
+    let statics: BTreeSet<u64> = names.static_field_objects().unwrap().into_iter().collect();
+    assert!(statics.len() > 400, "{}", statics.len());
+    let mut starts = Starts::default();
+    names.walk_heap(&mut starts).unwrap();
+    assert!(statics.is_subset(&starts.0));
+}
+
+/// The metadata is in the file of the program alone: with another one there are no names, and nothing is
+/// guessed.
+#[test]
+fn a_program_of_native_aot_is_not_read_with_another_file() {
+    let mut program = native_program();
+    let id = program.windows(4).position(|bytes| bytes == [0x01, 0x26, 0x52, 0x93]).unwrap();
+    program[id] ^= 1;
+    let core = with_program(native_core(), &program).unwrap();
+    assert!(Runtime::find(&core, core.files()).is_err());
+    let core = CoreFile::open(native_core()).unwrap();
+    assert!(Runtime::find(&core, core.files()).is_err());
+}
+
+#[test]
+fn a_damaged_program_of_native_aot_neither_hangs_nor_panics() {
+    let (core, program) = (native_core(), native_program());
+    for part in 1..20 {
+        let cut = core[..core.len() * part / 20].to_vec();
+        if let Ok(core) = with_program(cut, &program) {
+            let _ = read_core(&core, &mut Vec::new());
+        }
+    }
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % below as u64).unwrap()
+    };
+    for round in 0..24 {
+        let (mut core, mut program) = (core.clone(), program.clone());
+        for _ in 0..200 {
+            let at = next(core.len());
+            core[at] = u8::try_from(next(256)).unwrap();
+            // The metadata and its maps, and code with its unwind information.
+            let at = 0x1000 + next(program.len() - 0x1000);
+            program[at] = u8::try_from(next(256)).unwrap();
+        }
+        // Headers that lead elsewhere are tried with the other core dumps.
+        core[..0x4000].copy_from_slice(&native_core()[..0x4000]);
+        if round % 2 == 0 {
+            program = native_program();
+        }
+        if let Ok(core) = with_program(core, &program) {
+            let _ = read_core(&core, &mut Vec::new());
+        }
+    }
 }

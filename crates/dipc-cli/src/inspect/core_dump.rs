@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clr_dump::{
     CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, MappedFile, Memory, Method, Monitor,
-    MonitorWait, Monitors, Names, Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
+    MonitorWait, Monitors, Names, ReadAt, Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
 };
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
@@ -39,7 +39,13 @@ impl Source {
             return Err(failed(&"it is not a regular file"));
         }
         let file = unpacked_core::open(path)?;
-        let core = CoreFile::open(file).map_err(|error| failed(&error))?;
+        let mut core = CoreFile::open(file).map_err(|error| failed(&error))?;
+        core.add_files(|path| {
+            // Opening a pipe would wait for its writer.
+            let is_file = std::fs::metadata(path).is_ok_and(|file| file.is_file());
+            let file = is_file.then(|| File::open(path).ok()).flatten()?;
+            Some(Box::new(file) as Box<dyn ReadAt>)
+        });
         Ok(Self::Core(Box::new(core)))
     }
 

@@ -1,13 +1,13 @@
 //! `dump`: the file is there, or it is said why not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::bundle;
-use crate::program::run;
+use crate::program::{Running, dipc, run};
 use crate::runtime::{Runtime, mcp_server};
 use crate::workload::{Target, Workload};
 
@@ -551,4 +551,95 @@ fn the_exceptions_of_threads_of_net_10_are_found() {
         found["frames"][0]["method"],
         "System.Text.Json.ThrowHelper.ThrowInvalidOperationException_ExpectedString(JsonTokenType)"
     );
+}
+
+/// The methods of the program of each thread, the innermost first.
+fn program_methods(stacks: &Value) -> BTreeSet<Vec<String>> {
+    let of_program = |frame: &Value| {
+        let method = frame["method"].as_str()?;
+        ["Parked.", "Spin.", "Program."].iter().any(|of| method.starts_with(of)).then(|| method.to_owned())
+    };
+    let threads = stacks["threads"].as_array().unwrap().iter();
+    let methods = threads.map(|thread| thread["frames"].as_array().unwrap().iter().filter_map(of_program));
+    methods.map(Iterator::collect).filter(|methods: &Vec<_>| !methods.is_empty()).collect()
+}
+
+/// Its symbols were removed, and its runtime sends no heap: what is known is what its source does.
+#[test]
+fn a_program_of_native_aot_is_read_with_the_names_of_its_own() {
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    workload.run("keep 1000");
+    workload.run("park");
+    let pid = workload.pid().to_string();
+    let core = workload.folder().join("core").into_os_string().into_string().unwrap();
+    let deep = "Spin.Deep(int, Action)";
+    let lambda = [vec!["Parked.Start.AnonymousMethod__7_3()"], vec![deep; 6]].concat();
+    let expected = [
+        vec!["Parked.Sleeper()"],
+        vec!["Parked.Blocked()"],
+        vec!["Parked.Box<T>.Wait<T>(T, T, ref int, int[])", "Parked.GenericWait()"],
+        lambda,
+        vec!["Parked.Start.AnonymousMethod__7_2()"],
+        vec!["Parked.Waits.AnonymousMethod__6_0()"],
+        vec!["Program.Main(string[])"],
+    ];
+    let expected: BTreeSet<Vec<String>> =
+        expected.into_iter().map(|methods| methods.into_iter().map(str::to_owned).collect()).collect();
+    for kind in ["mini", "heap"] {
+        run(["dump", "-p", &pid, "--stream", "--type", kind, "-o", &core]).with_code(0);
+        let stacks = run(["dump", "analyze", &core, "stacks", "--format", "json"]).with_code(0).json();
+        assert_eq!(program_methods(&stacks), expected, "{kind}");
+    }
+    let live = run(["stack", "--exact", "-p", &pid, "--stop", "60s", "--format", "json"]).with_code(0).json();
+    assert_eq!(program_methods(&live), expected);
+    let heap = run(["dump", "analyze", &core, "heap", "--format", "json"]).with_code(0).json();
+    let live = run(["heap", "-p", &pid, "--stop", "60s", "--format", "json"]).with_code(0).json();
+    for heap in [heap, live] {
+        assert_eq!(heap["complete"], true, "{}", heap["missing"]);
+        let nodes = heap["rows"].as_array().unwrap().iter().find(|of| of["csharp"] == "Program.Node");
+        let nodes = nodes.unwrap_or_else(|| panic!("{heap}"));
+        // A header, a type, and three references.
+        assert_eq!((&nodes["objects"], &nodes["bytes"]), (&1000.into(), &40_000.into()));
+        assert_eq!(nodes["module"], "workload");
+    }
+    let strings = run(["dump", "analyze", &core, "strings", "--grep", "node", "--format", "json"]);
+    let strings = strings.with_code(0).json();
+    let is_node = |text: &str| text.strip_prefix("node").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let rows = strings["rows"].as_array().unwrap().iter();
+    assert_eq!(rows.filter(|row| is_node(row["text"].as_str().unwrap())).count(), 1000, "{strings}");
+    run(["dump", "analyze", &core, "locks"]).with_code(1).assert_error_names(&["monitors are not known"]);
+}
+
+/// Compared with what the runtime itself writes: the same frames in the same order.
+#[test]
+fn the_exception_that_ended_a_program_of_native_aot_is_in_its_core() {
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.nettrace");
+    let pid = workload.pid().to_string();
+    let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
+    let mut recording = Running::start(dipc(arguments.into_iter().chain([output.to_str().unwrap()])));
+    recording.until_said("Core dump      : by dipc, which traces process");
+    workload.send("keep abc");
+    let finished = recording.finish();
+    assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
+    let mut files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let core = files.find(|path| path.extension().is_some_and(|of| of == "core")).unwrap();
+    let core = core.to_str().unwrap();
+    let report = run(["dump", "analyze", core, "exceptions", "--format", "json"]).with_code(0).json();
+    let row = &report["exceptions"][0];
+    assert_eq!((&row["tid"], &row["current"]), (&workload.pid().into(), &true.into()), "{report}");
+    let exception = &row["chain"][0];
+    assert_eq!(exception["type"], "System.FormatException");
+    assert_eq!(exception["message"], "The input string 'abc' was not in a correct format.");
+    assert_eq!(exception["hresult"], "0x80131537");
+    let frames = exception["frames"].as_array().unwrap().iter();
+    let methods: Vec<_> = frames.filter_map(|frame| frame["method"].as_str()).collect();
+    let expected = [
+        "System.Number.ThrowFormatException<T>(ReadOnlySpan<T>)",
+        "Program.Run(string[])",
+        "Program.Say(string)",
+        "Program.Main(string[])",
+    ];
+    assert_eq!(methods, expected);
 }
