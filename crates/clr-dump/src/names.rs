@@ -5,7 +5,7 @@
 //! `vm/typedesc.h`, `vm/typestring.cpp` for the notation, `vm/readytoruninfo.h` and `vm/hash.h` for the
 //! methods of code that was compiled ahead of time.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -41,6 +41,8 @@ pub struct Names<'m> {
     modules: RefCell<HashMap<u64, Arc<Module>>>,
     types: RefCell<HashMap<u64, Option<Arc<str>>>>,
     metadata_left: Cell<usize>,
+    /// The types of objects that have static fields, of a program that was compiled ahead of time.
+    storage: OnceCell<HashMap<u64, &'static str>>,
 }
 
 impl std::fmt::Debug for Names<'_> {
@@ -83,6 +85,7 @@ impl<'m> Names<'m> {
             modules: RefCell::default(),
             types: RefCell::default(),
             metadata_left: Cell::new(MOST_METADATA),
+            storage: OnceCell::new(),
         }
     }
 
@@ -320,6 +323,23 @@ impl<'m> Names<'m> {
         Ok(None)
     }
 
+    /// The name of a type that the compiler has made for the objects that have static fields. They have none in
+    /// the program; this one is not the name of a type that a program can have.
+    fn storage_name(&self, type_handle: u64) -> Option<String> {
+        let storage = self.storage.get_or_init(|| {
+            let type_of = |object: u64| self.memory.u64(object).ok().map(|word| word & !7);
+            let objects = self.static_field_objects().unwrap_or_default();
+            let threads = self.runtime.threads(self.memory).unwrap_or_default();
+            let of_threads =
+                threads.iter().filter_map(|thread| self.thread_static_array(thread).ok().flatten());
+            let of_threads = of_threads.filter_map(type_of).map(|of| (of, "[thread static fields]"));
+            of_threads
+                .chain(objects.into_iter().filter_map(type_of).map(|of| (of, "[static fields]")))
+                .collect()
+        });
+        storage.get(&type_handle).map(|name| (*name).to_owned())
+    }
+
     /// The name of a type of a program that was compiled ahead of time.
     fn read_native_type(&self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
@@ -331,7 +351,7 @@ impl<'m> Names<'m> {
             return Some([self.read_native_type(of, depth, left)?, suffix].concat());
         }
         let Some((definition, arguments)) = native_names::instance(memory, handle, flags).ok()? else {
-            return self.native_names()?.definition(handle);
+            return self.native_names()?.definition(handle).or_else(|| self.storage_name(handle));
         };
         let name = self.native_names()?.definition(definition)?;
         let arguments: Option<Vec<String>> =

@@ -301,7 +301,7 @@ fn method_start(memory: &dyn Memory, function: &NativeFunction) -> MemoryResult<
     }
     // The distance to the data of the body comes before that to the body.
     let distance = memory.i32(offset(data, 5))?;
-    Ok(function.begin.wrapping_sub_signed(distance.into()))
+    Ok(function.begin.wrapping_add_signed(i64::from(distance).wrapping_neg()))
 }
 
 /// Reads a name that ends with NUL.

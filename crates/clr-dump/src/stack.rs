@@ -181,19 +181,15 @@ impl Runtime {
                         stack.add_gap(UnwindError::NotRising.into());
                         break;
                     }
-                    match code.filter(|_| !is_native) {
-                        Some(code) => {
-                            stack.frames.push(Frame { ip, sp, code: Some(code), position });
-                            managed_sp = Some(sp);
-                            managed_caller_of(memory, &code, &registers, position)
-                        }
-                        None => {
-                            if code.is_some() {
-                                managed_sp = Some(sp);
-                            }
-                            let frame = Frame { ip, sp, code, position };
-                            self.native_caller(memory, &mut stack, explicit.next, (&registers, frame))
-                        }
+                    let frame = Frame { ip, sp, code, position };
+                    if code.is_some() {
+                        managed_sp = Some(sp);
+                    }
+                    if let Some(code) = code.filter(|_| !is_native) {
+                        stack.frames.push(frame);
+                        managed_caller_of(memory, &code, &registers, position)
+                    } else {
+                        self.native_caller(memory, &mut stack, explicit.next, (&registers, frame))
                     }
                 }
             };

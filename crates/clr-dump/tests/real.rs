@@ -402,7 +402,8 @@ fn a_program_of_native_aot_has_the_stacks_and_the_objects_of_its_source() {
     let nodes = heap.types.iter().find(|of| of.name.as_deref() == Some("Program+Node")).unwrap();
     assert_eq!((nodes.amount.objects, nodes.amount.bytes), (100, 4000));
     assert_eq!(nodes.module.as_deref(), Some("workload"));
-    // Types without a name have the static fields of types or of threads.
+    let unnamed: Vec<_> = heap.types.iter().filter(|of| of.name.is_none()).collect();
+    assert!(unnamed.is_empty(), "{unnamed:?}");
     let statics: BTreeSet<u64> = names.static_field_objects().unwrap().into_iter().collect();
     assert!(statics.len() > 400, "{}", statics.len());
     let mut starts = Starts::default();
