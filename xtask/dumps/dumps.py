@@ -7,7 +7,8 @@ DIPC is the program, RUNTIMES the folder of `cargo xtask runtimes`, WORKLOADS te
 folder for core dumps, which are removed. Oracles are not dipc's: createdump's crash report for frames, the
 programs' own account for names, exceptions, deadlocks and chains, and the runtime's heap dump (EventPipe) for
 types. The createdump of .NET Core 3.1 writes no report: there the frames are those of the runtime's own sampler
-(EventPipe) by name, and then by address. A kind that cannot be taken here is named with the reason, and so is a
+(EventPipe) by name, and then by address. NativeAOT has neither: there the frames are the methods of the threads
+that the workload parks, by its source. A kind that cannot be taken here is named with the reason, and so is a
 core that cannot be read.
 """
 
@@ -28,6 +29,14 @@ SECRET = "command-zxcvbnm"
 QUESTIONS = ["threads", "frames", "names", "exception", "types", "deadlock", "async", "stripped"]
 # The chains of testdata/workload/awaits: links, and how many chains are alike.
 CHAINS = [1, 1, 1, 1, 1, 1, 2, 50]
+
+# The methods of the workload on its threads, the innermost first, after the command "park".
+PARKED = [
+    ["Parked.Sleeper()"], ["Parked.Blocked()"], ["Parked.Start.AnonymousMethod__7_2()"],
+    ["Parked.Box<T>.Wait<T>(T, T, ref int, int[])", "Parked.GenericWait()"],
+    ["Parked.Start.AnonymousMethod__7_3()"] + ["Spin.Deep(int, Action)"] * 6,
+    ["Parked.Waits.AnonymousMethod__6_0()"], ["Program.Main(string[])"],
+]
 
 
 def dipc(*arguments, timeout=600):
@@ -181,6 +190,18 @@ def frames(program, core, report):
             wanted = (int(frame["native_address"], 16), token)
             found += any((int(it["address"], 16), int(it["token"] or "0x0", 16)) == wanted for it in mine)
     return of(found, expected), names
+
+
+def parked_methods(core):
+    """Frames of the workload's own methods that are those of its source, by thread, and those with a name."""
+    stacks = view(core, "stacks")
+    if isinstance(stacks, str):
+        return stacks, stacks
+    methods = [[frame["method"] for frame in thread["frames"]] for thread in stacks["threads"]]
+    own = [[it for it in of_thread if it and it.startswith(("Parked.", "Spin.", "Program."))] for of_thread in methods]
+    found = sum(len(expected) for expected in PARKED if expected in own)
+    named = sum(it is not None for of_thread in methods for it in of_thread)
+    return of(found, sum(map(len, PARKED))), of(named, sum(map(len, methods)))
 
 
 def amounts(rows):
@@ -340,7 +361,11 @@ def row(version, kind):
         report = pathlib.Path(f"{core}.crashreport.json")
         report = json.loads(report.read_text()) if report.exists() else sampled
         answers["threads"] = names_of_threads(core, names)
-        answers["frames"], answers["names"] = frames(program, core, report)
+        if version == "NativeAOT":
+            answers["frames"], answers["names"] = parked_methods(core)
+            answers["stripped"] = stripped(core)
+        else:
+            answers["frames"], answers["names"] = frames(program, core, report)
         if names is None:
             answers["stripped"] = stripped(core)
         else:

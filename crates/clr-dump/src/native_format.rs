@@ -410,3 +410,105 @@ impl TypeDefinition {
         if self.enclosing.is_null() { self.namespace } else { self.enclosing }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unsigned(number: u32) -> Vec<u8> {
+        match number {
+            0..0x80 => vec![u8::try_from(number << 1).unwrap()],
+            0x80..0x4000 => (number << 2 | 1).to_le_bytes()[..2].to_vec(),
+            0x4000..0x20_0000 => (number << 3 | 3).to_le_bytes()[..3].to_vec(),
+            0x20_0000..0x1000_0000 => (number << 4 | 7).to_le_bytes().to_vec(),
+            _ => [&[15][..], &number.to_le_bytes()].concat(),
+        }
+    }
+
+    #[test]
+    fn numbers_have_the_length_that_their_first_byte_says() {
+        for number in [0, 42, 0x7f, 0x80, 300, 0x3fff, 0x4000, 0x1f_ffff, 0x20_0000, 0xfff_ffff, u32::MAX] {
+            let bytes = unsigned(number);
+            let mut read = Bytes::new(&bytes, 0);
+            assert_eq!((read.unsigned(), read.is_at_end()), (Some(number), true), "{number:#x}");
+            for length in 0..bytes.len() {
+                assert_eq!(Bytes::new(&bytes[..length], 0).unsigned(), None, "{number:#x}");
+            }
+        }
+        let signed = |bytes: &[u8]| Bytes::new(bytes, 0).signed();
+        assert_eq!([signed(&[0xfe]), signed(&[0x51, 0xfb]), signed(&[84])], [Some(-1), Some(-300), Some(42)]);
+        assert_eq!(signed(&[15, 0, 0, 0, 0x80]), Some(i32::MIN));
+        assert_eq!([signed(&[0x1f; 8]), signed(&[0xff; 8])], [None, None]);
+    }
+
+    /// Metadata whose records are added one after the other.
+    struct Records(Vec<u8>);
+
+    impl Records {
+        fn add(&mut self, kind: u8, parts: &[Vec<u8>]) -> Handle {
+            let offset = u32::try_from(self.0.len()).unwrap();
+            self.0.extend(parts.concat());
+            Handle { kind, offset }
+        }
+
+        fn text(&mut self, text: &str) -> Vec<u8> {
+            let parts = [unsigned(u32::try_from(text.len()).unwrap()), text.as_bytes().to_vec()];
+            unsigned(self.add(0, &parts).offset)
+        }
+    }
+
+    fn handle(of: Handle) -> Vec<u8> {
+        unsigned(u32::from(of.kind) | of.offset << 8)
+    }
+
+    #[test]
+    fn types_and_signatures_have_the_notation_of_the_runtime() {
+        let mut records = Records(SIGNATURE.to_vec());
+        let [assembly, system, list, inner, int] =
+            ["Base", "System", "List`1", "Inner", "Int32"].map(|text| records.text(text));
+        let scope = records.add(kind::SCOPE_REFERENCE, &[vec![0], assembly]);
+        let namespace = records.add(kind::NAMESPACE_REFERENCE, &[handle(scope), system]);
+        let list = records.add(kind::TYPE_REFERENCE, &[handle(namespace), list]);
+        let inner = records.add(kind::TYPE_REFERENCE, &[handle(list), inner]);
+        let int = records.add(kind::TYPE_REFERENCE, &[handle(namespace), int]);
+        let array = records.add(kind::SINGLE_ARRAY, &[handle(int)]);
+        let instance = records.add(kind::INSTANTIATION, &[handle(inner), vec![2], handle(array)]);
+        let variable = records.add(kind::METHOD_VARIABLE, &[vec![2]]);
+        let nothing = vec![0];
+        let signature =
+            [vec![0x20], nothing.clone(), handle(int), vec![4], handle(instance), handle(variable)];
+        let signature = records.add(0x2b, &[&signature[..], &[nothing]].concat());
+        // A type that is a part of itself.
+        let at = u32::try_from(records.0.len()).unwrap();
+        let circle = Handle { kind: kind::SINGLE_ARRAY, offset: at };
+        records.add(kind::SINGLE_ARRAY, &[handle(circle)]);
+        let bytes = records.0;
+        let metadata = Metadata::new(&bytes).unwrap();
+        assert_eq!(metadata.type_name(instance).as_deref(), Some("System.List`1+Inner[System.Int32[]]"));
+        assert_eq!(metadata.assembly(instance), Some((scope.offset, "Base")));
+        assert_eq!(
+            metadata.signature(signature.offset).as_deref(),
+            Some("instance int32  (class System.List`1+Inner<int32[]>,!!1)")
+        );
+        assert_eq!(metadata.type_name(circle), None);
+        assert_eq!(metadata.type_name(Handle { kind: 0x77, offset: 4 }), None);
+        assert_eq!(metadata.type_name(Handle { kind: kind::TYPE, offset: u32::MAX }), None);
+        assert!(Metadata::new(b"BSJB").is_none());
+    }
+
+    #[test]
+    fn the_entries_of_a_hash_table_are_those_of_all_buckets() {
+        // Two buckets; an entry of the first, which has a number, leads past the table.
+        let table = [1 << 2, 3, 5, 5, 0xaa, 4, 84, 200];
+        let mut found = Vec::new();
+        let whole = each_entry(&table, |mut entry| {
+            found.push((entry.at, entry.unsigned()?));
+            Some(())
+        });
+        assert_eq!((whole, &found[..]), (Some(()), &[(7, 100)][..]));
+        assert_eq!(each_entry(&table[..5], |_| Some(())), None);
+        // Buckets that the table does not have.
+        assert_eq!(each_entry(&[31 << 2, 0, 0], |_| Some(())), None);
+        assert_eq!(each_entry(&[3, 0, 0], |_| Some(())), None);
+    }
+}
