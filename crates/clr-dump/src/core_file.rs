@@ -187,9 +187,9 @@ impl CoreFile {
         Ok(core)
     }
 
-    /// Uses mapped files for memory that the dump leaves out: the kernel leaves out mappings of files that were
-    /// never written, by default. `open` returns the file with a path. A file is used if it is an ELF image
-    /// with the build id that the dump has in its place. Returns the number of files that are used.
+    /// Uses mapped files for memory that the dump leaves out: the kernel leaves out mappings of files that
+    /// were never written, by default. `open` returns the file with a path. A file is used if it is an ELF
+    /// image with the build id that the dump has in its place. Returns the number of files that are used.
     pub fn add_files(&mut self, mut open: impl FnMut(&str) -> Option<Box<dyn ReadAt>>) -> usize {
         let mut used: Vec<(Arc<str>, Rc<PagedFile>)> = Vec::new();
         let firsts: Vec<_> = self.files.iter().filter(|file| file.file_offset == 0).cloned().collect();

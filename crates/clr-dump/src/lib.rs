@@ -53,10 +53,10 @@
 //! Core 3.1 export nothing that leads to their data. The places of its static fields are not known
 //! ([`Names::has_static_places`]).
 //!
-//! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also where
-//! symbols were removed: threads, stacks, exceptions and the heap are read. Names were measured with .NET 9;
-//! those of other versions are not read ([`Runtime::is_measured`]). It does not describe fields, static fields
-//! and monitors.
+//! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also
+//! where symbols were removed: threads, stacks, exceptions and the heap are read. Names were measured with
+//! .NET 9; those of other versions are not read ([`Runtime::is_measured`]). It does not describe fields,
+//! static fields and monitors.
 //!
 //! # Modules
 //!

@@ -323,8 +323,8 @@ impl<'m> Names<'m> {
         Ok(None)
     }
 
-    /// The name of a type that the compiler has made for the objects that have static fields. They have none in
-    /// the program; this one is not the name of a type that a program can have.
+    /// The name of a type that the compiler has made for the objects that have static fields. They have none
+    /// in the program; this one is not the name of a type that a program can have.
     fn storage_name(&self, type_handle: u64) -> Option<String> {
         let storage = self.storage.get_or_init(|| {
             let type_of = |object: u64| self.memory.u64(object).ok().map(|word| word & !7);

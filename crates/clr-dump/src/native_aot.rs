@@ -157,8 +157,8 @@ impl Description {
         layout.thread.os_id = field("m_threadId")?;
         layout.thread.allocation_context = AllocationContext::Thread(field("m_rgbAllocContextBuffer")?);
         layout.thread.exception_tracker = field("m_pExInfoStackHead")?;
-        // The reference to static fields of modules that were loaded, and the list of those of programs, follow
-        // two words further.
+        // The reference to static fields of modules that were loaded, and the list of those of programs,
+        // follow two words further.
         layout.thread.static_fields = Some(layout.thread.exception_tracker.checked_add(24)?);
         layout.exception_tracker = ExceptionTracker {
             previous: self.field("ExInfo", "m_pPrevExInfo")?,
@@ -184,9 +184,9 @@ impl Description {
         Some(slots)
     }
 
-    /// Finds the program's code and its header in RuntimeInstance, whose fields are not described: the code is
-    /// a range of the image, and a list of modules leads to a header of the image. Returns whether the version
-    /// of the header is known, too.
+    /// Finds the program's code and its header in RuntimeInstance, whose fields are not described: the code
+    /// is a range of the image, and a list of modules leads to a header of the image. Returns whether the
+    /// version of the header is known, too.
     fn find_program(
         &self,
         memory: &dyn Memory,

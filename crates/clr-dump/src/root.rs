@@ -67,13 +67,14 @@ impl Names<'_> {
         Ok(objects)
     }
 
-    /// Returns the place of the objects that a program begins with that was compiled ahead of time: they stay.
+    /// Returns the place of the objects that a program begins with that was compiled ahead of time: they
+    /// stay.
     pub fn frozen_objects(&self) -> Option<Range<u64>> {
         self.runtime().native_aot()?.range(section::FROZEN_OBJECTS)
     }
 
-    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references, or the
-    /// object that has all of them (NativeAOT); `None` if it has none.
+    /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references, or
+    /// the object that has all of them (NativeAOT); `None` if it has none.
     ///
     /// # Errors
     /// If the memory lacks the way to it.

@@ -344,9 +344,9 @@ fn interrupted(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Regist
 /// The offset of the interrupted registers in the explicit frame of a fault.
 const FAULT_CONTEXT: u64 = 0x20;
 
-/// The registers of the managed code that has left a frame of NativeAOT (PInvokeTransitionFrame): its address,
-/// the frame pointer, the thread, flags, and the registers that the flags name. `None` if there is none, or if
-/// it does not have the stack pointer.
+/// The registers of the managed code that has left a frame of NativeAOT (PInvokeTransitionFrame): its
+/// address, the frame pointer, the thread, flags, and the registers that the flags name. `None` if there is
+/// none, or if it does not have the stack pointer.
 fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Registers>> {
     /// The registers in the order of their flags; the flag of the stack pointer is the 16th.
     const PRESERVED: [(u32, Register); 5] = [

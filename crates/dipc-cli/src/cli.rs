@@ -243,8 +243,8 @@ pub(crate) enum Command {
     /// not at all
     ///
     /// The report is that of dipc gcdump report, for .NET 9, 10, 3.1.23 and NativeAOT 9 on x86-64 Linux.
-    /// Objects that nothing refers to and that no collection has removed yet are in it. It needs the rights of
-    /// a debugger: the same user, or CAP_SYS_PTRACE.
+    /// Objects that nothing refers to and that no collection has removed yet are in it. It needs the rights
+    /// of a debugger: the same user, or CAP_SYS_PTRACE.
     Heap(Deferred<HeapArgs>),
     /// List the profiles that `trace --profile` accepts
     ListProfiles(Deferred<ListProfilesArgs>),
