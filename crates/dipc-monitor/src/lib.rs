@@ -62,6 +62,8 @@ pub use request_provider::http_provider;
 pub use retention::Retention;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesConfig};
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};
+#[cfg(feature = "tls")]
+pub use server::{Tls, TlsError};
 pub use stop::StopSignal;
 
 /// The examples of the README are compiled.

@@ -16,6 +16,8 @@ mod route;
 mod routes;
 mod service;
 mod stall;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::convert::Infallible;
 use std::io;
@@ -30,7 +32,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::Tokens;
@@ -45,6 +47,8 @@ use crate::rule_runner::Rules;
 
 pub use address::{ListenAddress, ParseAddressError};
 pub(crate) use artifact_request::StoredRequest;
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsError};
 
 use page::Page;
 use routes::Listener;
@@ -74,6 +78,9 @@ pub struct ServerConfig {
     pub addresses: Vec<ListenAddress>,
     /// The addresses at which only `/metrics` answers.
     pub metrics_addresses: Vec<ListenAddress>,
+    /// The certificate of addresses with TLS.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Tls>,
     /// The tokens; without any, everyone who can connect may do everything.
     pub tokens: Tokens,
     /// Whether an address that other machines can reach may go without tokens.
@@ -101,6 +108,9 @@ pub enum ServerError {
     /// Other machines could connect, and there are no tokens.
     #[error("{0}: other machines could connect, and there are no tokens")]
     Open(ListenAddress),
+    /// An address has TLS, and there is no certificate, or the crate was built without the feature `tls`.
+    #[error("{0}: there is no certificate for TLS")]
+    NoCertificate(ListenAddress),
     /// An address cannot be listened at.
     #[error("{address}: {error}")]
     Bind {
@@ -141,6 +151,16 @@ impl Server {
         {
             return Err(ServerError::Open(address.clone()));
         }
+        #[cfg(feature = "tls")]
+        let has_certificate = config.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        let has_certificate = false;
+        if !has_certificate && let Some(address) = all.clone().find(|it| matches!(it, ListenAddress::Tls(_)))
+        {
+            return Err(ServerError::NoCertificate(address.clone()));
+        }
+        #[cfg(feature = "tls")]
+        let tls = config.tls;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(MOST_QUESTIONS)
@@ -180,7 +200,13 @@ impl Server {
         });
         let (stop, stopped) = watch::channel(false);
         let thread = thread::Builder::new().name("http".to_owned()).spawn(move || {
-            runtime.block_on(serve_all(listeners, service, stopped));
+            let context = Context {
+                service,
+                #[cfg(feature = "tls")]
+                tls,
+                free: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+            };
+            runtime.block_on(serve_all(listeners, context, stopped));
             // Questions that still wait for a process end by their time limits.
             runtime.shutdown_background();
         })?;
@@ -235,18 +261,20 @@ impl Drop for RemovedSocket {
 }
 
 impl Bound {
-    fn new(address: &ListenAddress, is_metrics: bool) -> io::Result<Self> {
-        match address {
-            ListenAddress::Tcp(address) => {
+    fn new(bound: &ListenAddress, is_metrics: bool) -> io::Result<Self> {
+        match bound {
+            ListenAddress::Tcp(address) | ListenAddress::Tls(address) => {
+                let is_tls = matches!(bound, ListenAddress::Tls(_));
                 let listener = std::net::TcpListener::bind(address)?;
                 listener.set_nonblocking(true)?;
-                let address = ListenAddress::Tcp(listener.local_addr()?);
+                let address = listener.local_addr()?;
+                let address = if is_tls { ListenAddress::Tls(address) } else { ListenAddress::Tcp(address) };
                 Ok(Self { address, is_metrics, socket: Socket::Tcp(TcpListener::from_std(listener)?) })
             }
             #[cfg(unix)]
             ListenAddress::Unix(path) => {
                 let socket = Socket::Unix(bind_unix(path)?, RemovedSocket(path.clone()));
-                Ok(Self { address: address.clone(), is_metrics, socket })
+                Ok(Self { address: bound.clone(), is_metrics, socket })
             }
             #[cfg(not(unix))]
             ListenAddress::Unix(_) => {
@@ -278,32 +306,44 @@ fn bind_unix(path: &std::path::Path) -> io::Result<tokio::net::UnixListener> {
     tokio::net::UnixListener::from_std(listener)
 }
 
+/// What all connections share.
+#[derive(Clone)]
+struct Context {
+    service: Arc<Service>,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
+    /// The connections that may be accepted.
+    free: Arc<Semaphore>,
+}
+
 /// Accepts connections at all sockets until the server is stopped.
-async fn serve_all(listeners: Vec<Bound>, service: Arc<Service>, mut stopped: watch::Receiver<bool>) {
-    let free = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+async fn serve_all(listeners: Vec<Bound>, context: Context, mut stopped: watch::Receiver<bool>) {
     let mut tasks = tokio::task::JoinSet::new();
     for bound in listeners {
-        tasks.spawn(accept(bound, Arc::clone(&service), Arc::clone(&free)));
+        tasks.spawn(accept(bound, context.clone()));
     }
     // An error means that the server was dropped.
     let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
     tasks.abort_all();
 }
 
-async fn accept(bound: Bound, service: Arc<Service>, free: Arc<Semaphore>) {
-    let is_loopback = matches!(&bound.address, ListenAddress::Tcp(address) if address.ip().is_loopback());
-    let listener = Listener { is_metrics: bound.is_metrics, is_loopback };
+async fn accept(bound: Bound, context: Context) {
+    let listener = Listener {
+        is_metrics: bound.is_metrics,
+        is_loopback: bound.address.is_local() && !matches!(bound.address, ListenAddress::Unix(_)),
+        is_tls: matches!(bound.address, ListenAddress::Tls(_)),
+    };
     let mut connections = tokio::task::JoinSet::new();
     loop {
         // The semaphore is never closed.
-        let Ok(permit) = Arc::clone(&free).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&context.free).acquire_owned().await else { return };
         while connections.try_join_next().is_some() {}
-        let service = Arc::clone(&service);
+        let context = context.clone();
         match &bound.socket {
             Socket::Tcp(socket) => match socket.accept().await {
                 Ok((stream, _)) => {
                     connections.spawn(async move {
-                        serve(stream, service, listener).await;
+                        serve_tcp(stream, context, listener).await;
                         drop(permit);
                     });
                 }
@@ -313,7 +353,7 @@ async fn accept(bound: Bound, service: Arc<Service>, free: Arc<Semaphore>) {
             Socket::Unix(socket, _) => match socket.accept().await {
                 Ok((stream, _)) => {
                     connections.spawn(async move {
-                        serve(stream, service, listener).await;
+                        serve(stream, context.service, listener).await;
                         drop(permit);
                     });
                 }
@@ -321,6 +361,19 @@ async fn accept(bound: Bound, service: Arc<Service>, free: Arc<Semaphore>) {
             },
         }
     }
+}
+
+/// Answers the requests of a TCP connection, after its handshake if the address has TLS.
+async fn serve_tcp(stream: TcpStream, context: Context, listener: Listener) {
+    #[cfg(feature = "tls")]
+    if listener.is_tls {
+        let Some(tls) = &context.tls else { return };
+        if let Some(stream) = tls.accept(stream).await {
+            serve(stream, context.service, listener).await;
+        }
+        return;
+    }
+    serve(stream, context.service, listener).await;
 }
 
 /// Answers the requests of a connection. An error of the connection affects no other.

@@ -6,6 +6,7 @@ mod configuration;
 mod otlp;
 #[cfg(test)]
 mod packaging;
+mod tls;
 
 use std::fs;
 use std::io::{ErrorKind, IsTerminal as _, Read as _};
@@ -28,6 +29,7 @@ use dipc_monitor::{
 use self::black_box::BlackBoxArgs;
 use self::check::CheckArgs;
 use self::otlp::{Export, OtlpArgs};
+use self::tls::TlsArgs;
 use crate::args::target::ReachArgs;
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
@@ -41,7 +43,7 @@ use crate::render::messages;
 pub(crate) struct MonitorArgs {
     #[command(subcommand)]
     command: Option<MonitorCommand>,
-    /// Addresses to listen at, separated by semicolons: http://127.0.0.1:PORT, http://+:PORT, unix:PATH
+    /// Addresses to listen at, separated by semicolons: http://127.0.0.1:PORT, https://+:PORT, unix:PATH
     #[arg(short, long, value_name = "URLS", value_delimiter = ';', default_value = "http://127.0.0.1:52323")]
     urls: Vec<ListenAddress>,
     /// Addresses at which only /metrics answers [default: http://127.0.0.1:52325]
@@ -94,6 +96,8 @@ pub(crate) struct MonitorArgs {
     /// The process that requests without pid, uid and name are about, in the same form
     #[arg(long = "default-process", value_name = "KEY=VALUE", value_parser = parse_filter)]
     default_process: Vec<Filter>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// File with the tokens that clients have to send, a line each: SCOPES TOKEN
     ///
     /// The scopes are read, metrics, artifacts and admin, separated by commas. A token may be replaced by
@@ -195,6 +199,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
     let mut config = server_config(args, tokens.clone(), &configuration)?;
+    let mut certificate = args.tls.apply(&mut config)?;
     config.rules.clone_from(&rules);
     let queue = queue(args, &configuration)?;
     config.queue.clone_from(&queue);
@@ -230,8 +235,12 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let api_key = (!args.no_auth).then_some(tokens);
     let mut changes = source.map(|source| configuration::Changes::new(source, api_key));
     while !interrupts.wait(Duration::from_millis(500)) && !is_disconnected.load(Ordering::Acquire) {
+        let is_asked = is_asked_to_reload.swap(false, Ordering::AcqRel);
         if let (Some(changes), Some(rules)) = (&mut changes, &rules) {
-            changes.apply(rules, queue.as_ref(), is_asked_to_reload.swap(false, Ordering::AcqRel));
+            changes.apply(rules, queue.as_ref(), is_asked);
+        }
+        if let Some(certificate) = &mut certificate {
+            certificate.reload(is_asked);
         }
     }
     // What was promised stays in the queue. The artifacts of rules are completed. Requests end next, then the
@@ -292,7 +301,7 @@ fn queue(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<Egr
 
 /// Warns if every user of the machine can have root read the memory of all processes.
 fn warn_of_root(tokens: &Tokens, server: &Server) {
-    let is_tcp = |address: &ListenAddress| matches!(address, ListenAddress::Tcp(_));
+    let is_tcp = |address: &ListenAddress| !matches!(address, ListenAddress::Unix(_));
     if tokens.is_empty() && server.addresses().iter().any(is_tcp) && is_root() {
         messages::warning(
             "this runs as root and has no tokens: every user of this machine can have dumps of all processes",

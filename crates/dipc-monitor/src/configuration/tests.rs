@@ -551,20 +551,20 @@ const DOCUMENTED: [(&str, &str); 27] = [
         "",
         "unsupported CollectionRules:HighRequestCount:Actions:1:Settings:Egress: \"monitorBlob\" is of \
          AzureBlobStorage, which is not supported: the rule is not run\n\
-         unsupported Egress:AzureBlobStorage: this program writes artifacts into directories only; sync the \
-         directory, or use dipc-fleet for buckets\n",
+         unsupported Egress:AzureBlobStorage: artifacts are written into directories only: \
+         sync a directory to the store\n",
     ),
     ("", ""),
     ("", ""),
     (
         "",
-        "unsupported Egress:AzureBlobStorage: this program writes artifacts into directories only; sync the \
-         directory, or use dipc-fleet for buckets\n",
+        "unsupported Egress:AzureBlobStorage: artifacts are written into directories only: \
+         sync a directory to the store\n",
     ),
     (
         "",
-        "unsupported Egress:S3Storage: this program writes artifacts into directories only; sync the directory, or \
-         use dipc-fleet for buckets\n",
+        "unsupported Egress:S3Storage: artifacts are written into directories only: sync a \
+         directory to the store\n",
     ),
     (
         "",

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 /// An address to listen at: `http://127.0.0.1:52323`, `http://localhost:52323`, `http://+:52323` (all
-/// interfaces), or `unix:PATH`.
+/// interfaces), the same with `https`, or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenAddress {
     /// A TCP address.
     Tcp(SocketAddr),
+    /// A TCP address with TLS.
+    Tls(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
 }
@@ -19,9 +21,6 @@ pub enum ListenAddress {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseAddressError {
-    /// The address has TLS.
-    #[error("'{0}': there is no TLS so far: listen at http:// or unix:, with a reverse proxy in front")]
-    Tls(String),
     /// The address is not of a known form.
     #[error(
         "'{0}' is not an address: use http://127.0.0.1:PORT, http://localhost:PORT, http://+:PORT or unix:PATH"
@@ -33,7 +32,7 @@ impl ListenAddress {
     /// Whether only this machine can connect.
     pub fn is_local(&self) -> bool {
         match self {
-            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Tcp(address) | Self::Tls(address) => address.ip().is_loopback(),
             Self::Unix(_) => true,
         }
     }
@@ -48,22 +47,24 @@ impl FromStr for ListenAddress {
         if let Some(path) = unix.or_else(|| text.strip_prefix("unix:")) {
             return if path.is_empty() { Err(form()) } else { Ok(Self::Unix(path.into())) };
         }
-        if text.starts_with("https://") {
-            return Err(ParseAddressError::Tls(text.to_owned()));
-        }
-        let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+        let (authority, is_tls) = match text.strip_prefix("https://") {
+            Some(authority) => (authority, true),
+            None => (text.strip_prefix("http://").unwrap_or(text), false),
+        };
+        let authority = authority.trim_end_matches('/');
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.is_empty() && !port.ends_with(']') => {
                 (host, port.parse().map_err(|_| form())?)
             }
-            _ => (authority, 80),
+            _ => (authority, if is_tls { 443 } else { 80 }),
         };
         let ip = match host {
             "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
             "+" | "*" => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
             host => host.trim_matches(['[', ']']).parse().map_err(|_| form())?,
         };
-        Ok(Self::Tcp(SocketAddr::new(ip, port)))
+        let address = SocketAddr::new(ip, port);
+        Ok(if is_tls { Self::Tls(address) } else { Self::Tcp(address) })
     }
 }
 
@@ -71,6 +72,7 @@ impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) => write!(f, "http://{address}"),
+            Self::Tls(address) => write!(f, "https://{address}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -86,6 +88,8 @@ mod tests {
             ("http://localhost:52323", "http://127.0.0.1:52323", true),
             ("http://127.0.0.1:0/", "http://127.0.0.1:0", true),
             ("http://[::1]:52325", "http://[::1]:52325", true),
+            ("https://localhost:52323", "https://127.0.0.1:52323", true),
+            ("https://+", "https://[::]:443", false),
             ("http://+:52325", "http://[::]:52325", false),
             ("http://*:80", "http://[::]:80", false),
             ("10.0.0.1:80", "http://10.0.0.1:80", false),
@@ -96,7 +100,7 @@ mod tests {
             let address: ListenAddress = text.parse().unwrap();
             assert_eq!((address.to_string().as_str(), address.is_local()), (shown, is_local));
         }
-        for text in ["https://localhost:52323", "http://example.com:80", "http://localhost:x", "", "unix:"] {
+        for text in ["https://example.com", "http://example.com:80", "http://localhost:x", "", "unix:"] {
             assert!(text.parse::<ListenAddress>().is_err(), "{text}");
         }
     }

@@ -42,6 +42,8 @@ pub(super) struct Listener {
     pub(super) is_metrics: bool,
     /// Whether it is a TCP port that only this machine reaches.
     pub(super) is_loopback: bool,
+    /// Whether it has TLS.
+    pub(super) is_tls: bool,
 }
 
 impl Service {
@@ -81,7 +83,8 @@ impl Service {
         }
         let query = Query::parse(request.uri().query());
         // A client at a Unix socket has no name for it.
-        let base = host.map(|host| format!("http://{host}")).unwrap_or_default();
+        let scheme = if listener.is_tls { "https" } else { "http" };
+        let base = host.map(|host| format!("{scheme}://{host}")).unwrap_or_default();
         match route {
             Route::Page => Ok(self.page.response()),
             Route::Overview => Ok(json::response(StatusCode::OK, &Overview::of(self))),

@@ -3,6 +3,8 @@
 
 #![cfg(unix)]
 
+#[cfg(feature = "jwt")]
+mod api_key;
 mod black_box;
 #[allow(dead_code, reason = "the pages of recordings are files")]
 #[path = "../../../dipc-cli/tests/page/browser.rs"]
@@ -16,6 +18,8 @@ mod page;
 mod routes;
 mod rules;
 mod sessions;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -122,7 +126,7 @@ impl Fixture {
     fn address(&self) -> SocketAddr {
         match &self.server.addresses()[0] {
             ListenAddress::Tcp(address) => *address,
-            other @ ListenAddress::Unix(_) => panic!("{other}"),
+            other => panic!("{other}"),
         }
     }
 

@@ -68,13 +68,18 @@ impl Source {
     }
 
     /// The times at which the files were changed, and their lengths; `None` for those that are missing.
-    fn state(&self) -> Vec<Option<(SystemTime, u64)>> {
-        let state = |path: &Path| {
-            let metadata = fs::metadata(path).ok()?;
-            Some((metadata.modified().ok()?, metadata.len()))
-        };
-        self.sources().paths().map(state).collect()
+    fn state(&self) -> Vec<FileState> {
+        self.sources().paths().map(file_state).collect()
     }
+}
+
+/// The time at which a file was changed, and its length; `None` if it is missing.
+pub(super) type FileState = Option<(SystemTime, u64)>;
+
+/// Returns the state of a file.
+pub(super) fn file_state(path: &Path) -> FileState {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
 }
 
 /// The findings with which a monitor does not start.
@@ -119,7 +124,7 @@ pub(super) struct Changes {
     source: Source,
     /// The tokens whose API key follows the configuration.
     tokens: Option<Tokens>,
-    state: Vec<Option<(SystemTime, u64)>>,
+    state: Vec<FileState>,
     last_look: Instant,
 }
 

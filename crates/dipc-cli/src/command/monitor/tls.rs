@@ -1,0 +1,124 @@
+//! The certificate of `dipc monitor`, and its changes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use dipc_monitor::{ListenAddress, ServerConfig};
+
+use crate::exit::Failure;
+
+#[cfg(feature = "cloud")]
+use std::path::Path;
+#[cfg(feature = "cloud")]
+use std::time::{Duration, Instant};
+
+#[cfg(feature = "cloud")]
+use dipc_monitor::Tls;
+
+#[cfg(feature = "cloud")]
+use super::configuration::{FileState, file_state};
+#[cfg(feature = "cloud")]
+use crate::render::messages;
+
+/// The time between two looks for changes.
+#[cfg(feature = "cloud")]
+const LOOK: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+pub(super) struct TlsArgs {
+    /// File with the certificate of https addresses in PEM, and the intermediate ones after it
+    ///
+    /// This is in dipc-fleet. The files are read again when they change, and at SIGHUP: later connections
+    /// have the new certificate.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// File with the private key of the certificate in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// Checks the options against the addresses, and gives the server its certificate. Returns the files, if
+    /// there are any.
+    ///
+    /// # Errors
+    /// If one is there without the other, and if the certificate cannot be used.
+    pub(super) fn apply(&self, config: &mut ServerConfig) -> Result<Option<Certificate>, Failure> {
+        let all = config.addresses.iter().chain(&config.metrics_addresses);
+        let address = all.clone().find(|it| matches!(it, ListenAddress::Tls(_))).cloned();
+        if cfg!(not(feature = "cloud")) && (address.is_some() || self.tls_cert.is_some()) {
+            let what = address.map_or_else(|| "--tls-cert".to_owned(), |address| address.to_string());
+            return Err(Failure::usage(format_args!("monitor: {what}: this program has no TLS")).with_help(
+                "'dipc-fleet monitor' has it; 'dipc monitor' listens at http:// or unix:, with a proxy in front",
+            ));
+        }
+        match (address, &self.tls_cert, &self.tls_key) {
+            (Some(_), Some(certificate), Some(key)) => Certificate::open(certificate, key, config).map(Some),
+            (Some(address), ..) => {
+                Err(Failure::usage(format_args!("monitor: {address}: there is no certificate for it"))
+                    .with_help("--tls-cert and --tls-key name the files of one"))
+            }
+            (None, Some(_), _) => {
+                Err(Failure::usage("monitor: --tls-cert: no address of --urls and --metricUrls has TLS")
+                    .with_help("--urls https://127.0.0.1:52323 is one"))
+            }
+            (None, ..) => Ok(None),
+        }
+    }
+}
+
+/// The files of a certificate.
+#[cfg(feature = "cloud")]
+pub(super) struct Certificate {
+    tls: Tls,
+    paths: [PathBuf; 2],
+    state: Vec<FileState>,
+    last_look: Instant,
+}
+
+#[cfg(feature = "cloud")]
+impl Certificate {
+    fn open(certificate: &Path, key: &Path, config: &mut ServerConfig) -> Result<Self, Failure> {
+        let paths = [certificate.to_owned(), key.to_owned()];
+        let state = paths.iter().map(|path| file_state(path)).collect();
+        let tls = Tls::open(certificate, key)
+            .map_err(|error| Failure::usage(format_args!("monitor: --tls-cert, --tls-key: {error}")))?;
+        config.tls = Some(tls.clone());
+        Ok(Self { tls, paths, state, last_look: Instant::now() })
+    }
+
+    /// Reads the files again when they have changed, at most every two seconds, or when it is asked to.
+    pub(super) fn reload(&mut self, is_asked: bool) {
+        if self.last_look.elapsed() < LOOK && !is_asked {
+            return;
+        }
+        self.last_look = Instant::now();
+        let state: Vec<_> = self.paths.iter().map(|path| file_state(path)).collect();
+        if state == self.state && !is_asked {
+            return;
+        }
+        self.state = state;
+        match self.tls.reload() {
+            Ok(()) => messages::note("The certificate was read again"),
+            Err(error) => {
+                messages::warning(format_args!("the certificate: {error}"));
+                messages::help("the certificate stays as it was until the files can be used");
+            }
+        }
+    }
+}
+
+/// The program has no TLS.
+#[cfg(not(feature = "cloud"))]
+pub(super) enum Certificate {}
+
+#[cfg(not(feature = "cloud"))]
+impl Certificate {
+    fn open(_: &std::path::Path, _: &std::path::Path, _: &mut ServerConfig) -> Result<Self, Failure> {
+        Err(Failure::usage("monitor: this program has no TLS"))
+    }
+
+    pub(super) const fn reload(&mut self, _: bool) {
+        match *self {}
+    }
+}
