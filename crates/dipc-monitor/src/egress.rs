@@ -2,6 +2,7 @@
 
 mod delivery;
 mod job;
+mod ledger;
 mod queue;
 
 use std::fs::{self, File, OpenOptions};
@@ -11,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use dipc_client::Uuid;
 
 use crate::configuration::DirectoryEgress;
+use crate::retention::Retention;
 
 pub use queue::{EgressError, EgressQueue};
 
@@ -28,6 +30,8 @@ pub(crate) struct PartFile {
     file: Option<BufWriter<File>>,
     path: PathBuf,
     target: PathBuf,
+    directory: PathBuf,
+    retention: Retention,
 }
 
 /// Returns the path of an artifact below a directory; `None` if its name leads out of it.
@@ -55,7 +59,8 @@ impl PartFile {
         }
         let path = hidden(parts, &target);
         let file = create(&path)?;
-        Ok(Self { file: Some(BufWriter::with_capacity(BUFFER, file)), path, target })
+        let file = Some(BufWriter::with_capacity(BUFFER, file));
+        Ok(Self { file, path, target, directory: egress.directory.clone(), retention: egress.retention })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -66,7 +71,7 @@ impl PartFile {
     }
 
     /// Gives the complete file its name, and returns its path. A file of the name is not replaced: the new
-    /// one gets a number, as `name-2.nettrace`.
+    /// one gets a number, as `name-2.nettrace`. Older artifacts of the directory are removed beyond its limits.
     pub(crate) fn publish(mut self) -> io::Result<PathBuf> {
         let Some(file) = self.file.take() else { return Ok(self.target.clone()) };
         let file = file.into_inner().map_err(|error| at(&self.path, error.error()))?;
@@ -75,7 +80,10 @@ impl PartFile {
         for number in 1..=MOST_OF_A_NAME {
             let target = numbered(&self.target, number);
             match place(&self.path, &target) {
-                Ok(()) => return Ok(target),
+                Ok(()) => {
+                    limit(&self.directory, &target, &self.retention);
+                    return Ok(target);
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(at(&target, &error)),
             }
@@ -89,6 +97,12 @@ impl Drop for PartFile {
         // It is gone if it was renamed.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Applies the limits of a directory after an artifact has arrived there.
+fn limit(directory: &Path, artifact: &Path, retention: &Retention) {
+    // The artifact is where it belongs. Without its list, nothing is removed.
+    let _ = ledger::add(directory, artifact, retention);
 }
 
 /// Adds the path to an error.
@@ -163,7 +177,7 @@ mod tests {
     fn files_have_their_name_when_they_are_complete() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("new/artifacts");
-        let egress = DirectoryEgress { directory: directory.clone(), intermediate: None };
+        let egress = DirectoryEgress { directory: directory.clone(), ..DirectoryEgress::default() };
         let mut part = PartFile::create(&egress, "a.nettrace").unwrap();
         part.write(b"one").unwrap();
         assert!(names(&directory).iter().all(|name| name.starts_with(".a.nettrace.")));
@@ -186,7 +200,8 @@ mod tests {
     fn parts_can_be_in_another_directory() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, parts) = (folder.path().join("done"), folder.path().join("parts"));
-        let egress = DirectoryEgress { directory: directory.clone(), intermediate: Some(parts.clone()) };
+        let (parts_of, retention) = (Some(parts.clone()), Retention::default());
+        let egress = DirectoryEgress { directory: directory.clone(), intermediate: parts_of, retention };
         let mut part = PartFile::create(&egress, "sub/a").unwrap();
         part.write(b"x").unwrap();
         assert_eq!(names(&parts).len(), 1);
@@ -197,7 +212,7 @@ mod tests {
     #[test]
     fn names_do_not_lead_out_of_the_directory() {
         let folder = tempfile::tempdir().unwrap();
-        let egress = DirectoryEgress { directory: folder.path().join("a"), intermediate: None };
+        let egress = DirectoryEgress { directory: folder.path().join("a"), ..DirectoryEgress::default() };
         for name in ["../x", "/x", "a/../../x", "", ".", "..", &"x".repeat(201)] {
             let error = PartFile::create(&egress, name).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidFilename, "{name}");

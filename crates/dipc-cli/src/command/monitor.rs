@@ -1,5 +1,6 @@
 //! `dipc monitor`: all .NET processes of a machine, over HTTP.
 
+mod artifacts;
 mod black_box;
 mod check;
 mod configuration;
@@ -26,6 +27,7 @@ use dipc_monitor::{
     MonitorConfig, MonitorError, Operations, ProcessObserver, Server, ServerConfig, ServerError, Tokens,
 };
 
+use self::artifacts::ArtifactArgs;
 use self::black_box::BlackBoxArgs;
 use self::check::CheckArgs;
 use self::otlp::{Export, OtlpArgs};
@@ -79,6 +81,8 @@ pub(crate) struct MonitorArgs {
     /// before: the next one with this directory goes on.
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     queue: Option<PathBuf>,
+    #[command(flatten)]
+    artifacts: ArtifactArgs,
     /// Address of a diagnostic port to create, which runtimes connect to: the path of a socket
     ///
     /// Runtimes with DOTNET_DiagnosticPorts=PATH connect to it, and are watched from their beginning; those
@@ -172,7 +176,8 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     };
     let tokens = tokens(args)?;
     let file = args.configuration_file_path.as_deref();
-    let source = (args.system || file.is_some()).then(|| configuration::Source::new(file, args.system));
+    let source = (args.system || file.is_some())
+        .then(|| configuration::Source::new(file, args.system, args.artifacts.retention()));
     let configuration = source.as_ref().map(configuration::Source::read).transpose()?.unwrap_or_default();
     if !args.no_auth {
         tokens.set_api_key(usable_api_key(&configuration));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::access::ApiKey;
 use crate::filter::Filter;
+use crate::retention::Retention;
 
 use super::filter::filter;
 use super::finding::{Findings, Severity};
@@ -163,6 +164,7 @@ fn egress(section: View<'_>, configuration: &mut Configuration, findings: &mut F
         let provider = EgressProvider::FileSystem(DirectoryEgress {
             directory: directory.into(),
             intermediate: view.owned("IntermediateDirectoryPath").map(PathBuf::from),
+            retention: Retention::default(),
         });
         add(name, provider, view, format!("Egress:FileSystem:{name}"));
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::access::ApiKey;
 use crate::filter::Filter;
+use crate::retention::Retention;
 use crate::rules::Rule;
 
 use super::finding::Finding;
@@ -70,6 +71,15 @@ pub struct DiagnosticPort {
 }
 
 impl Configuration {
+    /// Sets the limits on the artifacts of each egress directory.
+    pub fn set_retention(&mut self, retention: Retention) {
+        for provider in self.egress.values_mut() {
+            if let EgressProvider::FileSystem(directory) = provider {
+                directory.retention = retention;
+            }
+        }
+    }
+
     /// The address of the diagnostic port; `None` in connect mode.
     pub fn port_address(&self) -> Option<String> {
         if self.diagnostic_port.mode == ConnectionMode::Connect {
@@ -172,4 +182,6 @@ pub struct DirectoryEgress {
     pub directory: PathBuf,
     /// The directory in which they are written before they are complete; by default, the same.
     pub intermediate: Option<PathBuf>,
+    /// Limits on the artifacts in the directory. The configuration has none: the caller sets them.
+    pub retention: Retention,
 }

@@ -214,12 +214,18 @@ static DIAGNOSTIC_PORT_OPTIONS: Object = Object::new(
     ],
 );
 
-static EGRESS_OPTIONS: Object = Object::new("EgressOptions", &[
-    optional("FileSystem", Shape::Map(&Shape::Object(&FILE_SYSTEM_EGRESS_PROVIDER_OPTIONS))),
-    optional("Properties", Shape::Map(&Shape::Text)).ignored("only providers that are not supported have secrets"),
-    optional("AzureBlobStorage", Shape::Map(&Shape::Object(&AZURE_BLOB_EGRESS_PROVIDER_OPTIONS))).unsupported("artifacts are written into directories only: sync a directory to the store"),
-    optional("S3Storage", Shape::Map(&Shape::Object(&S3_STORAGE_EGRESS_PROVIDER_OPTIONS))).unsupported("artifacts are written into directories only: sync a directory to the store"),
-]);
+static EGRESS_OPTIONS: Object = Object::new(
+    "EgressOptions",
+    &[
+        optional("FileSystem", Shape::Map(&Shape::Object(&FILE_SYSTEM_EGRESS_PROVIDER_OPTIONS))),
+        optional("Properties", Shape::Map(&Shape::Text))
+            .ignored("only providers that are not supported have secrets"),
+        optional("AzureBlobStorage", Shape::Map(&Shape::Object(&AZURE_BLOB_EGRESS_PROVIDER_OPTIONS)))
+            .unsupported("artifacts are written into directories only: sync a directory to the store"),
+        optional("S3Storage", Shape::Map(&Shape::Object(&S3_STORAGE_EGRESS_PROVIDER_OPTIONS)))
+            .unsupported("artifacts are written into directories only: sync a directory to the store"),
+    ],
+);
 
 static FILE_SYSTEM_EGRESS_PROVIDER_OPTIONS: Object = Object::new(
     "FileSystemEgressProviderOptions",

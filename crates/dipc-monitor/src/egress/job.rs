@@ -59,8 +59,11 @@ pub(super) enum JobState {
 
 impl Job {
     pub(super) fn places(&self) -> io::Result<Places> {
-        let egress =
-            DirectoryEgress { directory: self.directory.clone(), intermediate: self.intermediate.clone() };
+        let egress = DirectoryEgress {
+            directory: self.directory.clone(),
+            intermediate: self.intermediate.clone(),
+            ..DirectoryEgress::default()
+        };
         Places::new(&egress, &self.name, &self.id)
     }
 

@@ -280,6 +280,12 @@ impl EgressQueue {
         loop {
             match deliver_once(&mut job, &self.0.directory, &|| Ok(())) {
                 Ok(path) => {
+                    // The limits as they are now: those of the request's time may have been changed.
+                    if let Ok(egress) = self.egress(&job.provider)
+                        && egress.directory == job.directory
+                    {
+                        super::limit(&egress.directory, &path, &egress.retention);
+                    }
                     let mut jobs = lock(&self.0.jobs);
                     *jobs = jobs.saturating_sub(1);
                     drop(jobs);

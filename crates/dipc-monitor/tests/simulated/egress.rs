@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dipc_monitor::configuration::{DirectoryEgress, EgressProvider};
-use dipc_monitor::{EgressQueue, Operations, ServerConfig};
+use dipc_monitor::{EgressQueue, Operations, Retention, ServerConfig};
 use dipc_sim::{Runtime, Speed};
 
 use crate::{Fixture, await_that, http};
@@ -117,8 +117,11 @@ fn a_destination_that_fails_is_tried_again() {
     let folder = tempfile::tempdir().unwrap();
     let artifacts = folder.path().join("artifacts");
     let queue = EgressQueue::open(&folder.path().join("queue")).unwrap();
-    let egress =
-        DirectoryEgress { directory: artifacts.clone(), intermediate: Some(folder.path().join("parts")) };
+    let egress = DirectoryEgress {
+        directory: artifacts.clone(),
+        intermediate: Some(folder.path().join("parts")),
+        ..DirectoryEgress::default()
+    };
     queue.set_providers([("files".to_owned(), EgressProvider::FileSystem(egress))].into());
     let fixture = Fixture::with_server(with_queue(&queue));
     let runtime = fixture.add(Runtime::builder().rate(100));
@@ -140,4 +143,35 @@ fn a_destination_that_fails_is_tried_again() {
     assert_eq!((files(&artifacts).len(), queue.len()), (1, 0));
     let operations: &Operations = &fixture.operations;
     assert_eq!(operations.list()[0].error, None);
+}
+
+/// What limits remove are artifacts of the queue, and nothing else.
+#[test]
+fn a_directory_keeps_as_many_artifacts_as_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let artifacts = folder.path().join("artifacts");
+    fs::create_dir(&artifacts).unwrap();
+    fs::write(artifacts.join("foreign.nettrace"), "x").unwrap();
+    let queue = EgressQueue::open(&folder.path().join("queue")).unwrap();
+    let mut providers = providers(&artifacts);
+    if let Some(EgressProvider::FileSystem(egress)) = providers.get_mut("files") {
+        egress.retention = Retention { files: Some(1), ..Retention::default() };
+    }
+    queue.set_providers(providers);
+    let fixture = Fixture::with_server(with_queue(&queue));
+    let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
+    let _runtime = fixture.add(Runtime::builder().replay(recording).speed(Speed::Max).end_with_recording());
+    let mut last = String::new();
+    for _ in 0..2 {
+        let answer = fixture.get("/trace?durationSeconds=-1&egressProvider=files");
+        let location = answer.header("location").unwrap().to_owned();
+        let path = location.strip_prefix("http://localhost").unwrap();
+        await_that("it is complete", || fixture.get(path).status == 201);
+        fixture.get(path).json()["resourceLocation"].as_str().unwrap().clone_into(&mut last);
+    }
+    let mut names = files(&artifacts);
+    names.sort();
+    let mut expected = vec![artifacts.join("foreign.nettrace"), last.into()];
+    expected.sort();
+    assert_eq!(names, expected);
 }

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 use dipc_monitor::configuration::{
     CheckedConfiguration, Configuration, ConfigurationSources, Finding, Severity,
 };
-use dipc_monitor::{EgressQueue, ListenAddress, Operations, RuleMessage, Rules, RulesConfig, Tokens};
+use dipc_monitor::{
+    EgressQueue, ListenAddress, Operations, Retention, RuleMessage, Rules, RulesConfig, Tokens,
+};
 
 use crate::exit::Failure;
 use crate::http::host_name;
@@ -24,11 +26,13 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(super) struct Source {
     file: Option<PathBuf>,
     has_system: bool,
+    /// Limits on the artifacts of egress directories, which are options.
+    retention: Retention,
 }
 
 impl Source {
-    pub(super) fn new(file: Option<&Path>, has_system: bool) -> Self {
-        Self { file: file.map(Path::to_path_buf), has_system }
+    pub(super) fn new(file: Option<&Path>, has_system: bool, retention: Retention) -> Self {
+        Self { file: file.map(Path::to_path_buf), has_system, retention }
     }
 
     fn sources(&self) -> ConfigurationSources {
@@ -54,7 +58,9 @@ impl Source {
             for finding in checked.findings.iter().filter(|it| it.severity == Severity::Unsupported) {
                 messages::warning(escape_controls(&finding.to_string()));
             }
-            return Ok(checked.configuration);
+            let mut configuration = checked.configuration;
+            configuration.set_retention(self.retention);
+            return Ok(configuration);
         }
         let lines = refused.iter().map(|finding| {
             let help = finding.help.as_ref().map(|help| format!(" ({help})"));

@@ -1,0 +1,164 @@
+//! The list of the artifacts in a directory, so that limits remove nothing else.
+//!
+//! `.dipc-artifacts` in the directory has the names of the artifacts that were put there, a line each, as
+//! JSON strings: names can have any character.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::path_of;
+use crate::retention::{Kept, Retention, free_bytes};
+
+/// The name of the list.
+const LIST: &str = ".dipc-artifacts";
+/// The name of a list that is being written.
+const NEW: &str = ".dipc-artifacts.new";
+/// The largest list that is read, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Held while a list is read and written. Directories are few, and this takes little time.
+static LISTS: Mutex<()> = Mutex::new(());
+
+/// Adds an artifact to the list of its directory, and removes the oldest ones beyond the limits. The newest
+/// stays. Without limits there is no list.
+///
+/// # Errors
+/// If the list cannot be read or written: then nothing is removed.
+pub(super) fn add(directory: &Path, artifact: &Path, retention: &Retention) -> io::Result<Vec<PathBuf>> {
+    if retention.is_none() {
+        return Ok(Vec::new());
+    }
+    let Ok(name) = artifact.strip_prefix(directory) else { return Ok(Vec::new()) };
+    let Some(name) = name.to_str() else { return Ok(Vec::new()) };
+    let _guard = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut names = read(directory)?;
+    names.insert(name.to_owned());
+    let kept = names.iter().filter_map(|name| kept(directory, name)).collect();
+    let free = || free_bytes(directory);
+    let removed = retention.apply(kept, SystemTime::now(), free, |path| fs::remove_file(path));
+    // Those that were removed by others are forgotten, too.
+    names.retain(|name| kept_path(directory, name).is_some());
+    write(directory, &names)?;
+    Ok(removed)
+}
+
+/// Returns the names of a list.
+fn read(directory: &Path) -> io::Result<BTreeSet<String>> {
+    let mut text = String::new();
+    match File::open(directory.join(LIST)) {
+        Ok(file) => file.take(MOST_BYTES).read_to_string(&mut text)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        Err(error) => return Err(error),
+    };
+    // A line that is cut is not a name.
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+fn write(directory: &Path, names: &BTreeSet<String>) -> io::Result<()> {
+    let new = directory.join(NEW);
+    // One may have been left behind.
+    let _ = fs::remove_file(&new);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut text = String::new();
+    for name in names {
+        text.push_str(&serde_json::to_string(name).map_err(io::Error::other)?);
+        text.push('\n');
+    }
+    let mut file = options.open(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(new, directory.join(LIST))
+}
+
+/// The path of an artifact; `None` if its name leads out of the directory, or it is not a file.
+fn kept_path(directory: &Path, name: &str) -> Option<(PathBuf, fs::Metadata)> {
+    let path = path_of(directory, name)?;
+    let metadata = fs::symlink_metadata(&path).ok()?;
+    metadata.is_file().then_some((path, metadata))
+}
+
+fn kept(directory: &Path, name: &str) -> Option<Kept> {
+    let (path, metadata) = kept_path(directory, name)?;
+    Some(Kept { path, bytes: metadata.len(), modified: metadata.modified().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn put(directory: &Path, name: &str, age: u64) -> PathBuf {
+        let path = directory.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "0123456789").unwrap();
+        let modified = SystemTime::now() - Duration::from_secs(age);
+        File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_oldest_artifacts_go_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path();
+        let files = Retention { files: Some(2), ..Retention::default() };
+        let foreign = put(directory, "foreign.nettrace", 1000);
+        let mut gone = Vec::new();
+        for (name, age) in [("a", 400), ("sub/b", 300), ("c\nd", 200), ("e", 100)] {
+            let path = put(directory, name, age);
+            gone.extend(add(directory, &path, &files).unwrap());
+        }
+        assert_eq!(gone, [directory.join("a"), directory.join("sub/b")]);
+        assert!(foreign.exists() && directory.join("c\nd").exists() && directory.join("e").exists());
+        let list = fs::read_to_string(directory.join(LIST)).unwrap();
+        assert_eq!(list, "\"c\\nd\"\n\"e\"\n");
+        // 20 bytes and 10: the older ones go; the newest stays whatever the limit.
+        let path = put(directory, "f", 0);
+        let bytes = Retention { bytes: Some(5), ..Retention::default() };
+        assert_eq!(add(directory, &path, &bytes).unwrap(), [directory.join("c\nd"), directory.join("e")]);
+        assert!(path.exists());
+        // By age.
+        let path = put(directory, "g", 0);
+        File::options()
+            .write(true)
+            .open(directory.join("f"))
+            .unwrap()
+            .set_modified(SystemTime::now() - Duration::from_secs(7200))
+            .unwrap();
+        let age = Retention { age: Some(Duration::from_secs(3600)), ..Retention::default() };
+        assert_eq!(add(directory, &path, &age).unwrap(), [directory.join("f")]);
+        // No file system has as much free.
+        #[cfg(target_os = "linux")]
+        {
+            let path = put(directory, "h", 0);
+            let free = Retention { free: Some(u64::MAX), ..Retention::default() };
+            assert_eq!(add(directory, &path, &free).unwrap(), [directory.join("g")]);
+        }
+        assert!(foreign.exists());
+    }
+
+    #[test]
+    fn a_list_names_no_file_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("artifacts");
+        let outside = put(folder.path(), "outside", 1000);
+        let path = put(&directory, "a", 0);
+        fs::write(directory.join(LIST), "\"../outside\"\n\"/etc/passwd\"\nnothing\n\"sub\"\n\"b").unwrap();
+        fs::create_dir(directory.join("sub")).unwrap();
+        let retention = Retention { files: Some(0), ..Retention::default() };
+        assert_eq!(add(&directory, &path, &retention).unwrap(), Vec::<PathBuf>::new());
+        assert!(outside.exists() && path.exists() && directory.join("sub").is_dir());
+        assert_eq!(fs::read_to_string(directory.join(LIST)).unwrap(), "\"a\"\n");
+        // Without limits there is no list.
+        fs::remove_file(directory.join(LIST)).unwrap();
+        assert_eq!(add(&directory, &path, &Retention::default()).unwrap(), Vec::<PathBuf>::new());
+        assert!(!directory.join(LIST).exists());
+    }
+}
