@@ -80,7 +80,7 @@ enum ApiKeyState {
     #[default]
     Unset,
     /// Its tokens are accepted.
-    Set(ApiKey),
+    Set(#[cfg_attr(not(feature = "jwt"), allow(dead_code, reason = "no token is checked by it"))] ApiKey),
     /// It was removed from the configuration.
     Removed,
 }
