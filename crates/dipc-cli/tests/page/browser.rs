@@ -164,6 +164,8 @@ impl Tab {
         let mut expression = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         // Links may open pages.
         expression["userGesture"] = true.into();
+        // The limit is of each script.
+        self.connection.start = Instant::now();
         let mut seen = self.connection.call(Some(&self.session), "Runtime.evaluate", &expression);
         assert!(seen["exceptionDetails"].is_null(), "{script}: {seen}");
         returned(seen["result"]["value"].take().as_str().expect("a text"))

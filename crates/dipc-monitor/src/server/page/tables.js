@@ -158,7 +158,7 @@ const Views = {
       const text = path.join(": ").replace(/([a-z])([A-Z])/g, (_, one, other) => `${one} ${other.toLowerCase()}`).replace(/\bcpu\b/, "CPU");
       return text[0].toUpperCase() + text.slice(1);
     };
-    const isLoss = ({ path, value }) => /lost|leftOut|dropped|unanswered|queued/i.test(path.join()) && value > 0;
+    const isLoss = ({ path, value }) => /lost|leftOut|dropped|failed|unanswered/i.test(path.join()) && value > 0;
     const shown = ({ path, value }) => value === null ? "–" : typeof value !== "number" ? String(value)
       : /bytes$/i.test(path.at(-1)) ? bytes(value) : path.at(-1) === "uptimeSeconds" ? uptime(value) : /seconds$/i.test(path.at(-1)) ? number(value) + " s" : number(value);
     return { id: "health", order: { column: 0, descending: false }, rows: rows.map((row, place) => ({ ...row, place })), empty: "",
