@@ -71,7 +71,8 @@ impl PartFile {
     }
 
     /// Gives the complete file its name, and returns its path. A file of the name is not replaced: the new
-    /// one gets a number, as `name-2.nettrace`. Older artifacts of the directory are removed beyond its limits.
+    /// one gets a number, as `name-2.nettrace`. Older artifacts of the directory are removed beyond its
+    /// limits.
     pub(crate) fn publish(mut self) -> io::Result<PathBuf> {
         let Some(file) = self.file.take() else { return Ok(self.target.clone()) };
         let file = file.into_inner().map_err(|error| at(&self.path, error.error()))?;

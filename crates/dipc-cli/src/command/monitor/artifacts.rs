@@ -12,7 +12,7 @@ use crate::{duration, size};
 pub(super) struct ArtifactArgs {
     /// Remove the oldest artifact of an egress directory when there are more than this many
     ///
-    /// These limits are for each directory of Egress:FileSystem, and apply whenever an artifact arrives there.
+    /// These limits are for each directory of Egress:FileSystem, and apply whenever an artifact arrives.
     /// Only artifacts that came with such a limit are counted and removed; the newest stays.
     #[arg(long, value_name = "N")]
     keep_artifacts: Option<usize>,
