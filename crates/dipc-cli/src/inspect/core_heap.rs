@@ -74,7 +74,9 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
         Ok(objects) => objects.iter().for_each(|object| builder.add_root(RootKind::Static, *object)),
         Err(_) => missing.missing_roots += 1,
     }
-    frozen_objects.iter().for_each(|object| builder.add_root(RootKind::Static, *object));
+    for object in &frozen_objects {
+        builder.add_root(RootKind::Static, *object);
+    }
     // The last: what else holds an object says more.
     for object in &on_stacks {
         builder.add_root(RootKind::Stack, *object);

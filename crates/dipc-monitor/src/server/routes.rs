@@ -35,6 +35,9 @@ const MOST_BODY: usize = 1 << 20;
 /// The time for the body of a request.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
+/// The header that says whose page sends a request: Fetch Metadata Request Headers, by W3C.
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
 /// The socket that a request came to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listener {
@@ -182,9 +185,16 @@ impl Service {
         Ok(response)
     }
 
-    /// Checks the token of a request.
+    /// Checks the token of a request. Without tokens, everyone who can connect may do everything, but not the
+    /// pages of others that the user's browser has open: browsers say whose page sends a request.
     fn authorize(&self, request: &Request<Incoming>, scope: Scope) -> Result<(), Problem> {
         if self.tokens.is_empty() {
+            let site = request.headers().get(SEC_FETCH_SITE);
+            if site.is_some_and(|site| site != "same-origin" && site != "none") {
+                let detail =
+                    "a page of another site has sent it: open the monitor's own page, or use a token";
+                return Err(Problem::new(StatusCode::FORBIDDEN, "Forbidden", detail));
+            }
             return Ok(());
         }
         let value = header(request, &AUTHORIZATION).unwrap_or_default();

@@ -168,7 +168,7 @@ impl MergedTree {
 struct Amounts {
     units: usize,
     /// By node and unit.
-    amounts: Vec<f64>,
+    all: Vec<f64>,
     /// The parts of these in the kernel.
     kernel: Vec<f64>,
 }
@@ -177,30 +177,30 @@ impl Amounts {
     fn new(tree: &mut MergedTree, side: &SideUnits<'_>) -> Self {
         let numbers: Vec<_> = side.runs.iter().map(|run| tree.add(&run.stacks)).collect();
         let units = side.stretches.len();
-        let mut amounts = vec![0.0; tree.nodes.len() * units];
-        let mut kernel = amounts.clone();
+        let mut all = vec![0.0; tree.nodes.len() * units];
+        let mut kernel = all.clone();
         let is_kernel = |(_, name): &(usize, String)| FrameInfo::of_text(name).kind == KERNEL;
         let is_kernel: Vec<bool> = tree.nodes.iter().map(is_kernel).collect();
         for (unit, (run, stretch)) in side.stretches.iter().enumerate() {
             for (node, number) in side.runs[*run].stacks.nodes().iter().zip(&numbers[*run]) {
                 let own = node.own_in(stretch);
-                amounts[number * units + unit] += own;
+                all[number * units + unit] += own;
                 kernel[number * units + unit] += if is_kernel[*number] { own } else { 0.0 };
             }
         }
         for node in (1..tree.nodes.len()).rev() {
             let parent = tree.nodes[node].0;
             for unit in 0..units {
-                amounts[parent * units + unit] += amounts[node * units + unit];
+                all[parent * units + unit] += all[node * units + unit];
                 kernel[parent * units + unit] += kernel[node * units + unit];
             }
         }
-        Self { units, amounts, kernel }
+        Self { units, all, kernel }
     }
 
     /// By unit. The base side is read before the nodes of the new one are known.
     fn of(&self, node: usize) -> &[f64] {
-        self.amounts.get(node * self.units..(node + 1) * self.units).unwrap_or_default()
+        self.all.get(node * self.units..(node + 1) * self.units).unwrap_or_default()
     }
 
     fn of_kernel(&self, node: usize) -> &[f64] {
