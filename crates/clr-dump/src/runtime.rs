@@ -101,7 +101,7 @@ impl Runtime {
         image: &ElfImage,
         header: u64,
     ) -> Result<Self, Error> {
-        let described = native_aot::read(memory, header, file)?;
+        let described = native_aot::read(memory, header, file, image)?;
         let version = described.native_aot.names(memory).and_then(|names| names.version());
         let runtime = Self {
             version: version.unwrap_or_else(|| "of an unknown version".to_owned()),

@@ -38,14 +38,16 @@ fn binary_files(folder: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 fn every_binary_file_has_a_row_with_its_checksum() {
     let folder = workspace::root().join("testdata");
-    let mut listed = provenance(&folder);
+    let listed = provenance(&folder);
+    for (name, stated) in &listed {
+        let sum = sha256(&folder.join(name)).unwrap_or_else(|error| panic!("{}: {error}", name.display()));
+        assert_eq!(&sum, stated, "{}", name.display());
+    }
     let mut files = Vec::new();
     binary_files(&folder, &mut files);
     assert!(!files.is_empty());
     for file in files {
         let name = file.strip_prefix(&folder).unwrap();
-        let stated = listed.remove(name).unwrap_or_else(|| panic!("{} has no row", name.display()));
-        assert_eq!(sha256(&file).unwrap(), stated, "{}", name.display());
+        assert!(listed.contains_key(name), "{} has no row", name.display());
     }
-    assert!(listed.is_empty(), "rows without a file: {listed:?}");
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::bundle;
-use crate::program::run;
+use crate::program::{Running, dipc, run};
 use crate::runtime::{Runtime, mcp_server};
 use crate::workload::{Target, Workload};
 
@@ -606,4 +606,38 @@ fn a_program_of_native_aot_is_read_with_the_names_of_its_own() {
     // Each has one of its own, made of a text and a number.
     assert_eq!(strings.with_code(0).json()["matching"], 1001);
     run(["dump", "analyze", &core, "locks"]).with_code(1).assert_error_names(&["monitors are not known"]);
+}
+
+/// Compared with what the runtime itself writes: the same frames in the same order.
+#[test]
+fn the_exception_that_ended_a_program_of_native_aot_is_in_its_core() {
+    let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.nettrace");
+    let pid = workload.pid().to_string();
+    let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
+    let mut recording = Running::start(dipc(arguments.into_iter().chain([output.to_str().unwrap()])));
+    recording.until_said("Core dump      : by dipc, which traces process");
+    workload.send("keep abc");
+    let finished = recording.finish();
+    assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
+    let mut files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let core = files.find(|path| path.extension().is_some_and(|of| of == "core")).unwrap();
+    let core = core.to_str().unwrap();
+    let report = run(["dump", "analyze", core, "exceptions", "--format", "json"]).with_code(0).json();
+    let row = &report["exceptions"][0];
+    assert_eq!((&row["tid"], &row["current"]), (&workload.pid().into(), &true.into()), "{report}");
+    let exception = &row["chain"][0];
+    assert_eq!(exception["type"], "System.FormatException");
+    assert_eq!(exception["message"], "The input string 'abc' was not in a correct format.");
+    assert_eq!(exception["hresult"], "0x80131537");
+    let frames = exception["frames"].as_array().unwrap().iter();
+    let methods: Vec<_> = frames.filter_map(|frame| frame["method"].as_str()).collect();
+    let expected = [
+        "System.Number.ThrowFormatException<T>(ReadOnlySpan<T>)",
+        "Program.Run(string[])",
+        "Program.Say(string)",
+        "Program.Main(string[])",
+    ];
+    assert_eq!(methods, expected);
 }

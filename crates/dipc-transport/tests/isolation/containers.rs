@@ -89,7 +89,7 @@ fn a_process_with_another_pid_is_found_in_a_folder_where_others_have_sockets() {
     let is_ours = |path: &std::path::Path| path.starts_with(folder.path());
     let found: Vec<_> = discovery.endpoints.iter().filter(|endpoint| is_ours(&endpoint.path)).collect();
     let [one, inside, other] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((one.pid, inside.namespace_pid, other.pid), (first.pid(), 1, third.pid()));
+    assert_eq!((one.pid, inside.namespace_pid, other.pid), (first.pid(), 1, third.pid()), "{found:?}");
     assert!(one.pid < inside.pid && inside.pid < other.pid, "{found:?}");
     assert_answers(inside.connect(patient()).unwrap());
     assert!(!discovery.skipped.iter().any(|skipped| is_ours(&skipped.path)), "{:?}", discovery.skipped);
