@@ -169,8 +169,8 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
         facts.push((
             "Run queue",
             format!(
-                "threads had no processor in {} of the time that they could run, in the new side {}: amounts \
-                 per second and durations differ by the load of the machine",
+                "threads had no processor in {} of the time that they could run on the base side, in {} on the \
+                 new one: amounts per second and durations differ by the load of the machine",
                 percent(base),
                 percent(new)
             ),
