@@ -1,7 +1,5 @@
 //! A loaded ELF image, read from memory: its build id and exported symbols.
 
-use std::ops::Range;
-
 use crate::memory::{Memory, MemoryResult, offset};
 
 /// The most program headers of an image.
@@ -21,8 +19,6 @@ pub(crate) struct ElfImage {
     pub(crate) build_id: Option<Vec<u8>>,
     /// The address of the search table of its unwind information (`.eh_frame_hdr`).
     pub(crate) unwind_table: Option<u64>,
-    /// The addresses of its executable segments.
-    pub(crate) code: Vec<Range<u64>>,
     dynamic: Option<u64>,
 }
 
@@ -34,17 +30,12 @@ impl ElfImage {
         }
         let headers = offset(base, memory.u64(offset(base, 32))?);
         let count = memory.u16(offset(base, 56))?.min(MOST_HEADERS);
-        let mut image =
-            Self { bias: base, build_id: None, unwind_table: None, code: Vec::new(), dynamic: None };
+        let mut image = Self { bias: base, build_id: None, unwind_table: None, dynamic: None };
         let (mut notes, mut dynamic, mut unwind_table) = (Vec::new(), None, None);
         for index in 0..u64::from(count) {
             let at = offset(headers, index.wrapping_mul(56));
             let (file_offset, address) = (memory.u64(offset(at, 8))?, memory.u64(offset(at, 16))?);
-            let kind = memory.u32(at)?;
-            if kind == 1 && memory.u32(offset(at, 4))? & 1 != 0 {
-                image.code.push(address..address.saturating_add(memory.u64(offset(at, 40))?));
-            }
-            match kind {
+            match memory.u32(at)? {
                 1 if file_offset == 0 => image.bias = base.wrapping_sub(address),
                 2 => dynamic = Some(address),
                 4 => notes.push((address, memory.u64(offset(at, 32))?)),
@@ -52,9 +43,6 @@ impl ElfImage {
                 0x6474_e550 => unwind_table = Some(address),
                 _ => {}
             }
-        }
-        for segment in &mut image.code {
-            *segment = offset(image.bias, segment.start)..offset(image.bias, segment.end);
         }
         image.dynamic = dynamic.map(|address| offset(image.bias, address));
         image.unwind_table = unwind_table.map(|address| offset(image.bias, address));

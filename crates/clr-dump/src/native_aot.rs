@@ -12,7 +12,6 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::code_map::{Code, CodeOrigin};
-use crate::elf_image::ElfImage;
 use crate::error::Error;
 use crate::layout::{self, AllocationContext, ExceptionTracker, Layout, Thrown};
 use crate::mapping::MappedFile;
@@ -89,12 +88,13 @@ pub(crate) struct Described {
     pub(crate) is_measured: bool,
 }
 
-/// Reads the runtime whose description is at an address, in the image of `file`.
+/// Reads the runtime whose description is at an address, in the image of `file`, whose mapped parts end at
+/// `image_end`.
 pub(crate) fn read(
     memory: &dyn Memory,
     header: u64,
     file: &MappedFile,
-    image: &ElfImage,
+    image_end: u64,
 ) -> Result<Described, Error> {
     let wrong = |what| Error::WrongLayout { version: "NativeAOT".to_owned(), what };
     let missing = Error::missing("the runtime's description of itself");
@@ -112,7 +112,7 @@ pub(crate) fn read(
     let layout = description.layout().ok_or_else(|| wrong("its description of itself lacks fields"))?;
     let slots = description.slots(memory, &layout).ok_or_else(|| wrong("its description lacks variables"))?;
     let (native_aot, is_measured) = description
-        .find_program(memory, file, image)
+        .find_program(memory, file, image_end)
         .map_err(Error::missing("the runtime's RuntimeInstance"))?
         .ok_or_else(|| wrong("its code was not found"))?;
     Ok(Described { layout, slots, native_aot, is_measured })
@@ -197,7 +197,7 @@ impl Description {
         &self,
         memory: &dyn Memory,
         file: &MappedFile,
-        image: &ElfImage,
+        image_end: u64,
     ) -> MemoryResult<Option<(NativeAot, bool)>> {
         let Some(instance) = self.globals.get("g_pTheRuntimeInstance") else { return Ok(None) };
         let instance = memory.u64(*instance)?;
@@ -208,8 +208,8 @@ impl Description {
             let size = u64::from(memory.u32(offset(at, 8)).unwrap_or_default());
             let range = word..word.saturating_add(size);
             // The heap of the C library may lie close to the image, and RuntimeInstance has pointers into it.
-            let is_in = |segment: &Range<u64>| segment.start <= range.start && range.end <= segment.end;
-            if code.is_none() && size > 0 && image.code.iter().any(is_in) {
+            let is_in_image = range.start > file.start && range.end <= image_end;
+            if code.is_none() && size > 0 && is_in_image {
                 code = Some(range);
             }
             module = module.or_else(|| module_of_list(memory, word, file.start));
@@ -334,31 +334,18 @@ mod tests {
     const IMAGE: u64 = 0x5000_0000;
     const HEAP: u64 = IMAGE + 0x9000;
 
-    /// An image with a segment of data and one of code.
-    fn with_image() -> TestMemory {
-        let mut header = [0_u64; 8];
-        header[0] = u64::from_le_bytes(*b"\x7fELF\x02\x01\0\0");
-        header[4] = 64;
-        header[7] = 2;
-        let segment = |flags: u64, start| [1 | flags << 32, start, start, start, 0x1000, 0x1000, 0x1000];
-        let mut memory = TestMemory::default();
-        memory.put_words(IMAGE, &[&header[..], &segment(4, 0), &segment(5, 0x1000)].concat());
-        memory
-    }
-
     /// The C library may have its heap so close to the image that a pointer into it could be one into the image.
     #[test]
     fn a_pointer_to_the_heap_beside_the_image_is_no_code() {
-        let mut memory = with_image();
+        let mut memory = TestMemory::default();
         let mut instance = [0; 17];
-        instance[..5].copy_from_slice(&[HEAP + 0x100, HEAP + 0x200, IMAGE + 0x1100, 0x400, IMAGE + 0x100]);
+        instance[..5].copy_from_slice(&[HEAP + 0x100, HEAP + 0x200, IMAGE + 0x1100, 0x400, 0]);
         memory.put_words(HEAP, &instance).put_words(0x100, &[HEAP]);
-        let image = ElfImage::read(&memory, IMAGE).unwrap().unwrap();
-        assert_eq!((image.code.first(), image.code.len()), (Some(&(IMAGE + 0x1000..IMAGE + 0x2000)), 1));
-        let file = MappedFile { start: IMAGE, end: IMAGE + 0x3000, file_offset: 0, path: "/a".into() };
+        let file = MappedFile { start: IMAGE, end: IMAGE + 0x1000, file_offset: 0, path: "/a".into() };
         let globals = HashMap::from([("g_pTheRuntimeInstance".to_owned(), 0x100)]);
         let description = Description { fields: HashMap::new(), globals };
-        let (program, is_measured) = description.find_program(&memory, &file, &image).unwrap().unwrap();
+        let (program, is_measured) =
+            description.find_program(&memory, &file, IMAGE + 0x3000).unwrap().unwrap();
         assert_eq!((program.code, is_measured), (IMAGE + 0x1100..IMAGE + 0x1500, false));
     }
 }
