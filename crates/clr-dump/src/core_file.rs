@@ -443,28 +443,32 @@ impl CoreFile {
     }
 
     fn read_memory(&self, mut address: u64, mut buffer: &mut [u8]) -> io::Result<()> {
-        let no_memory = || io::Error::from(io::ErrorKind::NotFound);
         while !buffer.is_empty() {
-            let next = self.segments.partition_point(|segment| segment.address <= address);
-            let segment = next.checked_sub(1).and_then(|index| self.segments.get(index));
-            let inside = segment.map_or(0, |segment| address.wrapping_sub(segment.address));
-            let left = segment.map_or(0, |segment| segment.size.saturating_sub(inside));
-            let mut count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-            let is_there = count > 0;
-            if !is_there {
-                count = self.read_left_out(address, buffer)?;
-            }
+            let count = match self.read_segment(address, buffer)? {
+                0 => self.read_left_out(address, buffer)?,
+                count => count,
+            };
             if count == 0 {
-                return Err(no_memory());
+                return Err(io::ErrorKind::NotFound.into());
             }
-            let (part, rest) = std::mem::take(&mut buffer).split_at_mut_checked(count).unwrap_or_default();
-            if let Some(segment) = segment.filter(|_| is_there) {
-                self.file.read_exact(segment.file_offset.saturating_add(inside), part)?;
-            }
+            buffer = buffer.get_mut(count..).unwrap_or_default();
             address = address.wrapping_add(u64::try_from(count).unwrap_or_default());
-            buffer = rest;
         }
         Ok(())
+    }
+
+    /// Reads memory that the dump has; returns the number of bytes, which is zero if it lacks the first.
+    fn read_segment(&self, address: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let next = self.segments.partition_point(|segment| segment.address <= address);
+        let segment = next.checked_sub(1).and_then(|index| self.segments.get(index));
+        let Some(segment) = segment else { return Ok(0) };
+        let inside = address.wrapping_sub(segment.address);
+        let left = segment.size.saturating_sub(inside);
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        if let Some(part) = buffer.get_mut(..count).filter(|part| !part.is_empty()) {
+            self.file.read_exact(segment.file_offset.saturating_add(inside), part)?;
+        }
+        Ok(count)
     }
 }
 

@@ -64,7 +64,7 @@
 //! - `core_writer`, `process_copy`, `touched`: core dumps of live processes.
 //! - `elf_image`, `layout`, `runtime`: the runtime in a process.
 //! - `code_map`, `ready_to_run`: managed code by address.
-//! - `native_aot`, `native_format`, `native_names`: programs that were compiled ahead of time.
+//! - `native_aot`, `native_sections`, `native_format`, `native_names`: programs that were compiled ahead of time.
 //! - `module`, `names`, `signature`: modules, types and methods.
 //! - `registers`, `unwind`, `native`, `thread`, `stack`: threads and their frames.
 //! - `exception`, `lock`: exceptions, monitors.
@@ -115,6 +115,7 @@ mod native;
 mod native_aot;
 mod native_format;
 mod native_names;
+mod native_sections;
 mod object;
 mod pointers;
 #[cfg(target_os = "linux")]

@@ -5,6 +5,8 @@
 //! `vm/typedesc.h`, `vm/typestring.cpp` for the notation, `vm/readytoruninfo.h` and `vm/hash.h` for the
 //! methods of code that was compiled ahead of time.
 
+mod native;
+
 use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::code_map::{Code, CodeOrigin};
 use crate::layout::TypeForm;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::module::Module;
-use crate::native_names::{self, NativeNames, Owner};
+use crate::native_names;
 use crate::runtime::Runtime;
 use crate::signature;
 
@@ -107,33 +109,6 @@ impl<'m> Names<'m> {
             CodeOrigin::NativeAot { method } => return self.native_method(method),
         };
         self.method_of(method_desc).ok()
-    }
-
-    /// The names of a program that was compiled ahead of time.
-    fn native_names(&self) -> Option<&'m NativeNames> {
-        self.runtime.native_aot()?.names(self.memory).map(|names| &**names)
-    }
-
-    /// A method of a program that was compiled ahead of time, by its first instruction.
-    fn native_method(&self, start: u64) -> Option<Method> {
-        let names = self.native_names()?;
-        let method = names.method(start)?;
-        let (type_name, module) = match method.owner {
-            Owner::Definition(handle) => {
-                let module = names.assembly_of(handle).map(|assembly| self.assembly(assembly));
-                (names.type_name(handle)?, module)
-            }
-            Owner::Type(handle) => (self.type_name(handle)?.to_string(), self.type_module(handle)),
-        };
-        let name = MethodName { type_name, name: method.name.to_owned(), signature: method.signature };
-        Some(Method { module, token: None, name: Some(name) })
-    }
-
-    /// An assembly of a program that was compiled ahead of time.
-    fn assembly(&self, (address, name): (u64, &str)) -> Arc<Module> {
-        let mut modules = self.modules.borrow_mut();
-        let read = || Arc::new(Module::of_program(address, name, self.runtime.base()));
-        Arc::clone(modules.entry(address).or_insert_with(read))
     }
 
     /// Returns a method by the address of its MethodDesc.
@@ -302,61 +277,6 @@ impl<'m> Names<'m> {
         }
         let module = self.module(self.module_of(type_handle).ok()?);
         Some(module).filter(|module| !module.file_name().is_empty())
-    }
-
-    /// The assembly of a type of a program that was compiled ahead of time: that of its elements or of its
-    /// definition.
-    fn native_module(&self, type_handle: u64) -> MemoryResult<Option<Arc<Module>>> {
-        let mut of = type_handle;
-        for _ in 0..DEEPEST {
-            let flags = self.memory.u32(of)?;
-            if native_names::suffix(self.memory, of, flags)?.is_some() {
-                of = self.memory.u64(offset(of, self.element_type()))?;
-                continue;
-            }
-            if let Some((definition, _)) = native_names::instance(self.memory, of, flags)? {
-                of = definition;
-            }
-            let assembly = self.native_names().and_then(|names| names.assembly(of));
-            return Ok(assembly.map(|assembly| self.assembly(assembly)));
-        }
-        Ok(None)
-    }
-
-    /// The name of a type that the compiler has made for the objects that have static fields. They have none
-    /// in the program; this one is not the name of a type that a program can have.
-    fn storage_name(&self, type_handle: u64) -> Option<String> {
-        let storage = self.storage.get_or_init(|| {
-            let type_of = |object: u64| self.memory.u64(object).ok().map(|word| word & !7);
-            let objects = self.static_field_objects().unwrap_or_default();
-            let threads = self.runtime.threads(self.memory).unwrap_or_default();
-            let of_threads =
-                threads.iter().filter_map(|thread| self.thread_static_array(thread).ok().flatten());
-            let of_threads = of_threads.filter_map(type_of).map(|of| (of, "[thread static fields]"));
-            of_threads
-                .chain(objects.into_iter().filter_map(type_of).map(|of| (of, "[static fields]")))
-                .collect()
-        });
-        storage.get(&type_handle).map(|name| (*name).to_owned())
-    }
-
-    /// The name of a type of a program that was compiled ahead of time.
-    fn read_native_type(&self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {
-        let depth = depth.checked_sub(1)?;
-        *left = left.checked_sub(1)?;
-        let memory = self.memory;
-        let flags = memory.u32(handle).ok()?;
-        if let Some(suffix) = native_names::suffix(memory, handle, flags).ok()? {
-            let of = memory.u64(offset(handle, self.element_type())).ok()?;
-            return Some([self.read_native_type(of, depth, left)?, suffix].concat());
-        }
-        let Some((definition, arguments)) = native_names::instance(memory, handle, flags).ok()? else {
-            return self.native_names()?.definition(handle).or_else(|| self.storage_name(handle));
-        };
-        let name = self.native_names()?.definition(definition)?;
-        let arguments: Option<Vec<String>> =
-            arguments.into_iter().map(|argument| self.read_native_type(argument, depth, left)).collect();
-        Some([&*name, "[", &arguments?.join(","), "]"].concat())
     }
 
     /// Whether the memory has a type at an address: its class knows it.

@@ -102,9 +102,7 @@ impl NativeImages {
         let entry = table.find(memory, address)?.ok_or(UnwindError::NoInformation)?;
         Entry::read(memory, entry)?.unwind(memory, registers, address)
     }
-}
 
-impl NativeImages {
     /// Returns the function that contains an address; `None` if there is none.
     pub(crate) fn function(&self, memory: &dyn Memory, address: u64) -> Option<NativeFunction> {
         let image = self.at(memory, address)?;

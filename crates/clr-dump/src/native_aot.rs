@@ -15,9 +15,10 @@ use crate::code_map::{Code, CodeOrigin};
 use crate::error::Error;
 use crate::layout::{self, AllocationContext, ExceptionTracker, Layout, Thrown};
 use crate::mapping::MappedFile;
-use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::memory::{Memory, MemoryResult, offset};
 use crate::native::{NativeFunction, NativeImages};
 use crate::native_names::NativeNames;
+use crate::native_sections::Sections;
 use crate::unwind::FunctionEntry;
 
 /// The most entries of the description.
@@ -26,11 +27,9 @@ const MOST_ENTRIES: u64 = 1024;
 const LONGEST_NAME: u64 = 64;
 /// The words of RuntimeInstance that are searched.
 const INSTANCE_WORDS: u64 = 16;
-/// The most sections of the program's header.
-const MOST_SECTIONS: u16 = 256;
 /// The most programs that a thread has static fields of.
 const MOST_PROGRAMS: usize = 64;
-/// The most bytes of a section.
+/// The most bytes of an image.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// The bytes that the description begins with.
@@ -40,24 +39,6 @@ const VERSION: u16 = 4;
 /// The first word of the program's header.
 const HEADER: [u8; 4] = *b"RTR\0";
 
-/// Numbers of sections of the program's header.
-pub(crate) mod section {
-    /// Pointers to the references to the objects that have the static fields of types.
-    pub(crate) const STATIC_FIELDS: u32 = 201;
-    /// Objects that the program begins with, such as texts.
-    pub(crate) const FROZEN_OBJECTS: u32 = 206;
-    /// The map from types to their definitions in the metadata.
-    pub(crate) const TYPE_MAP: u32 = 301;
-    /// The map of methods that reflection can call.
-    pub(crate) const INVOKE_MAP: u32 = 306;
-    /// The addresses that maps refer to.
-    pub(crate) const COMMON_FIXUPS: u32 = 308;
-    /// The metadata.
-    pub(crate) const METADATA: u32 = 313;
-    /// The map from methods to their names, for the texts of stacks.
-    pub(crate) const METHOD_NAMES: u32 = 327;
-}
-
 /// The runtime in a program that was compiled ahead of time.
 #[derive(Debug)]
 pub(crate) struct NativeAot {
@@ -65,12 +46,12 @@ pub(crate) struct NativeAot {
     pub(crate) code: Range<u64>,
     /// The address of its TypeManager; zero if it was not found.
     manager: u64,
-    /// The sections of the program's header by their numbers; empty if they are of an unknown version.
-    sections: HashMap<u32, Range<u64>>,
+    /// The sections of the program's header; none if they are of an unknown version.
+    pub(crate) sections: Sections,
     names: OnceCell<Option<Arc<NativeNames>>>,
 }
 
-/// What the runtime says about itself.
+/// The runtime's description of itself.
 struct Description {
     /// Offsets by the names of types and fields.
     fields: HashMap<(String, String), u32>,
@@ -88,13 +69,13 @@ pub(crate) struct Described {
     pub(crate) is_measured: bool,
 }
 
-/// Reads the runtime whose description is at an address, in the image of `file`, whose mapped parts end at
-/// `image_end`.
+/// Reads the runtime whose description is at an address, in the image of `file`; `files` has all of
+/// its mapped parts.
 pub(crate) fn read(
     memory: &dyn Memory,
     header: u64,
     file: &MappedFile,
-    image_end: u64,
+    files: &[MappedFile],
 ) -> Result<Described, Error> {
     let wrong = |what| Error::WrongLayout { version: "NativeAOT".to_owned(), what };
     let missing = Error::missing("the runtime's description of itself");
@@ -112,7 +93,7 @@ pub(crate) fn read(
     let layout = description.layout().ok_or_else(|| wrong("its description of itself lacks fields"))?;
     let slots = description.slots(memory, &layout).ok_or_else(|| wrong("its description lacks variables"))?;
     let (native_aot, is_measured) = description
-        .find_program(memory, file, image_end)
+        .find_program(memory, file, image_end(file, files))
         .map_err(Error::missing("the runtime's RuntimeInstance"))?
         .ok_or_else(|| wrong("its code was not found"))?;
     Ok(Described { layout, slots, native_aot, is_measured })
@@ -215,13 +196,20 @@ impl Description {
             module = module.or_else(|| module_of_list(memory, word, file.start));
         }
         let Some(code) = code else { return Ok(None) };
-        let (mut sections, mut is_measured) = (HashMap::new(), false);
+        let (mut sections, mut is_measured) = (Sections::default(), false);
         let (manager, header) = module.unwrap_or_default();
         if header != 0 {
-            (sections, is_measured) = read_sections(memory, header)?;
+            (sections, is_measured) = Sections::read(memory, header)?;
         }
         Ok(Some((NativeAot { code, manager, sections, names: OnceCell::new() }, is_measured)))
     }
+}
+
+/// The end of the mapped parts of an image, by its first. The same file may be mapped elsewhere, too.
+fn image_end(first: &MappedFile, files: &[MappedFile]) -> u64 {
+    let is_part =
+        |file: &&MappedFile| file.path == first.path && file.end.wrapping_sub(first.start) < MOST_BYTES;
+    files.iter().filter(is_part).map(|part| part.end).max().unwrap_or(first.end)
 }
 
 /// The TypeManager and the header of the program, to which a list of modules leads: an entry has the next one
@@ -232,34 +220,7 @@ fn module_of_list(memory: &dyn Memory, entry: u64, image: u64) -> Option<(u64, u
     (of == image && memory.array(header) == Ok(HEADER)).then_some((manager, header))
 }
 
-/// Reads the sections of a header, and whether its version is known.
-fn read_sections(memory: &dyn Memory, header: u64) -> MemoryResult<(HashMap<u32, Range<u64>>, bool)> {
-    /// Measured: .NET 9.
-    const KNOWN: [u16; 1] = [10];
-    let mut sections = HashMap::new();
-    if !KNOWN.contains(&memory.u16(offset(header, 4))?) {
-        return Ok((sections, false));
-    }
-    let size = u64::from(memory.u8(offset(header, 14))?);
-    for index in 0..u64::from(memory.u16(offset(header, 12))?.min(MOST_SECTIONS)) {
-        let at = offset(header, index.wrapping_mul(size).wrapping_add(16));
-        let [start, end] = memory.words(offset(at, 8))?;
-        // Some have no end.
-        if start < end && end.wrapping_sub(start) <= MOST_BYTES {
-            sections.insert(memory.u32(at)?, start..end);
-        }
-    }
-    Ok((sections, true))
-}
-
 impl NativeAot {
-    /// The bytes of a section with their address.
-    pub(crate) fn section(&self, memory: &dyn Memory, number: u32) -> MemoryResult<(u64, Vec<u8>)> {
-        let range = self.sections.get(&number).ok_or(Missing { address: 0 })?;
-        let size = usize::try_from(range.end.wrapping_sub(range.start)).unwrap_or_default();
-        Ok((range.start, memory.bytes(range.start, size)?))
-    }
-
     /// Returns the object that has the static fields of a thread that belong to the program, by the list of
     /// such objects; `None` if it has none.
     pub(crate) fn thread_statics(&self, memory: &dyn Memory, list: u64) -> MemoryResult<Option<u64>> {
@@ -277,11 +238,6 @@ impl NativeAot {
         Ok(None)
     }
 
-    /// The place of a section.
-    pub(crate) fn range(&self, number: u32) -> Option<Range<u64>> {
-        self.sections.get(&number).cloned()
-    }
-
     /// Returns the code at an address; `None` if it is not managed.
     pub(crate) fn code_at(&self, memory: &dyn Memory, images: &NativeImages, address: u64) -> Option<Code> {
         if !self.code.contains(&address) {
@@ -296,7 +252,7 @@ impl NativeAot {
 
     /// The names of types and methods, which are read once; `None` if the memory lacks them.
     pub(crate) fn names(&self, memory: &dyn Memory) -> Option<&Arc<NativeNames>> {
-        self.names.get_or_init(|| NativeNames::read(memory, self).map(Arc::new)).as_ref()
+        self.names.get_or_init(|| NativeNames::read(memory, &self.sections).map(Arc::new)).as_ref()
     }
 }
 

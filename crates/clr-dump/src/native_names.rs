@@ -9,8 +9,8 @@
 use hashbrown::HashMap;
 
 use crate::memory::{Memory, MemoryResult, Missing, offset};
-use crate::native_aot::{NativeAot, section};
 use crate::native_format::{Bytes, Handle, Metadata, each_entry};
+use crate::native_sections::{Sections, section};
 
 /// The most types and methods.
 const MOST_TYPES: usize = 1 << 20;
@@ -78,8 +78,8 @@ mod change {
 
 impl NativeNames {
     /// Reads the names; `None` if the memory lacks the metadata. A map that is missing or damaged has fewer.
-    pub(crate) fn read(memory: &dyn Memory, program: &NativeAot) -> Option<Self> {
-        let (metadata_at, metadata) = program.section(memory, section::METADATA).ok()?;
+    pub(crate) fn read(memory: &dyn Memory, sections: &Sections) -> Option<Self> {
+        let (metadata_at, metadata) = sections.bytes(memory, section::METADATA).ok()?;
         Metadata::new(&metadata)?;
         let mut names = Self {
             metadata,
@@ -89,18 +89,18 @@ impl NativeNames {
             string_type: None,
             exception_type: None,
         };
-        names.read_types(memory, program);
-        names.read_methods(memory, program);
-        names.read_reflected_methods(memory, program);
+        names.read_types(memory, sections);
+        names.read_methods(memory, sections);
+        names.read_reflected_methods(memory, sections);
         // The first of two for one address counts.
         names.methods.sort_by_key(|method| method.start);
         names.methods.dedup_by_key(|method| method.start);
         Some(names)
     }
 
-    fn read_types(&mut self, memory: &dyn Memory, program: &NativeAot) -> Option<()> {
-        let (_, map) = program.section(memory, section::TYPE_MAP).ok()?;
-        let fixups = Fixups::read(memory, program).ok()?;
+    fn read_types(&mut self, memory: &dyn Memory, sections: &Sections) -> Option<()> {
+        let (_, map) = sections.bytes(memory, section::TYPE_MAP).ok()?;
+        let fixups = Fixups::read(memory, sections).ok()?;
         each_entry(&map, |mut entry| {
             let address = fixups.address(entry.unsigned()?)?;
             let handle = Handle::of_token(entry.unsigned()?);
@@ -120,8 +120,8 @@ impl NativeNames {
         Some(())
     }
 
-    fn read_methods(&mut self, memory: &dyn Memory, program: &NativeAot) -> Option<()> {
-        let (place, map) = program.section(memory, section::METHOD_NAMES).ok()?;
+    fn read_methods(&mut self, memory: &dyn Memory, sections: &Sections) -> Option<()> {
+        let (place, map) = sections.bytes(memory, section::METHOD_NAMES).ok()?;
         let mut map = Bytes::new(&map, 0);
         // Their number.
         map.u32()?;
@@ -149,11 +149,11 @@ impl NativeNames {
     }
 
     /// Reads the methods that reflection can call, which the other map does not have.
-    fn read_reflected_methods(&mut self, memory: &dyn Memory, program: &NativeAot) -> Option<()> {
+    fn read_reflected_methods(&mut self, memory: &dyn Memory, sections: &Sections) -> Option<()> {
         const HAS_METADATA: u32 = 0x04;
         const HAS_CODE: u32 = 0x20;
-        let (_, map) = program.section(memory, section::INVOKE_MAP).ok()?;
-        let fixups = Fixups::read(memory, program).ok()?;
+        let (_, map) = sections.bytes(memory, section::INVOKE_MAP).ok()?;
+        let fixups = Fixups::read(memory, sections).ok()?;
         let metadata = Metadata::new(&self.metadata)?;
         let methods = &mut self.methods;
         each_entry(&map, |mut entry| {
@@ -221,8 +221,8 @@ struct Fixups {
 }
 
 impl Fixups {
-    fn read(memory: &dyn Memory, program: &NativeAot) -> MemoryResult<Self> {
-        let (place, bytes) = program.section(memory, section::COMMON_FIXUPS)?;
+    fn read(memory: &dyn Memory, sections: &Sections) -> MemoryResult<Self> {
+        let (place, bytes) = sections.bytes(memory, section::COMMON_FIXUPS)?;
         Ok(Self { place, bytes })
     }
 

@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 
 use crate::memory::{MemoryResult, offset};
 use crate::names::Names;
-use crate::native_aot::section;
+use crate::native_sections::section;
 use crate::regions::HeapLayout;
 use crate::registers::{Register, Registers};
 use crate::stack::Stack;
@@ -53,7 +53,7 @@ impl Names<'_> {
     pub fn static_field_objects(&self) -> MemoryResult<Vec<u64>> {
         let Some(program) = self.runtime().native_aot() else { return Ok(Vec::new()) };
         let memory = self.memory();
-        let (start, list) = program.section(memory, section::STATIC_FIELDS)?;
+        let (start, list) = program.sections.bytes(memory, section::STATIC_FIELDS)?;
         let mut objects = Vec::new();
         for (index, by) in (0_u64..).zip(list.as_chunks().0) {
             let at = offset(start, index.wrapping_mul(4));
@@ -70,7 +70,7 @@ impl Names<'_> {
     /// Returns the place of the objects that a program begins with that was compiled ahead of time: they
     /// stay.
     pub fn frozen_objects(&self) -> Option<Range<u64>> {
-        self.runtime().native_aot()?.range(section::FROZEN_OBJECTS)
+        self.runtime().native_aot()?.sections.range(section::FROZEN_OBJECTS)
     }
 
     /// Returns the array that has the static fields of a thread (`[ThreadStatic]`) that are references, or

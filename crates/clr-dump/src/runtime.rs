@@ -45,9 +45,6 @@ pub struct Runtime {
     pub(crate) deep_frames_left: Cell<u32>,
 }
 
-/// The most bytes of the image of a program.
-const MOST_IMAGE_BYTES: u64 = 256 << 20;
-
 /// The facts by which a runtime is read.
 struct KnownBuild {
     version: String,
@@ -104,12 +101,7 @@ impl Runtime {
         image: &ElfImage,
         header: u64,
     ) -> Result<Self, Error> {
-        // The file may be mapped elsewhere, too.
-        let is_part = |part: &&MappedFile| {
-            part.path == file.path && part.end.wrapping_sub(file.start) < MOST_IMAGE_BYTES
-        };
-        let image_end = files.iter().filter(is_part).map(|part| part.end).max().unwrap_or(file.end);
-        let described = native_aot::read(memory, header, file, image_end)?;
+        let described = native_aot::read(memory, header, file, files)?;
         let version = described.native_aot.names(memory).and_then(|names| names.version());
         let runtime = Self {
             version: version.unwrap_or_else(|| "of an unknown version".to_owned()),

@@ -3,8 +3,9 @@
 //! # Modules
 //!
 //! - `filter`: the processes that a request or a rule is about.
-//! - `process`, `monitor`: a process, and the table of all of them. `container`: its container and pod. `counters`: the shared session of a
-//!   process's counters. `live_session`: a session whose events are evaluated as they come.
+//! - `process`, `monitor`: a process, and the table of all of them. `container`: its container and pod.
+//!   `counters`: the shared session of its counters. `live_session`: a session whose events are evaluated as
+//!   they come.
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records, and
 //!   reports of the exporter. `request_provider`: the provider of requests and spans, which every session of
 //!   a process asks for alike. `stop`: requests to end. `operation`: the table of what is collected.

@@ -226,12 +226,19 @@ impl Identity {
 
 /// Cuts a text whose length the process chooses.
 fn cut(mut text: String) -> String {
-    if text.len() > MOST_COMMAND_LINE {
-        let end = (0..=MOST_COMMAND_LINE).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        text.truncate(end);
-        text.shrink_to_fit();
-    }
+    cut_at(&mut text, MOST_COMMAND_LINE);
     text
+}
+
+/// Cuts a text that is longer than `most` bytes between two characters. Returns whether it was.
+pub(crate) fn cut_at(text: &mut String, most: usize) -> bool {
+    if text.len() <= most {
+        return false;
+    }
+    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    text.truncate(end);
+    text.shrink_to_fit();
+    true
 }
 
 /// Returns the file name of the program at the start of a command line.

@@ -155,8 +155,7 @@ impl Server {
         let has_certificate = config.tls.is_some();
         #[cfg(not(feature = "tls"))]
         let has_certificate = false;
-        if !has_certificate && let Some(address) = all.clone().find(|it| matches!(it, ListenAddress::Tls(_)))
-        {
+        if !has_certificate && let Some(address) = all.clone().find(|it| it.is_tls()) {
             return Err(ServerError::NoCertificate(address.clone()));
         }
         #[cfg(feature = "tls")]
@@ -264,11 +263,11 @@ impl Bound {
     fn new(bound: &ListenAddress, is_metrics: bool) -> io::Result<Self> {
         match bound {
             ListenAddress::Tcp(address) | ListenAddress::Tls(address) => {
-                let is_tls = matches!(bound, ListenAddress::Tls(_));
                 let listener = std::net::TcpListener::bind(address)?;
                 listener.set_nonblocking(true)?;
                 let address = listener.local_addr()?;
-                let address = if is_tls { ListenAddress::Tls(address) } else { ListenAddress::Tcp(address) };
+                let address =
+                    if bound.is_tls() { ListenAddress::Tls(address) } else { ListenAddress::Tcp(address) };
                 Ok(Self { address, is_metrics, socket: Socket::Tcp(TcpListener::from_std(listener)?) })
             }
             #[cfg(unix)]
@@ -306,7 +305,7 @@ fn bind_unix(path: &std::path::Path) -> io::Result<tokio::net::UnixListener> {
     tokio::net::UnixListener::from_std(listener)
 }
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Clone)]
 struct Context {
     service: Arc<Service>,
@@ -331,7 +330,7 @@ async fn accept(bound: Bound, context: Context) {
     let listener = Listener {
         is_metrics: bound.is_metrics,
         is_loopback: bound.address.is_local() && !matches!(bound.address, ListenAddress::Unix(_)),
-        is_tls: matches!(bound.address, ListenAddress::Tls(_)),
+        is_tls: bound.address.is_tls(),
     };
     let mut connections = tokio::task::JoinSet::new();
     loop {

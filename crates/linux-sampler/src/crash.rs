@@ -12,7 +12,7 @@ use crate::stopped::{REPORTS, Stop, StoppedProcess, Tracing};
 use crate::sys;
 
 /// A watch over a process. The process runs on when this is dropped, and when this program ends in whatever
-/// way. It belongs to the thread that attached it.
+/// way. It belongs to the thread that attached it: the trace ends with that thread.
 ///
 /// Each signal that the process receives, and each thread that it starts, takes a few microseconds more.
 #[derive(Debug)]
@@ -198,6 +198,11 @@ mod tests {
         (signal, format!("{rest}{status}"))
     }
 
+    fn is_traced(pid: i32) -> bool {
+        let status = linux_proc::read(&process_folder(pid.unsigned_abs()).join("status")).unwrap();
+        Status::new(&status).tracer().is_some()
+    }
+
     /// A thread that a traced thread starts is traced already when the watch comes to it.
     #[test]
     fn a_process_that_starts_threads_is_watched() {
@@ -221,8 +226,12 @@ mod tests {
             assert!(Instant::now() < deadline);
         }
         for _ in 0..200 {
-            // A trace ends with its thread.
             std::thread::spawn(move || CrashWatch::attach(pid).map(drop)).join().unwrap().unwrap();
+            // A trace ends with its thread, and the kernel ends a thread a moment after it has been joined.
+            let deadline = Instant::now() + LIMIT;
+            while is_traced(pid) {
+                assert!(Instant::now() < deadline);
+            }
         }
     }
 

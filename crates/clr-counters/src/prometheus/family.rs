@@ -7,7 +7,6 @@ use crate::event_counter::EventCounterValue;
 use crate::meter::MeterMeasurement;
 use crate::prometheus::NameStyle;
 use crate::prometheus::name::with_suffix;
-use crate::prometheus::own::is_reserved;
 use crate::sample::{Measurement, Sample};
 
 /// The metrics with one name.
@@ -85,6 +84,16 @@ pub(super) struct Families {
 const MANY_NAMES: usize = 50_000;
 /// The longest name.
 const LONGEST_NAME: usize = 255;
+
+/// The beginning of names that are reserved for the caller's own metrics.
+const RESERVED_PREFIX: &str = "dipc_monitor_";
+/// The names of the exporter's own metrics, which come last.
+const RESERVED: [&str; 3] = ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total"];
+
+/// Returns whether no series of a process can have the name.
+fn is_reserved(name: &str) -> bool {
+    name.starts_with(RESERVED_PREFIX) || RESERVED.contains(&name)
+}
 
 impl Families {
     /// Returns the family for a name. If another family has samples with that name, a longer name is used;

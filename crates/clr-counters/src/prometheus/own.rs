@@ -2,16 +2,6 @@
 
 use crate::prometheus::family::FamilyKind;
 
-/// The beginning of names that are reserved for the caller's own metrics.
-const RESERVED_PREFIX: &str = "dipc_monitor_";
-/// The names of the exporter's own metrics, which come last.
-const RESERVED: [&str; 3] = ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total"];
-
-/// Returns whether no series of a process can have the name.
-pub(super) fn is_reserved(name: &str) -> bool {
-    name.starts_with(RESERVED_PREFIX) || RESERVED.contains(&name)
-}
-
 /// A metric of the program that exports, beside the series of processes.
 ///
 /// Only names that begin with `dipc_monitor_` are certain not to be those of a series.

@@ -24,17 +24,15 @@ pub(super) fn encode(metrics: &[Metric<'_>], own: &[OwnMetric], is_open_metrics:
         let Some(first) = family.first() else { continue };
         writer.head(first.name, first.kind, "", first.help);
         let suffix = if first.kind == FamilyKind::Counter { "_total" } else { "" };
+        let name = format!("{}{suffix}", first.name);
         for metric in family {
             let mut labels = String::new();
             if let Some((name, value)) = metric.label {
                 add_label(&mut labels, name, value);
             }
-            let name = format!("{}{suffix}", metric.name);
-            if metric.value.is_finite() {
-                writer.line(&name, &labels, metric.value);
-            } else {
-                writer.line(&name, &labels, number(metric.value));
-            }
+            let value = metric.value;
+            let value = if value.is_finite() { value.to_string() } else { number(value) };
+            writer.line(&name, &labels, value);
         }
     }
     if is_open_metrics {

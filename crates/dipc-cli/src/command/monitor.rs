@@ -4,6 +4,7 @@ mod artifacts;
 mod black_box;
 mod check;
 mod configuration;
+mod file_watch;
 mod otlp;
 #[cfg(test)]
 mod packaging;

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::bundle;
-use crate::program::{Running, dipc, run};
+use crate::program::run;
 use crate::runtime::{Runtime, mcp_server};
+use crate::streamed_dump::trace_a_crash;
 use crate::workload::{Target, Workload};
 
 const ELF: &[u8] = b"\x7fELF";
@@ -614,13 +615,7 @@ fn the_exception_that_ended_a_program_of_native_aot_is_in_its_core() {
     let Some(mut workload) = Workload::start(Runtime::NativeAot9) else { return };
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.nettrace");
-    let pid = workload.pid().to_string();
-    let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
-    let mut recording = Running::start(dipc(arguments.into_iter().chain([output.to_str().unwrap()])));
-    recording.until_said("Core dump      : by dipc, which traces process");
-    workload.send("keep abc");
-    let finished = recording.finish();
-    assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
+    trace_a_crash(workload.pid(), &output, || workload.send("keep abc"));
     let mut files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let core = files.find(|path| path.extension().is_some_and(|of| of == "core")).unwrap();
     let core = core.to_str().unwrap();

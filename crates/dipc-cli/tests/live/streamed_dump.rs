@@ -147,6 +147,18 @@ fn a_program_that_crashes_leaves_its_core_beside_the_snapshot() {
     check_bundle(folder.path(), true);
 }
 
+/// Records a process until `crash` has ended it. The core dump is that of dipc, which traces the process.
+pub(crate) fn trace_a_crash(pid: u32, output: &Path, crash: impl FnOnce()) {
+    let pid = pid.to_string();
+    let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
+    let mut recording = Running::start(dipc(arguments.into_iter().chain([output.to_str().unwrap()])));
+    // It traces a thread from the list of threads on, and the whole process once it says so.
+    recording.until_said("Core dump      : by dipc, which traces process");
+    crash();
+    let finished = recording.finish();
+    assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
+}
+
 #[test]
 fn a_running_program_that_crashes_leaves_its_core_beside_the_snapshot() {
     let Some(mut program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
@@ -155,14 +167,7 @@ fn a_running_program_that_crashes_leaves_its_core_beside_the_snapshot() {
     assert!(target.line().starts_with("ready "));
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.nettrace");
-    let pid = target.pid().to_string();
-    let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
-    let mut recording = Running::start(dipc(arguments.into_iter().chain([output.to_str().unwrap()])));
-    // It traces a thread from the list of threads on, and the whole process once it says so.
-    recording.until_said("Core dump      : by dipc, which traces process");
-    target.send("go");
-    let finished = recording.finish();
-    assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
+    trace_a_crash(target.pid(), &output, || target.send("go"));
     check_bundle(folder.path(), false);
 }
 

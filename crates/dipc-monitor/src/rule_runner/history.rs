@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use jiff::Timestamp;
 
 use super::RuleMessage;
+use crate::process::cut_at;
 
 /// The most events that are kept.
 const MOST_EVENTS: usize = 200;
@@ -35,9 +36,7 @@ pub(super) struct RuleHistory(Mutex<VecDeque<RuleRecord>>);
 impl RuleHistory {
     pub(super) fn add(&self, message: &RuleMessage) {
         let mut text = message.event.to_string();
-        if text.len() > LONGEST_TEXT {
-            let end = (0..=LONGEST_TEXT).rev().find(|end| text.is_char_boundary(*end));
-            text.truncate(end.unwrap_or_default());
+        if cut_at(&mut text, LONGEST_TEXT) {
             text.push('…');
         }
         let RuleMessage { rule, pid, process_name, .. } = message.clone();

@@ -29,6 +29,11 @@ pub enum ParseAddressError {
 }
 
 impl ListenAddress {
+    /// Whether it has TLS.
+    pub const fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
     /// Whether only this machine can connect.
     pub fn is_local(&self) -> bool {
         match self {

@@ -24,7 +24,7 @@ pub(super) struct Health<'h> {
     pub(super) operations: OperationCounts,
     /// The artifacts that have not arrived at their egress provider.
     pub(super) queued_artifacts: Option<usize>,
-    /// What is exported to a collector, by signal.
+    /// The export to a collector, by signal.
     pub(super) otlp: Option<BTreeMap<&'static str, Otlp>>,
     pub(super) cpu_seconds: Option<f64>,
     pub(super) resident_bytes: Option<u64>,

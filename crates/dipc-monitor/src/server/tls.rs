@@ -52,7 +52,7 @@ pub enum TlsError {
     Pem(PathBuf, &'static str),
     /// The certificate and the key do not belong together, or cannot be used.
     #[error("{certificate} and {key}: {error}")]
-    Unusable {
+    Invalid {
         /// The file of the certificate.
         certificate: PathBuf,
         /// The file of the key.
@@ -124,14 +124,14 @@ fn read(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
         .ok_or_else(|| TlsError::Pem(certificate.to_owned(), "certificate"))?;
     let private_key = PrivateKeyDer::from_pem_slice(&read_file(key)?)
         .map_err(|_| TlsError::Pem(key.to_owned(), "private key"))?;
-    let unusable =
-        |error| TlsError::Unusable { certificate: certificate.to_owned(), key: key.to_owned(), error };
+    let invalid =
+        |error| TlsError::Invalid { certificate: certificate.to_owned(), key: key.to_owned(), error };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(unusable)?
+        .map_err(invalid)?
         .with_no_client_auth()
         .with_single_cert(certificates, private_key)
-        .map_err(unusable)?;
+        .map_err(invalid)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -100,7 +100,7 @@ fn a_changed_certificate_is_for_later_connections() {
     assert_eq!(get(address, "a", "/info").unwrap_err().kind(), ErrorKind::InvalidData);
     // Files that cannot be used change nothing.
     fs::write(&certificate, testdata::bytes("monitor/a.crt")).unwrap();
-    assert!(matches!(tls.reload(), Err(TlsError::Unusable { .. })));
+    assert!(matches!(tls.reload(), Err(TlsError::Invalid { .. })));
     fs::write(&certificate, "").unwrap();
     assert!(matches!(tls.reload(), Err(TlsError::Pem(_, "certificate"))));
     fs::remove_file(&key).unwrap();

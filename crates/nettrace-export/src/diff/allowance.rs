@@ -1,11 +1,15 @@
 //! The difference between two runs of the same program that one recording a side does not show.
 
-use crate::diff::estimate::UnitSums;
+use crate::diff::estimate::{Estimate, Interval, UnitSums};
 use crate::diff::run::Run;
 use crate::diff::sides::{Noise, SideUnits};
+use crate::diff::student;
 use crate::diff::subject::{Basis, Kind, Statistic, Subject};
 
-/// What a difference has to exceed before it is tested, where a side has one recording.
+/// The probability outside the interval of a difference.
+const OUTSIDE_INTERVAL: f64 = 0.05;
+
+/// The amount that a difference has to exceed before it is tested, where a side has one recording.
 ///
 /// Beyond a part of every value, it is what a busy machine changes: threads wait longer for a processor, and
 /// the kernel has more to do for the same system calls and interrupts. A recording has both numbers, but how
@@ -31,13 +35,32 @@ impl Allowance {
         Self { noise, basis, relative, queued: difference(&queued), kernel: difference(&kernel_share) }
     }
 
-    pub(super) const fn noise(&self) -> Noise {
-        self.noise
+    /// Tests the difference of the estimates of both sides, which are of these units; `None` if the error of
+    /// either is not known.
+    pub(super) fn test(
+        &self,
+        kind: Kind,
+        statistic: Statistic,
+        estimates: [Option<Estimate>; 2],
+        units: &[Vec<UnitSums>; 2],
+    ) -> Option<Test> {
+        let [Some(base), Some(new)] = estimates else { return None };
+        if self.noise == Noise::Unknown {
+            return None;
+        }
+        let value = if base.value > 0.0 { base.value } else { new.value };
+        let kernel = [0, 1].map(|side: usize| kernel_value(&units[side]));
+        test((base, new), self.of(kind, statistic, value, kernel))
+    }
+
+    /// Whether units are neighbours in time.
+    pub(super) fn is_of_stretches(&self) -> bool {
+        self.noise != Noise::Runs
     }
 
     /// Returns it for a value of the base, or of the new side if the base has none. `kernel` is the part of
     /// the value of each side that was in the kernel.
-    pub(super) fn of(&self, kind: Kind, statistic: Statistic, value: f64, kernel: [f64; 2]) -> f64 {
+    fn of(&self, kind: Kind, statistic: Statistic, value: f64, kernel: [f64; 2]) -> f64 {
         if self.noise != Noise::Stretches {
             return 0.0;
         }
@@ -52,8 +75,34 @@ impl Allowance {
     }
 }
 
+/// The result of a test of a difference.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Test {
+    pub(super) interval: Interval,
+    pub(super) probability: f64,
+}
+
+/// Tests whether two estimates differ by more than is `allowed`; `None` if the error of either is not known.
+fn test((base, new): (Estimate, Estimate), allowed: f64) -> Option<Test> {
+    let variances = [base.variance?, new.variance?];
+    let variance = variances[0] + variances[1];
+    let difference = new.value - base.value;
+    // Welch and Satterthwaite.
+    let parts = variances[0].powi(2) / base.degrees + variances[1].powi(2) / new.degrees;
+    let degrees = if parts > 0.0 { variance * variance / parts } else { base.degrees + new.degrees };
+    let error = variance.sqrt();
+    let beyond = (difference.abs() - allowed).max(0.0);
+    let probability = match (beyond > 0.0, error > 0.0) {
+        (false, _) => 1.0,
+        (true, false) => 0.0,
+        (true, true) => student::two_sided(beyond / error, degrees),
+    };
+    let distance = student::critical(OUTSIDE_INTERVAL, degrees) * error + allowed;
+    Some(Test { interval: Interval::around(difference, distance), probability })
+}
+
 /// The part of a value that was in the kernel.
-pub(super) fn kernel_value(units: &[UnitSums]) -> f64 {
+fn kernel_value(units: &[UnitSums]) -> f64 {
     let sum = |of: fn(&UnitSums) -> f64| units.iter().map(of).sum::<f64>();
     let base = sum(|unit| unit.base);
     if base > 0.0 { sum(|unit| unit.cell.kernel) / base } else { 0.0 }

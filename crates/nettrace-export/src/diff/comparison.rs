@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::diff::allowance::{Allowance, kernel_value, queued};
-use crate::diff::estimate::{Estimate, EstimateOptions, Interval, estimate};
+use crate::diff::allowance::{Allowance, queued};
+use crate::diff::estimate::{EstimateOptions, Interval, estimate};
+use crate::diff::holm;
 use crate::diff::run::Run;
 use crate::diff::sides::{Noise, SideUnits};
 use crate::diff::subject::{Basis, Kind, Statistic, Subject, unit_symbol};
-use crate::diff::{holm, student};
 use crate::profile::measure::Unit;
 
 /// Settings of a comparison.
@@ -58,8 +58,6 @@ pub(super) const LEAST_EVENTS: f64 = 20.0;
 /// The durations of each side from which the mean and the median are tested, and the 99th percentile.
 const LEAST_DURATIONS: f64 = 50.0;
 const LEAST_DURATIONS_P99: f64 = 500.0;
-/// The probability outside the interval of a difference.
-const OUTSIDE_INTERVAL: f64 = 0.05;
 
 /// The judgement of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -286,7 +284,7 @@ fn change(
                 statistic,
                 is_sampled: kind.is_sampled(),
                 typical_square,
-                are_stretches: allowance.noise() != Noise::Runs,
+                are_stretches: allowance.is_of_stretches(),
             },
         )
     });
@@ -303,14 +301,7 @@ fn change(
         }
     };
     let (base, new) = (side(0), side(1));
-    let test = match estimates {
-        [Some(base), Some(new)] if allowance.noise() != Noise::Unknown => {
-            let value = if base.value > 0.0 { base.value } else { new.value };
-            let kernel = [0, 1].map(|side: usize| kernel_value(&units[side]));
-            test((base, new), allowance.of(kind, statistic, value, kernel))
-        }
-        _ => None,
-    };
+    let test = allowance.test(kind, statistic, estimates, &units);
     let mut change = Change {
         subject: subject.clone(),
         csharp: sides
@@ -334,32 +325,6 @@ fn change(
         change.verdict = direction(&change, options);
     }
     change
-}
-
-/// The result of a test of a difference.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Test {
-    pub(super) interval: Interval,
-    pub(super) probability: f64,
-}
-
-/// Tests whether two estimates differ by more than is `allowed`; `None` if the error of either is not known.
-pub(super) fn test((base, new): (Estimate, Estimate), allowed: f64) -> Option<Test> {
-    let variances = [base.variance?, new.variance?];
-    let variance = variances[0] + variances[1];
-    let difference = new.value - base.value;
-    // Welch and Satterthwaite.
-    let parts = variances[0].powi(2) / base.degrees + variances[1].powi(2) / new.degrees;
-    let degrees = if parts > 0.0 { variance * variance / parts } else { base.degrees + new.degrees };
-    let error = variance.sqrt();
-    let beyond = (difference.abs() - allowed).max(0.0);
-    let probability = match (beyond > 0.0, error > 0.0) {
-        (false, _) => 1.0,
-        (true, false) => 0.0,
-        (true, true) => student::two_sided(beyond / error, degrees),
-    };
-    let distance = student::critical(OUTSIDE_INTERVAL, degrees) * error + allowed;
-    Some(Test { interval: Interval::around(difference, distance), probability })
 }
 
 /// Whether there are enough events for a judgement. A method or type counts that is large on either side.

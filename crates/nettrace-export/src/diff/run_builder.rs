@@ -315,7 +315,7 @@ fn add_profile(
     };
     let is_kernel = |profile: &Profile, total: &StackTotal| {
         let leaf = total.stack.and_then(|stack| profile.stacks.leaf(stack));
-        leaf.is_some_and(|leaf| profile.frames.kind(leaf) == KERNEL)
+        total.state == ThreadState::Working && leaf.is_some_and(|leaf| profile.frames.kind(leaf) == KERNEL)
     };
     let is_kernel: Vec<bool> = profile.stack_totals.iter().map(|total| is_kernel(profile, total)).collect();
     let mut weights: Vec<_> = weights.into_iter().collect();
@@ -324,19 +324,14 @@ fn add_profile(
     tree.typical = typical.max(1.0);
     for of_slice in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
         let Some(((slice, _), _)) = of_slice.first().copied() else { continue };
-        let of_kernel = |total: usize| is_kernel.get(total) == Some(&true);
-        set_weights(profile, of_slice.iter().filter(|((_, total), _)| of_kernel(*total)));
-        let working = |profile: &Profile| {
-            let works = |total: &&StackTotal| total.state == ThreadState::Working && total.stack.is_some();
-            let all = profile.stack_totals.iter().filter(works).map(|total| total.weight);
-            all.fold(0, u64::saturating_add)
-        };
-        let all_kernel = working(profile);
-        let kernel_rows = if all_kernel > 0 { top(profile) } else { Vec::new() };
-        let kernel: HashMap<FrameId, u64> = kernel_rows
-            .iter()
-            .filter_map(|row| Some((row.frame_id?, row.inclusive.saturating_sub(row.blocked))))
-            .collect();
+        let of_kernel = || of_slice.iter().filter(|((_, total), _)| is_kernel.get(*total) == Some(&true));
+        let all_kernel = of_kernel().map(|(_, weight)| *weight).fold(0, u64::saturating_add);
+        // The part of each method, with its callees, that was in the kernel.
+        let mut kernel: HashMap<FrameId, u64> = HashMap::new();
+        if all_kernel > 0 {
+            set_weights(profile, of_kernel());
+            kernel.extend(top(profile).into_iter().filter_map(|row| Some((row.frame_id?, row.inclusive))));
+        }
         set_weights(profile, of_slice.iter());
         for ((_, total), weight) in of_slice {
             let Some(total) = profile.stack_totals.get(*total) else { continue };
@@ -344,7 +339,10 @@ fn add_profile(
                 tree.add(nodes.get(node.index()).copied().unwrap_or(0), slice, float(*weight));
             }
         }
-        series.add_in(Subject::all(Kind::Cpu), slice, amount(working(profile), all_kernel));
+        let works = |total: &&StackTotal| total.state == ThreadState::Working && total.stack.is_some();
+        let all = profile.stack_totals.iter().filter(works).map(|total| total.weight);
+        let all = all.fold(0, u64::saturating_add);
+        series.add_in(Subject::all(Kind::Cpu), slice, amount(all, all_kernel));
         for row in top(profile) {
             let is_code = matches!(row.kind, FrameKind::Code(_)) && !row.is_unnamed;
             let Some(frame) = row.frame_id.filter(|_| is_code && row.inclusive > row.blocked) else {

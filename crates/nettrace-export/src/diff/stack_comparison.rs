@@ -2,9 +2,9 @@
 
 use hashbrown::HashMap;
 
-use crate::diff::allowance::{Allowance, kernel_value};
+use crate::diff::allowance::{Allowance, Test};
 use crate::diff::call_tree::CallTree;
-use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, Test, Verdict, test};
+use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, Verdict};
 use crate::diff::estimate::{Estimate, EstimateOptions, Interval, UnitSums, estimate};
 use crate::diff::holm;
 use crate::diff::run::{KERNEL, Run};
@@ -83,8 +83,7 @@ impl StackComparison {
         let amounts = [0, 1].map(|side: usize| Amounts::new(&mut tree, &sides[side]));
         let whole = [Whole { amount: 0.0, base: 0.0 }; 2];
         let allowance = Allowance::new(&sides, noise, options.basis, options.allowance);
-        let mut compared =
-            Compared { sides: &sides, amounts: &amounts, kind, noise, options, allowance, whole };
+        let mut compared = Compared { sides: &sides, amounts: &amounts, kind, options, allowance, whole };
         compared.whole = [0, 1].map(|side: usize| Whole {
             amount: amounts[side].sum(0),
             base: (0..sides[side].stretches.len()).map(|unit| compared.base(side, unit)).sum(),
@@ -217,7 +216,6 @@ struct Compared<'a> {
     sides: &'a [SideUnits<'a>; 2],
     amounts: &'a [Amounts; 2],
     kind: Kind,
-    noise: Noise,
     options: ComparisonOptions,
     allowance: Allowance,
     whole: [Whole; 2],
@@ -254,14 +252,7 @@ impl Compared<'_> {
             _ => 0.0,
         };
         let values = [value(0), value(1)];
-        let test = match estimates {
-            [Some(base), Some(new)] if self.noise != Noise::Unknown => {
-                let value = if base.value > 0.0 { base.value } else { new.value };
-                let kernel = [0, 1].map(|side: usize| kernel_value(&units[side]));
-                test((base, new), self.allowance.of(self.kind, Statistic::Amount, value, kernel))
-            }
-            _ => None,
-        };
+        let test = self.allowance.test(self.kind, Statistic::Amount, estimates, &units);
         let count = estimates.iter().flatten().map(|estimate| estimate.count).sum::<f64>();
         let is_tested = test.is_some() && count >= LEAST_EVENTS;
         let difference = values[1] - values[0];
@@ -308,7 +299,7 @@ impl Compared<'_> {
                 statistic: Statistic::Amount,
                 is_sampled: true,
                 typical_square: typical * typical,
-                are_stretches: self.noise != Noise::Runs,
+                are_stretches: self.allowance.is_of_stretches(),
             },
         )
     }

@@ -1,9 +1,7 @@
 //! The configuration of `dipc monitor`: its sources, what is refused, and its changes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
 
 use dipc_monitor::configuration::{
     CheckedConfiguration, Configuration, ConfigurationSources, Finding, Severity,
@@ -12,6 +10,7 @@ use dipc_monitor::{
     EgressQueue, ListenAddress, Operations, Retention, RuleMessage, Rules, RulesConfig, Tokens,
 };
 
+use super::file_watch::{FileWatch, states};
 use crate::exit::Failure;
 use crate::http::host_name;
 use crate::render::escape::escape_controls;
@@ -19,8 +18,6 @@ use crate::render::messages;
 
 /// The address of the metrics, if none is chosen.
 const METRICS: &str = "http://127.0.0.1:52325";
-/// The time between two looks for changes.
-const LOOK: Duration = Duration::from_secs(2);
 
 /// The sources of a configuration.
 pub(super) struct Source {
@@ -72,20 +69,6 @@ impl Source {
             .with_candidates(lines.collect())
             .with_help(format_args!("'dipc monitor check {system}{file}' shows all of it")))
     }
-
-    /// The times at which the files were changed, and their lengths; `None` for those that are missing.
-    fn state(&self) -> Vec<FileState> {
-        self.sources().paths().map(file_state).collect()
-    }
-}
-
-/// The time at which a file was changed, and its length; `None` if it is missing.
-pub(super) type FileState = Option<(SystemTime, u64)>;
-
-/// Returns the state of a file.
-pub(super) fn file_state(path: &Path) -> FileState {
-    let metadata = fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
 }
 
 /// The findings with which a monitor does not start.
@@ -130,27 +113,20 @@ pub(super) struct Changes {
     source: Source,
     /// The tokens whose API key follows the configuration.
     tokens: Option<Tokens>,
-    state: Vec<FileState>,
-    last_look: Instant,
+    watch: FileWatch,
 }
 
 impl Changes {
     pub(super) fn new(source: Source, tokens: Option<Tokens>) -> Self {
-        Self { state: source.state(), source, tokens, last_look: Instant::now() }
+        Self { watch: FileWatch::new(states(source.sources().paths())), source, tokens }
     }
 
-    /// Replaces the rules, the egress providers and the API key when a file has changed, at most every two seconds, or when it is asked to. With
-    /// errors they stay the same.
+    /// Replaces the rules, the egress providers and the API key when a file has changed, or when it is asked
+    /// to. With errors they stay the same.
     pub(super) fn apply(&mut self, rules: &Rules, queue: Option<&EgressQueue>, is_asked: bool) {
-        if self.last_look.elapsed() < LOOK && !is_asked {
+        if !self.watch.is_due(|| states(self.source.sources().paths()), is_asked) {
             return;
         }
-        self.last_look = Instant::now();
-        let state = self.source.state();
-        if state == self.state && !is_asked {
-            return;
-        }
-        self.state = state;
         match self.source.read() {
             Ok(configuration) => {
                 rules.replace(RulesConfig::of(&configuration));

@@ -3,26 +3,20 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use dipc_monitor::{ListenAddress, ServerConfig};
+use dipc_monitor::ServerConfig;
 
 use crate::exit::Failure;
 
 #[cfg(feature = "cloud")]
 use std::path::Path;
-#[cfg(feature = "cloud")]
-use std::time::{Duration, Instant};
 
 #[cfg(feature = "cloud")]
 use dipc_monitor::Tls;
 
 #[cfg(feature = "cloud")]
-use super::configuration::{FileState, file_state};
+use super::file_watch::{FileWatch, states};
 #[cfg(feature = "cloud")]
 use crate::render::messages;
-
-/// The time between two looks for changes.
-#[cfg(feature = "cloud")]
-const LOOK: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(super) struct TlsArgs {
@@ -45,7 +39,7 @@ impl TlsArgs {
     /// If one is there without the other, and if the certificate cannot be used.
     pub(super) fn apply(&self, config: &mut ServerConfig) -> Result<Option<Certificate>, Failure> {
         let all = config.addresses.iter().chain(&config.metrics_addresses);
-        let address = all.clone().find(|it| matches!(it, ListenAddress::Tls(_))).cloned();
+        let address = all.clone().find(|it| it.is_tls()).cloned();
         if cfg!(not(feature = "cloud")) && (address.is_some() || self.tls_cert.is_some()) {
             let what = address.map_or_else(|| "--tls-cert".to_owned(), |address| address.to_string());
             return Err(Failure::usage(format_args!("monitor: {what}: this program has no TLS")).with_help(
@@ -72,32 +66,25 @@ impl TlsArgs {
 pub(super) struct Certificate {
     tls: Tls,
     paths: [PathBuf; 2],
-    state: Vec<FileState>,
-    last_look: Instant,
+    watch: FileWatch,
 }
 
 #[cfg(feature = "cloud")]
 impl Certificate {
     fn open(certificate: &Path, key: &Path, config: &mut ServerConfig) -> Result<Self, Failure> {
         let paths = [certificate.to_owned(), key.to_owned()];
-        let state = paths.iter().map(|path| file_state(path)).collect();
+        let watch = FileWatch::new(states(paths.iter().map(PathBuf::as_path)));
         let tls = Tls::open(certificate, key)
             .map_err(|error| Failure::usage(format_args!("monitor: --tls-cert, --tls-key: {error}")))?;
         config.tls = Some(tls.clone());
-        Ok(Self { tls, paths, state, last_look: Instant::now() })
+        Ok(Self { tls, paths, watch })
     }
 
-    /// Reads the files again when they have changed, at most every two seconds, or when it is asked to.
+    /// Reads the files again when they have changed, or when it is asked to.
     pub(super) fn reload(&mut self, is_asked: bool) {
-        if self.last_look.elapsed() < LOOK && !is_asked {
+        if !self.watch.is_due(|| states(self.paths.iter().map(PathBuf::as_path)), is_asked) {
             return;
         }
-        self.last_look = Instant::now();
-        let state: Vec<_> = self.paths.iter().map(|path| file_state(path)).collect();
-        if state == self.state && !is_asked {
-            return;
-        }
-        self.state = state;
         match self.tls.reload() {
             Ok(()) => messages::note("The certificate was read again"),
             Err(error) => {
