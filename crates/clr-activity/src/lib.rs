@@ -12,6 +12,8 @@
 //!   DiagnosticSource bridge passes on.
 //! - [`Steps`] are steps of scheduled work. [`Tasks`] carries the cause and the request of each task from the
 //!   thread that creates it to the thread that runs it; [`Causes`] keeps the stacks that created tasks.
+//! - [`AsyncBuffer`] has the events of .NET 11's asynchronous profiler; [`AsyncStacks`] returns the methods that
+//!   waited for the work of a thread at a time.
 //! - [`ActivityFinder`] finds the events of chosen requests and activities.
 //!
 //! # Example
@@ -41,6 +43,7 @@
 //!
 //! - `suspension`, `pause`: GC pauses.
 //! - `step`, `bounded_map`, `tasks`, `causes`: scheduled work.
+//! - `async_profiler`: the runtime's own account of who awaits whom, from .NET 11 on.
 //! - `event_kind`, `fields`, `diagnostic`, `span_event`: single events of spans.
 //! - `spans` pairs them, with `threads` and `queue`; `live` has the spans that have not ended, `time_parts`
 //!   divides their time, `work_interval` has the intervals, `span` is the result.
@@ -63,6 +66,7 @@ pub use nettrace;
 
 #[cfg(feature = "spans")]
 mod activity_events;
+mod async_profiler;
 mod bounded_map;
 mod causes;
 #[cfg(feature = "spans")]
@@ -94,6 +98,10 @@ mod work_interval;
 
 #[cfg(feature = "spans")]
 pub use activity_events::{ActivityEvents, ActivityFinder, ActivityPattern};
+pub use async_profiler::{
+    ASYNC_PROFILER, AsyncBuffer, AsyncBufferError, AsyncCallstack, AsyncEvent, AsyncEventKind, AsyncEvents,
+    AsyncFrame, AsyncLayout, AsyncModel, AsyncStacks, AsyncStacksBuilder, has_async_buffer,
+};
 pub use bounded_map::BoundedMap;
 pub use causes::{Cause, CauseId, Causes};
 #[cfg(feature = "spans")]

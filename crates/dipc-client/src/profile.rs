@@ -216,8 +216,16 @@ pub const PROFILES: &[Profile] = &[
         name: "async",
         description: "Tells who awaits whom and which task was started where, so that stacks can be shown as the awaits have them (--async).\n\
             Take it beside a profile that samples stacks, such as cpu: four or five events for each await that has to wait.",
-        // Tasks and their ends, asynchronous operations and when they run.
-        providers: &[source("System.Threading.Tasks.TplEventSource", Keywords(0x6A), Level::INFORMATIONAL)],
+        providers: &[
+            // Tasks and their ends, asynchronous operations and when they run.
+            source("System.Threading.Tasks.TplEventSource", Keywords(0x6A), Level::INFORMATIONAL),
+            // From .NET 11 on: when threads resume, suspend and complete operations, and the methods of each.
+            source(
+                "System.Runtime.CompilerServices.AsyncProfilerEventSource",
+                Keywords(0x584E),
+                Level::INFORMATIONAL,
+            ),
+        ],
         rundown_keyword: None,
     },
     Profile {

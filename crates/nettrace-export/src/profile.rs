@@ -1,6 +1,7 @@
 //! Weighted stacks of the threads of a recording: the source of every format.
 
 mod address_stacks;
+mod async_callers;
 pub(crate) mod await_stack;
 pub(crate) mod builder;
 pub(crate) mod causality;

@@ -29,7 +29,8 @@ const fn target(name: &'static str, input: InputFormat, testdata: &'static str, 
     Target { name, input, testdata, brief_runs }
 }
 
-const TARGETS: [Target; 32] = [
+const TARGETS: [Target; 33] = [
+    target("async_profiler", InputFormat::Random, "wire", 50_000),
     target("client", InputFormat::Answer, "wire/replies", 15_000),
     target("clr_counters", InputFormat::Recording(&[]), "counters", 3_000),
     target("clr_dump", InputFormat::Patches, "cores", 150),
@@ -149,7 +150,7 @@ mod tests {
         };
         let error = run(&options).unwrap_err().to_string();
         assert!(
-            error.starts_with("no fuzz target nosuch; there are: client, clr_counters, clr_dump, "),
+            error.starts_with("no fuzz target nosuch; there are: async_profiler, client, clr_counters, "),
             "{error}"
         );
         assert_eq!(chosen(&["wire".to_owned()]).unwrap().len(), 1);

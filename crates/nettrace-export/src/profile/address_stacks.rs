@@ -64,6 +64,11 @@ impl AddressStacks {
         *id
     }
 
+    /// Adds a stack, root first.
+    pub(crate) fn add(&mut self, frames: impl IntoIterator<Item = u64>) -> StackId {
+        self.tree.add(frames)
+    }
+
     /// Adds a stack of another table.
     pub(crate) fn add_of(&mut self, other: &Self, stack: StackId) -> StackId {
         let leaf_first: Vec<_> = other.tree.frames(stack).collect();

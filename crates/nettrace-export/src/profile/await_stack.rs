@@ -13,6 +13,8 @@ pub(crate) enum AwaitFrame {
     Starts,
     /// It continues a body: its own callers completed what was awaited.
     Continues,
+    /// It continues a method that the runtime suspended (runtime async).
+    Resumes,
     /// It is another part of how tasks and `await` work.
     Plumbing,
     /// The first method of a thread.
@@ -44,13 +46,22 @@ const CONTINUES: [&str; 13] = [
     "Threading.Tasks.Sources.",
 ];
 
+/// Methods that call an `async` method where it was suspended, if the runtime does that.
+///
+/// # Source
+/// `AsyncHelpers.CoreCLR.cs` and `AsyncProfiler.CoreCLR.cs` of dotnet/runtime, for .NET 11.
+const RESUMES: [&str; 2] = ["ContinuationWrapper.Continuation_Wrapper_", ".DispatchContinuations("];
+
+/// The stub between these and the method.
+const RESUME_STUB: &str = "IL_STUB_AsyncResume";
+
 /// The beginnings of the classes of builders, whose `Start` starts a body.
 const BUILDERS: [&str; 2] = ["Runtime.CompilerServices.Async", "Runtime.CompilerServices.PoolingAsync"];
 
 impl AwaitFrame {
     /// The role of a method of this module.
     pub(crate) fn of(module: &str, method: &str) -> Self {
-        if matches!(method, "" | "?") {
+        if matches!(method, "" | "?") || method.contains(RESUME_STUB) {
             return Self::Unnamed;
         }
         let rest = method.strip_prefix("System.");
@@ -62,6 +73,9 @@ impl AwaitFrame {
                 || rest.starts_with("Runtime.CompilerServices.AsyncIteratorMethodBuilder.MoveNext");
             if begins(&BUILDERS) && is_start && !rest.contains("StateMachineBox") {
                 return Self::Starts;
+            }
+            if RESUMES.iter().any(|part| rest.contains(part)) {
+                return Self::Resumes;
             }
             if begins(&CONTINUES)
                 || rest.starts_with("Threading.Tasks.Task`1") && rest.contains("].TrySetResult(")
@@ -101,11 +115,13 @@ impl<F: Copy> AwaitStack<F> {
     /// - Plumbing is left out up to the last frame of the program. What follows stays: the weight of a stack
     ///   stays that of the same method.
     pub(crate) fn fold<'n>(stack: &[(F, AwaitFrame)], method: impl Fn(F) -> &'n str) -> Self {
-        let continued = stack.iter().enumerate().position(|(at, (_, role))| {
-            *role == AwaitFrame::Body && runner(stack, at) == Some(AwaitFrame::Continues)
+        let is_of_program = |role| matches!(role, AwaitFrame::Body | AwaitFrame::Ordinary);
+        let continued = stack.iter().enumerate().position(|(at, (_, role))| match runner(stack, at) {
+            Some(AwaitFrame::Continues) => *role == AwaitFrame::Body,
+            Some(AwaitFrame::Resumes) => is_of_program(*role),
+            _ => false,
         });
         let stack = continued.and_then(|at| stack.get(..=at)).unwrap_or(stack);
-        let is_of_program = |role| matches!(role, AwaitFrame::Body | AwaitFrame::Ordinary);
         let own = stack.iter().position(|(_, role)| is_of_program(*role));
         let own = own.unwrap_or(stack.len());
         let mut frames = Vec::new();
@@ -115,8 +131,12 @@ impl<F: Copy> AwaitStack<F> {
         for (at, (frame, role)) in stack.iter().enumerate() {
             let is_kept = match role {
                 _ if at < own => true,
-                AwaitFrame::Starts | AwaitFrame::Continues | AwaitFrame::Plumbing => false,
-                AwaitFrame::ThreadStart => callee != AwaitFrame::Plumbing && callee != AwaitFrame::Continues,
+                AwaitFrame::Starts | AwaitFrame::Continues | AwaitFrame::Resumes | AwaitFrame::Plumbing => {
+                    false
+                }
+                AwaitFrame::ThreadStart => {
+                    !matches!(callee, AwaitFrame::Plumbing | AwaitFrame::Continues | AwaitFrame::Resumes)
+                }
                 AwaitFrame::Unnamed => body.is_none(),
                 AwaitFrame::Body | AwaitFrame::Ordinary => {
                     let enters = |body| StateMachine::of_method(method(body));

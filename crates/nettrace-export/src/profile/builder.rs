@@ -6,6 +6,7 @@ mod gc_pauses;
 mod process;
 mod threads;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clr_events::code::UnresolvedReason;
@@ -13,6 +14,7 @@ use clr_events::{ClrEvent, CodeMap, KernelSampleKind, ThreadRoles};
 use nettrace::{Event, Metadata, RelativeTime, TraceInfo};
 
 use crate::profile::address_stacks::AddressStacks;
+use crate::profile::async_callers::{AsyncCallers, AsyncCallersBuilder};
 use crate::profile::causality::{ContextId, Contexts};
 use crate::profile::kernel_times::KernelTimes;
 use crate::profile::kernel_times::correction::Correction;
@@ -55,6 +57,7 @@ pub struct ProfileBuilder {
     /// The pauses that are cut out of thread time, if they are.
     gc_pauses: Option<GcPauses>,
     contexts: Contexts,
+    async_callers: AsyncCallersBuilder,
     kernel_times: Option<KernelTimes>,
     /// Events that belong together came in another order than they happened.
     goes_back: bool,
@@ -121,6 +124,7 @@ impl ProfileBuilder {
             sampler,
             gc_pauses,
             contexts: Contexts::new(options.grouping),
+            async_callers: AsyncCallersBuilder::default(),
             kernel_times: None,
             goes_back: false,
             end: RelativeTime::START,
@@ -152,6 +156,17 @@ impl ProfileBuilder {
         Self { kernel_times: Some(times), ..self }
     }
 
+    /// Uses what an earlier reading has found of asynchronous operations. Call it before the first event.
+    pub(super) fn with_async_callers(mut self, callers: Option<Arc<AsyncCallers>>) -> Self {
+        self.contexts = self.contexts.with_async_callers(callers);
+        self
+    }
+
+    /// Returns what this reading has found of asynchronous operations.
+    pub(super) fn take_async_callers(&mut self) -> Option<Arc<AsyncCallers>> {
+        std::mem::take(&mut self.async_callers).finish().map(Arc::new)
+    }
+
     /// The kernel's account, to which rounds may be added until the profile is finished; `None` without one.
     pub const fn kernel_times_mut(&mut self) -> Option<&mut KernelTimes> {
         self.kernel_times.as_mut()
@@ -174,6 +189,9 @@ impl ProfileBuilder {
         if interest.is_context() {
             self.contexts.add(&event, &mut self.addresses, self.address_generations.generation());
         }
+        if interest.is_async_buffer() {
+            self.async_callers.add_buffer(&event);
+        }
         let view = interest.decode(&event);
         if interest.is_weighed() {
             self.weigh(&event, view.as_ref(), interest.kernel_sample());
@@ -189,6 +207,9 @@ impl ProfileBuilder {
             && let Some(pauses) = &mut self.gc_pauses
         {
             pauses.add(&event, view);
+        }
+        if interest.is_code() && self.options.grouping.awaits && self.options.order == Order::File {
+            self.async_callers.add_method(event.process_id(), view);
         }
         if interest.is_code() {
             self.code.add_decoded(&event, view);
@@ -226,8 +247,11 @@ impl ProfileBuilder {
         }
         // Pauses begin and end on any thread, everything else on its own.
         self.goes_back |= self.threads.goes_back(thread, event.relative_time(), self.metric == Metric::Gc);
-        let context =
-            if self.options.grouping.any() { self.contexts.of(event) } else { ContextId::default() };
+        let context = if self.options.grouping.any() {
+            self.contexts.of(event, &mut self.addresses, self.address_generations.generation())
+        } else {
+            ContextId::default()
+        };
         let is_corrected = self.is_corrected();
         let Self {
             sampler,

@@ -2,6 +2,8 @@
 
 mod requests;
 
+use std::sync::Arc;
+
 use clr_activity::{Cause, CauseId, Causes, Step, Steps, Tasks, Worker, has_activity, is_of_work};
 use clr_events::StackId;
 use hashbrown::{DefaultHashBuilder, HashMap};
@@ -9,6 +11,7 @@ use indexmap::IndexSet;
 use nettrace::{Event, Metadata, ThreadId, Ticks};
 
 use crate::profile::address_stacks::AddressStacks;
+use crate::profile::async_callers::{AsyncCallerStacks, AsyncCallers};
 use crate::profile::options::CausalGrouping;
 use requests::Requests;
 
@@ -46,6 +49,8 @@ pub(super) struct Contexts {
     tasks: Tasks,
     causes: Causes,
     requests: Requests,
+    async_callers: Option<Arc<AsyncCallers>>,
+    async_caller_stacks: AsyncCallerStacks,
     all: IndexSet<Context, DefaultHashBuilder>,
     left_out: u64,
 }
@@ -74,14 +79,39 @@ impl Contexts {
         self.tasks.add(process, step, worker, caused);
     }
 
+    /// Uses what an earlier reading has found of asynchronous operations.
+    pub(super) fn with_async_callers(self, async_callers: Option<Arc<AsyncCallers>>) -> Self {
+        Self { async_callers, ..self }
+    }
+
     /// Returns the context of the work that the event's thread does.
-    pub(super) fn of(&mut self, event: &Event<'_>) -> ContextId {
-        let Some(worker) = self.workers.get(&(event.process_id(), event.thread_id())) else {
-            return ContextId::default();
-        };
-        let request = worker.request.and_then(|request| self.requests.frames(event.process_id(), request));
-        let context = Context { cause: worker.cause, request: request.unwrap_or(StackId::EMPTY) };
-        self.intern(context)
+    pub(super) fn of(
+        &mut self,
+        event: &Event<'_>,
+        addresses: &mut AddressStacks,
+        generation: u32,
+    ) -> ContextId {
+        let process = event.process_id();
+        let cause = self.async_cause(event, addresses, generation);
+        let worker = self.workers.get(&(process, event.thread_id()));
+        let request = worker.and_then(|worker| self.requests.frames(process, worker.request?));
+        let cause = cause.or_else(|| worker.map(|worker| worker.cause)).unwrap_or(CauseId::NONE);
+        self.intern(Context { cause, request: request.unwrap_or(StackId::EMPTY) })
+    }
+
+    /// The methods that await the work of the event's thread, as the runtime says.
+    fn async_cause(
+        &mut self,
+        event: &Event<'_>,
+        addresses: &mut AddressStacks,
+        generation: u32,
+    ) -> Option<CauseId> {
+        if !self.grouping.awaits {
+            return None;
+        }
+        let callers = self.async_callers.as_ref()?;
+        let stack = callers.of(event, &mut self.async_caller_stacks, addresses)?;
+        Some(self.causes.of(Cause { by: CauseId::NONE, stack, generation }, event.time()))
     }
 
     fn intern(&mut self, context: Context) -> ContextId {
@@ -115,8 +145,12 @@ impl Contexts {
     }
 
     /// Returns the number of causes and contexts above the limits.
-    pub(super) const fn left_out(&self) -> u64 {
-        self.left_out.saturating_add(self.causes.left_out())
+    pub(super) fn left_out(&self) -> u64 {
+        let async_callers = match &self.async_callers {
+            Some(callers) => callers.left_out(),
+            None => 0,
+        };
+        self.left_out.saturating_add(self.causes.left_out()).saturating_add(async_callers)
     }
 
     /// Whether there were tasks, requests, and awaits.
@@ -124,7 +158,7 @@ impl Contexts {
         CausalGrouping {
             tasks: self.tasks.were_met(),
             requests: self.requests.were_met(),
-            awaits: self.tasks.were_met() || self.tasks.had_operations(),
+            awaits: self.tasks.were_met() || self.tasks.had_operations() || self.async_callers.is_some(),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Reading of a recording into its profile, in the order that does.
 
 use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 use clr_events::CodeMap;
 use nettrace::{Error, Event, Reader};
 
 use crate::profile::Profile;
+use crate::profile::async_callers::AsyncCallers;
 use crate::profile::builder::{Omissions, ProfileBuilder};
 use crate::profile::kernel_times::KernelTimes;
 use crate::profile::lines::SourceLines;
@@ -55,6 +57,7 @@ pub struct ProfileReader<'l> {
     lines: Option<&'l mut dyn SourceLines>,
     code: Option<&'l mut dyn FnMut(&mut CodeMap)>,
     kernel_times: Option<KernelTimes>,
+    async_callers: Option<Arc<AsyncCallers>>,
 }
 
 /// A recording that was read to its end, and its profile.
@@ -72,7 +75,7 @@ pub struct ProfiledRecording<R> {
 impl<'l> ProfileReader<'l> {
     /// A reader with these options, except [`Options::order`], which is ignored.
     pub fn new(options: Options) -> Self {
-        Self { options, lines: None, code: None, kernel_times: None }
+        Self { options, lines: None, code: None, kernel_times: None, async_callers: None }
     }
 
     /// Calls `add` before each reading of the recording, to add code known from other sources. Later
@@ -151,6 +154,7 @@ impl<'l> ProfileReader<'l> {
         if let Some(times) = &self.kernel_times {
             builder = builder.with_kernel_times(times.clone());
         }
+        builder = builder.with_async_callers(self.async_callers.clone());
         if let Some(add) = &mut self.code {
             add(builder.code_mut());
         }
@@ -167,7 +171,11 @@ impl<'l> ProfileReader<'l> {
             }
         }
         let lines = self.lines.as_mut().map(|lines| &mut **lines as &mut dyn SourceLines);
-        let (profile, omissions, outcome) = builder.build(events.info(), lines);
+        let (profile, omissions, mut outcome) = builder.build(events.info(), lines);
+        if order == Order::File {
+            self.async_callers = builder.take_async_callers();
+            outcome = if self.async_callers.is_some() { Err(NeedsTimeOrder) } else { outcome };
+        }
         Ok((ProfiledRecording { profile, omissions, events }, outcome))
     }
 }

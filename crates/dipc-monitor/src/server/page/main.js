@@ -10,6 +10,8 @@ const NOTES = [
   "What is collected into this page is gone with it, unless it is saved.",
 ];
 
+const counted = (count, one, many) => `${number(count)} ${count === 1 ? one : many}`;
+
 class MonitorPage {
   constructor() {
     this.client = new Client();
@@ -144,7 +146,7 @@ class MonitorPage {
     if (second) at("more").prepend(make("h2", { rules: "The last events", health: "Processes that have not answered" }[tab]));
     at("found").textContent = pattern === undefined ? "not a regular expression" : search ? `${table.rows.length} rows` : "";
     const { health, processes } = state, running = state.operations.filter(({ status }) => ["Starting", "Running", "Stopping"].includes(status)).length;
-    at("summary").textContent = health ? [health.version, `${processes.length} processes`, running && `${running} operations run`].filter(Boolean).join(" · ") : "";
+    at("summary").textContent = health ? [health.version, counted(processes.length, "process", "processes"), running && counted(running, "operation runs", "operations run")].filter(Boolean).join(" · ") : "";
     this.measure.hidden = tab !== "requests" && tab !== "methods";
     this.measure.textContent = measured.cancel ? "Cancel" : "Measure";
   }

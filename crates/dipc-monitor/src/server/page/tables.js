@@ -155,7 +155,7 @@ const Views = {
     };
     add(health ?? {}, []);
     const words = path => {
-      const text = path.join(": ").replace(/([a-z])([A-Z])/g, (_, one, other) => `${one} ${other.toLowerCase()}`).replace(/\bcpu\b/, "CPU");
+      const text = path.join(": ").replace(/([a-z])([A-Z])/g, (_, one, other) => `${one} ${other.toLowerCase()}`).replace(/\b(cpu|otlp)\b/, name => name.toUpperCase());
       return text[0].toUpperCase() + text.slice(1);
     };
     const isLoss = ({ path, value }) => /lost|leftOut|dropped|failed|unanswered/i.test(path.join()) && value > 0;

@@ -1,6 +1,7 @@
 // A table: rows that can be sorted, searched and copied.
 
-const FEW_ROWS = 200;
+// Laying out the rows takes most of the time that a brush takes.
+const FEW_ROWS = 60;
 
 // `columns`: a title, the value of a row, and optionally how it is shown (`show`), or what shows it (`element`). What is copied is the
 // value itself `times` a number, in a `unit` that its title then has. `key` names a row: the focus stays on it when the rows are others.

@@ -1,5 +1,6 @@
 //! The uses of each kind of event.
 
+use clr_activity::has_async_buffer;
 use clr_events::ids::event_pipe;
 use clr_events::{ClrEvent, KernelSampleKind, Provider, sets};
 use nettrace::{Event, Metadata, MetadataMap};
@@ -32,6 +33,8 @@ const THREAD_ROLE: u16 = 1 << 5;
 const METHOD: u16 = 1 << 6;
 /// The beginning or the end of a pause that is cut out of thread time.
 const GC_PAUSE: u16 = 1 << 7;
+/// A buffer of the asynchronous profiler.
+const ASYNC_BUFFER: u16 = 1 << 8;
 
 impl EventInterest {
     const NONE: Self = Self { uses: 0, provider: None, kernel_sample: None };
@@ -59,6 +62,10 @@ impl EventInterest {
         let id = metadata.event_id();
         let plain = match metadata.provider() {
             _ if kernel_sample.is_some() => WEIGHED,
+            // They are collected in a first reading, for the second one.
+            _ if options.order == Order::File && options.grouping.awaits && has_async_buffer(metadata) => {
+                ASYNC_BUFFER
+            }
             event_pipe::PROVIDER if id == event_pipe::PROCESS_INFO => PROCESS,
             _ => 0,
         };
@@ -116,6 +123,10 @@ impl EventInterest {
 
     pub(super) const fn is_gc_pause(self) -> bool {
         self.has(GC_PAUSE)
+    }
+
+    pub(super) const fn is_async_buffer(self) -> bool {
+        self.has(ASYNC_BUFFER)
     }
 
     pub(super) const fn is_thread_role(self) -> bool {

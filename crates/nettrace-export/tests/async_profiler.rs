@@ -1,0 +1,280 @@
+//! Stacks as the awaits have them, by the asynchronous profiler of .NET 11. No such runtime has been at hand:
+//! the buffers are written by its published layout.
+
+use std::collections::BTreeMap;
+
+use nettrace::Reader;
+use nettrace_export::{CausalGrouping, Metric, Options, Profile, ProfileReader};
+use nettrace_synth::nettrace::Trace;
+use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+
+const SAMPLE: u32 = 1;
+const LOAD: u32 = 2;
+const ASYNC_EVENTS: u32 = 3;
+
+/// The methods of the program and of the class library: module, type, name. Each has 256 bytes.
+const METHODS: [(&str, &str); 8] = [
+    ("Shop.Program+<Main>d__0", "MoveNext"),
+    ("Shop.Orders+<Handle>d__1", "MoveNext"),
+    ("Shop.Orders+<Read>d__2", "MoveNext"),
+    ("Shop.Orders", "Parse"),
+    ("Shop.Orders", "Fetch"),
+    ("Shop.Orders", "Serve"),
+    ("System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1", "MoveNext"),
+    ("System.Runtime.CompilerServices.AsyncProfiler+ContinuationWrapper", "Continuation_Wrapper_3"),
+];
+const MAIN: u64 = 0;
+const HANDLE: u64 = 1;
+const READ: u64 = 2;
+const PARSE: u64 = 3;
+const FETCH: u64 = 4;
+const SERVE: u64 = 5;
+const BOX: u64 = 6;
+const WRAPPER: u64 = 7;
+
+/// An address in a method.
+const fn code(method: u64) -> u64 {
+    0x1_0000 + 0x100 * method + 0x10
+}
+
+/// The id of a method.
+const fn id(method: u64) -> u64 {
+    0x7F00_0000 + 8 * method
+}
+
+fn load(sequence: u32, method: u64) -> Event {
+    let (of, name) = METHODS[usize::try_from(method).unwrap()];
+    let module = if of.starts_with("System.") { 2 } else { 1 };
+    let fields = [
+        Value::UInt64(id(method)),
+        Value::UInt64(module),
+        Value::UInt64(code(method) - 0x10),
+        Value::UInt32(256),
+        Value::UInt32(0x0600_0001),
+        Value::UInt32(8),
+        Value::string16(of),
+        Value::string16(name),
+        Value::string16("void ()"),
+        Value::UInt16(0),
+    ];
+    Event { timestamp: 5, payload: payload(&fields), ..event(LOAD, sequence) }
+}
+
+/// The file of a module.
+fn module(sequence: u32, module: u64, path: &str) -> Event {
+    let fields = [
+        Value::UInt64(module),
+        Value::UInt64(1),
+        Value::UInt32(8),
+        Value::UInt32(0),
+        Value::string16(path),
+        Value::string16(""),
+        Value::UInt16(0),
+    ];
+    Event { timestamp: 4, payload: payload(&fields), ..event(4, sequence) }
+}
+
+fn event(metadata_id: u32, sequence: u32) -> Event {
+    Event { metadata_id, sequence, thread: 7, capture_thread: 1, ..Event::default() }
+}
+
+fn sample(sequence: u32, timestamp: u64, thread: u64, stack_id: u32) -> Event {
+    Event { timestamp, thread, stack_id, payload: payload(&[Value::UInt32(2)]), ..event(SAMPLE, sequence) }
+}
+
+/// A number in groups of seven bits.
+fn number(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value > 0x7F {
+        bytes.push(u8::try_from(value & 0x7F).unwrap() | 0x80);
+        value >>= 7;
+    }
+    bytes.push(u8::try_from(value).unwrap());
+    bytes
+}
+
+/// The events of a buffer, by id, time since the one before, and fields with their length.
+fn async_event(id: u8, delta: u64, length: &[u8], fields: &[u8]) -> Vec<u8> {
+    [&[id], &*number(delta), length, fields].concat()
+}
+
+/// A stack of methods, the innermost first, by ids if `has_states`.
+fn callstack(event: u8, delta: u64, methods: &[u64], has_states: bool) -> Vec<u8> {
+    let mut fields = [&[0, 0, u8::try_from(methods.len()).unwrap()], &*number(9)].concat();
+    for (index, method) in methods.iter().enumerate() {
+        fields.extend(match index.checked_sub(1) {
+            None => number(*method),
+            Some(before) => {
+                let difference = i64::try_from(*method).unwrap() - i64::try_from(methods[before]).unwrap();
+                number(((difference << 1) ^ (difference >> 63)).cast_unsigned())
+            }
+        });
+        if has_states {
+            fields.push(0);
+        }
+    }
+    async_event(event, delta, &u16::try_from(fields.len()).unwrap().to_le_bytes(), &fields)
+}
+
+/// The event with a buffer of a thread, which another thread writes at `timestamp`.
+fn buffer(sequence: u32, timestamp: u64, thread: u64, start: u64, events: &[Vec<u8>]) -> Event {
+    let body = events.concat();
+    let size = u32::try_from(37 + body.len()).unwrap();
+    let header = [
+        &[1][..],
+        &size.to_le_bytes(),
+        &1u32.to_le_bytes(),
+        &thread.to_le_bytes(),
+        &u32::try_from(events.len()).unwrap().to_le_bytes(),
+        &start.to_le_bytes(),
+        &timestamp.to_le_bytes(),
+    ];
+    let payload = [&size.to_le_bytes()[..], &header.concat(), &body].concat();
+    Event { timestamp, payload, thread: 99, ..event(ASYNC_EVENTS, sequence) }
+}
+
+const METADATA: &[u8] = &[0x80, 0x94, 0xEB, 0xDC, 0x03, 1, 2, 0x80, 0x20, 32, 0];
+
+fn recording(stacks: &[Vec<u64>], events: impl IntoIterator<Item = Event>) -> Vec<u8> {
+    let header = TraceHeader { frequency: 1_000_000_000, ..TraceHeader::default() };
+    let kind = |id, provider: &str, event_id, version| Metadata {
+        id,
+        provider: provider.into(),
+        event_id,
+        version,
+        ..Metadata::default()
+    };
+    let mut trace = Trace::new(&header);
+    trace.metadata_block(&[
+        kind(SAMPLE, "Microsoft-DotNETCore-SampleProfiler", 0, 0),
+        kind(LOAD, "Microsoft-Windows-DotNETRuntime", 143, 1),
+        kind(ASYNC_EVENTS, "System.Runtime.CompilerServices.AsyncProfilerEventSource", 1, 1),
+        kind(4, "Microsoft-Windows-DotNETRuntime", 152, 1),
+    ]);
+    let stacks: Vec<_> = stacks.iter().map(|stack| stack_bytes(stack, 8)).collect();
+    trace.stack_block(1, &stacks);
+    let modules = [module(1, 1, "/app/shop.dll"), module(2, 2, "/net/System.Private.CoreLib.dll")];
+    let methods = (3..).zip(0..8).map(|(sequence, method)| load(sequence, method));
+    let mut block = EventBlock::v4();
+    for event in modules.into_iter().chain(methods).chain(events) {
+        block.event(&event);
+    }
+    trace.event_block(&block);
+    trace.finish()
+}
+
+/// Nanoseconds by stack, root first, without modules and parameters.
+fn stacks(profile: &Profile) -> BTreeMap<Vec<String>, u64> {
+    let mut stacks = BTreeMap::new();
+    for total in &profile.stack_totals {
+        let names = profile.names(total.stack.expect("all stacks are shown"));
+        let short = |name: &str| {
+            name.rsplit(['!', '.', '+']).next().unwrap_or_default().trim_end_matches("()").to_owned()
+        };
+        let method = |name: &str| match name {
+            name if name.contains("<Main>") => "Main".to_owned(),
+            name if name.contains("<Handle>") => "Handle".to_owned(),
+            name if name.contains("<Read>") => "Read".to_owned(),
+            name => short(name),
+        };
+        let names: Vec<_> =
+            names.into_iter().filter(|name| !name.starts_with("Thread")).map(method).collect();
+        *stacks.entry(names).or_default() += total.weight;
+    }
+    stacks.retain(|_, weight| *weight > 0);
+    stacks
+}
+
+fn read(recording: &[u8], awaits: bool) -> (BTreeMap<Vec<String>, u64>, u64) {
+    let grouping = CausalGrouping::default().with_awaits(awaits);
+    let options = Options::new(Metric::Wall).with_kinds(false).with_grouping(grouping);
+    let read = ProfileReader::new(options).read_file(|| Reader::new(recording), |_| {}).unwrap();
+    assert_eq!(read.omissions.grouping, CausalGrouping::default(), "there are events of awaits");
+    (stacks(&read.profile), read.omissions.causes)
+}
+
+fn expected(rows: &[(&[&str], u64)]) -> BTreeMap<Vec<String>, u64> {
+    rows.iter()
+        .map(|(names, weight)| (names.iter().map(|name| (*name).to_owned()).collect(), *weight))
+        .collect()
+}
+
+/// `Read` continues after an `await`, and calls `Parse`; `Handle` awaits `Read`, and `Main` awaits `Handle`.
+/// The buffer is written long after the samples, by another thread.
+#[test]
+fn state_machines_are_below_those_that_await_them() {
+    let awaiting = [id(READ), id(HANDLE), id(MAIN)];
+    let events = [
+        sample(11, 1000, 7, 1),
+        sample(12, 1100, 7, 1),
+        sample(13, 1200, 7, 2),
+        sample(14, 1300, 7, 1),
+        sample(15, 1350, 7, 2),
+        buffer(
+            16,
+            9000,
+            7,
+            900,
+            &[
+                async_event(22, 0, &11u16.to_le_bytes(), METADATA),
+                async_event(20, 0, &[], &[]),
+                callstack(16, 50, &awaiting, true),
+                // Until 1250, and again from 1290 on, then without anyone who awaits it.
+                async_event(13, 300, &[], &[]),
+                callstack(16, 40, &[id(READ)], true),
+            ],
+        ),
+    ];
+    let stacks = [vec![code(PARSE), code(READ), code(BOX)], vec![code(READ), code(BOX)]];
+    let recording = recording(&stacks, events);
+    let (seen, left_out) = read(&recording, true);
+    let whole = ["Main", "Handle", "Read", "Parse"];
+    assert_eq!(seen, expected(&[(&whole, 200), (&whole[..3], 100), (&whole[2..], 50)]));
+    assert_eq!(left_out, 0);
+    // Without awaits the stacks are those of the thread, which are read once.
+    let (plain, _) = read(&recording, false);
+    assert_eq!(plain, expected(&[(&["MoveNext", "Read", "Parse"], 250), (&["MoveNext", "Read"], 100)]));
+}
+
+/// Methods that the runtime suspends have no state machine: its wrapper runs them.
+#[test]
+fn methods_that_the_runtime_resumes_are_below_those_that_await_them() {
+    let events = [
+        sample(11, 1000, 7, 1),
+        sample(12, 1100, 7, 1),
+        // Another thread, which is not in an operation.
+        sample(13, 1000, 8, 2),
+        sample(14, 1100, 8, 2),
+        buffer(
+            15,
+            9000,
+            7,
+            900,
+            &[
+                async_event(22, 0, &11u16.to_le_bytes(), METADATA),
+                async_event(20, 0, &[], &[]),
+                callstack(7, 0, &[code(FETCH), code(SERVE)], false),
+            ],
+        ),
+    ];
+    let stacks = [
+        vec![code(PARSE), code(FETCH), 0xDEAD_0000, code(WRAPPER), code(BOX)],
+        vec![code(PARSE), code(FETCH)],
+    ];
+    let (seen, _) = read(&recording(&stacks, events), true);
+    assert_eq!(seen, expected(&[(&["Serve", "Fetch", "Parse"], 100), (&["Fetch", "Parse"], 100)]));
+}
+
+#[test]
+fn buffers_that_cannot_be_read_are_counted() {
+    let broken = [
+        async_event(22, 0, &11u16.to_le_bytes(), METADATA),
+        async_event(20, 0, &[], &[]),
+        callstack(16, 50, &[id(READ), id(MAIN)], true),
+        async_event(99, 0, &[], &[]),
+    ];
+    let events = [sample(11, 1000, 7, 1), sample(12, 1100, 7, 1), buffer(13, 9000, 7, 900, &broken)];
+    let stacks = [vec![code(READ), code(BOX)]];
+    let (seen, left_out) = read(&recording(&stacks, events), true);
+    assert_eq!((seen, left_out), (expected(&[(&["Main", "Read"], 100)]), 1));
+}
