@@ -1,4 +1,6 @@
 // Work, and then an end of the kind that the first argument names, once a line comes on standard input.
+//
+// crash10.dll is the same program for the single file of .NET 10.0.5, built as deadlock10.dll.
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
@@ -17,7 +19,11 @@ static class Crash
 
     static void Main(string[] arguments)
     {
+#if TRIMMED
+        Console.WriteLine("ready");
+#else
         Console.WriteLine("ready " + Process.GetCurrentProcess().Id);
+#endif
         Console.ReadLine();
         LastWork(1500);
         switch (arguments[0])
@@ -26,7 +32,9 @@ static class Crash
             case "unhandled": Unhandled(); break;
             case "overflow": _sink += Endless(0); break;
             case "memory": Devour(); break;
+#if !TRIMMED
             case "exit": Environment.Exit(3); break;
+#endif
             default: LastWork(600000); break;
         }
     }

