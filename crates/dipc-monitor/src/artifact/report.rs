@@ -9,11 +9,12 @@ use clr_events::CodeMap;
 use dipc_client::nettrace::Event;
 use dipc_client::{Keywords, Level, LiveReader, OptionalFeature, Rundown};
 use dipc_client::{RUNTIME_PROVIDER, SAMPLE_PROFILER, SessionConfig};
+use nettrace_export::page::{self, Page, PageReports};
 use nettrace_export::report::{Requests, RequestsOptions};
 use nettrace_export::{Format, Metric, NameForm, Options, Profile, ProfileBuilder, WriteOptions};
 
 use super::stream::{self, Piece};
-use super::trace::provider;
+use super::trace::{counters, provider};
 use super::{ArtifactError, ArtifactSink, begin, require_sampler, write};
 use crate::live_session::MOST_DELAY;
 use crate::process::Watched;
@@ -25,6 +26,12 @@ pub use top::{TopFormat, TopRequest};
 
 /// The runtime's keyword of collections, whose pauses are no time of methods.
 const GC: Keywords = Keywords(1);
+/// The runtime's keywords of collections, exceptions and contended locks.
+const GC_EXCEPTIONS_LOCKS: Keywords = Keywords(0xC001);
+/// The interval of counters on a page.
+const COUNTER_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest time on a page.
+const LONGEST_PAGE: Duration = Duration::from_secs(3600);
 /// The most bytes of names of methods.
 const MOST_CODE: usize = 64 << 20;
 /// The slowest requests that are listed.
@@ -36,7 +43,7 @@ pub enum FlameGraphFormat {
     /// A picture, without a script.
     #[default]
     Svg,
-    /// A page.
+    /// A page, as that of a recording.
     Html,
 }
 
@@ -56,13 +63,6 @@ impl FlameGraphFormat {
             Self::Html => "html",
         }
     }
-
-    const fn format(self) -> Format {
-        match self {
-            Self::Svg => Format::Svg,
-            Self::Html => Format::Flamegraph,
-        }
-    }
 }
 
 /// Samples the threads for a time, or until it is stopped; `None` is without a limit.
@@ -73,14 +73,54 @@ pub(super) fn flame_graph(
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
-    let profile = sample(true, duration, process, stop)?;
     let title = title(process);
-    let mut bytes = Vec::new();
-    let write_options = WriteOptions::new(&title, "dipc monitor");
-    nettrace_export::write(&profile, format.format(), write_options, &mut bytes)
-        .map_err(|error| failed(&error))?;
+    let options = WriteOptions::new(&title, "dipc monitor");
+    let bytes = match format {
+        FlameGraphFormat::Svg => {
+            let profile = sample(true, duration, process, stop)?;
+            let mut bytes = Vec::new();
+            nettrace_export::write(&profile, Format::Svg, options, &mut bytes).map(|()| bytes)
+        }
+        FlameGraphFormat::Html => page(options, duration, process, stop)?,
+    };
+    let bytes = bytes.map_err(|error| failed(&error))?;
     begin(sink)?;
     write(sink, &bytes)
+}
+
+/// The page of some seconds, as that of a recording: threads, pauses, requests and counters over time.
+///
+/// # Memory
+/// After the longest time of a page, the session is stopped.
+fn page(
+    options: WriteOptions<'_>,
+    duration: Option<Duration>,
+    process: &Watched,
+    stop: &StopSignal,
+) -> Result<std::io::Result<Vec<u8>>, ArtifactError> {
+    require_sampler(process)?;
+    let config = SessionConfig::new(
+        [
+            provider(SAMPLE_PROFILER, Keywords::NONE, Level::INFORMATIONAL),
+            provider(RUNTIME_PROVIDER, GC_EXCEPTIONS_LOCKS, Level::INFORMATIONAL),
+            process.with_sources(http_provider()),
+        ]
+        .into_iter()
+        .chain(counters(COUNTER_INTERVAL)),
+    );
+    let mut profile =
+        ProfileBuilder::new(page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true));
+    *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+    let mut reports = PageReports::default();
+    let duration = duration.map_or(LONGEST_PAGE, |duration| duration.min(LONGEST_PAGE));
+    let reader = read(&config, Some(duration), process, stop, |event| {
+        profile.add(event);
+        reports.add(event);
+    })?;
+    let (profile, _) = profile.finish(reader.info()).map_err(|error| failed(&error))?;
+    let mut bytes = Vec::new();
+    let page = Page::new(&profile, options).with_reports(reports);
+    Ok(page.write(&mut bytes).map(|()| bytes))
 }
 
 /// The name and pid of a process.

@@ -79,17 +79,19 @@ impl TraceProfile {
                 arguments: "FilterSpecs=UseAppFilters".to_owned(),
                 ..provider(LOGGING, Keywords(4 | 8), Level::VERBOSE)
             }],
-            Self::Metrics => {
-                let settings = SessionSettings::default().with_interval(COUNTER_INTERVAL);
-                let requests = default_counters().requests(&settings);
-                requests.into_iter().map(Into::into).collect()
-            }
+            Self::Metrics => counters(COUNTER_INTERVAL),
             Self::GcCollect => {
                 let providers = Profile::find("gc-collect").map_or(&[][..], |profile| profile.providers);
                 providers.iter().map(|provider| provider.to_config()).collect()
             }
         }
     }
+}
+
+/// The requests for the counters that dotnet-monitor collects by default, at an interval.
+pub(super) fn counters(interval: Duration) -> Vec<ProviderConfig> {
+    let settings = SessionSettings::default().with_interval(interval);
+    default_counters().requests(&settings).into_iter().map(Into::into).collect()
 }
 
 /// The EventCounters that dotnet-monitor collects by default.

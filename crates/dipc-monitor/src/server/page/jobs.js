@@ -5,7 +5,7 @@ const ACTIONS = [
   { id: "snapshot", title: "Snapshot", hint: "The last seconds, as the black box keeps them" },
   { id: "gcdump", title: "Heap", hint: "What is on the heap, by type: the process collects garbage, and stands still meanwhile" },
   { id: "dump", title: "Dump", hint: "The memory of the process, which stands still meanwhile" },
-  { id: "flamegraph", title: "Flame graph", hint: "A page of the threads' time in that time", accept: "text/html", isTimed: true },
+  { id: "flamegraph", title: "Page", hint: "A page of that time: threads, pauses, requests and counters over time, and a flame graph", accept: "text/html", isTimed: true },
 ];
 // Artifacts that stay in the page, and the bytes of pieces that the browser may move to its disk.
 const MOST_JOBS = 20, PIECE_BYTES = 64e6;
