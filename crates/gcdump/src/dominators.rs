@@ -5,24 +5,39 @@
     reason = "all numbers here are those of nodes of a graph that is whole, given out in this file"
 )]
 
-use crate::graph::{HeapGraph, NodeId, Root};
-use crate::large_vec::push;
+use std::sync::OnceLock;
 
-/// The number of an unreachable node.
-const NONE: u32 = u32::MAX;
+use crate::dominator_tree::{Children, DominatorTree, NONE, TreeVisitor};
+use crate::graph::{HeapGraph, NodeId, Object};
+use crate::group_references::GroupReferences;
+use crate::hanging_trees::{HangingTrees, each_node};
+use crate::large_vec::push;
+use crate::node_set::NodeSet;
 
 /// The dominator tree of a graph, with the bytes that each node retains.
 ///
 /// A node dominates another if every path from the roots to that node leads through it. It retains the nodes
 /// that it dominates: their bytes would be free without it. Built by the Lengauer–Tarjan algorithm with path
-/// compression in O(references × log nodes) time, without recursion. Takes 28 bytes a node and 4 a reference
-/// while it is built, up to 8 more a node if the graph is one long list, and 20 bytes a node afterwards.
+/// compression in O(references × log nodes) time, without recursion.
+///
+/// Objects that only one reference leads to, and that reference only such objects, are most objects of most
+/// heaps. They are left out of the algorithm and take 2.5 bits each. Every other node takes 28 bytes and 4 for
+/// each reference to it while the tree is built, up to 8 more if they are one long list, and 20 bytes
+/// afterwards. [`immediate_dominator`](Self::immediate_dominator) and [`retained`](Self::retained) of an object
+/// that was left out build a table of all of these when they are called for the first time: 4 bytes and 8 bytes
+/// an object.
 ///
 /// # Source
 /// T. Lengauer, R. E. Tarjan, *A Fast Algorithm for Finding Dominators in a Flowgraph*, 1979.
 #[derive(Debug)]
-pub struct Dominators {
-    /// The number of each node in the order of a depth-first walk from the root.
+pub struct Dominators<'g> {
+    graph: &'g HeapGraph,
+    groups: GroupReferences,
+    /// The objects that were left out of the algorithm.
+    trees: HangingTrees,
+    /// Those of them that a root reaches.
+    reached: NodeSet,
+    /// The number of each other node in the order of a depth-first walk from the root.
     numbers: Vec<u32>,
     /// The nodes in that order.
     nodes: Vec<u32>,
@@ -30,108 +45,70 @@ pub struct Dominators {
     parents: Vec<u32>,
     /// Bytes that each node retains, by the node's number.
     retained: Vec<u64>,
+    /// The immediate dominators of the objects that were left out, by their rank.
+    tree_parents: OnceLock<Vec<u32>>,
+    /// Bytes that these retain.
+    tree_retained: OnceLock<Vec<u64>>,
 }
 
-/// The objects that groups of roots refer to.
-pub(crate) struct GroupReferences {
-    starts: Vec<u32>,
-    targets: Vec<u32>,
-}
-
-impl GroupReferences {
-    pub(crate) fn new(graph: &HeapGraph) -> Self {
-        let first = graph.first_group();
-        let children =
-            (0..).zip(&graph.groups).filter_map(|(number, group)| Some((group.parent?, first + number)));
-        let roots = graph.roots.iter().filter(|root| root.target != Root::NONE);
-        let all = || children.clone().chain(roots.clone().map(|root| (root.group, root.target)));
-        let mut starts = vec![0; graph.groups.len() + 1];
-        all().for_each(|(group, _)| starts[group as usize + 1] += 1);
-        for group in 1..starts.len() {
-            starts[group] += starts[group - 1];
-        }
-        let mut next = starts.clone();
-        let mut targets = vec![0; starts[graph.groups.len()] as usize];
-        for (group, target) in all() {
-            targets[next[group as usize] as usize] = target;
-            next[group as usize] += 1;
-        }
-        Self { starts, targets }
-    }
-
-    pub(crate) fn of(&self, group: u32) -> &[u32] {
-        &self.targets[self.starts[group as usize] as usize..self.starts[group as usize + 1] as usize]
-    }
-}
-
-impl HeapGraph {
-    /// Returns the nodes that a node of any kind references.
-    pub(crate) fn successors<'a>(&'a self, groups: &'a GroupReferences, node: u32) -> &'a [u32] {
-        match node.checked_sub(self.first_group()) {
-            Some(group) => groups.of(group),
-            None => self.edges_of(node),
-        }
-    }
-}
-
-impl Dominators {
+impl<'g> Dominators<'g> {
     /// Builds the dominator tree.
-    pub fn new(graph: &HeapGraph) -> Self {
+    pub fn new(graph: &'g HeapGraph) -> Self {
         let groups = GroupReferences::new(graph);
-        let Walk { numbers, nodes, parents } = Walk::new(graph, &groups);
-        let dominators = dominators(graph, &groups, &numbers, &nodes, parents);
-        let mut retained: Vec<u64> =
-            nodes.iter().map(|node| graph.object(NodeId(*node)).map_or(0, |object| object.size())).collect();
+        let trees = HangingTrees::new(graph, &groups);
+        let Walk { numbers, nodes, parents } = Walk::new(graph, &groups, &trees);
+        let references = References { graph, groups: &groups, trees: &trees, numbers: &numbers };
+        let parents = dominators(&references, nodes.len(), parents);
+        let mut retained: Vec<u64> = nodes.iter().map(|node| graph.size(*node)).collect();
+        let mut reached = NodeSet::new(graph.node_count() as usize);
+        let mut waiting = Vec::new();
+        each_node(graph, &groups, &mut |node, targets| {
+            let Some(number) = references.number(node) else { return };
+            let retained = &mut retained[number as usize];
+            waiting.extend(targets.iter().filter(|target| trees.contains(**target)));
+            while let Some(node) = waiting.pop() {
+                reached.insert(node);
+                *retained = retained.saturating_add(graph.size(node));
+                waiting.extend(graph.edges_of(node));
+            }
+        });
         for number in (1..nodes.len()).rev() {
-            let dominator = dominators[number] as usize;
+            let dominator = parents[number] as usize;
             retained[dominator] = retained[dominator].saturating_add(retained[number]);
         }
-        Self { numbers, nodes, parents: dominators, retained }
+        let (tree_parents, tree_retained) = (OnceLock::new(), OnceLock::new());
+        Self { graph, groups, trees, reached, numbers, nodes, parents, retained, tree_parents, tree_retained }
     }
 
     /// Bytes that a node retains: its own and those of the nodes it dominates. `None` for an unreachable
     /// node.
     pub fn retained(&self, node: NodeId) -> Option<u64> {
-        let number = *self.numbers.get(node.0 as usize)?;
-        self.retained.get(number as usize).copied()
+        if !self.is_reachable(node) {
+            return None;
+        }
+        match self.trees.rank(node.0) {
+            Some(rank) => self.tree_retained.get_or_init(|| self.find_tree_retained()).get(rank as usize).copied(),
+            None => self.number_of(node).map(|number| self.retained[number as usize]),
+        }
     }
 
     /// The immediate dominator of a node, without which no root would reach it; `None` for the root of all
     /// and for unreachable nodes.
     pub fn immediate_dominator(&self, node: NodeId) -> Option<NodeId> {
-        let number = *self.numbers.get(node.0 as usize)?;
-        let dominator = *self.parents.get(number as usize).filter(|_| number > 0)?;
-        self.nodes.get(dominator as usize).map(|node| NodeId(*node))
+        if !self.is_reachable(node) {
+            return None;
+        }
+        if let Some(rank) = self.trees.rank(node.0) {
+            let parents = self.tree_parents.get_or_init(|| self.find_tree_parents());
+            return parents.get(rank as usize).map(|node| NodeId(*node));
+        }
+        let number = self.number_of(node).filter(|number| *number > 0)?;
+        Some(NodeId(self.nodes[self.dominator_of(number) as usize]))
     }
 
     /// Whether a root reaches a node.
     pub fn is_reachable(&self, node: NodeId) -> bool {
-        self.numbers.get(node.0 as usize).is_some_and(|number| *number != NONE)
-    }
-
-    /// Returns the number of a node in the order of the walk; `None` for an unreachable node.
-    pub(crate) fn number_of(&self, node: NodeId) -> Option<u32> {
-        self.numbers.get(node.0 as usize).copied().filter(|number| *number != NONE)
-    }
-
-    /// Returns the number of the immediate dominator, by number; 0 for the root of all.
-    pub(crate) fn dominator_of(&self, number: u32) -> u32 {
-        self.parents[number as usize]
-    }
-
-    /// Bytes that a node retains, by its number.
-    pub(crate) fn retained_by_number(&self, number: u32) -> u64 {
-        self.retained[number as usize]
-    }
-
-    /// Passes each reference of a reachable node to `each`: the numbers of both nodes.
-    pub(crate) fn each_reference(
-        &self,
-        graph: &HeapGraph,
-        groups: &GroupReferences,
-        visit: impl FnMut(u32, u32),
-    ) {
-        each_reference(graph, groups, &self.numbers, visit);
+        node.0 < self.graph.node_count() && (self.reached.contains(node.0) || self.number_of(node).is_some())
     }
 
     /// Sums up the bytes that the objects of each class retain, where `class` returns which of `count`
@@ -143,54 +120,88 @@ impl Dominators {
     ///
     /// # Panics
     /// If a class is not below `count`.
-    pub fn retained_by_class(
-        &self,
-        graph: &HeapGraph,
-        count: usize,
-        class: impl Fn(crate::Object<'_>) -> Option<usize>,
-    ) -> Vec<u64> {
-        let mut sums = vec![0_u64; count];
-        let mut depths = vec![0_u32; count];
-        let class = |number: usize| graph.object(NodeId(self.nodes[number])).and_then(&class);
-        // The tree from the top: the first child of each node, and its next sibling.
-        let mut below = vec![NONE; self.nodes.len()];
-        let mut next = vec![NONE; self.nodes.len()];
-        for number in (1..self.nodes.len()).rev() {
-            let dominator = self.parents[number] as usize;
-            next[number] = below[dominator];
-            below[dominator] = u32::try_from(number).unwrap_or(NONE);
+    pub fn retained_by_class(&self, count: usize, class: impl Fn(Object<'_>) -> Option<usize>) -> Vec<u64> {
+        self.tree().retained_by_class(&Children::new(&self.parents), count, class)
+    }
+
+    pub(crate) const fn graph(&self) -> &'g HeapGraph {
+        self.graph
+    }
+
+    /// The nodes with numbers as a tree, and those below them.
+    pub(crate) fn tree(&self) -> DominatorTree<'_> {
+        DominatorTree {
+            graph: self.graph,
+            groups: &self.groups,
+            trees: &self.trees,
+            nodes: &self.nodes,
+            parents: &self.parents,
+            retained: &self.retained,
         }
-        let mut number = 0_usize;
-        loop {
-            if let Some(class) = class(number) {
-                if depths[class] == 0 {
-                    sums[class] = sums[class].saturating_add(self.retained[number]);
-                }
-                depths[class] += 1;
+    }
+
+    /// Returns the references between nodes that have numbers.
+    pub(crate) fn references(&self) -> References<'_> {
+        References { graph: self.graph, groups: &self.groups, trees: &self.trees, numbers: &self.numbers }
+    }
+
+    /// The nodes that have numbers, by their numbers: those that a root reaches, without objects that were left
+    /// out of the algorithm.
+    pub(crate) fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// Returns the number of a node; `None` if it has none.
+    fn number_of(&self, node: NodeId) -> Option<u32> {
+        self.references().number(node.0)
+    }
+
+    /// Returns the number of the immediate dominator, by number; 0 for the root of all.
+    pub(crate) fn dominator_of(&self, number: u32) -> u32 {
+        self.parents[number as usize]
+    }
+
+    /// The numbers of immediate dominators.
+    pub(crate) fn parents(&self) -> &[u32] {
+        &self.parents
+    }
+
+    /// Bytes that a node retains, by its number.
+    pub(crate) fn retained_by_number(&self, number: u32) -> u64 {
+        self.retained[number as usize]
+    }
+
+    fn find_tree_parents(&self) -> Vec<u32> {
+        let mut parents = vec![NONE; self.trees.count() as usize];
+        each_node(self.graph, &self.groups, &mut |node, targets| {
+            targets.iter().filter_map(|target| self.trees.rank(*target)).for_each(|rank| {
+                parents[rank as usize] = node;
+            });
+        });
+        parents
+    }
+
+    fn find_tree_retained(&self) -> Vec<u64> {
+        struct Retained<'d>(&'d HangingTrees, Vec<u64>);
+        impl TreeVisitor for Retained<'_> {
+            fn enter(&mut self, _node: u32, _number: Option<u32>) -> bool {
+                true
             }
-            if below[number] != NONE {
-                number = below[number] as usize;
-                continue;
-            }
-            loop {
-                if let Some(class) = class(number) {
-                    depths[class] -= 1;
+
+            fn leave(&mut self, node: u32, retained: u64) {
+                if let Some(rank) = self.0.rank(node) {
+                    self.1[rank as usize] = retained;
                 }
-                if number == 0 {
-                    return sums;
-                }
-                if next[number] != NONE {
-                    number = next[number] as usize;
-                    break;
-                }
-                number = self.parents[number] as usize;
             }
         }
+        let mut visitor = Retained(&self.trees, vec![0; self.trees.count() as usize]);
+        self.tree().walk(&Children::new(&self.parents), 0, &mut visitor);
+        visitor.1
     }
 }
 
-/// A depth-first walk.
-pub(crate) struct Walk {
+/// A depth-first walk outside of the trees.
+struct Walk {
     numbers: Vec<u32>,
     nodes: Vec<u32>,
     /// For each number, the number from which it was reached.
@@ -198,26 +209,25 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// Returns, for each number, the number from which it was reached.
-    pub(crate) fn into_parents(self) -> Vec<u32> {
-        self.parents
-    }
-
-    pub(crate) fn new(graph: &HeapGraph, groups: &GroupReferences) -> Self {
-        let count = graph.node_count() as usize;
+    fn new(graph: &HeapGraph, groups: &GroupReferences, trees: &HangingTrees) -> Self {
+        let count = (graph.node_count() - trees.count()) as usize;
         let mut walk = Self { numbers: vec![NONE; count], nodes: Vec::new(), parents: Vec::new() };
         walk.nodes.reserve_exact(count);
         walk.parents.reserve_exact(count);
         let root = graph.first_group();
-        walk.enter(root, 0);
+        walk.enter(root, trees.rank_outside(root).unwrap_or(NONE), 0);
         // Each node on the current path, with its references that were not visited yet.
         let mut way = vec![(0_u32, graph.successors(groups, root).iter())];
         while let Some((number, rest)) = way.last_mut() {
             let from = *number;
-            match rest.find(|node| walk.numbers[**node as usize] == NONE) {
-                Some(node) => {
-                    let number = walk.enter(*node, from);
-                    let successors = graph.successors(groups, *node);
+            let next = rest.find_map(|node| {
+                let rank = trees.rank_outside(*node)?;
+                (walk.numbers[rank as usize] == NONE).then_some((*node, rank))
+            });
+            match next {
+                Some((node, rank)) => {
+                    let number = walk.enter(node, rank, from);
+                    let successors = graph.successors(groups, node);
                     if !successors.is_empty() {
                         push(&mut way, (number, successors.iter()));
                     }
@@ -230,9 +240,9 @@ impl Walk {
         walk
     }
 
-    fn enter(&mut self, node: u32, parent: u32) -> u32 {
+    fn enter(&mut self, node: u32, rank: u32, parent: u32) -> u32 {
         let number = u32::try_from(self.nodes.len()).unwrap_or(NONE);
-        self.numbers[node as usize] = number;
+        self.numbers[rank as usize] = number;
         self.nodes.push(node);
         self.parents.push(parent);
         number
@@ -240,25 +250,19 @@ impl Walk {
 }
 
 /// The numbers of the immediate dominators, by number.
-fn dominators(
-    graph: &HeapGraph,
-    groups: &GroupReferences,
-    numbers: &[u32],
-    nodes: &[u32],
-    parents: Vec<u32>,
-) -> Vec<u32> {
-    let predecessors = Predecessors::new(graph, groups, numbers, nodes.len());
-    let all = 0..u32::try_from(nodes.len()).unwrap_or(NONE);
+fn dominators(references: &References<'_>, count: usize, parents: Vec<u32>) -> Vec<u32> {
+    let predecessors = Predecessors::new(references, count);
+    let all = 0..u32::try_from(count).unwrap_or(NONE);
     let mut forest = Forest {
         ancestors: parents,
-        labels: vec![NONE; nodes.len()],
+        labels: vec![NONE; count],
         semidominators: all.clone().collect(),
         way: Vec::new(),
     };
     // Until the dominator of a number is known, the next number with the same semidominator. The first of
     // each such list is the label of the semidominator, which does not need a label before it is in a tree;
     // by then its list is empty.
-    let mut dominators = vec![NONE; nodes.len()];
+    let mut dominators = vec![NONE; count];
     for number in all.clone().skip(1).rev() {
         let linked = number + 1;
         let parent = forest.ancestors[number as usize];
@@ -295,18 +299,17 @@ struct Predecessors {
 }
 
 impl Predecessors {
-    fn new(graph: &HeapGraph, groups: &GroupReferences, numbers: &[u32], count: usize) -> Self {
-        let each = |visit: &mut dyn FnMut(u32, u32)| each_reference(graph, groups, numbers, visit);
+    fn new(references: &References<'_>, count: usize) -> Self {
         // At first the end of each node's sources, which is counted down to their start.
         let mut starts = vec![0_u32; count + 1];
-        each(&mut |_, to| starts[to as usize] += 1);
+        references.each(|_, to| starts[to as usize] += 1);
         let mut sum = 0;
         for start in &mut starts {
             sum += *start;
             *start = sum;
         }
         let mut sources = vec![0; sum as usize];
-        each(&mut |from, to| {
+        references.each(|from, to| {
             starts[to as usize] -= 1;
             sources[starts[to as usize] as usize] = from;
         });
@@ -318,24 +321,38 @@ impl Predecessors {
     }
 }
 
-/// Passes each reference of a node that has a number to `each`: the numbers of both nodes.
-fn each_reference(
-    graph: &HeapGraph,
-    groups: &GroupReferences,
-    numbers: &[u32],
-    mut visit: impl FnMut(u32, u32),
-) {
-    let mut edges = |from: u32, targets: &[u32]| {
-        let from = numbers[from as usize];
-        if from != NONE {
-            for target in targets {
-                visit(from, numbers[*target as usize]);
+/// The references between nodes that have numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct References<'d> {
+    graph: &'d HeapGraph,
+    groups: &'d GroupReferences,
+    trees: &'d HangingTrees,
+    /// By rank outside of the trees.
+    numbers: &'d [u32],
+}
+
+impl<'d> References<'d> {
+    /// Returns the number of a node; `None` if it has none.
+    pub(crate) fn number(&self, node: u32) -> Option<u32> {
+        let rank = self.trees.rank_outside(node)?;
+        Some(self.numbers[rank as usize]).filter(|number| *number != NONE)
+    }
+
+    /// Passes each reference to `visit`: the numbers of both nodes.
+    pub(crate) fn each(&self, mut visit: impl FnMut(u32, u32)) {
+        each_node(self.graph, self.groups, &mut |node, targets| {
+            if targets.is_empty() {
+                return;
             }
-        }
-    };
-    graph.objects().for_each(|object| edges(object.id().0, object.edges()));
-    let first = graph.first_group();
-    (first..graph.node_count()).for_each(|group| edges(group, groups.of(group - first)));
+            let Some(from) = self.number(node) else { return };
+            targets.iter().filter_map(|target| self.number(*target)).for_each(|to| visit(from, to));
+        });
+    }
+
+    /// Walks the nodes as the numbers were given out. Returns, for each, the number from which it was reached.
+    pub(crate) fn walked_from(&self) -> Vec<u32> {
+        Walk::new(self.graph, self.groups, self.trees).parents
+    }
 }
 
 /// The visited part of the depth-first tree, with its paths compressed.

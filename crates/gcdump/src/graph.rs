@@ -339,8 +339,7 @@ impl HeapGraph {
 
     /// Returns the size of an object, in units of the alignment of objects.
     fn slots(&self, object: u32) -> u64 {
-        let shape = self.object_shapes.get(object as usize);
-        slots(shape.map_or(0, |shape| self.shape(*shape).size), self.pointer_size)
+        slots(self.size(object), self.pointer_size)
     }
 
     /// Passes every node that is not a group to `each`, with its address, in order.
@@ -364,6 +363,11 @@ impl HeapGraph {
     pub(crate) fn shape(&self, number: u32) -> Shape {
         const UNDEFINED: Shape = Shape { heap_type: 0, file_type: 0, size: 0, edges: 0 };
         self.shapes.get(number as usize).copied().unwrap_or(UNDEFINED)
+    }
+
+    /// The bytes of a node; 0 unless it is an object.
+    pub(crate) fn size(&self, node: u32) -> u64 {
+        self.object_shapes.get(node as usize).map_or(0, |shape| self.shape(*shape).size)
     }
 
     /// Returns the references of an object. Takes the time of up to 16 look-ups if there are any.

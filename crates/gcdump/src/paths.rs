@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::dominators::GroupReferences;
+use crate::group_references::GroupReferences;
 use crate::graph::{HeapGraph, NodeId, Object, TypeId};
 use crate::retained_sets::RetainedSets;
 

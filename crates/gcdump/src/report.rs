@@ -70,7 +70,7 @@ pub struct ReportRow {
 
 impl HeapReport {
     /// Builds a report; with retained sizes if `dominators` are given.
-    pub fn new(graph: &HeapGraph, grouping: Grouping, dominators: Option<&Dominators>) -> Self {
+    pub fn new(graph: &HeapGraph, grouping: Grouping, dominators: Option<&Dominators<'_>>) -> Self {
         let (classes, mut rows) = classes(graph, grouping);
         let class = |object: Object<'_>| classes.get(object.type_id().index()).copied().unwrap_or_default();
         let mut unreachable = Unreachable::default();
@@ -87,7 +87,7 @@ impl HeapReport {
             }
         }
         if let Some(dominators) = dominators {
-            let sets = RetainedSets::new(graph, dominators);
+            let sets = RetainedSets::new(dominators);
             let retained = sets.sizes(rows.len(), |object| Some(class(object)));
             for (row, retained) in rows.iter_mut().zip(retained) {
                 row.retained_bytes = Some(retained.bytes);

@@ -40,7 +40,7 @@ pub struct TypeNode {
 
 impl TypeTree {
     /// Builds the tree, with at most `most` nodes.
-    pub fn new(graph: &HeapGraph, dominators: &Dominators, most: usize) -> Self {
+    pub fn new(graph: &HeapGraph, dominators: &Dominators<'_>, most: usize) -> Self {
         let mut maker = Maker {
             graph,
             most,
@@ -118,7 +118,7 @@ impl Maker<'_> {
     }
 
     /// Returns the place of a node of the graph; the places of all its dominators are found on the way.
-    fn place(&mut self, dominators: &Dominators, node: NodeId, path: &mut Vec<NodeId>) -> u32 {
+    fn place(&mut self, dominators: &Dominators<'_>, node: NodeId, path: &mut Vec<NodeId>) -> u32 {
         path.clear();
         let mut at = node;
         let mut place = loop {

@@ -88,7 +88,7 @@ fn objects_and_types_retain_what_no_root_reaches_without_them() {
             let expected = all.difference(&left).map(|it| Small::size(*it)).sum();
             assert_eq!(row.retained_bytes, Some(expected), "{} of graph {seed}", row.name);
             assert!(!row.retains_more);
-            let alone = dominators.retained_by_class(&graph, 1, |object| {
+            let alone = dominators.retained_by_class(1, |object| {
                 (object.heap_type().unwrap().name() == row.name).then_some(0)
             });
             together += usize::from(alone[0] < expected);
@@ -114,7 +114,7 @@ fn a_chain_of_a_million_objects_needs_no_stack() {
     assert_eq!(dominators.retained(first.id()), Some(graph.total_bytes()));
     let tree = PathTree::new(&graph);
     let mut paths = tree.paths_to(&graph, 1, |of| graph.types()[of.index()].name() == "T1");
-    tree.add_retained(&RetainedSets::new(&graph, &dominators), &mut paths.paths);
+    tree.add_retained(&RetainedSets::new(&dominators), &mut paths.paths);
     // The first T1 holds all objects after it.
     assert_eq!(
         paths.paths[0].retained_bytes,
@@ -152,7 +152,7 @@ fn paths_go_from_roots_over_types_each_of_which_is_one_step() {
     };
     let graph = small.graph();
     let dominators = Dominators::new(&graph);
-    let retained = RetainedSets::new(&graph, &dominators);
+    let retained = RetainedSets::new(&dominators);
     let tree = PathTree::new(&graph);
     let mut paths = tree.paths_to(&graph, 10, |of| graph.types()[of.index()].name() == "T1");
     tree.add_retained(&retained, &mut paths.paths);

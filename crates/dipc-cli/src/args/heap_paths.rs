@@ -62,7 +62,7 @@ impl HeapPathsArgs {
         let mut paths = self.paths(graph, &tree)?;
         keep_affordable(graph, &mut paths);
         let dominators = Dominators::new(graph);
-        tree.add_retained(&RetainedSets::new(graph, &dominators), &mut paths.paths);
+        tree.add_retained(&RetainedSets::new(&dominators), &mut paths.paths);
         if paths.paths.len() < paths.count.min(self.head) {
             messages::warning(format_args!(
                 "--head {}: these are {} paths, because their names are long or they are many",

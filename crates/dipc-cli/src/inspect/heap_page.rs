@@ -213,7 +213,7 @@ impl<'g> HeapPage<'g> {
 }
 
 /// Finds the paths to the objects of the rows with the most bytes.
-fn paths(graph: &HeapGraph, dominators: &Dominators, report: &HeapReport) -> Vec<Vec<gcdump::HeapPath>> {
+fn paths(graph: &HeapGraph, dominators: &Dominators<'_>, report: &HeapReport) -> Vec<Vec<gcdump::HeapPath>> {
     let affordable = usize::try_from(MOST_LOOKS / report.objects.max(1)).unwrap_or(MOST_WITH_PATHS);
     let tree = PathTree::new(graph);
     let rows = report.rows.iter().take(MOST_WITH_PATHS.min(affordable));
@@ -225,7 +225,7 @@ fn paths(graph: &HeapGraph, dominators: &Dominators, report: &HeapReport) -> Vec
             tree.paths_to(graph, PATHS, is_chosen).paths
         })
         .collect();
-    tree.add_retained(&RetainedSets::new(graph, dominators), paths.iter_mut().flatten());
+    tree.add_retained(&RetainedSets::new(dominators), paths.iter_mut().flatten());
     paths
 }
 
