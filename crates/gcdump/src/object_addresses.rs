@@ -11,9 +11,9 @@ const LEAST_AVERAGE: usize = 8;
 /// Runs that are kept even for the smallest heap.
 const FEW_RUNS: usize = 4096;
 
-/// The address of each object. Most objects lie directly after the previous one, so that the first address of
-/// a run and the sizes suffice: a quarter of a byte an object. If a heap has too many holes for that, each
-/// object has four bytes of its own.
+/// The address of each object. Most objects lie directly after the previous one, or after a small hole, so that
+/// the first address of a run, the sizes of objects, and a byte for each hole suffice: half a byte an object and
+/// a byte a hole. If a heap has too many large holes for that, each object has four bytes of its own.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectAddresses {
     codes: Codes,
@@ -27,20 +27,33 @@ pub(crate) struct ObjectAddresses {
 pub(crate) enum Codes {
     /// The code of each object.
     Each(Vec<AddressCode>),
-    /// Runs, by rising numbers of their first objects.
-    Runs(Vec<Run>),
+    /// Runs of objects.
+    Runs(Runs),
 }
 
-/// Contiguous objects.
+/// Objects of which each lies in the chunk of the previous one, directly after it or after a small hole.
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    /// By rising numbers of their first objects.
+    runs: Vec<Run>,
+    /// The slots of all holes in runs.
+    holes: Vec<u8>,
+}
+
+/// At most 32 objects.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Run {
-    pub(crate) first: u32,
-    pub(crate) code: AddressCode,
+struct Run {
+    first: u32,
+    code: AddressCode,
+    /// The index of the first hole.
+    holes: u32,
+    /// A bit for each object that has a hole before it, beginning with the lowest.
+    has_hole: u32,
 }
 
 impl Default for Codes {
     fn default() -> Self {
-        Self::Runs(Vec::new())
+        Self::Runs(Runs::default())
     }
 }
 
@@ -50,7 +63,8 @@ impl ObjectAddresses {
     pub(crate) fn push(&mut self, code: AddressCode, slots: impl Fn(u32) -> u64) {
         let object = self.count;
         self.count = self.count.saturating_add(1);
-        let is_next = self.behind == Some(code);
+        let hole = self.behind.filter(|behind| *behind <= code && behind.shares_chunk(code));
+        let hole = hole.and_then(|behind| u8::try_from(code.0.saturating_sub(behind.0)).ok());
         self.behind = (code != AddressCode::NONE)
             .then(|| u64::from(code.0).checked_add(slots(object)))
             .flatten()
@@ -60,12 +74,8 @@ impl ObjectAddresses {
         match &mut self.codes {
             Codes::Each(codes) => push(codes, code),
             Codes::Runs(runs) => {
-                let fits = runs.last().is_some_and(|run| object.saturating_sub(run.first) < MOST_IN_RUN);
-                if is_next && fits {
-                    return;
-                }
-                push(runs, Run { first: object, code });
-                if runs.len() > FEW_RUNS.max(self.count as usize / LEAST_AVERAGE) {
+                runs.push(object, code, hole);
+                if runs.runs.len() > FEW_RUNS.max(self.count as usize / LEAST_AVERAGE) {
                     self.keep_each(slots);
                 }
             }
@@ -100,11 +110,10 @@ impl ObjectAddresses {
         match &self.codes {
             Codes::Each(codes) => codes.get(object as usize).copied().unwrap_or(AddressCode::NONE),
             Codes::Runs(runs) => {
-                let behind = runs.partition_point(|run| run.first <= object);
-                let Some(run) = behind.checked_sub(1).and_then(|place| runs.get(place)) else {
-                    return AddressCode::NONE;
-                };
-                (run.first..object).fold(run.code, |code, before| next(code, slots(before)))
+                let behind = runs.runs.partition_point(|run| run.first <= object);
+                let objects = behind.checked_sub(1).map(|place| runs.objects(place, self.count, &slots));
+                let found = objects.and_then(|mut objects| objects.find(|(number, _)| *number == object));
+                found.map_or(AddressCode::NONE, |(_, code)| code)
             }
         }
     }
@@ -114,12 +123,9 @@ impl ObjectAddresses {
         match &self.codes {
             Codes::Each(codes) => (0..).zip(codes).for_each(|(object, code)| each(object, *code)),
             Codes::Runs(runs) => {
-                let ends = runs.iter().skip(1).map(|run| run.first).chain([self.count]);
-                for (run, end) in runs.iter().zip(ends) {
-                    let mut code = run.code;
-                    for object in run.first..end {
+                for place in 0..runs.len() {
+                    for (object, code) in runs.objects(place, self.count, &slots) {
                         each(object, code);
-                        code = next(code, slots(object));
                     }
                 }
             }
@@ -127,9 +133,56 @@ impl ObjectAddresses {
     }
 }
 
-/// The code after an object of this many slots. It has no meaning for the last object of a run.
+impl Runs {
+    /// The number of runs.
+    pub(crate) const fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Adds the next object. `hole` is the space before it, if it can belong to the run of the previous one.
+    fn push(&mut self, object: u32, code: AddressCode, hole: Option<u8>) {
+        if let (Some(run), Some(hole)) = (self.runs.last_mut(), hole) {
+            let place = object.saturating_sub(run.first);
+            if place < MOST_IN_RUN {
+                if hole > 0 {
+                    run.has_hole |= 1_u32.wrapping_shl(place);
+                    push(&mut self.holes, hole);
+                }
+                return;
+            }
+        }
+        // There are no more holes than objects.
+        let holes = u32::try_from(self.holes.len()).unwrap_or(u32::MAX);
+        push(&mut self.runs, Run { first: object, code, holes, has_hole: 0 });
+    }
+
+    /// Returns the objects of a run, with their codes. `count` is the number of objects of all runs.
+    pub(crate) fn objects(
+        &self,
+        place: usize,
+        count: u32,
+        slots: impl Fn(u32) -> u64,
+    ) -> impl Iterator<Item = (u32, AddressCode)> {
+        const NONE: Run = Run { first: 0, code: AddressCode::NONE, holes: 0, has_hole: 0 };
+        let run = self.runs.get(place).copied();
+        let next_run = place.checked_add(1).and_then(|place| self.runs.get(place));
+        let end = run.map_or(0, |_| next_run.map_or(count, |run| run.first));
+        let Run { first, code, holes, mut has_hole } = run.unwrap_or(NONE);
+        let mut holes = self.holes.get(holes as usize..).unwrap_or_default().iter();
+        let mut behind = code;
+        (first..end).map(move |object| {
+            let hole = if has_hole & 1 == 1 { holes.next().copied().unwrap_or_default() } else { 0 };
+            has_hole >>= 1;
+            let code = next(behind, hole.into());
+            behind = next(code, slots(object));
+            (object, code)
+        })
+    }
+}
+
+/// The code after an object or a hole of this many slots. It has no meaning for the last object of a run.
 #[allow(clippy::cast_possible_truncation, reason = "slots between two objects of a chunk are few")]
-pub(crate) const fn next(code: AddressCode, slots: u64) -> AddressCode {
+const fn next(code: AddressCode, slots: u64) -> AddressCode {
     AddressCode(code.0.wrapping_add(slots as u32))
 }
 
@@ -171,11 +224,14 @@ mod tests {
             })
             .collect();
         assert!(runs(&check(&dense)).unwrap() < 20_000);
-        let holes = |every: u32| -> Vec<u32> {
-            (0..).zip(&dense).map(|(object, code)| code + object / every * 3).collect()
+        let holes = |every: u32, slots: u32| -> Vec<u32> {
+            (0..).zip(&dense).map(|(object, code)| code + object / every * slots).collect()
         };
-        assert!(runs(&check(&holes(20))).is_some());
-        assert_eq!(runs(&check(&holes(5))), None);
+        for slots in [1, 3, 200, 255] {
+            assert!(runs(&check(&holes(1, slots))).unwrap() < 40_000, "{slots}");
+        }
+        assert!(runs(&check(&holes(20, 256))).is_some());
+        assert_eq!(runs(&check(&holes(5, 256))), None);
         let scattered: Vec<u32> = (0..5000_u32).map(|n| n.wrapping_mul(2_654_435_761)).collect();
         assert_eq!(runs(&check(&scattered)), None);
         let mut unknown = dense[..5000].to_vec();

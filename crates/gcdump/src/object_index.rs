@@ -1,7 +1,7 @@
 //! An index of objects by address.
 
 use crate::address::AddressCode;
-use crate::object_addresses::{Codes, ObjectAddresses, next};
+use crate::object_addresses::{Codes, ObjectAddresses};
 
 /// The most objects of a window.
 const WINDOW: usize = 64;
@@ -25,7 +25,9 @@ pub(crate) struct ObjectIndex {
 #[derive(Debug, Clone, Copy)]
 struct Window {
     code: AddressCode,
+    /// The first object; the number of the run if addresses are kept as runs.
     start: u32,
+    /// The number of objects.
     length: u32,
 }
 
@@ -91,20 +93,15 @@ impl ObjectIndex {
         };
         *hint = place;
         let window = self.windows.get(place)?;
-        let end = window.start.saturating_add(window.length);
         let codes = match addresses.codes() {
             Codes::Each(codes) => codes,
-            Codes::Runs(_) => {
-                let mut at = window.code;
-                for object in window.start..end {
-                    if at >= code {
-                        return (at == code).then_some(object);
-                    }
-                    at = next(at, slots(object));
-                }
-                return None;
+            Codes::Runs(runs) => {
+                let mut objects = runs.objects(window.start as usize, addresses.count(), slots);
+                let (object, at) = objects.find(|(_, at)| *at >= code)?;
+                return (at == code).then_some(object);
             }
         };
+        let end = window.start.saturating_add(window.length);
         let places = window.start as usize..end as usize;
         if self.sorted.is_empty() {
             let at = codes.get(places)?.binary_search(&code).ok()?;
@@ -119,19 +116,16 @@ impl ObjectIndex {
 /// Runs of contiguous objects; `None` if some overlap, or the address of each is kept.
 fn windows_of_runs(addresses: &ObjectAddresses, slots: impl Fn(u32) -> u64) -> Option<Vec<Window>> {
     let Codes::Runs(runs) = addresses.codes() else { return None };
-    let ends = runs.iter().skip(1).map(|run| run.first).chain([addresses.count()]);
-    let mut windows: Vec<_> = runs
-        .iter()
-        .zip(ends)
-        .filter(|(run, _)| run.code != AddressCode::NONE)
-        .map(|(run, end)| Window { code: run.code, start: run.first, length: end.saturating_sub(run.first) })
-        .collect();
+    let objects = |run: u32| runs.objects(run as usize, addresses.count(), &slots);
+    let windows = (0_u32..).take(runs.len()).filter_map(|start| {
+        let (_, code) = objects(start).next()?;
+        let length = u32::try_from(objects(start).size_hint().0).ok()?;
+        (code != AddressCode::NONE).then_some(Window { code, start, length })
+    });
+    let mut windows: Vec<_> = windows.collect();
     windows.sort_unstable_by_key(|window| window.code);
-    let last = |window: &Window| {
-        let before = window.start..window.start.saturating_add(window.length).saturating_sub(1);
-        before.fold(window.code, |code, object| next(code, slots(object)))
-    };
-    windows.is_sorted_by(|a, b| last(a) < b.code).then_some(windows)
+    let last = |window: &Window| objects(window.start).last().map(|(_, code)| code);
+    windows.is_sorted_by(|a, b| last(a) < Some(b.code)).then_some(windows)
 }
 
 /// Runs of rising codes in one chunk each; `None` if there are more than `most`.
