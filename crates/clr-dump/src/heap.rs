@@ -16,6 +16,9 @@ use crate::regions::HeapLayout;
 const MOST_TYPES: usize = 1 << 20;
 /// The most gaps and held thin locks that are listed.
 const MOST_LISTED: usize = 4096;
+/// The number of types that are found without a hash table, and the last place of them.
+const RECENT: usize = 256;
+const LAST_RECENT: u64 = 0xff;
 /// The least bytes of an object.
 const LEAST_OBJECT: u64 = 24;
 
@@ -153,11 +156,15 @@ impl Names<'_> {
         let mut result =
             HeapWalk { regions: layout.regions.len(), is_moving: layout.is_moving, ..HeapWalk::default() };
         let mut walk = Walk::new(memory);
+        let mut holes: Vec<_> = layout.holes.iter().map(|(start, end)| (*start, *end)).collect();
+        holes.sort_unstable();
+        let mut holes = holes.into_iter().peekable();
         for region in &layout.regions {
             walk.window.set_end(region.end);
             let mut at = region.start;
             while at < region.end {
-                if let Some(end) = layout.holes.get(&at).filter(|end| **end >= at) {
+                while holes.next_if(|(start, _)| *start < at).is_some() {}
+                if let Some((_, end)) = holes.next_if(|(start, end)| *start == at && *end >= at) {
                     at = end.saturating_add(LEAST_OBJECT);
                     continue;
                 }
@@ -251,26 +258,51 @@ impl HeapVisitor for Counter {
 struct Walk<'m> {
     window: HeapWindow<'m>,
     memory: &'m dyn Memory,
-    shapes: HashMap<u64, (u32, u32)>,
-    pointers: HashMap<u64, Option<Pointers>>,
+    /// The places of types in `types`.
+    places: HashMap<u64, usize>,
+    types: Vec<ObjectType>,
+    /// The places of the last types with a hash.
+    recent: [usize; RECENT],
+}
+
+/// A type of objects.
+struct ObjectType {
+    type_handle: u64,
+    flags: u32,
+    base_size: u32,
+    /// Where its objects have references; `None` before these were asked for.
+    pointers: Option<MemoryResult<Pointers>>,
 }
 
 impl<'m> Walk<'m> {
     fn new(memory: &'m dyn Memory) -> Self {
-        Self { window: HeapWindow::new(memory), memory, shapes: HashMap::new(), pointers: HashMap::new() }
+        let window = HeapWindow::new(memory);
+        Self { window, memory, places: HashMap::new(), types: Vec::new(), recent: [0; RECENT] }
     }
 
-    /// The flags and the base size of a type.
-    fn shape(&mut self, type_handle: u64) -> Option<(u32, u32)> {
-        if let Some(shape) = self.shapes.get(&type_handle) {
-            return Some(*shape);
+    /// Returns the place in `types` of the type with a handle; `None` if it cannot be read.
+    fn type_place(&mut self, type_handle: u64) -> Option<usize> {
+        // The lowest bits of addresses are zero.
+        let hash = (type_handle >> 3 ^ type_handle >> 11) & LAST_RECENT;
+        let recent = self.recent.get_mut(usize::try_from(hash).ok()?)?;
+        if self.types.get(*recent).is_some_and(|of| of.type_handle == type_handle) {
+            return Some(*recent);
         }
-        let flags = self.memory.u32(type_handle).ok()?;
-        let shape = (flags, self.memory.u32(offset(type_handle, 4)).ok()?);
-        if self.shapes.len() < MOST_TYPES {
-            self.shapes.insert(type_handle, shape);
-        }
-        Some(shape)
+        *recent = if let Some(place) = self.places.get(&type_handle) {
+            *place
+        } else {
+            let flags = self.memory.u32(type_handle).ok()?;
+            let base_size = self.memory.u32(offset(type_handle, 4)).ok()?;
+            // The last place is that of all types after the most.
+            self.types.truncate(MOST_TYPES);
+            let place = self.types.len();
+            if place < MOST_TYPES {
+                self.places.insert(type_handle, place);
+            }
+            self.types.push(ObjectType { type_handle, flags, base_size, pointers: None });
+            place
+        };
+        Some(*recent)
     }
 
     fn object(&mut self, at: u64) -> Option<HeapObject> {
@@ -280,7 +312,8 @@ impl<'m> Walk<'m> {
         let length = u32::from_le_bytes(*rest.first_chunk()?);
         // The lowest bits are marks of a collection.
         let type_handle = u64::from_le_bytes(*word) & !7;
-        let (flags, base) = self.shape(type_handle)?;
+        let place = self.type_place(type_handle)?;
+        let &ObjectType { flags, base_size: base, .. } = self.types.get(place)?;
         let mut size = u64::from(base);
         if flags & HAS_COMPONENT_SIZE != 0 {
             size = size.saturating_add(u64::from(flags & 0xffff).saturating_mul(length.into()));
@@ -292,19 +325,11 @@ impl<'m> Walk<'m> {
 
     /// Passes the references of an object on. Returns whether they could be read.
     fn references(&mut self, object: &HeapObject, visitor: &mut dyn HeapVisitor) -> bool {
-        let has_room = self.pointers.len() < MOST_TYPES;
-        let shapes = &self.shapes;
-        let memory = self.memory;
-        let read = || {
-            let flags = shapes.get(&object.type_handle).map_or(0, |(flags, _)| *flags);
-            Pointers::read(memory, object.type_handle, flags).ok()
-        };
-        let pointers = match self.pointers.get(&object.type_handle) {
-            Some(pointers) => pointers,
-            None if has_room => self.pointers.entry(object.type_handle).or_insert_with(read),
-            None => return false,
-        };
-        let Some(pointers) = pointers else { return false };
+        let (place, memory) = (self.type_place(object.type_handle), self.memory);
+        let Some(of) = place.and_then(|place| self.types.get_mut(place)) else { return false };
+        let (type_handle, flags) = (of.type_handle, of.flags);
+        let read = || Pointers::read(memory, type_handle, flags);
+        let Ok(pointers) = of.pointers.get_or_insert_with(read) else { return false };
         let window = &mut self.window;
         pointers.each(object.address, object.size, |at| {
             let target = u64::from_le_bytes(window.array(at)?);

@@ -2,8 +2,10 @@
 
 use crate::memory::Memory;
 
-/// Bytes of a piece.
-const PIECE: u64 = 1 << 16;
+/// Bytes of a piece. A core dump reads so many at once past its cache of pages.
+const PIECE: u64 = 1 << 18;
+/// Bytes of a piece where a larger one is not whole.
+const SMALL_PIECE: u64 = 1 << 14;
 /// Bytes of a page, which memory has or lacks as a whole.
 const PAGE: u64 = 1 << 12;
 
@@ -41,11 +43,11 @@ impl<'m> HeapWindow<'m> {
         self.bytes.get(from..)?.first_chunk().copied()
     }
 
-    /// Reads the piece at an address: up to the end of the region, or else of the page.
+    /// Reads the piece at an address: up to the end of the region, or less if memory before that is missing.
     fn fill(&mut self, at: u64) {
-        let to_end = self.end.saturating_sub(at).min(PIECE);
+        let to_end = self.end.saturating_sub(at);
         let to_page = PAGE.saturating_sub(at & PAGE.saturating_sub(1));
-        for size in [to_end, to_page] {
+        for size in [to_end.min(PIECE), to_end.min(SMALL_PIECE), to_page] {
             self.start = at;
             self.bytes.resize(usize::try_from(size).unwrap_or_default(), 0);
             if self.memory.read(at, &mut self.bytes).is_ok() {

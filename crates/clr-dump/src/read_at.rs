@@ -95,8 +95,15 @@ impl PagedFile {
         self.size
     }
 
-    /// Fills `buffer` from an offset on.
+    /// Fills `buffer` from an offset on. Large reads are not kept: what is read in order of addresses is not
+    /// read again soon.
     pub(crate) fn read_exact(&self, mut offset: u64, mut buffer: &mut [u8]) -> io::Result<()> {
+        if u64::try_from(buffer.len()).is_ok_and(|size| size >= PAGE) {
+            return match self.fill(offset, buffer)? {
+                filled if filled < buffer.len() => Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => Ok(()),
+            };
+        }
         while !buffer.is_empty() {
             let page = self.page(offset / PAGE)?;
             let from = usize::try_from(offset % PAGE).map_err(io::Error::other)?;
@@ -147,8 +154,15 @@ impl PagedFile {
         let start = number.saturating_mul(PAGE);
         let size = self.size.saturating_sub(start).min(PAGE);
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
-        let mut filled = 0;
-        while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        let filled = self.fill(start, &mut bytes)?;
+        bytes.truncate(filled);
+        Ok(bytes.into())
+    }
+
+    /// Reads from an offset on. Returns the number of bytes, which are fewer at the end of the file.
+    fn fill(&self, start: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0_usize;
+        while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             let at = start.saturating_add(u64::try_from(filled).map_err(io::Error::other)?);
             match self.file.read_at(at, rest) {
                 Ok(0) => break,
@@ -157,8 +171,7 @@ impl PagedFile {
                 Err(error) => return Err(error),
             }
         }
-        bytes.truncate(filled);
-        Ok(bytes.into())
+        Ok(filled)
     }
 }
 

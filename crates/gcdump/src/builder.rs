@@ -23,6 +23,7 @@ use crate::large_vec::push;
 use crate::object_addresses::ObjectAddresses;
 use crate::object_index::{ObjectIndex, Repeated};
 use crate::root_groups::RootGroups;
+use crate::shape_numbers::ShapeNumbers;
 use crate::type_name::{RepeatBudget, name_of_event};
 use crate::type_table::{TypeDescription, TypeTable};
 
@@ -42,7 +43,7 @@ const SHORT_NAME: usize = 64;
 /// The dump is the one of the first collection that was forced for a dump, in any process or in [a given
 /// one](Self::of_process). In a recording of several processes everything else is of that process, too.
 /// Events have to come in time order, or at least those of each thread. Memory is linear in the bytes of the
-/// events: 4.5 bytes an object, 4 a reference. Names are cut at 4,096 characters.
+/// events: 3 bytes an object, 4 a reference. Names are cut at 4,096 characters.
 ///
 /// ```no_run
 /// use gcdump::HeapGraphBuilder;
@@ -75,7 +76,7 @@ pub struct HeapGraphBuilder {
     addresses: Option<AddressTable>,
     pointer_size: u8,
     object_addresses: ObjectAddresses,
-    object_shapes: Vec<u32>,
+    object_shapes: ShapeNumbers,
     /// The numbers of shapes.
     shape_numbers: HashMap<ShapeKey, u32>,
     /// The shapes, by their numbers.
@@ -302,7 +303,7 @@ impl HeapGraphBuilder {
             }
             let edges = if is_broken { 0 } else { edges };
             let shape = self.shape_number(ShapeKey { type_id: node.type_id, size: node.size, edges });
-            push(&mut self.object_shapes, shape);
+            self.object_shapes.push(shape);
             let slots = slots_of(&self.object_shapes, &self.shapes, self.pointer_size);
             self.object_addresses.push(code.unwrap_or(AddressCode::NONE), slots);
         }
@@ -495,30 +496,33 @@ impl HeapGraphBuilder {
     /// Drops references without an object, and reference counts of objects whose references did not come.
     fn fit_references(&mut self) {
         let mut used = 0_usize;
-        let mut place = 0;
+        let mut place = 0_u32;
         let edges = |shapes: &[ShapeKey], number: u32| {
             shapes.get(number as usize).map_or(0, |shape| shape.edges as usize)
         };
-        for shape in &self.object_shapes {
-            let end = used.saturating_add(edges(&self.shapes, *shape));
+        for shape in self.object_shapes.iter() {
+            let end = used.saturating_add(edges(&self.shapes, shape));
             if end > self.edges.len() {
                 break;
             }
             used = end;
-            place = usize::saturating_add(place, 1);
+            place = place.saturating_add(1);
         }
         let unused = self.edges.len().saturating_sub(used) as u64;
         self.completeness.unused_references = self.completeness.unused_references.saturating_add(unused);
         self.edges.truncate(used);
         let mut bare: HashMap<u32, u32> = HashMap::new();
         let mut shapes = std::mem::take(&mut self.object_shapes);
-        for shape in shapes.iter_mut().skip(place) {
-            let Some(key) = self.shapes.get(*shape as usize).copied().filter(|key| key.edges > 0) else {
+        for object in place..self.object_addresses.count() {
+            let Some(shape) = shapes.get(object) else { break };
+            let Some(key) = self.shapes.get(shape as usize).copied().filter(|key| key.edges > 0) else {
                 continue;
             };
             let count = &mut self.completeness.objects_without_references;
             *count = count.saturating_add(1);
-            *shape = *bare.entry(*shape).or_insert_with(|| self.shape_number(ShapeKey { edges: 0, ..key }));
+            let without =
+                *bare.entry(shape).or_insert_with(|| self.shape_number(ShapeKey { edges: 0, ..key }));
+            shapes.set(object, without);
         }
         self.object_shapes = shapes;
     }
@@ -527,16 +531,16 @@ impl HeapGraphBuilder {
     fn remove(&mut self, repeated: &[u32]) {
         self.completeness.repeated_objects = repeated.len() as u64;
         let mut repeated = repeated.iter().copied().peekable();
-        let (mut addresses, mut shapes, mut edges) = <(ObjectAddresses, Vec<_>, Vec<_>)>::default();
+        let (mut addresses, mut shapes, mut edges) = <(ObjectAddresses, ShapeNumbers, Vec<_>)>::default();
         let mut rest = self.edges.as_slice();
         let codes =
             self.object_addresses.keep_each(slots_of(&self.object_shapes, &self.shapes, self.pointer_size));
-        for (object, (code, shape)) in (0_u32..).zip(codes.iter().zip(&self.object_shapes)) {
-            let count = self.shapes.get(*shape as usize).map_or(0, |shape| shape.edges as usize);
+        for (object, (code, shape)) in (0_u32..).zip(codes.iter().zip(self.object_shapes.iter())) {
+            let count = self.shapes.get(shape as usize).map_or(0, |shape| shape.edges as usize);
             let (own, behind) = rest.split_at_checked(count).unwrap_or((rest, &[]));
             rest = behind;
             if repeated.next_if_eq(&object).is_none() {
-                push(&mut shapes, *shape);
+                shapes.push(shape);
                 addresses.push(*code, slots_of(&shapes, &self.shapes, self.pointer_size));
                 for edge in own {
                     push(&mut edges, *edge);
@@ -605,9 +609,9 @@ impl HeapGraphBuilder {
 }
 
 /// Returns a function from an object to its size, in units of the alignment of objects.
-fn slots_of(object_shapes: &[u32], shapes: &[ShapeKey], pointer_size: u8) -> impl Fn(u32) -> u64 {
+fn slots_of(object_shapes: &ShapeNumbers, shapes: &[ShapeKey], pointer_size: u8) -> impl Fn(u32) -> u64 {
     move |object| {
-        let shape = object_shapes.get(object as usize).and_then(|shape| shapes.get(*shape as usize));
+        let shape = object_shapes.get(object).and_then(|shape| shapes.get(shape as usize));
         slots(shape.map_or(0, |shape| shape.size), pointer_size)
     }
 }

@@ -87,7 +87,9 @@ impl<'g> Dominators<'g> {
             return None;
         }
         match self.trees.rank(node.0) {
-            Some(rank) => self.tree_retained.get_or_init(|| self.find_tree_retained()).get(rank as usize).copied(),
+            Some(rank) => {
+                self.tree_retained.get_or_init(|| self.find_tree_retained()).get(rank as usize).copied()
+            }
             None => self.number_of(node).map(|number| self.retained[number as usize]),
         }
     }
@@ -331,7 +333,7 @@ pub(crate) struct References<'d> {
     numbers: &'d [u32],
 }
 
-impl<'d> References<'d> {
+impl References<'_> {
     /// Returns the number of a node; `None` if it has none.
     pub(crate) fn number(&self, node: u32) -> Option<u32> {
         let rank = self.trees.rank_outside(node)?;

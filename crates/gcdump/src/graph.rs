@@ -1,11 +1,13 @@
 //! The graph of a heap's objects.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::address::{AddressCode, AddressTable};
 use crate::completeness::Completeness;
 use crate::object_addresses::ObjectAddresses;
+use crate::shape_numbers::ShapeNumbers;
 use crate::type_name::{csharp_name, csharp_of_tool};
 
 /// Objects between two entries of [`HeapGraph::edge_starts`]: finding the references of an object adds up those
@@ -18,10 +20,11 @@ pub(crate) const MOST: u32 = u32::MAX - 1;
 /// The objects of a heap, the references between them, and the roots that hold them.
 ///
 /// # Memory
-/// An object takes 4.5 bytes and a reference 4, both while they are read and afterwards: an object is the
-/// 32-bit number of its shape, which is its type, its size and the number of its references. Some thousand
-/// shapes suffice for most heaps. Most addresses follow from the previous one and its size; in a heap with
-/// many holes an object takes 4 bytes more for its own address.
+/// An object takes 3 bytes and a reference 4, both while they are read and afterwards: an object is the 16-bit
+/// number of its shape, which is its type, its size and the number of its references. Some thousand shapes
+/// suffice for most heaps; with more than 65,536 of them, their numbers have 32 bits. Most addresses follow from
+/// the previous one and its size; a hole takes a byte. In a heap with many large holes an object takes 4 bytes
+/// more for its own address.
 #[derive(Debug)]
 pub struct HeapGraph {
     pub(crate) process_id: Option<u64>,
@@ -32,7 +35,7 @@ pub struct HeapGraph {
     /// The addresses of the objects, in the order in which they came.
     pub(crate) object_addresses: ObjectAddresses,
     /// The shape of each object.
-    pub(crate) object_shapes: Vec<u32>,
+    pub(crate) object_shapes: ShapeNumbers,
     pub(crate) shapes: Vec<Shape>,
     /// The index in `edges` of every 16th object's first reference.
     pub(crate) edge_starts: Vec<u32>,
@@ -288,8 +291,8 @@ impl HeapGraph {
     /// The objects, in the order in which they came.
     pub fn objects(&self) -> impl Iterator<Item = Object<'_>> {
         let mut start = 0_usize;
-        (0..self.object_count()).zip(&self.object_shapes).map(move |(id, shape)| {
-            let shape = self.shape(*shape);
+        (0..self.object_count()).zip(self.object_shapes.iter()).map(move |(id, shape)| {
+            let shape = self.shape(shape);
             let end = start.saturating_add(shape.edges as usize);
             let edges = self.edges.get(start..end).unwrap_or_default();
             start = end;
@@ -299,7 +302,7 @@ impl HeapGraph {
 
     /// Returns an object; `None` for other nodes.
     pub fn object(&self, id: NodeId) -> Option<Object<'_>> {
-        let number = *self.object_shapes.get(id.0 as usize)?;
+        let number = self.object_shapes.get(id.0)?;
         Some(Object { id, graph: self, shape: self.shape(number), edges: self.edges_of(id.0) })
     }
 
@@ -326,7 +329,7 @@ impl HeapGraph {
 
     /// Bytes of all objects together.
     pub fn total_bytes(&self) -> u64 {
-        self.object_shapes.iter().fold(0, |sum, shape| sum.saturating_add(self.shape(*shape).size))
+        self.object_shapes.iter().fold(0, |sum, shape| sum.saturating_add(self.shape(shape).size))
     }
 
     /// Returns the code of the address of an object, or of one that did not come.
@@ -367,34 +370,38 @@ impl HeapGraph {
 
     /// The bytes of a node; 0 unless it is an object.
     pub(crate) fn size(&self, node: u32) -> u64 {
-        self.object_shapes.get(node as usize).map_or(0, |shape| self.shape(*shape).size)
+        self.object_shapes.get(node).map_or(0, |shape| self.shape(shape).size)
     }
 
     /// Returns the references of an object. Takes the time of up to 16 look-ups if there are any.
     pub(crate) fn edges_of(&self, object: u32) -> &[u32] {
-        let Some(shape) = self.object_shapes.get(object as usize) else { return &[] };
-        let count = self.shape(*shape).edges;
+        let Some(shape) = self.object_shapes.get(object) else { return &[] };
+        let count = self.shape(shape).edges;
         if count == 0 {
             return &[];
         }
         let stride = object / STRIDE;
-        let before = stride.saturating_mul(STRIDE) as usize..object as usize;
         let start = self.edge_starts.get(stride as usize).copied().unwrap_or_default();
-        let before = self.object_shapes.get(before).unwrap_or_default();
-        let start = before.iter().fold(start, |sum, shape| sum.saturating_add(self.shape(*shape).edges));
+        let start = start.saturating_add(self.edges_in(stride.saturating_mul(STRIDE)..object));
         let end = start.saturating_add(count);
         self.edges.get(start as usize..end as usize).unwrap_or_default()
     }
 
     /// Fills [`edge_starts`](Self::edge_starts).
     pub(crate) fn index_edges(&mut self) {
+        let objects = self.object_count();
         let mut starts = Vec::with_capacity(self.object_shapes.len().div_ceil(STRIDE as usize));
         let mut sum = 0_u32;
-        for shapes in self.object_shapes.chunks(STRIDE as usize) {
+        for first in (0..objects).step_by(STRIDE as usize) {
             starts.push(sum);
-            sum = shapes.iter().fold(sum, |sum, shape| sum.saturating_add(self.shape(*shape).edges));
+            sum = sum.saturating_add(self.edges_in(first..first.saturating_add(STRIDE).min(objects)));
         }
         self.edge_starts = starts;
+    }
+
+    /// The number of references of some objects.
+    fn edges_in(&self, objects: Range<u32>) -> u32 {
+        self.object_shapes.sum(objects, |shape| self.shape(shape).edges)
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 
-use crate::group_references::GroupReferences;
 use crate::graph::{HeapGraph, NodeId, Object, TypeId};
+use crate::group_references::GroupReferences;
 use crate::retained_sets::RetainedSets;
 
 /// The number of an absent path.

@@ -106,7 +106,8 @@ impl<'g> RetainedSets<'g> {
         }
         let looked_at = RankedSet::new(looked_at);
         let mut places = vec![NONE; looked_at.count() as usize];
-        let place_of = |places: &[u32], number| looked_at.rank(number).map_or(0, |rank| places[rank as usize]);
+        let place_of =
+            |places: &[u32], number| looked_at.rank(number).map_or(0, |rank| places[rank as usize]);
         sets.steps.reserve_exact(places.len());
         let mut sum = 0_u32;
         for number in reverse_postorder(references.walked_from()) {
@@ -267,12 +268,12 @@ impl<F: Fn(Object<'_>) -> Option<usize>> Round<'_, F> {
             self.joint[rank as usize] =
                 self.held[join.place as usize] & !self.held[step.holder as usize] & !own;
         }
-        self.sum_up()
+        Some(self.sum_up())
     }
 
     /// Sums up the bytes of joins that are held by several objects together, without those of the objects
     /// among them that are in the set: these were counted alone.
-    fn sum_up(&mut self) -> Option<[u64; TOGETHER]> {
+    fn sum_up(&mut self) -> [u64; TOGETHER] {
         let mut below = Below {
             round: self,
             sums: [0; TOGETHER],
@@ -291,7 +292,7 @@ impl<F: Fn(Object<'_>) -> Option<usize>> Round<'_, F> {
         let Below { mut sums, counted, visits, .. } = below;
         sums.iter_mut().zip(counted).for_each(|(sum, counted)| *sum = sum.saturating_sub(counted));
         self.visits = self.visits.saturating_add(visits);
-        Some(sums)
+        sums
     }
 }
 

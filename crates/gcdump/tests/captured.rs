@@ -161,8 +161,7 @@ fn the_tree_of_types_retains_what_the_types_retain() {
             of_types[of.index()] += node.retained_bytes;
         }
     }
-    let expected =
-        dominators.retained_by_class(of_types.len(), |object| Some(object.type_id().index()));
+    let expected = dominators.retained_by_class(of_types.len(), |object| Some(object.type_id().index()));
     assert_eq!(of_types, expected);
     let full = TypeTree::new(&graph, &dominators, 10);
     assert_eq!((full.nodes().len(), full.nodes()[0].retained_bytes), (10, graph.total_bytes()));

@@ -48,7 +48,7 @@ fn check(count: u64, layout: Layout) {
         start.elapsed()
     );
     // Vectors grow by an eighth; this allocator copies them, so that for a moment the longest exists twice.
-    let bytes_an_object = if layout == Layout::Dense { 5 } else { 9 };
+    let bytes_an_object = if layout == Layout::Dense { 3 } else { 4 };
     let most = (bytes_an_object * objects + 4 * references) / 8 * 9 + 4 * references + FIXED;
     assert!(peak <= most, "{peak} bytes for {objects} objects and {references} references");
 
@@ -64,8 +64,9 @@ fn check(count: u64, layout: Layout) {
     let dominators = gcdump::Dominators::new(&graph);
     let computing = ALLOCATOR.peak_usage() - before - kept;
     println!("dominators: {computing} bytes, {:?}", start.elapsed());
-    // The graph is deep: the path down a list is kept, and copied by this allocator.
-    assert!(computing <= 37 * objects + 4 * references + FIXED, "{computing} bytes for {objects} objects");
+    // Half of the objects are strings and arrays that one reference leads to. The other half is deep: the path
+    // down a list is kept, and copied by this allocator.
+    assert!(computing <= 62 * objects / 2 + FIXED, "{computing} bytes for {objects} objects");
     let first = graph.objects().next().unwrap();
     assert!(dominators.retained(first.id()).unwrap() > first.size());
 }

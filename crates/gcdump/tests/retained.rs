@@ -88,9 +88,8 @@ fn objects_and_types_retain_what_no_root_reaches_without_them() {
             let expected = all.difference(&left).map(|it| Small::size(*it)).sum();
             assert_eq!(row.retained_bytes, Some(expected), "{} of graph {seed}", row.name);
             assert!(!row.retains_more);
-            let alone = dominators.retained_by_class(1, |object| {
-                (object.heap_type().unwrap().name() == row.name).then_some(0)
-            });
+            let alone = dominators
+                .retained_by_class(1, |object| (object.heap_type().unwrap().name() == row.name).then_some(0));
             together += usize::from(alone[0] < expected);
         }
         let unreachable = report.unreachable.unwrap();

@@ -213,7 +213,7 @@ impl MemoryGraphBuilder {
         }
         let key = ShapeKey { type_id: object.type_id, size: object.size, edges: object.edges };
         let shape = builder.shape_number(key);
-        push(&mut builder.object_shapes, shape);
+        builder.object_shapes.push(shape);
         let slots = slots_of(&builder.object_shapes, &builder.shapes, builder.pointer_size);
         builder.object_addresses.push(object.code.unwrap_or(AddressCode::NONE), slots);
     }

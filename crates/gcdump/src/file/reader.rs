@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::graph::{HeapGraph, HeapType, Root, RootGroup, Shape, slots};
 use crate::large_vec::push;
 use crate::object_addresses::ObjectAddresses;
+use crate::shape_numbers::ShapeNumbers;
 use crate::type_name::{csharp_of_tool, namespace, without_size_class};
 
 /// The oldest supported version of a dump: that of dotnet-gcdump. Versions up to 8 have other fields.
@@ -287,7 +288,7 @@ struct Objects {
     addresses: AddressTable,
     pointer_size: u8,
     object_addresses: ObjectAddresses,
-    object_shapes: Vec<u32>,
+    object_shapes: ShapeNumbers,
     shapes: Vec<Shape>,
     numbers: HashMap<(u32, u64, u32), u32>,
     edges: Vec<u32>,
@@ -310,7 +311,7 @@ impl Objects {
             addresses: AddressTable::new(pointer_size),
             pointer_size,
             object_addresses: ObjectAddresses::default(),
-            object_shapes: Vec::new(),
+            object_shapes: ShapeNumbers::default(),
             shapes: Vec::new(),
             numbers: HashMap::new(),
             edges: Vec::new(),
@@ -339,10 +340,10 @@ impl Objects {
             });
             u32::try_from(shapes.len()).unwrap_or(u32::MAX).saturating_sub(1)
         });
-        push(&mut self.object_shapes, shape);
+        self.object_shapes.push(shape);
         let (of_objects, shapes, pointer_size) = (&self.object_shapes, &self.shapes, self.pointer_size);
         self.object_addresses.push(code, |object| {
-            let shape = of_objects.get(object as usize).and_then(|shape| shapes.get(*shape as usize));
+            let shape = of_objects.get(object).and_then(|shape| shapes.get(shape as usize));
             slots(shape.map_or(0, |shape| shape.size), pointer_size)
         });
     }
