@@ -2,7 +2,7 @@
 //!
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/class.h` (`EEClass`), `vm/field.h` (`FieldDesc`), `vm/ceeload.h`
-//! (`LookupMap`), `vm/methodtable.h` (`DynamicStaticsInfo`); ECMA-335 II.23.1.16 for kinds of values.
+//! (`LookupMap`); ECMA-335 II.23.1.16 for kinds of values.
 
 use hashbrown::HashSet;
 use portable_pdb::ProgramMetadata;
@@ -23,9 +23,8 @@ const MOST_PARTS: usize = 1024;
 const MOST_TYPES: usize = 1 << 20;
 const MOST_STATIC: usize = 1 << 20;
 
-/// Offsets in a MethodTable.
+/// The offset of the base type in a MethodTable.
 const BASE_TYPE: u64 = 16;
-const AUXILIARY: u64 = 32;
 /// The highest offset that a field can have: higher ones are of fields without a place.
 const HIGHEST_OFFSET: u32 = 0x07ff_fff0;
 
@@ -230,11 +229,6 @@ impl Names<'_> {
         })
     }
 
-    /// Whether the places of static fields are known in this version of the runtime.
-    pub fn has_static_places(&self) -> bool {
-        self.runtime().layout.types.has_statics
-    }
-
     /// Returns the static fields of the loaded types that modules define, and of `others`: instances of
     /// generic types. Those of threads are not among them.
     pub fn static_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<StaticField> {
@@ -264,32 +258,18 @@ impl Names<'_> {
     }
 
     fn add_static_fields(&self, type_handle: u64, fields: &mut Vec<StaticField>) {
-        let Ok(Some((references, others))) = self.statics_of(type_handle) else { return };
+        let Ok(Some(places)) = self.static_places(type_handle) else { return };
         for field in self.own_fields(type_handle).unwrap_or_default() {
             if field.storage != Storage::Static {
                 continue;
             }
             // A structure is in a box.
             let is_reference = matches!(field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE);
-            let base = if is_reference { references } else { others };
+            let base = if is_reference { places.references } else { places.others };
             if base != 0 {
                 let address = offset(base, field.offset.into());
                 fields.push(StaticField { field, type_handle, address });
             }
         }
-    }
-
-    /// The addresses of a type's static fields that are references, and of the others; zero if there are
-    /// none.
-    fn statics_of(&self, type_handle: u64) -> MemoryResult<Option<(u64, u64)>> {
-        const HAS_STATICS: u32 = 2;
-        let memory = self.memory();
-        if !self.has_static_places() || memory.u32(offset(type_handle, 8))? & HAS_STATICS == 0 {
-            return Ok(None);
-        }
-        let auxiliary = memory.u64(offset(type_handle, AUXILIARY))?;
-        let [references, others, of] = memory.words(auxiliary.wrapping_sub(24))?;
-        // The lowest bit says that the type is not initialized.
-        Ok((of == type_handle).then_some((references & !1, others & !1)))
     }
 }

@@ -188,8 +188,18 @@ pub(crate) struct Types {
     pub(crate) kind: u64,
     /// The offset of the number of an array's dimensions in EEClass.
     pub(crate) rank: u64,
-    /// Whether the places of static fields are known.
-    pub(crate) has_statics: bool,
+    pub(crate) static_fields: StaticFields,
+}
+
+/// The way from a MethodTable to the static fields of its type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StaticFields {
+    /// It is not known.
+    Unknown,
+    /// Two pointers before the auxiliary data of the MethodTable.
+    Auxiliary,
+    /// DomainLocalModule, to which Module has a pointer at this offset.
+    DomainLocalModule(u64),
 }
 
 /// The places of a type's row and module in its MethodTable.
@@ -358,7 +368,13 @@ pub(crate) const NET_3_1: Layout = Layout {
         referenced_types: 728,
         ready_to_run: Some(ReadyToRun { info: 1216, entry_points: 352 }),
     },
-    types: Types { form: TypeForm::ShortRow, canonical_mark: 2, kind: 52, rank: 56, has_statics: false },
+    types: Types {
+        form: TypeForm::ShortRow,
+        canonical_mark: 2,
+        kind: 52,
+        rank: 56,
+        static_fields: StaticFields::DomainLocalModule(1304),
+    },
     method_row_bits: 14,
     exception_tracker: ExceptionTracker { previous: 8, thrown: Thrown::Handle(64) },
     exception: Exception::of_coreclr(116),
@@ -377,8 +393,13 @@ pub(crate) const NET_3_1: Layout = Layout {
 };
 
 /// The same in .NET 9 and 10.
-const TYPES_9: Types =
-    Types { form: TypeForm::RowInFlags, canonical_mark: 1, kind: 48, rank: 72, has_statics: true };
+const TYPES_9: Types = Types {
+    form: TypeForm::RowInFlags,
+    canonical_mark: 1,
+    kind: 48,
+    rank: 72,
+    static_fields: StaticFields::Auxiliary,
+};
 
 pub(crate) const NET_9: Layout = Layout {
     major: 9,
@@ -525,7 +546,13 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
         static_fields: None,
     },
     module: Module { path: &[], base: &[], defined_types: 0, referenced_types: 0, ready_to_run: None },
-    types: Types { form: TypeForm::NativeAot, canonical_mark: 1, kind: 0, rank: 0, has_statics: false },
+    types: Types {
+        form: TypeForm::NativeAot,
+        canonical_mark: 1,
+        kind: 0,
+        rank: 0,
+        static_fields: StaticFields::Unknown,
+    },
     method_row_bits: 12,
     exception_tracker: ExceptionTracker { previous: 0, thrown: Thrown::Object(0) },
     exception: Exception { message: 8, inner: 24, stack_trace: 64, hresult: 72, frame_count: Some(76) },

@@ -50,8 +50,8 @@
 //!
 //! .NET 9 and 10, and .NET Core 3.1.23. The offsets were measured on 9.0.1, 10.0.5 and 3.1.23 (`layout`);
 //! other builds of .NET 9 and 10 are read with the same offsets if they pass the checks. Other builds of .NET
-//! Core 3.1 export nothing that leads to their data. The places of its static fields are not known
-//! ([`Names::has_static_places`]).
+//! Core 3.1 export nothing that leads to their data. Static fields of types that can be unloaded are not read
+//! there.
 //!
 //! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also
 //! where symbols were removed: threads, stacks, exceptions and the heap are read. Names were measured with
@@ -130,6 +130,7 @@ mod root;
 mod runtime;
 mod signature;
 mod stack;
+mod static_places;
 mod strip;
 mod thread;
 mod touched;

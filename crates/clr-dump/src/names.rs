@@ -415,7 +415,7 @@ pub(crate) const HAS_COMPONENT_SIZE: u32 = 0x8000_0000;
 /// The flags of generic types.
 const GENERIC: u32 = 0x30;
 /// The offset of the module in a MethodTable.
-const MODULE: u64 = 24;
+pub(crate) const MODULE: u64 = 24;
 /// The flag of types of .NET Core 3.1 that another module loaded than the one that defines them.
 const HAS_MODULE_OVERRIDE: u16 = 0x10;
 /// The offset of the first optional field in a MethodTable of .NET Core 3.1.

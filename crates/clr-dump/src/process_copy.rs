@@ -244,6 +244,9 @@ mod order {
     pub(super) const UNTOUCHED: u8 = 5;
 }
 
+/// The name of shared memory without a file.
+const SHARED_MEMORY: &str = "/dev/zero (deleted)";
+
 fn pieces(
     memory: &ProcessMemory,
     mappings: &[Mapping],
@@ -260,7 +263,9 @@ fn pieces(
         // The kernel's own pages cannot be read, and what a device maps may react to being read.
         let is_special = mapping.name.starts_with("[vvar")
             || &*mapping.name == "[vsyscall]"
-            || (mapping.name.starts_with("/dev/") && !mapping.name.starts_with("/dev/shm/"));
+            || (mapping.name.starts_with("/dev/")
+                && !mapping.name.starts_with("/dev/shm/")
+                && &*mapping.name != SHARED_MEMORY);
         if !mapping.is_readable || is_special {
             continue;
         }
@@ -332,8 +337,8 @@ fn order(mapping: &Mapping, is_stack: bool, images: &Images<'_>) -> u8 {
         order::DATA
     } else if is_managed || images.has_headers(mapping) {
         order::MODULES
-    } else if mapping.is_writable || mapping.name.starts_with("/memfd:") {
-        // The runtime maps the memory of its code twice.
+    } else if mapping.is_writable || mapping.name.starts_with("/memfd:") || &*mapping.name == SHARED_MEMORY {
+        // The runtime maps the memory of its code twice, and .NET Core 3.1 reads assemblies into shared memory.
         order::MEMORY
     } else {
         order::OTHERS

@@ -48,6 +48,8 @@ namespace Shop {
     class Treasure { public string Secret = "treasure"; }
 
     // Reached only by a handle.
+    // Sequential: .NET Core 3.1 pins no other classes.
+    [StructLayout(LayoutKind.Sequential)]
     class Pinned { public int Value = 1; }
     class Handled { public int Value = 2; }
     class Weak { public int Value = 3; }

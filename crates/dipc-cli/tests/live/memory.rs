@@ -8,7 +8,12 @@ use crate::workload::Target;
 
 /// Starts the program on .NET 9; none where the runtime is missing.
 fn start(variables: &[(&str, &str)]) -> Option<Target> {
-    let mut program = Runtime::Net9_0.program("heap/heap.dll")?;
+    start_on(Runtime::Net9_0, variables)
+}
+
+/// Starts the program; none where the runtime is missing.
+fn start_on(runtime: Runtime, variables: &[(&str, &str)]) -> Option<Target> {
+    let mut program = runtime.program("heap/heap.dll")?;
     program.envs(variables.iter().copied());
     let target = Target::start(program);
     assert_eq!(target.line(), format!("ready {}", target.pid()));
@@ -191,6 +196,32 @@ fn the_heap_of_a_running_program_is_read_without_a_session() {
     }
     let page = run(["dump", "analyze", "-p", &pid, "heap", "--format", "html"]).with_code(0).text();
     assert!(page.contains("Shop.Ring") && page.trim_end().ends_with("</html>"));
+}
+
+/// Numbers and references, also of an instance of a generic type. The program is so small that 3.1 reads it into
+/// shared memory, which the dump has to have.
+#[test]
+fn static_fields_of_net_core_3_1_have_the_values_that_the_program_gave_them() {
+    let Some(target) = start_on(Runtime::Net3_1, &[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("core").into_os_string().into_string().unwrap();
+    let pid = target.pid().to_string();
+    run(["dump", "-p", &pid, "--type", "heap", "--stream", "-o", &core]).with_code(0);
+    let statics = view(&core, &["statics"]);
+    let value = |owner: &str, field: &str| {
+        let rows = statics["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["owner"] == owner && row["field"] == field);
+        row.unwrap_or_else(|| panic!("{owner}.{field}: {statics}"))["value"].clone()
+    };
+    let of_program = |field: &str| value("Shop.Program", field);
+    assert_eq!((of_program("counter"), of_program("ratio")), (json!(4711), json!(0.5)));
+    assert_eq!(of_program("motto")["text"], "a static text");
+    let everything = view(&core, &["objects", "--type", "Shop.Everything"]);
+    let address = everything["rows"][0]["address"].as_str().unwrap();
+    assert_eq!(of_program("everything")["address"], address);
+    let rows = "System.Collections.Generic.List<Row>";
+    assert_eq!(value(rows, "s_emptyArray")["type"], "Shop.Row[]");
+    path_from(&core, "Shop.Everything", "[static var Shop.Program.everything:");
 }
 
 #[test]

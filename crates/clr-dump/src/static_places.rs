@@ -1,0 +1,98 @@
+//! The places of the static fields of types.
+//!
+//! # Source
+//! dotnet/runtime `src/coreclr/vm/methodtable.h` (`DynamicStaticsInfo`); for 3.1 dotnet/coreclr
+//! `src/vm/appdomain.hpp` (`DomainLocalModule`), `src/vm/methodtable.h` (`GenericsStaticsInfo`),
+//! `src/vm/field.cpp` (`FieldDesc::GetBase`).
+
+use crate::layout::StaticFields;
+use crate::memory::{MemoryResult, offset};
+use crate::names::{HAS_COMPONENT_SIZE, MODULE, Names};
+
+/// Offsets in a MethodTable.
+const AUXILIARY: u64 = 32;
+const OPTIONAL_MEMBERS: u64 = 64;
+
+/// The addresses of a type's static fields; zero where it has none of a kind, or they have no place yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StaticPlaces {
+    /// References, and references to the boxes of structures.
+    pub(crate) references: u64,
+    pub(crate) others: u64,
+}
+
+impl Names<'_> {
+    /// Whether the places of static fields are known in this version of the runtime.
+    pub fn has_static_places(&self) -> bool {
+        self.runtime().layout.types.static_fields != StaticFields::Unknown
+    }
+
+    /// Returns the places of a type's static fields; `None` if it has none.
+    pub(crate) fn static_places(&self, type_handle: u64) -> MemoryResult<Option<StaticPlaces>> {
+        match self.runtime().layout.types.static_fields {
+            StaticFields::Unknown => Ok(None),
+            StaticFields::Auxiliary => self.places_by_type(type_handle),
+            StaticFields::DomainLocalModule(place) => self.places_by_module(type_handle, place),
+        }
+    }
+
+    fn places_by_type(&self, type_handle: u64) -> MemoryResult<Option<StaticPlaces>> {
+        const HAS_STATICS: u32 = 2;
+        let memory = self.memory();
+        if memory.u32(offset(type_handle, 8))? & HAS_STATICS == 0 {
+            return Ok(None);
+        }
+        let auxiliary = memory.u64(offset(type_handle, AUXILIARY))?;
+        let [references, others, of] = memory.words(auxiliary.wrapping_sub(24))?;
+        // The lowest bit says that the type is not initialized.
+        let places = StaticPlaces { references: references & !1, others: others & !1 };
+        Ok((of == type_handle).then_some(places))
+    }
+
+    /// Finds the places in the DomainLocalModule of the module that loaded the type: in its own arrays, or in
+    /// the entry of an instance of a generic type, and of a type that was made at run time.
+    fn places_by_module(&self, type_handle: u64, place: u64) -> MemoryResult<Option<StaticPlaces>> {
+        const IN_ENTRY: u32 = 6;
+        const COLLECTIBLE: u32 = 8;
+        let memory = self.memory();
+        let module = memory.u64(offset(type_handle, MODULE))?;
+        let local = memory.u64(offset(module, place))?;
+        if local == 0 {
+            return Ok(None);
+        }
+        let flags = memory.u32(type_handle)?;
+        if flags & IN_ENTRY == 0 || flags & HAS_COMPONENT_SIZE != 0 {
+            let references = memory.u64(offset(local, 32))?;
+            return Ok(Some(StaticPlaces { references, others: local }));
+        }
+        let Some(number) = self.static_entry(type_handle, flags)? else { return Ok(None) };
+        let [entries, count] = memory.words(offset(local, 8))?;
+        if number >= count {
+            return Ok(None);
+        }
+        let entry = offset(entries, number.wrapping_mul(16));
+        let (others, flags) = (memory.u64(entry)?, memory.u32(offset(entry, 8))?);
+        // Handles lead to the fields of types that can be unloaded.
+        if others == 0 || flags & COLLECTIBLE != 0 {
+            return Ok(None);
+        }
+        Ok(Some(StaticPlaces { references: memory.u64(others)?, others }))
+    }
+
+    /// The number of a type's entry in DomainLocalModule.
+    fn static_entry(&self, type_handle: u64, flags: u32) -> MemoryResult<Option<u64>> {
+        const IS_GENERIC: u32 = 4;
+        let memory = self.memory();
+        if flags & IS_GENERIC == 0 {
+            let optional = memory.u64(offset(self.class(type_handle)?, 8))?;
+            return Ok(if optional == 0 { None } else { Some(memory.u32(offset(optional, 16))?.into()) });
+        }
+        // Two of the five optional fields fill places in the MethodTable. The others follow the pointers to the
+        // parts of the vtable, which have eight methods each, and the optional members come after them.
+        let fields = memory.u16(offset(type_handle, 8))? & 0x1f;
+        let fields = u64::from(fields.count_ones().saturating_sub(2)).wrapping_mul(8);
+        let methods = u64::from(memory.u16(offset(type_handle, 12))?).next_multiple_of(8);
+        let members = offset(type_handle, OPTIONAL_MEMBERS.wrapping_add(fields).wrapping_add(methods));
+        Ok(Some(memory.u32(offset(members, 8))?.into()))
+    }
+}
