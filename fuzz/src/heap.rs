@@ -27,7 +27,7 @@ pub fn check(graph: &HeapGraph) {
         assert_eq!(retained.is_some(), dominators.is_reachable(object.id()));
         assert!(retained.is_none_or(|retained| retained >= object.size()));
     }
-    let retained = RetainedSets::new(graph, &dominators);
+    let retained = RetainedSets::new(&dominators);
     let tree = PathTree::new(graph);
     let mut paths = tree.paths_to(graph, MOST_PATHS, |_| true);
     tree.add_retained(&retained, &mut paths.paths);

@@ -17,14 +17,14 @@ struct Small {
 }
 
 impl Small {
-    /// A graph from a generator of pseudorandom numbers.
-    fn random(seed: u64) -> Self {
+    /// A graph of up to `most` objects from a generator of pseudorandom numbers.
+    fn random(seed: u64, most: usize) -> Self {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut next = |below: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             usize::try_from(state >> 33).unwrap() % below
         };
-        let count = 1 + next(24);
+        let count = 1 + next(most);
         let targets = (0..count).map(|_| (0..next(4)).map(|_| next(count)).collect()).collect();
         Self { targets, roots: (0..=next(3)).map(|_| next(count)).collect() }
     }
@@ -68,7 +68,7 @@ impl Small {
 fn objects_and_types_retain_what_no_root_reaches_without_them() {
     let (mut nested, mut together) = (0, 0);
     for seed in 0..3000 {
-        let small = Small::random(seed);
+        let small = Small::random(seed, 24);
         let graph = small.graph();
         let dominators = Dominators::new(&graph);
         let all = small.reached_without(|_| false);
@@ -98,6 +98,34 @@ fn objects_and_types_retain_what_no_root_reaches_without_them() {
     }
     assert!(nested > 1000, "the graphs have {nested} objects that hold two others");
     assert!(together > 500, "{together} types hold more together than each object of them alone");
+}
+
+/// More sets than are processed together, of few objects each.
+#[test]
+fn many_sets_retain_what_no_root_reaches_without_each_of_them() {
+    const SETS: usize = 150;
+    let (mut together, mut outside) = (0, 0);
+    for seed in 0..100 {
+        let small = Small::random(seed, if seed % 2 == 0 { 700 } else { 250 });
+        let graph = small.graph();
+        let dominators = Dominators::new(&graph);
+        let set = |object: gcdump::Object<'_>| {
+            let object = usize::try_from((object.address().unwrap() - 0x1000) / 0x20).unwrap();
+            // The last few are in none.
+            Some(object * 7919 % (SETS + 5)).filter(|set| *set < SETS)
+        };
+        let alone = dominators.retained_by_class(SETS, set);
+        let sizes = RetainedSets::new(&dominators).sizes(SETS, set);
+        let all = small.reached_without(|_| false);
+        for (number, size) in sizes.iter().enumerate() {
+            let left = small.reached_without(|object| object * 7919 % (SETS + 5) == number);
+            let expected: u64 = all.difference(&left).map(|object| Small::size(*object)).sum();
+            assert_eq!((size.bytes, size.is_exact), (expected, true), "set {number} of graph {seed}");
+            together += usize::from(alone[number] < expected);
+        }
+        outside += small.targets.len() - all.len();
+    }
+    assert!(together > 20 && outside > 100, "{together} {outside}");
 }
 
 #[test]
