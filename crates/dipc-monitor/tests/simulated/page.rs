@@ -282,9 +282,7 @@ fn actions_need_the_token_and_hostile_names_are_text() {
     tab.follow(made["address"].as_str().unwrap());
     let flame =
         tab.run("return { title: document.title, rows: page.flame.rows.length, opener: globalThis.opener, hasTime: page.recording.hasTime, tabs: page.tabs.map(({ id }) => id) };");
-    // It is the page of a recording: threads over time.
-    assert_eq!(flame["hasTime"], true, "{flame}");
-    assert!(flame["tabs"].as_array().unwrap().contains(&"threads".into()), "{flame}");
+    assert!(flame["hasTime"] == true && flame["tabs"].to_string().contains("\"threads\""), "{flame}");
     assert!(flame["rows"].as_u64() > Some(3) && flame["opener"].is_null(), "{flame}");
     assert!(flame["title"].as_str().unwrap().contains("(4711)"), "{flame}");
 }
