@@ -13,7 +13,8 @@
 //! - `record`: making recordings. `inspect`: reading recordings.
 //! - `process`: targets, and requests to runtimes.
 //! - `render`: output.
-//! - `http`: requests to receivers. `http_server`: answers to browsers and scrapers. `exit`, `interrupt`,
+//! - `http`: requests to receivers. `http_server`: answers to browsers and scrapers. `object_stores`: files sent
+//!   to S3 and others. `exit`, `interrupt`,
 //!   `processors`, `duration`, `time_point`, `size`.
 #![forbid(unsafe_code)]
 // Each stream has a single writer, which escapes text from outside (`render/escape.rs`).
@@ -30,6 +31,8 @@ mod http;
 mod http_server;
 mod inspect;
 mod interrupt;
+#[cfg(feature = "cloud")]
+mod object_stores;
 mod otlp_sender;
 mod process;
 mod processors;

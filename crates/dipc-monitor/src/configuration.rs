@@ -16,6 +16,7 @@ mod rule;
 mod schema;
 mod shape;
 mod source;
+mod store;
 #[cfg(test)]
 mod tests;
 mod toml;
@@ -29,6 +30,7 @@ pub use model::{
     EgressProvider, GlobalCounter, Metrics, Storage,
 };
 pub use source::ConfigurationSources;
+pub use store::{AzureEgress, S3Egress, Secret, StoreEgress};
 pub use value::format_time_span;
 
 use finding::Findings;

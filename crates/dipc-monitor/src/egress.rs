@@ -4,6 +4,7 @@ mod delivery;
 mod job;
 mod ledger;
 mod queue;
+mod store_client;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
@@ -15,6 +16,7 @@ use crate::configuration::DirectoryEgress;
 use crate::retention::Retention;
 
 pub use queue::{EgressError, EgressQueue};
+pub use store_client::StoreClient;
 
 /// The bytes that are written at once.
 const BUFFER: usize = 64 << 10;

@@ -52,7 +52,7 @@ pub use black_box::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxLog, BlackBoxMessage, BlackBoxTotals, BlackBoxes,
 };
 pub use counters::{CounterConsumer, CounterRequest, CounterSubscription, SharedCounters};
-pub use egress::{EgressError, EgressQueue};
+pub use egress::{EgressError, EgressQueue, StoreClient};
 pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{CounterSummary, Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::configuration::{Configuration, EgressProvider, GlobalCounter};
+use crate::egress::EgressQueue;
 use crate::monitor::ProcessObserver;
 use crate::operation::Operations;
 use crate::process::Watched;
@@ -131,16 +132,33 @@ struct Context {
     host_name: String,
     log: RuleLog,
     history: RuleHistory,
+    /// The queue of artifacts for object stores.
+    queue: Option<EgressQueue>,
 }
 
 impl Rules {
     /// Creates the state without any process. Artifacts are among the `operations`.
     pub fn new(config: RulesConfig, operations: Operations, host_name: String, log: RuleLog) -> Self {
         Self {
-            context: Arc::new(Context { operations, host_name, log, history: RuleHistory::default() }),
+            context: Arc::new(Context {
+                operations,
+                host_name,
+                log,
+                history: RuleHistory::default(),
+                queue: None,
+            }),
             config: Mutex::new(Arc::new(config)),
             processes: Mutex::default(),
         }
+    }
+
+    /// Sets the queue of artifacts for object stores, before there are processes.
+    #[must_use]
+    pub fn with_queue(mut self, queue: Option<EgressQueue>) -> Self {
+        if let Some(context) = Arc::get_mut(&mut self.context) {
+            context.queue = queue;
+        }
+        self
     }
 
     fn config(&self) -> MutexGuard<'_, Arc<RulesConfig>> {

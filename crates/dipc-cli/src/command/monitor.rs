@@ -8,6 +8,8 @@ mod file_watch;
 mod otlp;
 #[cfg(test)]
 mod packaging;
+#[cfg(feature = "cloud")]
+mod stores;
 mod tls;
 
 use std::fs;
@@ -196,7 +198,8 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         config.port = Some(target::parse_address(address, args.reach.tcp())?);
     }
     let operations = Operations::default();
-    let rules = source.is_some().then(|| configuration::rules(&configuration, &operations));
+    let queue = queue(args, &configuration)?;
+    let rules = source.is_some().then(|| configuration::rules(&configuration, &operations, queue.clone()));
     let mut observers: Vec<Arc<dyn ProcessObserver>> = Vec::new();
     observers.extend(metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>));
     // Before rules, whose sessions have to ask for the same spans.
@@ -207,7 +210,6 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let mut config = server_config(args, tokens.clone(), &configuration)?;
     let mut certificate = args.tls.apply(&mut config)?;
     config.rules.clone_from(&rules);
-    let queue = queue(args, &configuration)?;
     config.queue.clone_from(&queue);
     config.black_boxes.clone_from(&black_boxes);
     config.export = export.as_ref().map(|export| Arc::clone(&export.observer));
@@ -298,6 +300,8 @@ fn queue(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<Egr
             return Ok(None);
         }
     };
+    #[cfg(feature = "cloud")]
+    let queue = queue.with_stores(Arc::new(stores::Stores));
     queue.set_providers(configuration.egress.clone());
     if !queue.is_empty() {
         messages::note(format_args!("Queue          : {} artifacts of an earlier run", queue.len()));

@@ -14,6 +14,7 @@ use super::model::{
     GlobalCounter, Metrics, Storage,
 };
 use super::rule::RuleBuilder;
+use super::store::{AzureEgress, S3Egress, Secret, StoreEgress};
 use super::tree::Node;
 use super::view::View;
 
@@ -168,13 +169,50 @@ fn egress(section: View<'_>, configuration: &mut Configuration, findings: &mut F
         });
         add(name, provider, view, format!("Egress:FileSystem:{name}"));
     }
-    for kind in ["AzureBlobStorage", "S3Storage"] {
+    let properties = section.get("Properties");
+    let stores: [(&'static str, StoreBuilder); 2] = [("AzureBlobStorage", azure), ("S3Storage", s3)];
+    for (kind, build) in stores {
         for (name, view) in section.get(kind).entries() {
-            add(name, EgressProvider::Unsupported(kind), view, format!("Egress:{kind}:{name}"));
+            let provider = match build(view, properties) {
+                Some(store) if cfg!(feature = "stores") => EgressProvider::Store(store),
+                _ => EgressProvider::Unsupported(kind),
+            };
+            add(name, provider, view, format!("Egress:{kind}:{name}"));
         }
     }
     check_azure(section, findings);
     check_s3(section, findings);
+}
+
+/// Returns the store of a section; `None` if it lacks a name, which is reported elsewhere.
+type StoreBuilder = fn(View<'_>, View<'_>) -> Option<StoreEgress>;
+
+fn s3(view: View<'_>, _: View<'_>) -> Option<StoreEgress> {
+    let key = view.owned("AccessKeyId").zip(view.owned("SecretAccessKey").map(Secret::new));
+    Some(StoreEgress::S3(S3Egress {
+        endpoint: view.owned("Endpoint"),
+        bucket: view.owned("BucketName")?,
+        region: view.owned("RegionName"),
+        access_key: key,
+        uses_kms: view.boolean("UseKmsEncryption").unwrap_or(false),
+        kms_key: view.owned("KmsEncryptionKey"),
+    }))
+}
+
+fn azure(view: View<'_>, properties: View<'_>) -> Option<StoreEgress> {
+    // Secrets may be in Egress:Properties, under the name that another key has.
+    let secret = |key: &str, name_key: &str| {
+        let named = || properties.owned(view.text(name_key)?);
+        view.owned(key).or_else(named).map(Secret::new)
+    };
+    Some(StoreEgress::Azure(AzureEgress {
+        account_uri: view.owned("AccountUri")?,
+        container: view.owned("ContainerName")?,
+        prefix: view.owned("BlobPrefix"),
+        account_key: secret("AccountKey", "AccountKeyName"),
+        shared_access_signature: secret("SharedAccessSignature", "SharedAccessSignatureName"),
+        managed_identity: view.owned("ManagedIdentityClientId"),
+    }))
 }
 
 /// Secrets that `…Name` keys take from `Egress:Properties`.

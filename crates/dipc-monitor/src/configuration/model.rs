@@ -10,6 +10,7 @@ use crate::retention::Retention;
 use crate::rules::Rule;
 
 use super::finding::Finding;
+use super::store::StoreEgress;
 
 /// The configuration of a monitor.
 #[derive(Debug, Clone, Default)]
@@ -171,6 +172,8 @@ pub struct CounterGroup {
 pub enum EgressProvider {
     /// A directory.
     FileSystem(DirectoryEgress),
+    /// An object store.
+    Store(StoreEgress),
     /// Another kind of store, which this program does not write to.
     Unsupported(&'static str),
 }

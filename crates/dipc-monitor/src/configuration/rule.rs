@@ -313,13 +313,13 @@ impl<'c> RuleBuilder<'c> {
             }
         };
         match self.egress.get(&egress) {
-            Some(EgressProvider::FileSystem(_)) => {}
+            Some(EgressProvider::FileSystem(_) | EgressProvider::Store(_)) => {}
             Some(EgressProvider::Unsupported(kind)) => findings.add(
                 Severity::Unsupported,
                 place.view.location(),
                 &place.path,
                 format!("{egress:?} is of {kind}, which is not supported: the rule is not run"),
-                Some("use a provider of Egress:FileSystem".to_owned()),
+                Some("use a provider of Egress:FileSystem, or dipc-fleet monitor".to_owned()),
             ),
             // The providers of the whole configuration are not known.
             None if findings.is_part => {}

@@ -214,16 +214,20 @@ static DIAGNOSTIC_PORT_OPTIONS: Object = Object::new(
     ],
 );
 
+/// The reason for which providers of stores are not supported.
+const NO_STORES: &str =
+    "this program writes artifacts into directories only: dipc-fleet monitor writes to object stores";
+
 static EGRESS_OPTIONS: Object = Object::new(
     "EgressOptions",
     &[
         optional("FileSystem", Shape::Map(&Shape::Object(&FILE_SYSTEM_EGRESS_PROVIDER_OPTIONS))),
         optional("Properties", Shape::Map(&Shape::Text))
-            .ignored("only providers that are not supported have secrets"),
+            .ignored_unless(cfg!(feature = "stores"), "only providers that are not supported have secrets"),
         optional("AzureBlobStorage", Shape::Map(&Shape::Object(&AZURE_BLOB_EGRESS_PROVIDER_OPTIONS)))
-            .unsupported("artifacts are written into directories only: sync a directory to the store"),
+            .unsupported_unless(cfg!(feature = "stores"), NO_STORES),
         optional("S3Storage", Shape::Map(&Shape::Object(&S3_STORAGE_EGRESS_PROVIDER_OPTIONS)))
-            .unsupported("artifacts are written into directories only: sync a directory to the store"),
+            .unsupported_unless(cfg!(feature = "stores"), NO_STORES),
     ],
 );
 
@@ -539,6 +543,10 @@ static EVENT_METER_OPTIONS: Object = Object::new(
     ],
 );
 
+const PARTS: &str = "artifacts are sent in parts of a fixed size";
+const NO_MESSAGES: &str = "no message is put into a queue when an artifact has arrived";
+const NO_PROFILES: &str = "keys are in the configuration, in AWS_ACCESS_KEY_ID, or those of the machine";
+
 static AZURE_BLOB_EGRESS_PROVIDER_OPTIONS: Object = Object::new(
     "AzureBlobEgressProviderOptions",
     &[
@@ -551,12 +559,12 @@ static AZURE_BLOB_EGRESS_PROVIDER_OPTIONS: Object = Object::new(
         optional("UseWorkloadIdentityFromEnvironment", Shape::Boolean),
         required("ContainerName", Shape::Text),
         optional("BlobPrefix", Shape::Text),
-        optional("CopyBufferSize", Shape::Integer(1, 2_147_483_647)),
-        optional("QueueName", Shape::Text),
-        optional("QueueAccountUri", Shape::Uri),
-        optional("QueueSharedAccessSignature", Shape::Text),
-        optional("QueueSharedAccessSignatureName", Shape::Text),
-        optional("Metadata", Shape::Map(&Shape::Text)),
+        optional("CopyBufferSize", Shape::Integer(1, 2_147_483_647)).ignored(PARTS),
+        optional("QueueName", Shape::Text).ignored(NO_MESSAGES),
+        optional("QueueAccountUri", Shape::Uri).ignored(NO_MESSAGES),
+        optional("QueueSharedAccessSignature", Shape::Text).ignored(NO_MESSAGES),
+        optional("QueueSharedAccessSignatureName", Shape::Text).ignored(NO_MESSAGES),
+        optional("Metadata", Shape::Map(&Shape::Text)).ignored("objects have no metadata"),
     ],
 );
 
@@ -568,11 +576,11 @@ static S3_STORAGE_EGRESS_PROVIDER_OPTIONS: Object = Object::new(
         optional("RegionName", Shape::Text),
         optional("AccessKeyId", Shape::Text),
         optional("SecretAccessKey", Shape::Text),
-        optional("AwsProfileName", Shape::Text),
-        optional("AwsProfilePath", Shape::Text),
-        optional("PreSignedUrlExpiry", Shape::Duration),
-        optional("ForcePathStyle", Shape::Boolean),
-        optional("CopyBufferSize", Shape::Integer(1, 2_147_483_647)),
+        optional("AwsProfileName", Shape::Text).ignored(NO_PROFILES),
+        optional("AwsProfilePath", Shape::Text).ignored(NO_PROFILES),
+        optional("PreSignedUrlExpiry", Shape::Duration).ignored("artifacts have no URLs of their own"),
+        optional("ForcePathStyle", Shape::Boolean).ignored("the bucket is always in the path"),
+        optional("CopyBufferSize", Shape::Integer(1, 2_147_483_647)).ignored(PARTS),
         optional("UseKmsEncryption", Shape::Boolean),
         optional("KmsEncryptionKey", Shape::Text),
     ],

@@ -108,6 +108,11 @@ impl Property {
         Self { support: Support::Unsupported(reason), ..self }
     }
 
+    /// The same unless the program was built with what uses the key.
+    pub(crate) const fn ignored_unless(self, is_built: bool, reason: &'static str) -> Self {
+        if is_built { self } else { self.ignored(reason) }
+    }
+
     /// The same unless the program was built with what the key needs.
     pub(crate) const fn unsupported_unless(self, is_built: bool, reason: &'static str) -> Self {
         if is_built { self } else { self.unsupported(reason) }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,8 @@ use jiff::Timestamp;
 
 use super::delivery::Places;
 use super::job::{Job, JobState};
-use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
+use super::store_client::StoreClient;
+use crate::artifact::{Artifact, ArtifactError, ArtifactKind, ArtifactSink};
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::live_session::RetryWait;
 use crate::monitor::Monitor;
@@ -29,6 +30,10 @@ const MOST_JOBS: usize = 200;
 const RETURN: Duration = Duration::from_secs(120);
 /// The time between looks for such processes.
 const LOOK: Duration = Duration::from_millis(200);
+/// The directory in the queue's with artifacts for stores.
+const UPLOADS: &str = "uploads";
+/// The bytes of artifacts for stores from which on further ones are refused.
+const MOST_UPLOAD_BYTES: u64 = 16 << 30;
 /// The stack of a collection's thread.
 const STACK: usize = 1 << 20;
 
@@ -42,6 +47,8 @@ struct Shared {
     /// Locked while this program uses the queue.
     _lock: File,
     providers: Mutex<BTreeMap<String, EgressProvider>>,
+    /// The client of object stores, if the program has one.
+    stores: OnceLock<Arc<dyn StoreClient>>,
     /// The number of jobs.
     jobs: Mutex<usize>,
     is_over: AtomicBool,
@@ -60,6 +67,9 @@ pub enum EgressError {
     /// The provider is a store that is not supported.
     #[error("the egress provider '{0}' is of {1}, which is not supported")]
     Unsupported(String, &'static str),
+    /// Artifacts for stores take all the space that they may.
+    #[error("artifacts of {} GB wait to be uploaded: more are refused until some have arrived", MOST_UPLOAD_BYTES >> 30)]
+    NoSpace,
     /// The queue is full.
     #[error("{MOST_JOBS} artifacts wait for their destination: more are refused until some have arrived")]
     Full,
@@ -80,15 +90,25 @@ impl EgressQueue {
         let lock = File::options().create(true).append(true).open(directory.join("lock"))?;
         lock.try_lock()?;
         let earlier = Job::read_all(directory)?;
+        remove_abandoned(&directory.join(UPLOADS), &earlier);
         Ok(Self(Arc::new(Shared {
             directory: directory.to_owned(),
             _lock: lock,
             providers: Mutex::default(),
+            stores: OnceLock::new(),
             jobs: Mutex::new(earlier.len()),
             is_over: AtomicBool::new(false),
             wake: (Mutex::default(), Condvar::new()),
             earlier: Mutex::new(earlier),
         })))
+    }
+
+    /// Sets the client of object stores, once; without it, they are not supported.
+    #[must_use]
+    pub fn with_stores(self, client: Arc<dyn StoreClient>) -> Self {
+        // A second one has no effect.
+        let _ = self.0.stores.set(client);
+        self
     }
 
     /// Sets the providers that requests can name.
@@ -148,22 +168,17 @@ impl EgressQueue {
         tags: BTreeSet<String>,
         provider: &str,
     ) -> Result<(), EgressError> {
-        let egress = self.egress(provider)?;
-        {
-            let mut jobs = lock(&self.0.jobs);
-            if *jobs >= MOST_JOBS {
-                return Err(EgressError::Full);
-            }
-            *jobs += 1;
-        }
+        let destination = self.destination(provider)?;
+        self.count()?;
         let job = Job {
             id: operation.id.to_string(),
             state: JobState::Collecting,
             provider: provider.to_owned(),
             name: artifact.file_name(&process, Timestamp::now()),
             delivered: None,
-            directory: egress.directory,
-            intermediate: egress.intermediate,
+            is_upload: destination.is_store,
+            directory: destination.files.directory,
+            intermediate: destination.files.intermediate,
             pid: process.facts.pid,
             uid: process.uid.to_string(),
             process_name: process.facts.name.clone(),
@@ -181,18 +196,94 @@ impl EgressQueue {
         })
     }
 
-    /// Returns the directory of a provider.
+    /// Takes over a complete file in the directory of [`destination`](Self::destination), which arrives even if
+    /// the program ends. Returns its place once it has arrived; `None` if the queue is closed before.
     ///
     /// # Errors
-    /// If there is none.
-    pub(crate) fn egress(&self, provider: &str) -> Result<DirectoryEgress, EgressError> {
-        match lock(&self.0.providers).get(provider) {
-            Some(EgressProvider::FileSystem(egress)) => Ok(egress.clone()),
-            Some(EgressProvider::Unsupported(kind)) => {
-                Err(EgressError::Unsupported(provider.to_owned(), kind))
-            }
-            None => Err(EgressError::Unknown(provider.to_owned())),
+    /// If it cannot be taken over.
+    pub(crate) fn take_over(
+        &self,
+        file: &Path,
+        (name, provider): (String, String),
+        kind: ArtifactKind,
+        process: &Watched,
+        operation: RunningOperation,
+    ) -> Result<Option<PathBuf>, EgressError> {
+        let job = Job {
+            id: operation.id.to_string(),
+            state: JobState::Complete,
+            provider,
+            is_upload: true,
+            directory: self.0.directory.join(UPLOADS),
+            intermediate: None,
+            name,
+            delivered: None,
+            pid: process.facts.pid,
+            uid: process.uid.to_string(),
+            process_name: process.facts.name.clone(),
+            tags: BTreeSet::new(),
+            // It is not collected again: only its kind is of use.
+            request: StoredRequest::of_kind(kind),
+        };
+        self.count()?;
+        let stored = job.places().and_then(|places| {
+            fs::rename(file, &places.part)?;
+            job.store(&self.0.directory, &|| Ok(()))
+        });
+        if let Err(error) = stored {
+            self.forget(&job);
+            return Err(error.into());
         }
+        Ok(self.deliver(job, operation))
+    }
+
+    /// Counts a job.
+    ///
+    /// # Errors
+    /// If there are as many as may be.
+    fn count(&self) -> Result<(), EgressError> {
+        let mut jobs = lock(&self.0.jobs);
+        if *jobs >= MOST_JOBS {
+            return Err(EgressError::Full);
+        }
+        *jobs += 1;
+        Ok(())
+    }
+
+    /// Returns the destination of a provider.
+    ///
+    /// # Errors
+    /// If there is none, or too much waits to be uploaded.
+    pub(crate) fn destination(&self, provider: &str) -> Result<Destination, EgressError> {
+        let unsupported = |kind| Err(EgressError::Unsupported(provider.to_owned(), kind));
+        match lock(&self.0.providers).get(provider) {
+            Some(EgressProvider::FileSystem(egress)) => {
+                return Ok(Destination { files: egress.clone(), is_store: false });
+            }
+            Some(EgressProvider::Store(store)) if self.0.stores.get().is_none() => {
+                return unsupported(store.kind());
+            }
+            Some(EgressProvider::Store(_)) => {}
+            Some(EgressProvider::Unsupported(kind)) => return unsupported(kind),
+            None => return Err(EgressError::Unknown(provider.to_owned())),
+        }
+        let directory = self.0.directory.join(UPLOADS);
+        if size_of(&directory) >= MOST_UPLOAD_BYTES {
+            return Err(EgressError::NoSpace);
+        }
+        Ok(Destination { files: DirectoryEgress { directory, ..DirectoryEgress::default() }, is_store: true })
+    }
+
+    /// Uploads the complete file of a job.
+    fn upload(&self, job: &Job, file: &Path) -> io::Result<PathBuf> {
+        let provider = lock(&self.0.providers).get(&job.provider).cloned();
+        let Some(EgressProvider::Store(store)) = provider else {
+            let what = format!("the configuration has no store '{}' any more", job.provider);
+            return Err(io::Error::new(io::ErrorKind::NotFound, what));
+        };
+        let client = self.0.stores.get().ok_or(io::ErrorKind::Unsupported)?;
+        client.upload(&store, &job.name, file)?;
+        Ok(store.address(&job.name).into())
     }
 
     /// Removes the record of a job that has ended.
@@ -264,7 +355,7 @@ impl EgressQueue {
             job.store(&self.0.directory, &|| Ok(())).map_err(ArtifactError::Sink)
         });
         match result {
-            Ok(()) => self.deliver(job, operation),
+            Ok(()) => drop(self.deliver(job, operation)),
             // It is collected again after the next start.
             Err(ArtifactError::Cancelled) if self.is_over() => {}
             Err(error) => {
@@ -274,30 +365,32 @@ impl EgressQueue {
         }
     }
 
-    /// Delivers a complete file, again and again until it has arrived.
-    fn deliver(&self, mut job: Job, operation: RunningOperation) {
+    /// Delivers a complete file, again and again until it has arrived, and returns its place; `None` if the
+    /// queue is closed before.
+    fn deliver(&self, mut job: Job, operation: RunningOperation) -> Option<PathBuf> {
         let mut retry = RetryWait::new();
         loop {
-            match deliver_once(&mut job, &self.0.directory, &|| Ok(())) {
+            let upload = |job: &Job, file: &Path| self.upload(job, file);
+            match deliver_once(&mut job, &self.0.directory, &|| Ok(()), &upload) {
                 Ok(path) => {
                     // The limits as they are now: those of the request's time may have been changed.
-                    if let Ok(egress) = self.egress(&job.provider)
-                        && egress.directory == job.directory
+                    if let Ok(Destination { files, is_store: false }) = self.destination(&job.provider)
+                        && files.directory == job.directory
                     {
-                        super::limit(&egress.directory, &path, &egress.retention);
+                        super::limit(&files.directory, &path, &files.retention);
                     }
                     let mut jobs = lock(&self.0.jobs);
                     *jobs = jobs.saturating_sub(1);
                     drop(jobs);
                     operation.end(Ok(Some(path.display().to_string())));
-                    return;
+                    return Some(path);
                 }
                 Err(error) => operation.retrying(&error.to_string()),
             }
             let until = Instant::now() + retry.next();
             while Instant::now() < until {
                 if self.is_over() {
-                    return;
+                    return None;
                 }
                 self.wait(until.saturating_duration_since(Instant::now()));
             }
@@ -305,13 +398,45 @@ impl EgressQueue {
     }
 }
 
-/// Delivers a complete file, and removes its record.
-fn deliver_once(job: &mut Job, queue: &Path, step: super::delivery::Step<'_>) -> io::Result<PathBuf> {
+/// The destination of artifacts.
+#[derive(Debug)]
+pub(crate) struct Destination {
+    /// The directory, or for a store that in which artifacts wait.
+    pub(crate) files: DirectoryEgress,
+    pub(crate) is_store: bool,
+}
+
+/// Removes the files of a directory that no job has: artifacts of rules that were not complete when the program
+/// ended.
+fn remove_abandoned(directory: &Path, jobs: &[Job]) {
+    let known: Vec<PathBuf> = jobs.iter().filter_map(|job| Some(job.places().ok()?.part)).collect();
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if !known.contains(&entry.path()) {
+            // One that stays takes space, and nothing else.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The bytes of the files of a directory.
+fn size_of(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else { return 0 };
+    let sizes = entries.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len()));
+    sizes.fold(0, u64::saturating_add)
+}
+
+/// Delivers a complete file, by `upload` if it is for a store, and removes its record.
+fn deliver_once(
+    job: &mut Job,
+    queue: &Path,
+    step: super::delivery::Step<'_>,
+    upload: &dyn Fn(&Job, &Path) -> io::Result<PathBuf>,
+) -> io::Result<PathBuf> {
     let places = job.places()?;
     let path = if let Some(path) = &job.delivered {
         path.clone()
     } else {
-        let path = places.deliver(step)?;
+        let path = if job.is_upload { upload(job, &places.part)? } else { places.deliver(step)? };
         step()?;
         job.state = JobState::Delivered;
         job.delivered = Some(path.clone());
@@ -367,106 +492,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use super::*;
-
-    fn job(root: &Path, name: &str) -> Job {
-        Job {
-            id: Uuid::from_u128(7).to_string(),
-            state: JobState::Collecting,
-            provider: "files".to_owned(),
-            directory: root.join("artifacts"),
-            intermediate: None,
-            name: name.to_owned(),
-            delivered: None,
-            pid: 1,
-            uid: Uuid::nil().to_string(),
-            process_name: "shop".to_owned(),
-            tags: BTreeSet::new(),
-            request: StoredRequest::default(),
-        }
-    }
-
-    fn names(directory: &Path) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    /// One run of the program over a job: it is collected if need be, and delivered.
-    fn run(job: &mut Job, queue: &Path, step: super::super::delivery::Step<'_>) -> io::Result<()> {
-        if job.state == JobState::Collecting {
-            let mut file = job.places()?.create()?;
-            file.write_all(b"the ")?;
-            step()?;
-            file.write_all(b"artifact")?;
-            file.sync_all()?;
-            step()?;
-            job.state = JobState::Complete;
-            job.store(queue, step)?;
-        }
-        step()?;
-        deliver_once(job, queue, step).map(|_| ())
-    }
-
-    /// The program ends at each step in turn, and at each step of the run after it.
-    #[test]
-    fn whenever_the_program_ends_the_artifact_arrives_once_and_whole() {
-        let mut ends = 0;
-        for first in 0.. {
-            let mut is_last = false;
-            for second in 0..=first + 2 {
-                let folder = tempfile::tempdir().unwrap();
-                let queue = folder.path().join("queue");
-                fs::create_dir(&queue).unwrap();
-                let artifacts = folder.path().join("artifacts");
-                fs::create_dir(&artifacts).unwrap();
-                // Another file has the name.
-                fs::write(artifacts.join("a.nettrace"), "other").unwrap();
-                job(folder.path(), "a.nettrace").store(&queue, &|| Ok(())).unwrap();
-                for (run_number, most) in [first, second, usize::MAX].into_iter().enumerate() {
-                    let left = Cell::new(most);
-                    let step = || match left.get().checked_sub(1) {
-                        Some(fewer) => {
-                            left.set(fewer);
-                            Ok(())
-                        }
-                        None => Err(io::ErrorKind::Interrupted.into()),
-                    };
-                    for mut job in Job::read_all(&queue).unwrap() {
-                        let result = run(&mut job, &queue, &step);
-                        ends += usize::from(result.is_err());
-                        is_last |= run_number == 0 && result.is_ok();
-                    }
-                }
-                assert_eq!(names(&artifacts), ["a-2.nettrace", "a.nettrace"], "{first}, {second}");
-                assert_eq!(fs::read(artifacts.join("a-2.nettrace")).unwrap(), b"the artifact");
-                assert_eq!(fs::read(artifacts.join("a.nettrace")).unwrap(), b"other");
-                assert_eq!(names(&queue), [""; 0], "{first}, {second}");
-            }
-            if is_last {
-                assert!(first > 8 && ends > 50, "{first} steps, {ends} ends");
-                return;
-            }
-        }
-    }
-
-    #[test]
-    fn a_queue_is_of_one_program() {
-        let folder = tempfile::tempdir().unwrap();
-        let queue = EgressQueue::open(folder.path()).unwrap();
-        assert_eq!(EgressQueue::open(folder.path()).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        drop(queue);
-        // What another version wrote, or nobody, is left alone.
-        fs::write(folder.path().join("x.job.json"), "{").unwrap();
-        let job = job(folder.path(), "a");
-        job.store(folder.path(), &|| Ok(())).unwrap();
-        let queue = EgressQueue::open(folder.path()).unwrap();
-        assert_eq!((queue.len(), lock(&queue.0.earlier).clone()), (1, vec![job]));
-        assert!(names(folder.path()).contains(&"x.job.json".to_owned()));
-    }
-}
+mod tests;

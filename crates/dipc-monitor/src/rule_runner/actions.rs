@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use super::{Context, RuleEvent, program};
 use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
 use crate::configuration::{DirectoryEgress, EgressProvider};
-use crate::egress::PartFile;
+use crate::egress::{EgressQueue, PartFile};
 use crate::live_session::MOST_DELAY;
 use crate::operation::RunningOperation;
 use crate::process::Watched;
@@ -246,12 +246,19 @@ impl ActionList<'_> {
         action: &mut RunningAction,
         sender: Sender<Progress>,
     ) -> Result<(), String> {
-        let egress = match self.egress.get(&destination.egress) {
-            Some(EgressProvider::FileSystem(egress)) => egress.clone(),
-            Some(EgressProvider::Unsupported(kind)) => {
+        let (egress, store) = match (self.egress.get(&destination.egress), &self.context.queue) {
+            (Some(EgressProvider::FileSystem(egress)), _) => (egress.clone(), None),
+            (Some(EgressProvider::Store(_)), Some(queue)) => {
+                let found = queue.destination(&destination.egress).map_err(|error| error.to_string())?;
+                (found.files, Some((queue.clone(), destination.egress.clone())))
+            }
+            (Some(EgressProvider::Store(_)), None) => {
+                return Err("artifacts for stores need the queue, which another monitor has".to_owned());
+            }
+            (Some(EgressProvider::Unsupported(kind)), _) => {
                 return Err(format!("the egress provider {} is of {kind}", destination.egress));
             }
-            _ => return Err(format!("no egress provider is called {}", destination.egress)),
+            (None, _) => return Err(format!("no egress provider is called {}", destination.egress)),
         };
         let condition = stopping_event.map(StoppingEvent::condition).transpose()?;
         let operations = &self.context.operations;
@@ -267,7 +274,7 @@ impl ActionList<'_> {
             evaluator: Evaluator::new(condition),
             stop: operation.stop.clone(),
         });
-        let sink = FileSink { egress, name, part: None, operation, sender, stopper };
+        let sink = FileSink { egress, name, part: None, operation, sender, stopper, store };
         let process = Arc::clone(self.process);
         spawn(artifact.kind().name(), move || collect(&artifact, &process, sink))
     }
@@ -289,15 +296,27 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
         wait_until_resumed(process, &stop);
     }
     let result = artifact.collect(process, &stop, &mut sink);
-    let FileSink { part, operation, sender, .. } = sink;
+    let FileSink { part, operation, sender, store, name, .. } = sink;
     let result = match (result, part) {
         (Ok(()), Some(part)) => part.publish().map_err(ArtifactError::Sink),
         (Ok(()), None) => Err(ArtifactError::Failed("there is nothing to write".to_owned())),
         // What was written is removed.
         (Err(error), _) => Err(error),
     };
-    let path = result.map(|path| path.display().to_string()).map_err(|error| error.to_string());
-    operation.end(path.clone().map(Some));
+    let path = match (result, store) {
+        (Ok(file), Some((queue, provider))) => {
+            let taken = queue.take_over(&file, (name, provider), artifact.kind(), process, operation);
+            taken.map_err(|error| error.to_string()).and_then(|place| {
+                let place = place.map(|place| place.display().to_string());
+                place.ok_or_else(|| "the monitor ends: the next one uploads the artifact".to_owned())
+            })
+        }
+        (result, _) => {
+            let path = result.map(|path| path.display().to_string()).map_err(|error| error.to_string());
+            operation.end(path.clone().map(Some));
+            path
+        }
+    };
     // Nobody waits for an action that was dropped.
     let _ = sender.send(Progress::Ended(path.map(Some)));
 }
@@ -322,6 +341,8 @@ struct FileSink {
     operation: RunningOperation,
     sender: Sender<Progress>,
     stopper: Option<Stopper>,
+    /// The queue and the provider of an artifact for an object store.
+    store: Option<(EgressQueue, String)>,
 }
 
 impl ArtifactSink for FileSink {

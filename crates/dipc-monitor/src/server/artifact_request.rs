@@ -10,8 +10,8 @@ use super::problem::Problem;
 use super::query::Query;
 use super::requests;
 use crate::artifact::{
-    Artifact, ExceptionsRequest, FlameGraphFormat, LogFormat, LogLevel, LogsRequest, StackFormat, TopFormat,
-    TopRequest, TraceProfile, TraceRequest,
+    Artifact, ArtifactKind, ExceptionsRequest, FlameGraphFormat, LogFormat, LogLevel, LogsRequest,
+    StackFormat, TopFormat, TopRequest, TraceProfile, TraceRequest,
 };
 
 /// The size of the runtime's buffer for `GET /trace` in MB.
@@ -30,6 +30,11 @@ pub(crate) struct StoredRequest {
 }
 
 impl StoredRequest {
+    /// Returns a request for an artifact of a kind.
+    pub(crate) fn of_kind(kind: ArtifactKind) -> Self {
+        Self { route: kind.name().to_owned(), ..Self::default() }
+    }
+
     /// Returns the artifact.
     ///
     /// # Errors

@@ -98,7 +98,9 @@ impl From<EgressError> for Problem {
         let text = error.to_string();
         match error {
             EgressError::Unknown(_) | EgressError::Unsupported(..) => Self::invalid("egressProvider", text),
-            EgressError::Full => Self::new(StatusCode::TOO_MANY_REQUESTS, "Too Many Requests", text),
+            EgressError::Full | EgressError::NoSpace => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "Too Many Requests", text)
+            }
             EgressError::Queue(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable", text),
         }
     }

@@ -143,7 +143,7 @@ impl Service {
                         );
                         Problem::invalid("egressProvider", what)
                     })?;
-                    queue.egress(provider)?;
+                    queue.destination(provider)?;
                     let stored = stored(&path, request).await?;
                     return self.promise(queue, process, stored, query.tags(), provider, &base).await;
                 }

@@ -16,7 +16,7 @@ fn providers(directory: &Path) -> BTreeMap<String, EgressProvider> {
     [("files".to_owned(), EgressProvider::FileSystem(egress)), ("blob".to_owned(), blob)].into()
 }
 
-fn with_queue(queue: &EgressQueue) -> impl FnOnce(&mut ServerConfig) {
+pub(crate) fn with_queue(queue: &EgressQueue) -> impl FnOnce(&mut ServerConfig) {
     let queue = queue.clone();
     move |config| config.queue = Some(queue)
 }

@@ -18,6 +18,8 @@ mod page;
 mod routes;
 mod rules;
 mod sessions;
+#[cfg(feature = "stores")]
+mod stores;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -107,18 +109,20 @@ impl Fixture {
         let messages = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&messages);
         let log = Arc::new(move |message: &RuleMessage| log.lock().unwrap().push(message.clone()));
-        let rules = Arc::new(Rules::new(rules, operations.clone(), "host".to_owned(), log));
+        let mut config_of_server = ServerConfig::default();
+        config_of_server.addresses = vec!["http://127.0.0.1:0".parse().unwrap()];
+        config_of_server.tokens = tokens;
+        "test".clone_into(&mut config_of_server.version);
+        change(&mut config_of_server);
+        let rules = Rules::new(rules, operations.clone(), "host".to_owned(), log);
+        let rules = Arc::new(rules.with_queue(config_of_server.queue.clone()));
         let metrics_observer = metrics.iter().map(|it| Arc::clone(it) as Arc<dyn ProcessObserver>);
         let observers = metrics_observer.chain([Arc::clone(&rules) as Arc<dyn ProcessObserver>]);
         let observers = observers.chain(more).collect();
         let monitor = Arc::new(Monitor::start(config, observers).unwrap());
-        let mut config = ServerConfig::default();
-        config.addresses = vec!["http://127.0.0.1:0".parse().unwrap()];
-        config.tokens = tokens;
-        "test".clone_into(&mut config.version);
-        config.rules = Some(Arc::clone(&rules));
-        change(&mut config);
-        let server = Server::start(config, Arc::clone(&monitor), metrics, operations.clone()).unwrap();
+        config_of_server.rules = Some(Arc::clone(&rules));
+        let server =
+            Server::start(config_of_server, Arc::clone(&monitor), metrics, operations.clone()).unwrap();
         let port = monitor.port_address().unwrap().to_string().parse().unwrap();
         Self { server, monitor, operations, rules, messages, port, _folder: None }
     }

@@ -175,6 +175,9 @@ impl EgressReport {
     fn of((name, provider): (&String, &EgressProvider)) -> Self {
         let (kind, directory) = match provider {
             EgressProvider::FileSystem(files) => ("FileSystem", Some(files.directory.display().to_string())),
+            EgressProvider::Store(store) => {
+                (store.kind(), Some(store.address("").trim_end_matches('/').to_owned()))
+            }
             EgressProvider::Unsupported(kind) => (*kind, None),
             _ => ("", None),
         };

@@ -88,11 +88,16 @@ fn refusals(checked: &CheckedConfiguration) -> Vec<&Finding> {
 }
 
 /// Creates the state of the rules, whose messages are printed.
-pub(super) fn rules(configuration: &Configuration, operations: &Operations) -> Arc<Rules> {
+pub(super) fn rules(
+    configuration: &Configuration,
+    operations: &Operations,
+    queue: Option<EgressQueue>,
+) -> Arc<Rules> {
     let log = |message: &RuleMessage| {
         messages::note(escape_controls(&message.to_string()));
     };
-    Arc::new(Rules::new(RulesConfig::of(configuration), operations.clone(), host_name(), Arc::new(log)))
+    let rules = Rules::new(RulesConfig::of(configuration), operations.clone(), host_name(), Arc::new(log));
+    Arc::new(rules.with_queue(queue))
 }
 
 /// The addresses of the metrics, as the configuration has them.

@@ -1,0 +1,228 @@
+//! Object stores as destinations of the monitor's artifacts.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use dipc_monitor::StoreClient;
+use dipc_monitor::configuration::{AzureEgress, S3Egress, StoreEgress};
+use object_store::ObjectStore;
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::path::Path as Name;
+
+use crate::object_stores::{self, SignedQueries, reason};
+
+/// The region of servers that have none.
+const REGION: &str = "us-east-1";
+
+/// The client of S3 and of Azure Blob Storage. Keys that the configuration does not have come from the
+/// environment or the machine.
+#[derive(Debug)]
+pub(super) struct Stores;
+
+impl StoreClient for Stores {
+    fn upload(&self, store: &StoreEgress, name: &str, file: &Path) -> io::Result<()> {
+        object_stores::install_ciphers();
+        let failed = |error: &object_store::Error| {
+            io::Error::other(format!("upload {}: {}", store.address(name), without_queries(&reason(error))))
+        };
+        let (client, name) = open(store, name).map_err(|error| failed(&error))?;
+        let name = Name::parse(name).map_err(|error| failed(&error.into()))?;
+        let file = File::open(file)?;
+        let size = file.metadata()?.len();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(object_stores::send(&*client, &name, file, size)).map_err(|error| failed(&error))
+    }
+}
+
+/// Returns the client of a store, and the name of an artifact's object.
+fn open(store: &StoreEgress, name: &str) -> object_store::Result<(Box<dyn ObjectStore>, String)> {
+    match store {
+        StoreEgress::S3(store) => Ok((s3(store)?, name.to_owned())),
+        StoreEgress::Azure(store) => Ok((azure(store)?, store.object(name))),
+        _ => Err(object_store::Error::NotImplemented {
+            operation: "upload".to_owned(),
+            implementer: store.kind().to_owned(),
+        }),
+    }
+}
+
+fn s3(store: &S3Egress) -> object_store::Result<Box<dyn ObjectStore>> {
+    let mut builder = AmazonS3Builder::from_env()
+        .with_bucket_name(&store.bucket)
+        .with_retry(object_stores::retries())
+        .with_http_connector(SignedQueries);
+    if builder.get_config_value(&AmazonS3ConfigKey::Region).is_none() || store.region.is_some() {
+        builder = builder.with_region(store.region.as_deref().unwrap_or(REGION));
+    }
+    if let Some(endpoint) = &store.endpoint {
+        builder = builder.with_endpoint(endpoint).with_allow_http(is_http(endpoint));
+    }
+    if let Some((id, key)) = &store.access_key {
+        builder = builder.with_access_key_id(id).with_secret_access_key(key.reveal());
+    }
+    if store.uses_kms {
+        builder = match &store.kms_key {
+            Some(key) => builder.with_sse_kms_encryption(key),
+            None => builder.with_config("aws_server_side_encryption".parse()?, "aws:kms"),
+        };
+    }
+    Ok(Box::new(builder.build()?))
+}
+
+fn azure(store: &AzureEgress) -> object_store::Result<Box<dyn ObjectStore>> {
+    let account = account(&store.account_uri);
+    let mut builder = MicrosoftAzureBuilder::from_env()
+        .with_account(account)
+        .with_endpoint(store.account_uri.trim_end_matches('/').to_owned())
+        .with_allow_http(is_http(&store.account_uri))
+        .with_container_name(&store.container)
+        .with_retry(object_stores::retries());
+    if let Some(key) = &store.account_key {
+        builder = builder.with_access_key(key.reveal());
+    }
+    if let Some(signature) = &store.shared_access_signature {
+        builder = builder.with_config(AzureConfigKey::SasKey, signature.reveal().trim_start_matches('?'));
+    }
+    if let Some(client) = &store.managed_identity {
+        builder = builder.with_client_id(client);
+    }
+    Ok(Box::new(builder.build()?))
+}
+
+fn is_http(url: &str) -> bool {
+    url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://"))
+}
+
+/// The account of a URL: `https://ACCOUNT.blob.core.windows.net`, or a path that begins with it, as emulators
+/// have it.
+fn account(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let account = path.trim_matches('/').split('/').next().unwrap_or_default();
+    if account.is_empty() { host.split(['.', ':']).next().unwrap_or_default() } else { account }
+}
+
+/// A text without the queries of URLs: a shared access signature is one.
+fn without_queries(text: &str) -> String {
+    let words = text.split(' ').map(|word| match word.split_once('?') {
+        Some((url, query)) if url.contains("://") => {
+            let end = query.find([')', '"', '\'', '>']).and_then(|at| query.get(at..)).unwrap_or_default();
+            format!("{url}?…{end}")
+        }
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpListener;
+
+    use dipc_monitor::configuration::{Configuration, ConfigurationSources, EgressProvider};
+
+    use super::*;
+
+    /// Uploads a file to a server that answers `count` requests; returns the first lines, the headers that are
+    /// asked for, and the bytes of the bodies.
+    fn upload(size: usize, section: &str, count: usize) -> (Vec<String>, Vec<String>, Vec<u8>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let (mut lines, mut headers, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+            let mut connection = None;
+            while lines.len() < count {
+                let stream =
+                    connection.take().unwrap_or_else(|| BufReader::new(listener.accept().unwrap().0));
+                let mut stream: BufReader<std::net::TcpStream> = stream;
+                let mut line = String::new();
+                if stream.read_line(&mut line).unwrap() == 0 {
+                    continue;
+                }
+                let mut length = 0;
+                let mut header = String::new();
+                while stream.read_line(&mut header).unwrap() > 2 {
+                    let lower = header.to_ascii_lowercase();
+                    if let Some(stated) = lower.strip_prefix("content-length:") {
+                        length = stated.trim().parse().unwrap();
+                    }
+                    if ["authorization:", "x-amz-server-side-encryption"]
+                        .iter()
+                        .any(|it| lower.starts_with(it))
+                    {
+                        headers.push(header.trim().to_owned());
+                    }
+                    header.clear();
+                }
+                let mut body = vec![0; length];
+                stream.read_exact(&mut body).unwrap();
+                let answer = if line.starts_with("POST") && line.contains("uploads") {
+                    "<InitiateMultipartUploadResult><UploadId>7</UploadId></InitiateMultipartUploadResult>"
+                } else if line.starts_with("POST") {
+                    "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>"
+                } else {
+                    bodies.extend(body);
+                    ""
+                };
+                let head =
+                    format!("HTTP/1.1 200 OK\r\netag: \"x\"\r\ncontent-length: {}\r\n\r\n", answer.len());
+                stream.get_mut().write_all(format!("{head}{answer}").as_bytes()).unwrap();
+                lines.push(line.trim().to_owned());
+                connection = Some(stream);
+            }
+            (lines, headers, bodies)
+        });
+        let text =
+            format!(r#"{{"Egress": {{"S3Storage": {{"s3": {section}}}}}}}"#).replace("ADDRESS", &address);
+        let checked = Configuration::read(&ConfigurationSources::new().with_text("test", text.as_str()));
+        assert!(checked.findings.is_empty(), "{:?}", checked.findings);
+        let EgressProvider::Store(store) = &checked.configuration.egress["s3"] else { panic!() };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![7; size]).unwrap();
+        Stores.upload(store, "a b.nettrace", file.path()).unwrap();
+        server.join().unwrap()
+    }
+
+    const KEYS: &str = r#"{"Endpoint": "ADDRESS", "BucketName": "shop", "RegionName": "eu-1", "AccessKeyId": "id",
+        "SecretAccessKey": "hidden", "UseKmsEncryption": true, "KmsEncryptionKey": "arn:k"}"#;
+
+    #[test]
+    fn a_small_file_is_one_signed_request() {
+        let (lines, headers, body) = upload(1000, KEYS, 1);
+        assert_eq!(lines, ["PUT /shop/a%20b.nettrace HTTP/1.1"]);
+        let signed = headers.iter().find(|it| it.to_ascii_lowercase().starts_with("authorization:")).unwrap();
+        assert!(signed.contains("Credential=id/") && signed.contains("/eu-1/s3/aws4_request"), "{signed}");
+        assert!(headers.iter().any(|it| it.ends_with(": aws:kms")), "{headers:?}");
+        assert!(headers.iter().any(|it| it.ends_with(": arn:k")), "{headers:?}");
+        assert_eq!(body, [7; 1000]);
+    }
+
+    #[test]
+    fn a_large_file_is_sent_in_parts() {
+        let size = 20 << 20;
+        let (lines, _, body) = upload(size, KEYS, 5);
+        assert_eq!(lines[0], "POST /shop/a%20b.nettrace?uploads= HTTP/1.1");
+        let parts =
+            [1, 2, 3].map(|part| format!("PUT /shop/a%20b.nettrace?partNumber={part}&uploadId=7 HTTP/1.1"));
+        assert_eq!(lines[1..4], parts);
+        assert_eq!(lines[4], "POST /shop/a%20b.nettrace?uploadId=7 HTTP/1.1");
+        assert_eq!(body.len(), size);
+    }
+
+    #[test]
+    fn messages_have_no_signatures() {
+        let shown =
+            without_queries("error for url (https://a.blob.core.windows.net/c/x?sv=1&sig=secret): no? yes");
+        assert_eq!(shown, "error for url (https://a.blob.core.windows.net/c/x?…): no? yes");
+        assert_eq!(without_queries("https://a/b?sig=secret"), "https://a/b?…");
+    }
+
+    #[test]
+    fn accounts_are_in_the_host_or_the_path() {
+        assert_eq!(account("https://shop.blob.core.windows.net/"), "shop");
+        assert_eq!(account("http://127.0.0.1:10000/devstoreaccount1"), "devstoreaccount1");
+        assert!(is_http("HTTP://x") && !is_http("https://x"));
+    }
+}

@@ -1,0 +1,129 @@
+//! What commands need of object stores: how files are sent, and how errors are shown.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::pin::Pin;
+use std::time::Duration;
+
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
+};
+use object_store::path::Path as Name;
+use object_store::{ClientOptions, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig};
+
+/// Files up to this size are sent in one request, larger ones in parts of this size. A part is held in memory
+/// while it is sent.
+const PART: usize = 8 << 20;
+
+/// The number of retries of a request that fails temporarily.
+const RETRIES: usize = 5;
+/// The time during which a request is retried.
+const RETRY_TIME: Duration = Duration::from_secs(60);
+
+/// Returns how requests are retried.
+pub(crate) fn retries() -> RetryConfig {
+    RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIME, ..RetryConfig::default() }
+}
+
+/// Sets the ciphers of TLS. A process has one provider of them, which may be set already.
+pub(crate) fn install_ciphers() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// Sends a file, in parts if it is large. An object appears, complete, when all have arrived.
+pub(crate) async fn send(
+    store: &dyn ObjectStore,
+    to: &Name,
+    mut file: File,
+    size: u64,
+) -> object_store::Result<()> {
+    if size <= PART as u64 {
+        let bytes = read_part(&mut file)?;
+        return store.put(to, PutPayload::from(bytes)).await.map(drop);
+    }
+    let mut upload = store.put_multipart(to).await?;
+    let outcome = async {
+        loop {
+            let part = read_part(&mut file)?;
+            if part.is_empty() {
+                return upload.complete().await.map(drop);
+            }
+            upload.put_part(PutPayload::from(part)).await?;
+        }
+    }
+    .await;
+    if outcome.is_err() {
+        // The parts sent take up space until the upload is aborted. The first error counts.
+        let _ = upload.abort().await;
+    }
+    outcome
+}
+
+/// A client that sends the query of a request exactly as it was signed.
+///
+/// `object_store` signs a space as `%20`, and sends it as `+`. Amazon reads both as a space; some other
+/// servers check the signature against what they received, and refuse to list any folder whose name contains
+/// a space.
+#[derive(Debug)]
+pub(crate) struct SignedQueries;
+
+#[derive(Debug)]
+struct SignedQueryClient(HttpClient);
+
+impl HttpConnector for SignedQueries {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(SignedQueryClient(ReqwestConnector::default().connect(options)?)))
+    }
+}
+
+impl HttpService for SignedQueryClient {
+    fn call<'client, 'call>(
+        &'client self,
+        mut request: HttpRequest,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'call>>
+    where
+        'client: 'call,
+        Self: 'call,
+    {
+        // A literal plus is `%2B` in a query.
+        let text = request.uri().to_string();
+        if let Some((address, query)) = text.split_once('?')
+            && query.contains('+')
+            && let Ok(uri) = format!("{address}?{}", query.replace('+', "%20")).parse()
+        {
+            *request.uri_mut() = uri;
+        }
+        Box::pin(self.0.execute(request))
+    }
+}
+
+/// Reads the next part of a file; empty at its end.
+fn read_part(file: &mut File) -> object_store::Result<Vec<u8>> {
+    let mut part = Vec::new();
+    let read = file.take(PART as u64).read_to_end(&mut part);
+    read.map(|_| part)
+        .map_err(|error| object_store::Error::Generic { store: "file", source: Box::new(error) })
+}
+
+/// The chain of an error's causes on one line, without causes already contained in another's text.
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = error.source();
+    }
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let element = |name: &str| Some(text.split_once(&format!("<{name}>"))?.1.split_once("</")?.0);
+    match (text.split_once("<?xml"), element("Code"), element("Message")) {
+        // Servers explain it in XML, with codes of their own.
+        (Some((before, _)), Some(code), Some(message)) => {
+            format!("{before}{code}: {}", message.trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}

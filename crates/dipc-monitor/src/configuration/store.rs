@@ -1,0 +1,115 @@
+//! Object stores as destinations of artifacts.
+
+use std::fmt;
+
+/// A bucket or container of an object store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreEgress {
+    /// `Egress:S3Storage:NAME`.
+    S3(S3Egress),
+    /// `Egress:AzureBlobStorage:NAME`.
+    Azure(AzureEgress),
+}
+
+/// `Egress:S3Storage:NAME`: Amazon S3, or another server with its protocol.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct S3Egress {
+    /// The URL of the server; by default, Amazon's.
+    pub endpoint: Option<String>,
+    /// The name of the bucket.
+    pub bucket: String,
+    /// The region.
+    pub region: Option<String>,
+    /// The id of the key and the key; by default, those of the environment or the machine.
+    pub access_key: Option<(String, Secret)>,
+    /// Whether the server encrypts with a key of KMS.
+    pub uses_kms: bool,
+    /// That key; by default, the one of the account.
+    pub kms_key: Option<String>,
+}
+
+/// `Egress:AzureBlobStorage:NAME`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AzureEgress {
+    /// The URL of the account.
+    pub account_uri: String,
+    /// The name of the container.
+    pub container: String,
+    /// The folder in the container.
+    pub prefix: Option<String>,
+    /// The key of the account; without it and without a signature, the identity of the machine is used.
+    pub account_key: Option<Secret>,
+    /// A shared access signature.
+    pub shared_access_signature: Option<Secret>,
+    /// The client id of a managed identity.
+    pub managed_identity: Option<String>,
+}
+
+/// A text that is not shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub(crate) const fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns the text.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl StoreEgress {
+    /// Returns the section of the configuration that has such stores.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::S3(_) => "S3Storage",
+            Self::Azure(_) => "AzureBlobStorage",
+        }
+    }
+
+    /// Returns the place of an artifact of this name, for messages.
+    pub fn address(&self, name: &str) -> String {
+        match self {
+            Self::S3(store) => format!("s3://{}/{name}", store.bucket),
+            Self::Azure(store) => {
+                let uri = store.account_uri.trim_end_matches('/');
+                format!("{uri}/{}/{}", store.container, store.object(name))
+            }
+        }
+    }
+}
+
+impl AzureEgress {
+    /// Returns the name of the object of an artifact.
+    pub fn object(&self, name: &str) -> String {
+        match &self.prefix {
+            Some(prefix) => format!("{}/{name}", prefix.trim_matches('/')),
+            None => name.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let access_key = Some(("id".to_owned(), Secret::new("hidden".to_owned())));
+        let store = StoreEgress::S3(S3Egress { access_key, bucket: "b".to_owned(), ..S3Egress::default() });
+        let shown = format!("{store:?}");
+        assert!(shown.contains("id") && !shown.contains("hidden"), "{shown}");
+        assert_eq!(store.address("a.nettrace"), "s3://b/a.nettrace");
+    }
+}

@@ -1,0 +1,17 @@
+//! The client of object stores, which the program has.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+use crate::configuration::StoreEgress;
+
+/// A client of object stores.
+pub trait StoreClient: Send + Sync + fmt::Debug {
+    /// Uploads a file as the artifact `name`, in the place of one of that name. Blocks. After an error it is
+    /// called again, with the whole file.
+    ///
+    /// # Errors
+    /// Those of the store and of the file. Their texts have no secrets.
+    fn upload(&self, store: &StoreEgress, name: &str, file: &Path) -> io::Result<()>;
+}
