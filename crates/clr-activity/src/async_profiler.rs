@@ -10,6 +10,7 @@
 mod buffer;
 mod callstack;
 mod cursor;
+mod error;
 mod event;
 mod layout;
 mod stacks;
@@ -19,8 +20,9 @@ mod written;
 use nettrace::Metadata;
 
 pub use buffer::{AsyncBuffer, AsyncEvents};
-pub use callstack::{AsyncCallstack, AsyncFrame};
-pub use event::{AsyncEvent, AsyncEventKind, AsyncModel};
+pub use callstack::{AsyncCallstack, AsyncFrame, AsyncModel};
+pub use error::AsyncBufferError;
+pub use event::{AsyncEvent, AsyncEventKind};
 pub use layout::AsyncLayout;
 pub use stacks::{AsyncStacks, AsyncStacksBuilder};
 
@@ -33,35 +35,6 @@ const ASYNC_EVENTS: u32 = 1;
 /// Returns whether events of this kind carry an [`AsyncBuffer`].
 pub fn has_async_buffer(metadata: &Metadata) -> bool {
     metadata.event_id() == ASYNC_EVENTS && metadata.provider() == ASYNC_PROFILER
-}
-
-/// An error in a buffer: events before it are valid, those behind it are lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum AsyncBufferError {
-    /// The buffer has another version.
-    #[error("the buffer has version {0}, and only version 1 is known")]
-    Version(u8),
-    /// The buffer ends within a field.
-    #[error("the buffer ends within the field at byte {offset}")]
-    Truncated {
-        /// The offset of the field in the buffer.
-        offset: usize,
-    },
-    /// A number is larger than its field allows.
-    #[error("the number at byte {offset} of the buffer is too large")]
-    Number {
-        /// The offset of the number in the buffer.
-        offset: usize,
-    },
-    /// An event whose length is not known: neither this library nor the runtime's own list has its id.
-    #[error("event {id} at byte {offset} of the buffer is not in the runtime's list of events")]
-    UnknownEvent {
-        /// Its id.
-        id: u8,
-        /// Its offset in the buffer.
-        offset: usize,
-    },
 }
 
 #[cfg(test)]

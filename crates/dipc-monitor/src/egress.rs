@@ -5,6 +5,7 @@ mod job;
 mod ledger;
 mod queue;
 mod store_client;
+mod uploads;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};

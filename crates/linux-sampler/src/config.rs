@@ -46,7 +46,8 @@ pub struct SamplerConfig {
     /// The tasks that are sampled.
     pub scope: Scope,
     /// Samples for each second that a thread runs; 0 for no samples. The default is 997; 99 costs a target
-    /// next to nothing.
+    /// next to nothing. Frequencies in step with the kernel's ticks, such as 1,000 and 250, give wrong shares
+    /// where processors are sampled and several threads want them.
     pub frequency: u32,
     /// The recorded data about threads that leave a processor.
     pub off_cpu: OffCpu,

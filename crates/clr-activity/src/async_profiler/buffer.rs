@@ -2,8 +2,8 @@
 
 use nettrace::Ticks;
 
-use super::AsyncBufferError;
 use super::cursor::Cursor;
+use super::error::AsyncBufferError;
 use super::event::AsyncEvent;
 use super::layout::AsyncLayout;
 

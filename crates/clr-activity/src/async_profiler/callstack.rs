@@ -1,8 +1,16 @@
 //! The `async` methods that wait for each other.
 
-use super::AsyncBufferError;
 use super::cursor::Cursor;
-use super::event::AsyncModel;
+use super::error::AsyncBufferError;
+
+/// How `async` methods are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AsyncModel {
+    /// The runtime suspends and resumes methods (runtime async).
+    Runtime,
+    /// The compiler makes a state machine of each method.
+    StateMachine,
+}
 
 /// A method that awaits the one before it, and continues after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

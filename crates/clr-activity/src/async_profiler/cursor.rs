@@ -1,6 +1,6 @@
 //! Fields of buffers: little-endian numbers, and numbers in groups of seven bits.
 
-use super::AsyncBufferError;
+use super::error::AsyncBufferError;
 
 /// A place in the bytes of a buffer.
 #[derive(Debug, Clone, Copy)]

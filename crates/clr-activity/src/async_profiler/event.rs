@@ -2,19 +2,10 @@
 
 use nettrace::Ticks;
 
-use super::AsyncBufferError;
-use super::callstack::AsyncCallstack;
+use super::callstack::{AsyncCallstack, AsyncModel};
 use super::cursor::Cursor;
+use super::error::AsyncBufferError;
 use super::layout::{AsyncLayout, LengthWidth};
-
-/// How `async` methods are compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AsyncModel {
-    /// The runtime suspends and resumes methods (runtime async).
-    Runtime,
-    /// The compiler makes a state machine of each method.
-    StateMachine,
-}
 
 /// An event of a buffer.
 #[derive(Debug, Clone, Copy)]

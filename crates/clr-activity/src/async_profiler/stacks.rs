@@ -5,8 +5,8 @@ use hashbrown::HashMap;
 use nettrace::{Event, Ticks};
 
 use super::buffer::AsyncBuffer;
-use super::callstack::AsyncCallstack;
-use super::event::{AsyncEvent, AsyncEventKind, AsyncModel};
+use super::callstack::{AsyncCallstack, AsyncModel};
+use super::event::{AsyncEvent, AsyncEventKind};
 use super::layout::AsyncLayout;
 
 /// A thread: its process, and its number in the operating system.

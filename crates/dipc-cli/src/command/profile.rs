@@ -70,7 +70,7 @@ pub(crate) struct ProfileArgs {
     /// An event for each makes a program of many small tasks much slower: 80 µs a task were measured.
     #[arg(long)]
     pub(crate) tasks: bool,
-    /// Samples of a thread for each second that it runs, by the kernel [default: 1000]
+    /// Samples of a thread for each second that it runs, by the kernel [default: 997]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) frequency: Option<u32>,
     /// Let the started program use this terminal; Ctrl-C then reaches it too

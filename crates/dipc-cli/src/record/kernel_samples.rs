@@ -135,10 +135,25 @@ pub(crate) struct SampleSettings {
 }
 
 impl SampleSettings {
+    /// Samples of whole processors where that is permitted, of running threads elsewhere.
+    pub(crate) const fn of_processors(frequency: u32, off_cpu: bool) -> Self {
+        Self { frequency: out_of_step(frequency), off_cpu, short_threads: true }
+    }
+
     /// Samples of running threads that live for more than moments.
     pub(crate) const fn of_threads(frequency: u32) -> Self {
         Self { frequency, off_cpu: false, short_threads: false }
     }
+}
+
+/// Returns a frequency that is not in step with the ticks at which the kernel switches threads.
+///
+/// Timers of processors that are in step with the ticks take each sample at the same moment of a thread's turn.
+/// On two busy processors a method with 70 % of the time had 64 to 78 % of the samples at 1,000 Hz, by `perf`
+/// as well, and 70 to 71 % at 997 Hz.
+const fn out_of_step(frequency: u32) -> u32 {
+    let is_in_step = frequency > 10 && (1000_u32.is_multiple_of(frequency) || frequency.is_multiple_of(1000));
+    if is_in_step { frequency - frequency.div_ceil(400) } else { frequency }
 }
 
 /// A file without a name, with the samples of a process: it disappears however the program ends.
@@ -209,5 +224,16 @@ impl fmt::Display for SampleSummary {
             write!(f, ", {} stacks cut at the kernel's limit of frames", self.cut_stacks)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequencies_are_not_in_step_with_ticks() {
+        let seen = [1000, 100, 250, 500, 5000, 10_000, 997, 99, 3000, 1, 10, 0].map(out_of_step);
+        assert_eq!(seen, [997, 99, 249, 498, 4987, 9975, 997, 99, 2992, 1, 10, 0]);
     }
 }

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use super::delivery::Places;
 use super::job::{Job, JobState};
 use super::store_client::StoreClient;
+use super::uploads;
 use crate::artifact::{Artifact, ArtifactError, ArtifactKind, ArtifactSink};
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::live_session::RetryWait;
@@ -90,7 +91,7 @@ impl EgressQueue {
         let lock = File::options().create(true).append(true).open(directory.join("lock"))?;
         lock.try_lock()?;
         let earlier = Job::read_all(directory)?;
-        remove_abandoned(&directory.join(UPLOADS), &earlier);
+        uploads::remove_abandoned(&directory.join(UPLOADS), &earlier);
         Ok(Self(Arc::new(Shared {
             directory: directory.to_owned(),
             _lock: lock,
@@ -225,16 +226,27 @@ impl EgressQueue {
             // It is not collected again: only its kind is of use.
             request: StoredRequest::of_kind(kind),
         };
-        self.count()?;
+        match self.count().and_then(|()| self.store_file(&job, file)) {
+            Ok(()) => Ok(self.deliver(job, operation)),
+            Err(error) => {
+                // It would be removed by the next run.
+                let _ = fs::remove_file(file);
+                operation.end(Err(error.to_string()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Stores a job that was counted, with its complete file.
+    fn store_file(&self, job: &Job, file: &Path) -> Result<(), EgressError> {
         let stored = job.places().and_then(|places| {
             fs::rename(file, &places.part)?;
-            job.store(&self.0.directory, &|| Ok(()))
+            job.store(&self.0.directory, &|| Ok(())).inspect_err(|_| places.remove_part())
         });
-        if let Err(error) = stored {
-            self.forget(&job);
-            return Err(error.into());
-        }
-        Ok(self.deliver(job, operation))
+        stored.map_err(|error| {
+            self.forget(job);
+            error.into()
+        })
     }
 
     /// Counts a job.
@@ -268,7 +280,7 @@ impl EgressQueue {
             None => return Err(EgressError::Unknown(provider.to_owned())),
         }
         let directory = self.0.directory.join(UPLOADS);
-        if size_of(&directory) >= MOST_UPLOAD_BYTES {
+        if uploads::size_of(&directory) >= MOST_UPLOAD_BYTES {
             return Err(EgressError::NoSpace);
         }
         Ok(Destination { files: DirectoryEgress { directory, ..DirectoryEgress::default() }, is_store: true })
@@ -404,25 +416,6 @@ pub(crate) struct Destination {
     /// The directory, or for a store that in which artifacts wait.
     pub(crate) files: DirectoryEgress,
     pub(crate) is_store: bool,
-}
-
-/// Removes the files of a directory that no job has: artifacts of rules that were not complete when the program
-/// ended.
-fn remove_abandoned(directory: &Path, jobs: &[Job]) {
-    let known: Vec<PathBuf> = jobs.iter().filter_map(|job| Some(job.places().ok()?.part)).collect();
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if !known.contains(&entry.path()) {
-            // One that stays takes space, and nothing else.
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// The bytes of the files of a directory.
-fn size_of(directory: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(directory) else { return 0 };
-    let sizes = entries.flatten().filter_map(|entry| Some(entry.metadata().ok()?.len()));
-    sizes.fold(0, u64::saturating_add)
 }
 
 /// Delivers a complete file, by `upload` if it is for a store, and removes its record.

@@ -20,7 +20,7 @@ use crate::record::source::SourceSelector;
 use crate::render::messages;
 
 /// The samples of a thread for each second that it runs.
-const DEFAULT_FREQUENCY: u32 = 1000;
+const DEFAULT_FREQUENCY: u32 = 997;
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(SOURCES))]
@@ -80,8 +80,8 @@ pub(crate) struct TraceArgs {
     /// Have the kernel sample running threads, too, with native and kernel frames, instead of the runtime's
     /// sampler (Linux)
     ///
-    /// Samples show where a thread ran, not where it waited, and stop no thread: 1000 for each second that a
-    /// thread runs cost it 2 %, 100 next to nothing. They become part of the recording, which then has format
+    /// Samples show where a thread ran, not where it waited, and stop no thread: 997 for each second that a
+    /// thread runs cost it 2 %, 99 next to nothing. They become part of the recording, which then has format
     /// V6; dipc report FILE topN --by cpu and PerfView show them. Programs without .NET are sampled as well.
     /// With -- COMMAND, the program is sampled from its first instruction on.
     ///
@@ -97,7 +97,10 @@ pub(crate) struct TraceArgs {
     /// Have the kernel record when threads are off the processors, with the stack at which they left (Linux)
     #[arg(long)]
     pub(crate) off_cpu: bool,
-    /// Samples of a thread for each second that it runs, with --cpu, --profile cpu or all [default: 1000]
+    /// Samples of a thread for each second that it runs, with --cpu, --profile cpu or all [default: 997]
+    ///
+    /// Frequencies in step with the kernel's ticks, such as 1000 and 100, are lowered a little: samples of a
+    /// busy machine would be of the same moments of each thread's turn.
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) frequency: Option<u32>,
     #[command(flatten)]
@@ -149,7 +152,7 @@ impl TraceArgs {
         }
         let is_on = self.cpu || is_in_profile;
         let frequency = if is_on { self.frequency.unwrap_or(DEFAULT_FREQUENCY) } else { 0 };
-        let settings = SampleSettings { frequency, off_cpu: self.off_cpu, short_threads: true };
+        let settings = SampleSettings::of_processors(frequency, self.off_cpu);
         Ok((is_on || self.off_cpu).then_some(settings))
     }
 

@@ -256,7 +256,7 @@ impl LiveSamples {
     /// Opens the kernel's events of a process, and starts to sample its running threads.
     pub(crate) fn start(pid: u32, frequency: u32, is_new: bool) -> Result<Self, Failure> {
         let begin = if is_new { Begin::Running } else { Begin::Again };
-        let settings = SampleSettings { frequency, off_cpu: false, short_threads: true };
+        let settings = SampleSettings::of_processors(frequency, false);
         let mut opened = OpenSampler::open(pid, settings, begin)?;
         let description = opened.description.clone();
         let stop = Arc::new(AtomicBool::new(false));
