@@ -386,7 +386,8 @@ impl EgressQueue {
             match deliver_once(&mut job, &self.0.directory, &|| Ok(()), &upload) {
                 Ok(path) => {
                     // The limits as they are now: those of the request's time may have been changed.
-                    if let Ok(Destination { files, is_store: false }) = self.destination(&job.provider)
+                    if !job.is_upload
+                        && let Ok(Destination { files, is_store: false }) = self.destination(&job.provider)
                         && files.directory == job.directory
                     {
                         super::limit(&files.directory, &path, &files.retention);
