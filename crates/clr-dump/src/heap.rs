@@ -270,7 +270,7 @@ struct ObjectType {
     type_handle: u64,
     flags: u32,
     base_size: u32,
-    /// Where its objects have references; `None` before these were asked for.
+    /// The places of references in its objects; `None` before these were asked for.
     pointers: Option<MemoryResult<Pointers>>,
 }
 

@@ -1,4 +1,4 @@
-//! What commands need of object stores: how files are sent, and how errors are shown.
+//! Uploads to object stores, and their errors.
 
 use std::fs::File;
 use std::io::Read as _;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use nettrace::Reader;
 use nettrace_export::{CausalGrouping, Metric, Options, Profile, ProfileReader};
 use nettrace_synth::nettrace::Trace;
-use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
+use nettrace_synth::{Bytes, Event, EventBlock, Metadata, TraceHeader, Value, payload, stack_bytes};
 
 const SAMPLE: u32 = 1;
 const LOAD: u32 = 2;
@@ -82,42 +82,36 @@ fn sample(sequence: u32, timestamp: u64, thread: u64, stack_id: u32) -> Event {
     Event { timestamp, thread, stack_id, payload: payload(&[Value::UInt32(2)]), ..event(SAMPLE, sequence) }
 }
 
-/// A number in groups of seven bits.
-fn number(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 0x7F {
-        bytes.push(u8::try_from(value & 0x7F).unwrap() | 0x80);
-        value >>= 7;
-    }
-    bytes.push(u8::try_from(value).unwrap());
-    bytes
-}
-
 /// The events of a buffer, by id, time since the one before, and fields with their length.
 fn async_event(id: u8, delta: u64, length: &[u8], fields: &[u8]) -> Vec<u8> {
-    [&[id], &*number(delta), length, fields].concat()
+    let mut event = Bytes::new();
+    event.u8(id).var_u64(delta).raw(length).raw(fields);
+    event.into_vec()
 }
 
 /// A stack of methods, the innermost first, by ids if `has_states`.
 fn callstack(event: u8, delta: u64, methods: &[u64], has_states: bool) -> Vec<u8> {
-    let mut fields = [&[0, 0, u8::try_from(methods.len()).unwrap()], &*number(9)].concat();
+    let mut fields = Bytes::new();
+    fields.raw(&[0, 0, u8::try_from(methods.len()).unwrap()]).var_u64(9);
     for (index, method) in methods.iter().enumerate() {
-        fields.extend(match index.checked_sub(1) {
-            None => number(*method),
+        match index.checked_sub(1) {
+            None => fields.var_u64(*method),
             Some(before) => {
-                let difference = i64::try_from(*method).unwrap() - i64::try_from(methods[before]).unwrap();
-                number(((difference << 1) ^ (difference >> 63)).cast_unsigned())
+                fields.var_i64(i64::try_from(*method).unwrap() - i64::try_from(methods[before]).unwrap())
             }
-        });
+        };
         if has_states {
-            fields.push(0);
+            fields.u8(0);
         }
     }
-    async_event(event, delta, &u16::try_from(fields.len()).unwrap().to_le_bytes(), &fields)
+    async_event(event, delta, &u16::try_from(fields.len()).unwrap().to_le_bytes(), fields.as_slice())
 }
 
-/// The event with a buffer of a thread, which another thread writes at `timestamp`.
+/// The event with a buffer of a thread, which another thread writes at `timestamp`: the clock, a reset of the
+/// thread, and `events`.
 fn buffer(sequence: u32, timestamp: u64, thread: u64, start: u64, events: &[Vec<u8>]) -> Event {
+    let opening = [async_event(22, 0, &11u16.to_le_bytes(), METADATA), async_event(20, 0, &[], &[])];
+    let events = [&opening, events].concat();
     let body = events.concat();
     let size = u32::try_from(37 + body.len()).unwrap();
     let header = [
@@ -216,8 +210,6 @@ fn state_machines_are_below_those_that_await_them() {
             7,
             900,
             &[
-                async_event(22, 0, &11u16.to_le_bytes(), METADATA),
-                async_event(20, 0, &[], &[]),
                 callstack(16, 50, &awaiting, true),
                 // Until 1250, and again from 1290 on, then without anyone who awaits it.
                 async_event(13, 300, &[], &[]),
@@ -245,17 +237,7 @@ fn methods_that_the_runtime_resumes_are_below_those_that_await_them() {
         // Another thread, which is not in an operation.
         sample(13, 1000, 8, 2),
         sample(14, 1100, 8, 2),
-        buffer(
-            15,
-            9000,
-            7,
-            900,
-            &[
-                async_event(22, 0, &11u16.to_le_bytes(), METADATA),
-                async_event(20, 0, &[], &[]),
-                callstack(7, 0, &[code(FETCH), code(SERVE)], false),
-            ],
-        ),
+        buffer(15, 9000, 7, 900, &[callstack(7, 0, &[code(FETCH), code(SERVE)], false)]),
     ];
     let stacks = [
         vec![code(PARSE), code(FETCH), 0xDEAD_0000, code(WRAPPER), code(BOX)],
@@ -267,12 +249,7 @@ fn methods_that_the_runtime_resumes_are_below_those_that_await_them() {
 
 #[test]
 fn buffers_that_cannot_be_read_are_counted() {
-    let broken = [
-        async_event(22, 0, &11u16.to_le_bytes(), METADATA),
-        async_event(20, 0, &[], &[]),
-        callstack(16, 50, &[id(READ), id(MAIN)], true),
-        async_event(99, 0, &[], &[]),
-    ];
+    let broken = [callstack(16, 50, &[id(READ), id(MAIN)], true), async_event(99, 0, &[], &[])];
     let events = [sample(11, 1000, 7, 1), sample(12, 1100, 7, 1), buffer(13, 9000, 7, 900, &broken)];
     let stacks = [vec![code(READ), code(BOX)]];
     let (seen, left_out) = read(&recording(&stacks, events), true);

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::error::AsyncBufferError;
 
-/// How `async` methods are compiled.
+/// The way `async` methods are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AsyncModel {
     /// The runtime suspends and resumes methods (runtime async).
@@ -25,7 +25,7 @@ pub struct AsyncFrame {
 /// The methods of an asynchronous operation.
 #[derive(Debug, Clone, Copy)]
 pub struct AsyncCallstack<'b> {
-    /// What its frames are.
+    /// The compilation of its methods, which says what a frame holds.
     pub model: AsyncModel,
     /// The number of the wrapper that runs the first frame.
     pub continuation_index: u8,

@@ -15,7 +15,7 @@ pub struct AsyncEvent<'b> {
     pub id: u8,
     /// Its time, on the clock of the recording.
     pub time: Ticks,
-    /// What it says.
+    /// Its content.
     pub kind: AsyncEventKind<'b>,
 }
 
@@ -56,7 +56,7 @@ pub enum AsyncEventKind<'b> {
     MethodResumed,
     /// A method ends.
     MethodCompleted,
-    /// What is known of the thread before is void; its state follows.
+    /// The thread begins anew: earlier events about it are void, and its state follows.
     ThreadReset,
     /// The numbers of wrappers begin again.
     WrapperIndexReset,

@@ -102,7 +102,7 @@ struct OpenRun {
     methods: Vec<u64>,
 }
 
-/// What is known of a thread.
+/// The state and the operations of a thread, as its events have them so far.
 #[derive(Debug, Default)]
 struct Thread {
     /// Whether the thread has reported its state since the session began.

@@ -1,23 +1,17 @@
 //! Buffers that tests write.
 
+use nettrace_synth::Bytes;
+
 use super::layout::{AsyncLayout, LengthWidth};
 
 /// The metadata of a session, with an empty list of events.
 pub(super) const METADATA: &[u8] = &[0x80, 0x94, 0xEB, 0xDC, 0x03, 1, 2, 0x80, 0x20, 32, 0];
 
 /// A number in groups of seven bits.
-pub(super) fn number(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 0x7F {
-        bytes.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value.to_le_bytes()[0]);
-    bytes
-}
-
-fn signed(value: i64) -> Vec<u8> {
-    number(((value << 1) ^ (value >> 63)).cast_unsigned())
+pub(super) fn number(value: u64) -> Vec<u8> {
+    let mut bytes = Bytes::new();
+    bytes.var_u64(value);
+    bytes.into_vec()
 }
 
 /// A buffer that is being written.
@@ -107,16 +101,16 @@ impl Buffer {
 }
 
 fn frames(methods: &[u64], has_states: bool) -> Vec<u8> {
-    let mut bytes = Vec::new();
+    let mut bytes = Bytes::new();
     for (index, method) in methods.iter().enumerate() {
         match index.checked_sub(1) {
-            None => bytes.extend(number(*method)),
-            Some(before) => bytes.extend(signed(method.wrapping_sub(methods[before]).cast_signed())),
-        }
+            None => bytes.var_u64(*method),
+            Some(before) => bytes.var_i64(method.wrapping_sub(methods[before]).cast_signed()),
+        };
         if has_states {
             let state = i64::try_from(index).unwrap();
-            bytes.extend(signed(if index % 2 == 0 { state } else { -state }));
+            bytes.var_i64(if index % 2 == 0 { state } else { -state });
         }
     }
-    bytes
+    bytes.into_vec()
 }

@@ -16,11 +16,11 @@ const MOST_METHODS: usize = 1 << 20;
 /// The id of a method in a process.
 type MethodId = (Option<u64>, u64);
 
-/// What a first reading collects.
+/// The buffers and the methods of a first reading.
 #[derive(Debug, Default)]
 pub(super) struct AsyncCallersBuilder {
     buffers: AsyncStacksBuilder,
-    /// Where the code of each method begins.
+    /// The address at which the code of each method begins.
     methods: HashMap<MethodId, u64>,
 }
 

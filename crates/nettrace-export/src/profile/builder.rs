@@ -208,7 +208,7 @@ impl ProfileBuilder {
         {
             pauses.add(&event, view);
         }
-        if interest.is_code() && self.options.grouping.awaits && self.options.order == Order::File {
+        if interest.is_code() && self.options.collects_async_callers() {
             self.async_callers.add_method(event.process_id(), view);
         }
         if interest.is_code() {

@@ -231,6 +231,11 @@ impl Options {
     pub(crate) fn cuts_gc_pauses(&self) -> bool {
         self.gc_pauses && !self.idle && matches!(self.metric, Some(Metric::Wall | Metric::Cpu))
     }
+
+    /// Whether events of the asynchronous profiler are collected: in a first reading, for the second one.
+    pub(crate) fn collects_async_callers(&self) -> bool {
+        self.grouping.awaits && self.order == Order::File
+    }
 }
 
 impl Default for Options {

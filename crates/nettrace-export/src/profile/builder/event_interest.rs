@@ -62,10 +62,7 @@ impl EventInterest {
         let id = metadata.event_id();
         let plain = match metadata.provider() {
             _ if kernel_sample.is_some() => WEIGHED,
-            // They are collected in a first reading, for the second one.
-            _ if options.order == Order::File && options.grouping.awaits && has_async_buffer(metadata) => {
-                ASYNC_BUFFER
-            }
+            _ if options.collects_async_callers() && has_async_buffer(metadata) => ASYNC_BUFFER,
             event_pipe::PROVIDER if id == event_pipe::PROCESS_INFO => PROCESS,
             _ => 0,
         };
