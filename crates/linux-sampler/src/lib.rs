@@ -26,7 +26,7 @@
 //!     for record in sampler.read(Duration::from_millis(100))? {
 //!         processes.handle(&record);
 //!         if let RecordKind::Sample(sample) = record.kind {
-//!             unwinder.user_stack(record.thread.pid, &sample, &mut processes, &mut stack);
+//!             unwinder.user_stack(record.thread, &sample, &mut processes, &mut stack);
 //!             println!("thread {} ran {} ns at {stack:x?}", record.thread.tid, sample.period);
 //!         }
 //!     }
@@ -79,6 +79,7 @@ mod off_cpu;
 mod record;
 #[cfg(feature = "nettrace")]
 mod recording;
+mod root;
 mod runtime_code;
 mod sampler;
 mod start;

@@ -323,7 +323,7 @@ impl RecordingWriter {
         }
         self.process(thread.pid, record.time_ns, false)?;
         let mut stack = std::mem::take(&mut self.stack);
-        self.unwinder.user_stack(thread.pid, sample, &mut self.processes, &mut stack);
+        self.unwinder.user_stack(thread, sample, &mut self.processes, &mut stack);
         self.note_frames(thread.pid, &stack);
         if sample.chain_len() >= self.max_frames {
             self.counts.cut_stacks = self.counts.cut_stacks.saturating_add(1);

@@ -174,7 +174,7 @@ fn time_off_the_processor_is_that_of_the_sleeps_and_has_their_stack() {
     let handle = |record: &Record<'_>| {
         processes.handle(record);
         if let RecordKind::Sample(sample) = record.kind {
-            unwinder.user_stack(pid, &sample, &mut processes, &mut frames);
+            unwinder.user_stack(record.thread, &sample, &mut processes, &mut frames);
             tracker.stack(record.thread, frames.clone());
         }
         intervals.extend(tracker.handle(record));
