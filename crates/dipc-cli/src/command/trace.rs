@@ -609,10 +609,14 @@ impl RecordingSettings {
         let path = sink.path().map(Path::to_owned);
         // The recording is replaced by one that also has the samples, so it must be closed first.
         drop(sink);
+        let mut samples_exit = Exit::Done;
         if let (Some(samples), Some(path)) = (kernel_recording, &path) {
-            merge_into(path, samples?)?;
+            let samples = samples?;
+            let summary = samples.summary();
+            merge_into(path, samples)?;
+            samples_exit = summary.exit(self.fail_on_loss);
         }
-        let exit = recorded?.report(self.fail_on_loss)?;
+        let exit = recorded?.report(self.fail_on_loss)?.join(samples_exit);
         let converted = match (self.format, path) {
             (Some(format), Some(path)) => {
                 let export = || Export::beside(&path, format, self.names).write();

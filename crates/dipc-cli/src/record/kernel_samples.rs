@@ -172,11 +172,29 @@ pub(crate) struct SampleSummary {
     off_cpu: Duration,
     waits: u64,
     lost: u64,
+    lost_stacks: u64,
     throttled: u64,
     cut_stacks: u64,
 }
 
+impl SampleSummary {
+    /// The exit code for lost samples; warns of them if they are a failure.
+    pub(crate) fn exit(self, fail_on_loss: bool) -> Exit {
+        if !fail_on_loss || self.lost == 0 {
+            return Exit::Done;
+        }
+        messages::warning(format_args!("the kernel lost {} samples and records of switches", self.lost));
+        messages::help("a lower --frequency loses less");
+        Exit::EventsLost
+    }
+}
+
 impl KernelRecording {
+    /// The numbers of its samples.
+    pub(crate) const fn summary(&self) -> SampleSummary {
+        self.summary
+    }
+
     /// Opens the samples as a recording.
     pub(crate) fn open(&self) -> Result<Recording, Failure> {
         let file = self.file.try_clone().map_err(|error| unwritten(Path::new(NAME), &error))?;
@@ -217,6 +235,9 @@ impl fmt::Display for SampleSummary {
             write!(f, ", {} times off CPU of {:.2?}", self.waits, self.off_cpu)?;
         }
         write!(f, ", {} lost", self.lost)?;
+        if self.lost_stacks > 0 {
+            write!(f, ", {} stacks of waits left out, for which others stand", self.lost_stacks)?;
+        }
         if self.throttled > 0 {
             write!(f, ", throttled {} times", self.throttled)?;
         }

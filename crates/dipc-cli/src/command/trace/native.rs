@@ -100,9 +100,11 @@ impl RecordingSettings {
             thread::sleep(TICK);
         }
         let is_chosen = self.output.is_some() && !beside_others;
-        let path = sampler.finish()?.save(&path, is_chosen)?;
+        let samples = sampler.finish()?;
+        let summary = samples.summary();
+        let path = samples.save(&path, is_chosen)?;
         self.written.add(&path, OF_PROCESSOR_TIME);
-        Ok(Exit::Done)
+        Ok(summary.exit(self.fail_on_loss))
     }
 }
 

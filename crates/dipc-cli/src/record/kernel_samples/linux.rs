@@ -434,6 +434,7 @@ impl From<RecordingCounts> for SampleSummary {
             off_cpu: Duration::from_nanos(counts.off_cpu_ns),
             waits: counts.off_cpu_intervals,
             lost: counts.lost,
+            lost_stacks: counts.lost_stacks,
             throttled: counts.throttled,
             cut_stacks: counts.cut_stacks,
         }
