@@ -100,7 +100,7 @@ pub use maps::{Mapping, ProcessMaps, Processes};
 pub use off_cpu::{OffCpuInterval, OffCpuTracker};
 pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey};
 #[cfg(feature = "nettrace")]
-pub use recording::{RecordingCounts, RecordingWriter};
+pub use recording::{RecordingCounts, RecordingWriter, SAMPLING_KEY};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
 pub use start::spawn_prepared;

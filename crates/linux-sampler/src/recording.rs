@@ -48,6 +48,9 @@ use events::{Kinds, mapping_metadata, number, text};
 /// The addresses of the kernel, as TraceEvent expects them.
 const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 
+/// The key of the header with a description of how samples are taken.
+pub const SAMPLING_KEY: &str = "KernelSampling";
+
 /// The most frame addresses that get names.
 const MOST_ADDRESSES: usize = 1 << 20;
 
@@ -152,7 +155,8 @@ struct KnownMapping {
 
 impl RecordingWriter {
     /// Begins a recording of the process `pid`, or of several processes. `start_unix_ms` is the time of day
-    /// at `start_ns`.
+    /// at `start_ns`. `sampling` describes how the samples are taken and what is not permitted, in the header's
+    /// key [`SAMPLING_KEY`].
     ///
     /// # Errors
     /// None in practice.
@@ -161,6 +165,7 @@ impl RecordingWriter {
         start_ns: u64,
         pid: Option<i32>,
         config: &SamplerConfig,
+        sampling: &str,
     ) -> Result<Self, Error> {
         let (frequency, max_frames) = (config.frequency, config.max_frames);
         let interval = 1_000_000_000_u32.checked_div(frequency).unwrap_or(0);
@@ -169,6 +174,7 @@ impl RecordingWriter {
             ("HardwareThreadCount", processors.to_string()),
             ("ExpectedCPUSamplingRate", interval.to_string()),
             ("SystemPageSize", rustix::param::page_size().to_string()),
+            (SAMPLING_KEY, sampling.to_owned()),
         ];
         let mut pairs: Vec<_> = pairs.map(|(key, value)| (key.to_owned(), value)).into();
         let process_id = pid.map(|pid| innermost_id(pid, pid).unwrap_or(pid).unsigned_abs());

@@ -219,7 +219,8 @@ fn a_thread_that_waits_all_the_time_has_that_time_and_its_stack() {
     config.off_cpu = OffCpu::Stacks { every: 1 };
     let Some(mut sampler) = open(&config) else { return };
     let start = Sampler::now_ns();
-    let mut recording = linux_sampler::RecordingWriter::new(0, start, Some(sleeper.pid()), &config).unwrap();
+    let mut recording =
+        linux_sampler::RecordingWriter::new(0, start, Some(sleeper.pid()), &config, "").unwrap();
     recording.existing_process(sleeper.pid()).unwrap();
     let clock = Instant::now();
     read_until(
@@ -260,7 +261,7 @@ fn a_full_buffer_loses_records_and_says_how_many() {
     // The record of a loss is written once there is space again.
     let (mut lost, mut seen) = (0_u64, 0_u64);
     #[cfg(feature = "nettrace")]
-    let mut recording = linux_sampler::RecordingWriter::new(0, 0, Some(busy.pid()), &config).unwrap();
+    let mut recording = linux_sampler::RecordingWriter::new(0, 0, Some(busy.pid()), &config, "").unwrap();
     let count = |record: &Record<'_>| {
         match record.kind {
             RecordKind::Lost { count } | RecordKind::LostSamples { count } => lost += count,
@@ -593,4 +594,63 @@ fn short_threads_are_sampled_by_processor() {
     };
     eprintln!("of 1,000 threads of a millisecond: {by_thread:.3} by thread, {by_processor:.3} by processor");
     assert!(by_processor > 0.85 && by_processor > by_thread, "{by_thread} {by_processor}");
+}
+
+/// The processes of the samples of a scope, while a child computes for `ns`.
+fn sampled_processes(scope: Scope, busy: &Busy, ns: u64) -> Option<BTreeMap<i32, u64>> {
+    let mut sampler = open(&SamplerConfig::new(scope))?;
+    let mut processes = BTreeMap::new();
+    let until = busy.cpu_ns() + ns;
+    let handle = |record: &Record<'_>| {
+        if let RecordKind::Sample(sample) = record.kind {
+            *processes.entry(record.thread.pid).or_default() += sample.period;
+        }
+    };
+    read_until(&mut sampler, handle, || busy.cpu_ns() > until);
+    Some(processes)
+}
+
+#[test]
+fn the_whole_machine_is_sampled() {
+    let (one, other) = (Busy::start(), Busy::start());
+    let Some(processes) = sampled_processes(Scope::Machine, &one, 300_000_000) else { return };
+    assert!(processes[&one.pid()] > 250_000_000, "{processes:?}");
+    assert!(processes.contains_key(&other.pid()), "{processes:?}");
+}
+
+/// A cgroup of the kernel's `perf_event` controller, or of the one hierarchy of cgroup v2.
+struct Cgroup(std::path::PathBuf);
+
+impl Cgroup {
+    fn create() -> Option<Self> {
+        let name = format!("linux-sampler-test-{}", own_pid());
+        let roots = ["/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"]
+            .map(std::path::Path::new);
+        let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists())?;
+        let folder = root.join(name);
+        std::fs::create_dir(&folder).ok()?;
+        Some(Self(folder))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Its processes were killed, and leave it a moment later.
+        let start = Instant::now();
+        while std::fs::remove_dir(&self.0).is_err() && start.elapsed() < DEADLINE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn a_cgroup_is_sampled_and_nothing_else() {
+    let Some(cgroup) = Cgroup::create() else { return eprintln!("SKIPPED: cgroups cannot be created here") };
+    let (inside, outside) = (Busy::start(), Busy::start());
+    std::fs::write(cgroup.0.join("cgroup.procs"), inside.pid().to_string()).unwrap();
+    let scope = Scope::Cgroup(cgroup.0.clone());
+    let Some(processes) = sampled_processes(scope, &inside, 300_000_000) else { return };
+    assert!(processes[&inside.pid()] > 250_000_000, "{processes:?}");
+    assert!(!processes.contains_key(&outside.pid()), "{processes:?}");
+    drop(inside);
 }

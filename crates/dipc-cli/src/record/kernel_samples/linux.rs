@@ -158,8 +158,9 @@ impl OpenSampler {
             messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
         }
         // Before its first instruction, a process is a copy of this one, which the program replaces.
-        let recording = begin_recording(pid, &config, !matches!(begin, Begin::Starting))?;
-        Ok(Self { sampler, recording, description: describe(settings, access, sees_short_threads) })
+        let description = describe(settings, access, sees_short_threads);
+        let recording = begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting))?;
+        Ok(Self { sampler, recording, description })
     }
 
     /// Turns the records of the next moment into events. Returns false once the process has ended.
@@ -186,12 +187,17 @@ impl OpenSampler {
 }
 
 /// Begins a recording of a process, with its threads and mappings if it `runs`.
-fn begin_recording(pid: i32, config: &SamplerConfig, runs: bool) -> Result<RecordingWriter, Failure> {
+fn begin_recording(
+    pid: i32,
+    config: &SamplerConfig,
+    description: &str,
+    runs: bool,
+) -> Result<RecordingWriter, Failure> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let start = Sampler::now_ns();
-    let mut recording =
-        RecordingWriter::new(now_ms, start, Some(pid), config).map_err(|error| failed(&error))?;
+    let recording = RecordingWriter::new(now_ms, start, Some(pid), config, description);
+    let mut recording = recording.map_err(|error| failed(&error))?;
     if runs {
         recording.existing_process(pid).map_err(|error| failed(&error))?;
     }
@@ -373,7 +379,7 @@ pub(crate) fn snapshot(
         Err(failure) => {
             messages::warning(format_args!("running threads have no stacks: {failure}"));
             let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
-            begin_recording(pid, &SamplerConfig::of_process(pid), true)?
+            begin_recording(pid, &SamplerConfig::of_process(pid), "not permitted", true)?
         }
     };
     recording.flush().map_err(|error| failed(&error))?;
