@@ -53,7 +53,7 @@
 //!   crate.
 //! - `sampler`, `record`: buffers and their records in time order. `start`: programs that are sampled from
 //!   their first instruction.
-//! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`,
+//! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`, `root`,
 //!   `runtime_code`: stacks.
 //! - `waiting`: threads that wait in the kernel, and their stacks.
 //! - `stopped`, `crash`: processes that are stopped for a moment, or when a signal is about to end them, with
