@@ -29,6 +29,7 @@ use crate::http::{Endpoint, Failed, host_name, parse_header};
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::application_name;
+use crate::process::peer::local_process;
 use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice, into_processor_time};
 use crate::record::live_stream::LiveStream;
@@ -308,7 +309,8 @@ fn push_process(
     let mut is_first = true;
     while left != Some(0) && interrupts.count() == 0 {
         let begin = Instant::now();
-        let samples = choice.start(process_id(found), &title, is_managed, is_first)?;
+        let samples =
+            choice.start(local_process(process_id(found), &found.target), &title, is_managed, is_first)?;
         let (profile, end) = if let Some(samples) = samples {
             sample_by_kernel(args, found, samples, is_managed, interrupts)?
         } else {

@@ -33,7 +33,7 @@ pub(super) struct Summary {
     /// The number of processes with threads in the recording; 0 if the threads belong to the process of the
     /// header.
     pub(super) processes: usize,
-    /// The command line, if the recording has it.
+    /// The command line, if the recording has it, or else the name of the process.
     pub(super) program: Option<String>,
     /// The version of the runtime, if the recording has it.
     pub(super) runtime: Option<String>,
@@ -241,9 +241,13 @@ impl OverviewData {
         let startup = some.startup.finish();
         let (process, program, runtime) = startup
             .map_or((None, None, None), |startup| (startup.process, startup.command_line, startup.runtime));
+        let process_id = info.and_then(|info| info.process_id).or(process);
+        // Programs without a runtime have no command line.
+        let name = |id| some.profile.process_name(id).filter(|name| !name.is_empty()).map(str::to_owned);
+        let program = program.or_else(|| process_id.and_then(name));
         let processes: BTreeSet<_> = events.threads().iter().filter_map(Thread::process_id).collect();
         let summary = Summary {
-            process_id: info.and_then(|info| info.process_id).or(process),
+            process_id,
             processes: processes.len(),
             program,
             runtime,
