@@ -12,6 +12,7 @@ use hashbrown::HashSet;
 use crate::code_map::Code;
 use crate::layout::FrameKind;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::native::NativeImages;
 use crate::registers::{Register, Registers};
 use crate::runtime::Runtime;
 use crate::thread::Thread;
@@ -270,6 +271,32 @@ impl Runtime {
     /// The managed code at a return address.
     fn managed_caller(&self, memory: &dyn Memory, ip: u64) -> Option<Code> {
         self.managed(memory, FramePosition::Caller.lookup_address(ip))
+    }
+}
+
+impl NativeImages {
+    /// Walks the frames of a thread by native unwind information alone, where there is no runtime or its data
+    /// is missing. Managed frames end the walk.
+    pub fn stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
+        let mut stack = Stack::default();
+        let mut seen = HashSet::new();
+        let (mut registers, mut position) = (*registers, FramePosition::Innermost);
+        while stack.frames.len() < MOST_FRAMES && seen.insert(registers.sp) {
+            let Registers { ip, sp, .. } = registers;
+            let caller = self.unwind(memory, &registers, position);
+            if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
+                stack.frames.push(Frame { ip, sp, code: None, position });
+            }
+            match caller {
+                Ok(Some(next)) => (registers, position) = next,
+                Ok(None) => break,
+                Err(error) => {
+                    stack.add_gap(Gap::Native(error));
+                    break;
+                }
+            }
+        }
+        stack
     }
 }
 

@@ -16,6 +16,7 @@ mod converted;
 mod counters;
 mod counts;
 mod cpu;
+mod cut_core;
 mod disk;
 mod doctor;
 mod dump;
@@ -36,6 +37,7 @@ mod monitor;
 mod monitor_otlp;
 mod names;
 mod outputs;
+mod overview;
 #[path = "../page/data.rs"]
 mod page_data;
 mod ports;
