@@ -7,6 +7,7 @@ use clr_events::{Glob, Provider};
 
 use crate::exception::ExceptionTypes;
 use crate::field::FieldCondition;
+use crate::system::SystemValue;
 
 /// A condition over the events of a process: see the [language](crate#the-language).
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +36,7 @@ pub(crate) enum Atom {
         /// `None` for any counter of the session: its provider is not known.
         selection: Option<Selection>,
     },
+    System(SystemValue, Comparison, f64),
     Exit,
     Crash,
     Disconnect,
@@ -119,9 +121,11 @@ impl Condition {
                     .into_iter()
                     .map(|request| request.name)
                     .collect(),
-                Atom::Counter { selection: None, .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => {
-                    continue;
-                }
+                Atom::Counter { selection: None, .. }
+                | Atom::System(..)
+                | Atom::Exit
+                | Atom::Crash
+                | Atom::Disconnect => continue,
             };
             if alternatives.iter().any(|name| is_recorded(name)) {
                 continue;
@@ -131,6 +135,15 @@ impl Condition {
             }
         }
         missing
+    }
+
+    /// Returns the values of the system that it compares: [`Evaluator::usage`](crate::Evaluator::usage) has to
+    /// be given them.
+    pub fn system_values(&self) -> impl Iterator<Item = SystemValue> + '_ {
+        self.atoms.iter().filter_map(|atom| match atom {
+            Atom::System(value, ..) => Some(*value),
+            _ => None,
+        })
     }
 
     /// Returns the providers of events, as written, that [`requests`](Self::requests) cannot enable: names
@@ -164,7 +177,7 @@ fn of_events(atom: &Atom) -> Vec<ProviderRequest> {
             source(TASKS, ACTIVITY_IDS, INFORMATIONAL, ""),
             source(LOGGING, JSON_MESSAGES, INFORMATIONAL, LOGGING_ARGUMENTS),
         ],
-        Atom::Counter { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => Vec::new(),
+        Atom::Counter { .. } | Atom::System(..) | Atom::Exit | Atom::Crash | Atom::Disconnect => Vec::new(),
     }
 }
 

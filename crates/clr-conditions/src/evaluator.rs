@@ -11,6 +11,7 @@ use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
 use crate::condition::{Atom, Condition, Node};
 use crate::field;
+use crate::system::SystemUsage;
 
 /// Characters of a text from the process that a match repeats.
 const LONGEST: usize = 120;
@@ -141,6 +142,46 @@ impl Evaluator {
         }
     }
 
+    /// Adds values of the system, and passes the match that they complete to `each`. `time` is that of the
+    /// stream, as well as it is known.
+    pub fn usage(&mut self, usage: &SystemUsage, time: RelativeTime, mut each: impl FnMut(Match)) {
+        let mut changed = 0;
+        let Atoms { condition, states } = &mut self.atoms;
+        for ((number, state), atom) in (0..).zip(states).zip(&condition.atoms) {
+            let Atom::System(value, comparison, bound) = atom else { continue };
+            let current = usage.value(*value);
+            let met = current.filter(|current| comparison.is_met(current.partial_cmp(bound)));
+            match met {
+                Some(current) => {
+                    let was_met = std::mem::replace(&mut state.lasts, true);
+                    state.met = Some(time);
+                    state.what = value.text(current);
+                    changed |= if was_met { 0 } else { bit(number) };
+                }
+                None => {
+                    state.lasts = false;
+                    state.met = None;
+                }
+            }
+        }
+        if let Some(met) = self.atoms.fire(time, changed) {
+            each(met);
+        }
+    }
+
+    /// Forgets all events: another session has taken the place of the last one. Values of the system that meet
+    /// their conditions still do.
+    pub fn restart(&mut self) {
+        let condition = self.atoms.condition.clone();
+        let former = std::mem::replace(self, Self::new(condition));
+        let Atoms { condition, states } = &mut self.atoms;
+        for ((state, former), atom) in states.iter_mut().zip(former.atoms.states).zip(&condition.atoms) {
+            if matches!(atom, Atom::System(..)) {
+                *state = former;
+            }
+        }
+    }
+
     /// Passes the matches of counters that were not judged yet to `each`, after the last event.
     pub fn finish(&mut self, mut each: impl FnMut(Match)) {
         let (condition, samples) = (&self.atoms.condition, &mut self.counter_changes);
@@ -186,7 +227,9 @@ impl Evaluator {
                     provider.matches(metadata.provider()) && name.as_ref().is_none_or(is_named)
                 }
                 // Requests are spans, which consist of other events, too.
-                Atom::Request { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => false,
+                Atom::Request { .. } | Atom::System(..) | Atom::Exit | Atom::Crash | Atom::Disconnect => {
+                    false
+                }
             };
             if may_meet {
                 atoms |= bit(number);
@@ -249,7 +292,7 @@ impl Evaluator {
                     has_counters = true;
                     None
                 }
-                Atom::Request { .. } | Atom::Exit | Atom::Crash | Atom::Disconnect => None,
+                Atom::Request { .. } | Atom::System(..) | Atom::Exit | Atom::Crash | Atom::Disconnect => None,
             };
             if let Some(what) = what {
                 self.atoms.meet(number, time, what);

@@ -11,6 +11,7 @@
 //!           | "gc" [ "pause" ] comparison time
 //!           | "request" [ [ "duration" ] comparison time ] [ "status" comparison number ] [ "path" text ]
 //!           | [ "counter" ] [ provider "/" ] counter [ ":" number-of-it ] comparison number
+//!           | ( "process" | "container" ) ( "cpu" | "memory" ) comparison amount
 //!           | "exit" | "crash" | "disconnect"
 //! field     = name comparison value | name ":" value
 //! comparison = ">" | ">=" | "<" | "<=" | "=" | "==" | "!="
@@ -28,6 +29,11 @@
 //! Parts joined by `and` have to be met by events within ten seconds of one another, or within the time after
 //! `within`. A counter meets its condition from the first value beyond its bound until one that is not: alone
 //! it counts once for each such stretch.
+//!
+//! The system's values of a process and its container, in `parse_for_rules` alone, are no events:
+//! [`Evaluator::usage`] is given them. An amount is in percent (`150%`): of a core for a process, of its limit
+//! for a container; or, for memory, in bytes with a unit (`500MB`, `2GiB`). They meet their condition as
+//! counters do.
 //!
 //! # Examples
 //!
@@ -47,7 +53,7 @@
 //! # Modules
 //!
 //! - `token`, `parser`: from text to the tree. `condition`: the tree, and the providers that a session needs.
-//! - `duration`, `exception`, `field`: the parts.
+//! - `duration`, `exception`, `field`, `system`: the parts.
 //! - `evaluator`: the tree over events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -69,6 +75,7 @@ mod evaluator;
 mod exception;
 mod field;
 mod parser;
+mod system;
 mod token;
 
 pub use clr_counters::ProviderRequest;
@@ -76,6 +83,7 @@ pub use condition::Condition;
 pub use duration::parse_duration;
 pub use error::ParseError;
 pub use evaluator::{Evaluator, Match, StreamEnd};
+pub use system::{SystemUsage, SystemValue};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

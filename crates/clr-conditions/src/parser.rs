@@ -10,6 +10,7 @@ use crate::duration::parse_duration;
 use crate::error::ParseError;
 use crate::exception::ExceptionTypes;
 use crate::field::{Bound, FieldCondition};
+use crate::system::parse_bound;
 use crate::token::{Token, TokenKind, tokens};
 
 /// The largest number of parts: each has a bit of a word.
@@ -20,6 +21,9 @@ const DEEPEST: usize = 32;
 const WITHIN: Duration = Duration::from_secs(10);
 
 const KINDS: &str = "exception, event, gc, request, counter, exit, crash or disconnect";
+/// The same for rules of a monitor.
+const KINDS_OF_RULES: &str =
+    "exception, event, gc, request, counter, process, container, exit, crash or disconnect";
 
 impl Condition {
     /// Parses a condition.
@@ -27,7 +31,7 @@ impl Condition {
     /// # Errors
     /// With the position of the first text outside the language, and the expected text.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        parse(text, false)
+        parse(text, Extent::default())
     }
 
     /// Parses a condition for a session that requests counters anyway. A counter whose provider is not known
@@ -37,14 +41,32 @@ impl Condition {
     /// # Errors
     /// As for [`parse`](Self::parse), except for counters whose provider is not known.
     pub fn parse_for_counters(text: &str) -> Result<Self, ParseError> {
-        parse(text, true)
+        parse(text, Extent { has_counters: true, has_system: false })
+    }
+
+    /// Parses a condition for a program that also watches the system's values of a process and its container;
+    /// see [`system_values`](Self::system_values).
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse).
+    pub fn parse_for_rules(text: &str) -> Result<Self, ParseError> {
+        parse(text, Extent { has_counters: false, has_system: true })
     }
 }
 
-/// Parses a condition. `has_counters` allows counters whose provider is not known.
-fn parse(text: &str, has_counters: bool) -> Result<Condition, ParseError> {
+/// The parts of the language that not every program has.
+#[derive(Debug, Clone, Copy, Default)]
+struct Extent {
+    /// Whether the session has counters, of which one may be named without its provider.
+    has_counters: bool,
+    /// Whether the values of the system are watched.
+    has_system: bool,
+}
+
+/// Parses a condition.
+fn parse(text: &str, extent: Extent) -> Result<Condition, ParseError> {
     let tokens = tokens(text)?;
-    let mut parser = Parser { text, tokens: &tokens, atoms: Vec::new(), has_counters };
+    let mut parser = Parser { text, tokens: &tokens, atoms: Vec::new(), extent };
     let root = parser.any(0)?;
     if let Some(token) = parser.tokens.first() {
         return Err(parser.error_at(token.offset, "'and', 'or' or the end is expected"));
@@ -57,8 +79,7 @@ struct Parser<'t> {
     /// The remaining tokens.
     tokens: &'t [Token],
     atoms: Vec<Atom>,
-    /// Whether the session has counters, of which one may be named without its provider.
-    has_counters: bool,
+    extent: Extent,
 }
 
 impl<'t> Parser<'t> {
@@ -182,6 +203,9 @@ impl<'t> Parser<'t> {
         if name.as_ref().is_some_and(|name| name.contains(' ') && clr_counters::is_counter_of_dotnet(name)) {
             return self.counter();
         }
+        if let Some((is_container, is_memory)) = self.system_value() {
+            return self.system(is_container, is_memory);
+        }
         if self.take_word("exception") {
             return self.exception();
         }
@@ -207,7 +231,47 @@ impl<'t> Parser<'t> {
         if self.take_word("counter") || name.is_some() {
             return self.counter();
         }
-        self.error(format!("a condition is expected: {KINDS}"))
+        let kinds = if self.extent.has_system { KINDS_OF_RULES } else { KINDS };
+        self.error(format!("a condition is expected: {kinds}"))
+    }
+
+    /// Whether a value of the system is next: of the container or of the process, its memory or its processor
+    /// time.
+    fn system_value(&self) -> Option<(bool, bool)> {
+        let word = |place: usize| match &self.tokens.get(place)?.kind {
+            TokenKind::Word(word) => Some(word),
+            _ => None,
+        };
+        let choice = |place: usize, first: &str, second: &str| {
+            let word = word(place)?;
+            let is_first = word.eq_ignore_ascii_case(first);
+            (is_first || word.eq_ignore_ascii_case(second)).then_some(is_first)
+        };
+        Some((choice(0, "container", "process")?, choice(1, "memory", "cpu")?))
+    }
+
+    fn system(&mut self, is_container: bool, is_memory: bool) -> Result<Atom, ParseError> {
+        if !self.extent.has_system {
+            return self
+                .error("memory and processor time of the system are known to rules of dipc monitor only");
+        }
+        self.next();
+        self.next();
+        let comparison = self.comparison()?;
+        let offset = self.offset();
+        let text = self.text("an amount")?;
+        let (value, bound) = parse_bound(is_container, is_memory, text).ok_or_else(|| {
+            self.error_at(
+                offset,
+                match (is_container, is_memory) {
+                    (true, true) => "an amount is expected: 80% of the limit, or 500MB",
+                    (false, true) => "an amount is expected: 500MB, 2GiB",
+                    (true, false) => "percents of the limit are expected: 90%",
+                    (false, false) => "percents of a core are expected: 150%",
+                },
+            )
+        })?;
+        Ok(Atom::System(value, comparison, bound))
     }
 
     fn exception(&mut self) -> Result<Atom, ParseError> {
@@ -353,7 +417,7 @@ impl<'t> Parser<'t> {
         let condition = clr_counters::Condition::new(&name, comparison, bound)
             .map_err(|error| self.error_at(offset, error.to_string()))?;
         let selection = condition.selection();
-        if selection.is_none() && !self.has_counters {
+        if selection.is_none() && !self.extent.has_counters {
             let counter = name.rsplit_once(':').map_or(&*name, |(counter, _)| counter);
             let message = format!("the provider of {counter:?} is not known: name it, as PROVIDER/{counter}");
             return Err(self.error_at(offset, message));

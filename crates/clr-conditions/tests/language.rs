@@ -171,3 +171,39 @@ fn depth_length_and_number_of_parts_are_bounded() {
     assert!(Condition::parse(&many(64)).is_ok());
     assert!(Condition::parse(&many(65)).unwrap_err().message().contains("64 parts"));
 }
+
+#[test]
+fn values_of_the_system_are_for_rules_alone() {
+    use clr_conditions::SystemValue::{
+        ContainerCpu, ContainerMemory, ContainerMemoryShare, ProcessCpu, ProcessMemory,
+    };
+    for (text, value) in [
+        ("container memory > 80%", ContainerMemoryShare),
+        ("container memory >= 1.5GiB", ContainerMemory),
+        ("Container CPU > 90.5%", ContainerCpu),
+        ("process cpu > 150%", ProcessCpu),
+        ("process memory < 500mb", ProcessMemory),
+    ] {
+        let condition = Condition::parse_for_rules(text).unwrap();
+        assert_eq!(condition.system_values().collect::<Vec<_>>(), [value], "{text}");
+        assert_eq!(condition.requests(), [], "{text}");
+        let error = Condition::parse(text).unwrap_err();
+        assert_eq!(error.position(), 0, "{text}");
+        assert!(error.to_string().contains("dipc monitor"), "{error}");
+    }
+    for (text, position) in [
+        ("container memory > 80", 19),
+        ("container memory > -1%", 19),
+        ("container memory > nanGB", 19),
+        ("process memory > 80%", 17),
+        ("process cpu > 2", 14),
+        ("container cpu 90%", 14),
+        ("container cpu >", 15),
+    ] {
+        assert_eq!(Condition::parse_for_rules(text).unwrap_err().position(), position, "{text}");
+    }
+    // A counter of one of these names is still one.
+    assert_eq!(Condition::parse_for_rules("process/cpu > 1").unwrap().system_values().count(), 0);
+    let error = Condition::parse_for_rules("container disk > 1%").unwrap_err();
+    assert!(error.to_string().contains("not known"), "{error}");
+}

@@ -151,6 +151,19 @@ impl Artifact {
         }
     }
 
+    /// The time for which it is collected; [`None`] for what has no such time, and without a limit.
+    pub const fn duration(&self) -> Option<Duration> {
+        match self {
+            Self::Trace(request) => request.duration,
+            Self::LiveMetrics(request) => request.duration,
+            Self::Logs(request) => request.duration,
+            Self::Exceptions(request) => request.duration,
+            Self::Top(request) => request.duration,
+            Self::FlameGraph(_, duration) | Self::Requests(duration) => *duration,
+            Self::GcDump | Self::Dump(_) | Self::Snapshot | Self::Stacks(_) => None,
+        }
+    }
+
     /// The media type of its bytes.
     pub const fn media_type(&self) -> &'static str {
         match self {

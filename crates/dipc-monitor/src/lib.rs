@@ -4,6 +4,7 @@
 //!
 //! - `filter`: the processes that a request or a rule is about.
 //! - `process`, `monitor`: a process, and the table of all of them. `container`: its container and pod.
+//!   `system_usage`: memory and processor time of both.
 //!   `counters`: the shared session of its counters. `live_session`: a session whose events are evaluated as
 //!   they come.
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records, and
@@ -38,6 +39,7 @@ mod rule_runner;
 pub mod rules;
 mod server;
 mod stop;
+mod system_usage;
 mod trace_context;
 
 #[cfg(feature = "jwt")]

@@ -8,12 +8,15 @@ mod event_session;
 mod history;
 mod process_rules;
 mod program;
+mod system_watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use clr_conditions::SystemValue;
 
 use crate::configuration::{Configuration, EgressProvider, GlobalCounter};
 use crate::egress::EgressQueue;
@@ -73,6 +76,8 @@ pub enum RuleEvent {
     },
     /// The session of the trigger could not be started, or has failed. It is tried again.
     SessionFailed(String),
+    /// The condition of the trigger compares a value that the system does not have for this process.
+    ValueUnknown(SystemValue),
 }
 
 impl fmt::Display for RuleMessage {
@@ -89,6 +94,9 @@ impl fmt::Display for RuleEvent {
             Self::ActionCompleted { action, output: None } => write!(f, "{action} is done"),
             Self::ActionFailed { action, error } => write!(f, "{action} failed: {error}"),
             Self::SessionFailed(error) => write!(f, "no session for the trigger: {error}"),
+            Self::ValueUnknown(value) => {
+                write!(f, "{value} is not known, so that this part of the condition is not met")
+            }
         }
     }
 }

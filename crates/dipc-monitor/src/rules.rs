@@ -2,12 +2,15 @@
 //!
 //! [`RuleEngine`] takes events, values of counters and times, and returns executions of actions. It does no
 //! I/O. Requests are those of [`clr_activity::Spans`], values of counters those of
-//! [`clr_counters::Counters`], and conditions those of [`clr_conditions`].
+//! [`clr_counters::Counters`], and conditions those of [`clr_conditions`]. [`RuleReplay`] drives it by a
+//! recording.
 
 mod action;
 mod engine;
+mod evidence;
 mod path_pattern;
 pub(crate) mod placeholder;
+mod replay;
 mod rule;
 mod status;
 #[cfg(test)]
@@ -17,9 +20,11 @@ mod window;
 
 pub use action::{Action, ActionKind, Destination, StoppingEvent};
 pub use clr_conditions::StreamEnd;
-pub use engine::{CounterNeed, Execution, RuleEngine};
+pub use engine::{CounterNeed, Execution, RuleEngine, ThrottledFiring};
+pub use evidence::Evidence;
 pub use path_pattern::{PathFilter, PathPattern};
 pub use placeholder::Placeholders;
+pub use replay::{ReplayedFiring, RuleReplay};
 pub use rule::{CounterSource, CounterTrigger, Limits, Rule, Trigger};
 pub use status::{FinishReason, RuleState, RuleStatus};
 

@@ -13,8 +13,11 @@
 //!
 //! [`read`] reads any file of `/proc`. The parsers work on all systems, and read nothing.
 //!
+//! [`ControlGroup`] finds the control groups of a process, and reads their memory and processor time.
+//!
 //! # Source
-//! `proc_pid_stat(5)`, `proc_pid_status(5)`, and `Documentation/scheduler/sched-stats.rst` of Linux.
+//! `proc_pid_stat(5)`, `proc_pid_status(5)`, `cgroups(7)`, and `Documentation/scheduler/sched-stats.rst`,
+//! `admin-guide/cgroup-v2.rst` and `admin-guide/cgroup-v1/memory.rst` of Linux.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -29,11 +32,13 @@
     )
 )]
 
+mod cgroup;
 mod file;
 mod schedstat;
 mod stat;
 mod status;
 
+pub use cgroup::{ControlGroup, GroupCpu, GroupMemory};
 pub use file::{process_folder, process_ids, read, thread_folder};
 pub use schedstat::SchedStat;
 pub use stat::{Stat, TICK_NS};

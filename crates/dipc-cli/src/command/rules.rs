@@ -1,39 +1,55 @@
-//! `dipc rules test`: the times at which a condition would have been met in a recording.
+//! `dipc rules test`: the times at which a condition would have been met in a recording, and those at which
+//! the rules of a configuration would have fired.
+
+mod condition;
+mod configuration;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use clr_conditions::{Condition, Evaluator, Match, StreamEnd};
-use nettrace::RelativeTime;
-use serde::Serialize;
+use clap::{ArgGroup, Args, Subcommand, ValueEnum, ValueHint};
+use clr_conditions::{Condition, StreamEnd};
 
+use self::condition::ConditionTest;
+use self::configuration::ConfigurationTest;
 use crate::args::flight::parse_condition;
 use crate::args::format::Format;
 use crate::duration;
 use crate::exit::Outcome;
-use crate::inspect::recording::Recording;
-use crate::render::escape::escape_controls;
-use crate::render::table::{Align, Columns};
-use crate::render::{messages, output};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesCommand {
-    /// Show when a condition would have been met in a recording, and a snapshot written
+    /// Show when the rules of a configuration would have fired in a recording, or a condition been met
     ///
-    /// The exit code is 1 if it is never met. A recording whose stream ends early may come from a crash or a
-    /// lost connection, and a complete one does not say why it ended. --end states the reason.
+    /// The configuration is that of dipc monitor: dotnet-monitor's, in JSON or TOML, or a part of it, such as
+    /// a rule. Rules begin with the recording and are tested whatever their filters say. Their actions take
+    /// the time that they collect for. For each rule that does not fire, the table says what its trigger has
+    /// seen. --snapshot-on tests a condition of dipc trace in place of rules.
+    ///
+    /// The exit code is 1 if no rule fires, or the condition is never met, and 2 if the configuration has
+    /// errors. A recording whose stream ends early may come from a crash or a lost connection, and a complete
+    /// one does not say why it ended. --end states the reason.
     Test(TestArgs),
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("tested").required(true))]
 pub(crate) struct TestArgs {
     /// The recording; '-' is standard input
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    /// The configuration with the rules: JSON as dotnet-monitor has it, or TOML
+    #[arg(value_hint = ValueHint::FilePath, group = "tested")]
+    configuration: Option<PathBuf>,
+    /// Test only the rule with this name; may be repeated
+    #[arg(long = "rule", value_name = "NAME", conflicts_with = "snapshot_on")]
+    rules: Vec<String>,
+    /// Have the actions of an execution take this time [default: the time that they collect for]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "snapshot_on")]
+    actions_take: Option<Duration>,
     /// The condition, as dipc trace --snapshot-on takes it
-    #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
-    snapshot_on: Condition,
+    #[arg(long, value_name = "CONDITION", value_parser = parse_condition, group = "tested")]
+    snapshot_on: Option<Condition>,
     /// The least time between two snapshots
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10s")]
     snapshot_interval: Duration,
@@ -71,147 +87,25 @@ impl EndArg {
 
 pub(crate) fn run(command: &RulesCommand) -> Outcome {
     let RulesCommand::Test(args) = command;
-    let (events, origin) = Recording::open(&args.file)?.into_parts();
-    let mut events = events.in_time_order();
-    let mut evaluator = Evaluator::new(args.snapshot_on.clone());
-    let mut firings = Firings { interval: args.snapshot_interval, ..Firings::default() };
-    let mut newest = RelativeTime::START;
-    while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
-        newest = newest.max(event.relative_time());
-        evaluator.event(&event, |found| firings.add(found, args.number));
+    let end = args.end.map(EndArg::end);
+    if let Some(condition) = &args.snapshot_on {
+        return condition::run(&ConditionTest {
+            file: &args.file,
+            condition,
+            interval: args.snapshot_interval,
+            end,
+            format: args.format,
+            number: args.number,
+        });
     }
-    evaluator.finish(|found| firings.add(found, args.number));
-    let events = events.into_events();
-    let end = events.truncated_at().map(|_| StreamEnd::Unknown);
-    if let Some(end) = args.end.map(EndArg::end).or(end)
-        && let Some(found) = evaluator.end(end, newest)
-    {
-        firings.add(found, args.number);
-    }
-    let is_recorded =
-        |name: &str| events.metadata().iter().any(|kind| kind.provider().eq_ignore_ascii_case(name));
-    for name in args.snapshot_on.missing_providers(is_recorded) {
-        messages::warning(format_args!(
-            "the recording has no event of {name}, which a session for this condition asks for"
-        ));
-    }
-    let exit = origin.report_damage(&events);
-    match args.format {
-        Format::Json => output::print_json(&firings.json())?,
-        Format::Table => output::print(firings.table())?,
-    }
-    Ok(if firings.count == 0 { exit.or_failed() } else { exit })
-}
-
-/// The result of a test.
-#[derive(Debug, Serialize)]
-struct RulesTest {
-    /// The number of times that the condition was met.
-    met: u64,
-    snapshots: u64,
-    /// The first of these times.
-    firings: Vec<Firing>,
-}
-
-/// A time at which a condition was met, since the recording's start.
-#[derive(Debug, Serialize)]
-struct Firing {
-    time_ns: i64,
-    /// Whether the recorder would have written a snapshot.
-    snapshot: bool,
-    met_by: String,
-}
-
-/// The times at which a condition was met.
-#[derive(Debug, Default)]
-struct Firings {
-    interval: Duration,
-    /// The first matches, each with whether the recorder would have written a snapshot.
-    shown: Vec<(Match, bool)>,
-    /// The rows of the table. Matches that are too early for a snapshot share one row until the next
-    /// snapshot.
-    rows: Vec<Row>,
-    count: u64,
-    snapshots: u64,
-    last: Option<RelativeTime>,
-}
-
-/// A row of the table: a snapshot, or the times between two snapshots.
-#[derive(Debug)]
-struct Row {
-    first: Match,
-    is_snapshot: bool,
-    count: u64,
-    last: RelativeTime,
-}
-
-impl Firings {
-    fn add(&mut self, found: Match, most: usize) {
-        let is_early =
-            self.last.is_some_and(|last| found.time.saturating_duration_since(last) < self.interval);
-        self.count += 1;
-        if !is_early {
-            self.snapshots += 1;
-            self.last = Some(found.time);
-        }
-        let has_room = self.rows.len() < most;
-        match self.rows.last_mut().filter(|row| is_early && !row.is_snapshot) {
-            Some(row) => {
-                row.count += 1;
-                row.last = found.time;
-            }
-            None if has_room => self.rows.push(Row {
-                first: found.clone(),
-                is_snapshot: !is_early,
-                count: 1,
-                last: found.time,
-            }),
-            None => {}
-        }
-        if self.shown.len() < most {
-            self.shown.push((found, !is_early));
-        }
-    }
-
-    fn json(&self) -> RulesTest {
-        let firing = |(found, snapshot): &(Match, bool)| Firing {
-            time_ns: found.time.as_nanos(),
-            snapshot: *snapshot,
-            met_by: found.what.clone(),
-        };
-        RulesTest {
-            met: self.count,
-            snapshots: self.snapshots,
-            firings: self.shown.iter().map(firing).collect(),
-        }
-    }
-
-    fn table(&self) -> String {
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        let summary = format!(
-            "Met {} time{}; {} snapshot{}\n",
-            self.count,
-            plural(self.count),
-            self.snapshots,
-            plural(self.snapshots)
-        );
-        if self.shown.is_empty() {
-            return summary;
-        }
-        let mut columns =
-            Columns::new([("SECONDS", Align::Right), ("SNAPSHOT", Align::Left), ("MET BY", Align::Left)]);
-        let seconds = |time: RelativeTime| format!("{:.3}", time.since_start().as_secs_f64());
-        for row in &self.rows {
-            columns.row([
-                seconds(row.first.time),
-                match (row.is_snapshot, row.count) {
-                    (true, _) => "yes".to_owned(),
-                    (false, 1) => "too early".to_owned(),
-                    (false, count) => format!("too early, {count} times until {}", seconds(row.last)),
-                },
-                escape_controls(&row.first.what).into_owned(),
-            ]);
-        }
-        format!("{}\n{summary}", columns.fitted(&[]))
-    }
+    configuration::run(&ConfigurationTest {
+        file: &args.file,
+        // One of both is required.
+        configuration: args.configuration.as_deref().unwrap_or(&args.file),
+        rules: &args.rules,
+        actions_time: args.actions_take,
+        end,
+        format: args.format,
+        number: args.number,
+    })
 }

@@ -5,6 +5,7 @@ mod heaps;
 #[cfg(unix)]
 mod outputs;
 mod parts;
+mod rules;
 
 use std::fs::File;
 use std::process::{Command, Output};

@@ -8,8 +8,8 @@ use clr_counters::Selection;
 use dipc_client::{DumpType, Keywords, Level, ProviderConfig, Uuid};
 
 use crate::artifact::{
-    Artifact, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, TraceProfile, TraceRequest,
-    default_counters, parse_event_level, parse_keywords,
+    Artifact, ExceptionFilter, ExceptionsRequest, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest,
+    StackFormat, TraceProfile, TraceRequest, default_counters, parse_event_level, parse_keywords,
 };
 use crate::filter::Filter;
 use crate::rules::placeholder;
@@ -250,11 +250,23 @@ impl<'c> RuleBuilder<'c> {
             }
             "condition" => {
                 let text = settings.view.owned("Condition")?;
-                match Condition::parse(&text) {
-                    Ok(condition) => Trigger::Condition { text, condition },
+                match Condition::parse_for_rules(&text) {
+                    Ok(condition) => {
+                        if !cfg!(target_os = "linux") && condition.system_values().next().is_some() {
+                            findings.add(
+                                Severity::Unsupported,
+                                settings.get("Condition").view.location(),
+                                &settings.get("Condition").path,
+                                "memory and processor time of the system are read on Linux only".to_owned(),
+                                None,
+                            );
+                        }
+                        Trigger::Condition { text, condition }
+                    }
                     Err(error) => {
                         let message = format!("not a condition: {error}");
-                        let help = Some("'dipc help attach' shows the language".to_owned());
+                        let help = "'dipc help attach' and 'dipc help dotnet-trace' show the language";
+                        let help = Some(help.to_owned());
                         settings.get("Condition").error(findings, message, help);
                         return None;
                     }
@@ -386,37 +398,19 @@ impl<'c> RuleBuilder<'c> {
             "getenvironmentvariable" => {
                 return Some(ActionKind::GetEnvironmentVariable { name: settings.owned("Name")? });
             }
-            "collectstacks" => return Some(self.unavailable("CollectStacks", &section, action, findings)),
-            "collectexceptions" => {
-                return Some(self.unavailable("CollectExceptions", &section, action, findings));
+            "collectstacks" => {
+                Artifact::Stacks(match settings.one_of("Format", &["PlainText", "Speedscope"]) {
+                    Some("PlainText") => StackFormat::PlainText,
+                    Some(_) => StackFormat::Speedscope,
+                    None => StackFormat::Json,
+                })
             }
+            "collectexceptions" => Artifact::Exceptions(exceptions(&section, duration(findings))),
             // Reported by its shape.
             _ => return None,
         };
         let destination = self.destination(&section, action, findings);
         Some(ActionKind::Collect { artifact, destination, stopping_event })
-    }
-
-    fn unavailable(
-        &self,
-        type_name: &'static str,
-        section: &Section<'c>,
-        action: &Section<'c>,
-        findings: &mut Findings,
-    ) -> ActionKind {
-        let help = if type_name == "CollectExceptions" {
-            "use CollectTrace with Microsoft-Windows-DotNETRuntime, keywords 0x8000, level Error"
-        } else {
-            "use CollectTrace with the profile Cpu"
-        };
-        findings.add(
-            Severity::Unsupported,
-            action.view.location(),
-            &action.path,
-            format!("{type_name} is not supported: the rule is not run"),
-            Some(help.to_owned()),
-        );
-        ActionKind::Unavailable { type_name, destination: self.destination(section, action, findings) }
     }
 }
 
@@ -486,13 +480,32 @@ fn logs(section: &Section<'_>, duration: Option<Duration>, findings: &mut Findin
         level,
         filters,
         use_app_filters: settings.boolean("UseAppFilters").unwrap_or(true),
-        format: match settings.one_of("Format", &["NewlineDelimitedJson", "JsonSequence"]) {
-            Some("NewlineDelimitedJson") => LogFormat::NewlineDelimitedJson,
-            Some(_) => LogFormat::JsonSequence,
-            None => LogFormat::PlainText,
-        },
+        format: log_format(settings),
         duration,
     }
+}
+
+fn log_format(settings: View<'_>) -> LogFormat {
+    match settings.one_of("Format", &["NewlineDelimitedJson", "JsonSequence"]) {
+        Some("NewlineDelimitedJson") => LogFormat::NewlineDelimitedJson,
+        Some(_) => LogFormat::JsonSequence,
+        None => LogFormat::PlainText,
+    }
+}
+
+fn exceptions(section: &Section<'_>, duration: Option<Duration>) -> ExceptionsRequest {
+    let filters = |list: &str| {
+        let items = section.view.get("Filters").items(list).into_iter();
+        let filter = |item: View<'_>| ExceptionFilter {
+            exception_type: item.owned("ExceptionType"),
+            module_name: item.owned("ModuleName"),
+            type_name: item.owned("TypeName"),
+            method_name: item.owned("MethodName"),
+        };
+        items.map(filter).collect()
+    };
+    let (include, exclude) = (filters("Include"), filters("Exclude"));
+    ExceptionsRequest { include, exclude, format: log_format(section.view), duration }
 }
 
 /// The counters of `CollectLiveMetrics`.

@@ -348,6 +348,8 @@ static COLLECT_EXCEPTIONS_OPTIONS: Object = Object::new(
         optional("Egress", Shape::Text),
         optional("Format", Shape::Enum(EXCEPTION_FORMAT)),
         optional("Filters", Shape::Object(&EXCEPTIONS_CONFIGURATION)),
+        // Not dotnet-monitor's, which has the exceptions of the past.
+        optional("Duration", Shape::Duration),
         optional("ArtifactName", Shape::Text),
     ],
 );

@@ -8,6 +8,7 @@ use dipc_client::dipc_wire::ProviderConfig;
 use dipc_client::{Error, LiveReader, OptionalFeature, Providers, Rundown, SessionConfig, Timeouts};
 
 use super::process_rules::ProcessRules;
+use super::system_watch::SystemWatch;
 use crate::artifact::merged;
 use crate::live_session::{Arrived, BUFFER_MB, DRAIN, LiveSession, RetryWait, TICK};
 use crate::process::Watched;
@@ -32,7 +33,9 @@ impl ProcessRules {
         let mut retry = RetryWait::new();
         let mut next_attempt = Instant::now();
         let mut current: Option<EventSession> = None;
+        let mut system = SystemWatch::new(&self.process);
         while self.tick(current.is_some()) {
+            system.tick(&self);
             let requests = self.requests().into_iter().map(ProviderConfig::from);
             let wanted = merged(requests.map(|request| self.process.with_sources(request)));
             match current.take() {

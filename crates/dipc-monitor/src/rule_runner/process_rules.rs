@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clr_conditions::{Condition, SystemUsage};
 use clr_counters::{ProviderRequest, Sample};
 use dipc_client::nettrace::{Event, TraceInfo};
 
@@ -275,7 +276,7 @@ impl ProcessRules {
         self.changed.notify_all();
     }
 
-    fn report(&self, rule: &str, event: RuleEvent) {
+    pub(super) fn report(&self, rule: &str, event: RuleEvent) {
         let message = RuleMessage {
             rule: rule.to_owned(),
             pid: self.process.facts.pid,
@@ -357,6 +358,25 @@ impl ProcessRules {
             let engine = &mut state.engine;
             each(&mut |event| engine.event(event, now));
         }
+        self.dispatch();
+    }
+
+    /// The interval at which values of the system are read, and the conditions that compare them, with the
+    /// names of their rules.
+    pub(super) fn system_conditions(&self) -> (Duration, Vec<(String, Condition)>) {
+        let state = self.state();
+        let names: Vec<&str> = state.engine.rules().map(|rule| &*rule.name).collect();
+        let conditions = state
+            .engine
+            .system_conditions()
+            .filter_map(|(number, condition)| Some(((*names.get(number)?).to_owned(), condition.clone())));
+        (state.config.counters.interval, conditions.collect())
+    }
+
+    /// Adds values of the system.
+    pub(super) fn add_usage(self: &Arc<Self>, usage: &SystemUsage) {
+        let now = self.now();
+        self.state().engine.usage(usage, now);
         self.dispatch();
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 use clr_conditions::Condition;
 use dipc_client::Uuid;
@@ -48,13 +49,6 @@ pub enum ActionKind {
         destination: Destination,
         /// The event that ends a trace early.
         stopping_event: Option<StoppingEvent>,
-    },
-    /// An action that this program does not have. It fails.
-    Unavailable {
-        /// The type in the configuration.
-        type_name: &'static str,
-        /// The destination.
-        destination: Destination,
     },
     /// Runs a program.
     Execute {
@@ -123,9 +117,7 @@ impl fmt::Display for ActionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.type_name())?;
         match self {
-            Self::Collect { destination, .. } | Self::Unavailable { destination, .. } => {
-                write!(f, " to {}", destination.egress)
-            }
+            Self::Collect { destination, .. } => write!(f, " to {}", destination.egress),
             Self::Execute { path, .. } | Self::LoadProfiler { path, .. } => write!(f, " {path}"),
             Self::SetEnvironmentVariable { name, .. } | Self::GetEnvironmentVariable { name } => {
                 write!(f, " {name}")
@@ -151,7 +143,6 @@ impl ActionKind {
                 Artifact::Top(_) => "CollectTop",
                 Artifact::Requests(_) => "CollectRequests",
             },
-            Self::Unavailable { type_name, .. } => type_name,
             Self::Execute { .. } => "Execute",
             Self::LoadProfiler { .. } => "LoadProfiler",
             Self::SetEnvironmentVariable { .. } => "SetEnvironmentVariable",
@@ -162,15 +153,23 @@ impl ActionKind {
     /// The destination of its artifact, if it writes one.
     pub const fn destination(&self) -> Option<&Destination> {
         match self {
-            Self::Collect { destination, .. } | Self::Unavailable { destination, .. } => Some(destination),
+            Self::Collect { destination, .. } => Some(destination),
             _ => None,
+        }
+    }
+
+    /// The time for which it collects by its configuration: zero for what is there at once, and for programs.
+    pub fn collection_time(&self) -> Duration {
+        match self {
+            Self::Collect { artifact, .. } => artifact.duration().unwrap_or_default(),
+            _ => Duration::ZERO,
         }
     }
 
     /// The name of the output that later actions can use.
     pub const fn output(&self) -> Option<&'static str> {
         match self {
-            Self::Collect { .. } | Self::Unavailable { .. } => Some("EgressPath"),
+            Self::Collect { .. } => Some("EgressPath"),
             Self::Execute { .. } => Some("ExitCode"),
             Self::GetEnvironmentVariable { .. } => Some("Value"),
             Self::LoadProfiler { .. } | Self::SetEnvironmentVariable { .. } => None,
@@ -190,7 +189,6 @@ impl ActionKind {
                 value.iter_mut().for_each(each);
             }
             Self::GetEnvironmentVariable { name } => each(name),
-            Self::Unavailable { destination, .. } => destination.name.iter_mut().for_each(each),
             Self::Collect { destination, stopping_event, .. } => {
                 destination.name.iter_mut().for_each(&mut each);
                 if let Some(event) = stopping_event {

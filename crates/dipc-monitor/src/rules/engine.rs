@@ -5,19 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clr_activity::Spans;
-use clr_conditions::StreamEnd;
+use clr_conditions::{Condition, StreamEnd, SystemUsage};
 use clr_counters::{ProviderRequest, Sample, Selection};
 use nettrace::{Event, RelativeTime};
 
 use crate::filter::ProcessFacts;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider};
 
+use super::evidence::Evidence;
 use super::rule::{Rule, Trigger};
 use super::status::{FinishReason, RuleState, RuleStatus};
 use super::trigger::{self, TriggerState};
 
 /// The time by which events may be late: a request that has not ended so long ago still runs.
 const MOST_DELAY: Duration = Duration::from_secs(1);
+/// The firings in vain that are kept.
+const MOST_THROTTLED: usize = 100;
 
 /// The rules of one process.
 ///
@@ -34,6 +37,8 @@ pub struct RuleEngine {
     /// The last event's time in the stream, and the time of its arrival.
     newest: Option<(RelativeTime, Duration)>,
     executions: VecDeque<Execution>,
+    /// The last firings in vain; see [`take_throttled`](Self::take_throttled).
+    throttled: VecDeque<ThrottledFiring>,
 }
 
 /// The state of a rule.
@@ -41,6 +46,7 @@ pub struct RuleEngine {
 struct ActiveRule {
     rule: Arc<Rule>,
     trigger: TriggerState,
+    evidence: Evidence,
     start: Duration,
     /// The starts of the executions in the window of the limit, or of all without one: at most as many as the
     /// limit.
@@ -65,6 +71,18 @@ pub struct Execution {
     pub time: Option<RelativeTime>,
     /// The event that started it. It has texts from the process, which are untrusted.
     pub cause: String,
+}
+
+/// A trigger that has fired in vain: the limit of executions was reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThrottledFiring {
+    /// The number of the rule in the engine.
+    pub rule_number: usize,
+    /// The event. It has texts from the process, which are untrusted.
+    pub cause: String,
+    /// The time of the call, as of [`RuleEngine::event`].
+    pub now: Duration,
 }
 
 /// The counters that a rule needs.
@@ -96,7 +114,13 @@ impl RuleEngine {
         interval_of: impl Fn(&str) -> Duration,
         now: Duration,
     ) -> Self {
-        let mut engine = Self { rules: Vec::new(), spans: None, newest: None, executions: VecDeque::new() };
+        let mut engine = Self {
+            rules: Vec::new(),
+            spans: None,
+            newest: None,
+            executions: VecDeque::new(),
+            throttled: VecDeque::new(),
+        };
         for rule in rules {
             engine.add(rule, interval_of_trigger(&rule.trigger, &interval_of), now);
         }
@@ -106,6 +130,7 @@ impl RuleEngine {
     fn add(&mut self, rule: &Arc<Rule>, interval: Duration, now: Duration) {
         let rule = ActiveRule {
             trigger: TriggerState::new(&rule.trigger, interval),
+            evidence: Evidence::new(&rule.trigger),
             rule: Arc::clone(rule),
             start: now,
             executions: VecDeque::new(),
@@ -194,10 +219,11 @@ impl RuleEngine {
             let rules = &mut self.rules;
             spans.add(event, |span| {
                 for (number, rule) in rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_watching()) {
-                    let ActiveRule { rule, trigger: TriggerState::Requests(requests), .. } = rule else {
+                    let ActiveRule { rule, trigger: TriggerState::Requests(requests), evidence, .. } = rule
+                    else {
                         continue;
                     };
-                    if requests.end(&rule.trigger, &span, time) {
+                    if requests.end(&rule.trigger, &span, time, evidence) {
                         let status = span.status.map(|status| format!(", status {status}"));
                         let what = format!(
                             "request {} took {:?}{}",
@@ -211,10 +237,11 @@ impl RuleEngine {
             });
             if let Some(span) = spans.started() {
                 for (number, rule) in rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_watching()) {
-                    let ActiveRule { rule, trigger: TriggerState::Requests(requests), .. } = rule else {
+                    let ActiveRule { rule, trigger: TriggerState::Requests(requests), evidence, .. } = rule
+                    else {
                         continue;
                     };
-                    if requests.start(&rule.trigger, &span) {
+                    if requests.start(&rule.trigger, &span, evidence) {
                         fired.push((number, format!("request {} started", span.name)));
                     }
                 }
@@ -231,6 +258,7 @@ impl RuleEngine {
             if let Some(met) = trigger::evaluate(evaluator, event)
                 && is_watching
             {
+                rule.evidence.add_met();
                 self.fire(number, Some(met.time), met.what, now);
             }
         }
@@ -245,7 +273,7 @@ impl RuleEngine {
         else {
             return;
         };
-        if let Some(what) = state.sample(counter, sample) {
+        if let Some(what) = state.sample(counter, sample, &mut rule.evidence) {
             self.fire(rule_number, Some(sample.time), what, now);
         }
     }
@@ -268,11 +296,40 @@ impl RuleEngine {
         }
         for rule in &mut self.rules {
             match &mut rule.trigger {
-                TriggerState::Condition(_) => {
-                    rule.trigger = TriggerState::new(&rule.rule.trigger, Duration::ZERO);
-                }
+                TriggerState::Condition(evaluator) => evaluator.restart(),
                 trigger @ TriggerState::Requests(_) => trigger.restart(),
                 TriggerState::Startup | TriggerState::Counter(_) => {}
+            }
+        }
+    }
+
+    /// The conditions over values of the system, with the numbers of their rules.
+    pub fn system_conditions(&self) -> impl Iterator<Item = (usize, &Condition)> {
+        self.rules.iter().enumerate().filter_map(|(number, rule)| match &rule.rule.trigger {
+            Trigger::Condition { condition, .. } if rule.finished.is_none() => {
+                condition.system_values().next().map(|_| (number, condition))
+            }
+            _ => None,
+        })
+    }
+
+    /// Adds values of the system.
+    pub fn usage(&mut self, usage: &SystemUsage, now: Duration) {
+        self.expire(now);
+        let time = match self.newest {
+            Some((time, arrival)) => time.since_start().saturating_add(now.saturating_sub(arrival)),
+            None => now,
+        };
+        let time = RelativeTime::after_start(time);
+        for number in 0..self.rules.len() {
+            let Some(rule) = self.rules.get_mut(number) else { continue };
+            let is_watching = rule.is_watching();
+            let TriggerState::Condition(evaluator) = &mut rule.trigger else { continue };
+            let mut found = None;
+            evaluator.usage(usage, time, |met| found = Some(met));
+            if let Some(met) = found.filter(|_| is_watching) {
+                rule.evidence.add_met();
+                self.fire(number, Some(met.time), met.what, now);
             }
         }
     }
@@ -295,6 +352,7 @@ impl RuleEngine {
             let Some(rule) = self.rules.get_mut(number).filter(|rule| rule.is_watching()) else { continue };
             let TriggerState::Condition(evaluator) = &mut rule.trigger else { continue };
             if let Some(met) = trigger::evaluate_end(evaluator, end, time) {
+                rule.evidence.add_met();
                 self.fire(number, Some(met.time), met.what, now);
             }
         }
@@ -304,6 +362,16 @@ impl RuleEngine {
     /// [`actions_ended`](Self::actions_ended).
     pub fn poll(&mut self) -> Option<Execution> {
         self.executions.pop_front()
+    }
+
+    /// Returns the firings in vain since the last call: the last hundred of them.
+    pub fn take_throttled(&mut self) -> impl Iterator<Item = ThrottledFiring> {
+        std::mem::take(&mut self.throttled).into_iter()
+    }
+
+    /// Returns what a trigger has seen while the rule watched for it.
+    pub fn evidence(&self, rule_number: usize) -> Option<&Evidence> {
+        self.rules.get(rule_number).map(|rule| &rule.evidence)
     }
 
     /// Records that the actions of a rule have ended, whether or not they succeeded.
@@ -391,7 +459,7 @@ impl RuleEngine {
         for number in 0..self.rules.len() {
             let Some(rule) = self.rules.get_mut(number).filter(|rule| rule.is_watching()) else { continue };
             let TriggerState::Requests(requests) = &mut rule.trigger else { continue };
-            if let Some(slow) = requests.advance(&rule.rule.trigger, time) {
+            if let Some(slow) = requests.advance(&rule.rule.trigger, time, &mut rule.evidence) {
                 self.fire(number, Some(slow), "a request still runs".to_owned(), now);
             }
         }
@@ -404,6 +472,10 @@ impl RuleEngine {
         rule.forget(now);
         if rule.in_window(now) >= rule.rule.limits.action_count {
             rule.throttled = rule.throttled.saturating_add(1);
+            if self.throttled.len() >= MOST_THROTTLED {
+                self.throttled.pop_front();
+            }
+            self.throttled.push_back(ThrottledFiring { rule_number: number, cause, now });
             return;
         }
         rule.executions.push_back(now);

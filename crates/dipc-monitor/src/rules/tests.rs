@@ -2,6 +2,7 @@
 //! the sources of its triggers and pipeline.
 
 mod limits;
+mod recording;
 mod simulation;
 mod triggers;
 

@@ -8,6 +8,7 @@ use clr_conditions::{Evaluator, StreamEnd};
 use clr_counters::{Aspect, Measurement, MeterMeasurement, Sample, Selection, Series};
 use nettrace::{Event, RelativeTime};
 
+use super::evidence::Evidence;
 use super::path_pattern::PathFilter;
 use super::rule::{CounterSource, CounterTrigger, Trigger};
 use super::window::SlidingWindow;
@@ -77,11 +78,19 @@ fn path(name: &str) -> &str {
 
 impl RequestTrigger {
     /// Adds a span that starts. Returns whether the trigger fires.
-    pub(crate) fn start(&mut self, trigger: &Trigger, span: &StartedSpan<'_>) -> bool {
+    pub(crate) fn start(
+        &mut self,
+        trigger: &Trigger,
+        span: &StartedSpan<'_>,
+        evidence: &mut Evidence,
+    ) -> bool {
+        if span.role == SpanRole::Server && !matches!(trigger, Trigger::ResponseStatus { .. }) {
+            evidence.add_request();
+        }
         let is_request = |paths: &PathFilter| span.role == SpanRole::Server && paths.accepts(path(span.name));
         match trigger {
             Trigger::RequestCount { count, paths, .. } if is_request(paths) => {
-                self.window.add(span.start) >= u64::from(*count)
+                evidence.add_counted(self.window.add(span.start)) >= u64::from(*count)
             }
             Trigger::RequestDuration { paths, .. } if is_request(paths) => {
                 self.running.insert(span.id, span.start);
@@ -92,34 +101,46 @@ impl RequestTrigger {
     }
 
     /// Adds a span that has ended. Returns whether the trigger fires.
-    pub(crate) fn end(&mut self, trigger: &Trigger, span: &Span<'_>, time: RelativeTime) -> bool {
+    pub(crate) fn end(
+        &mut self,
+        trigger: &Trigger,
+        span: &Span<'_>,
+        time: RelativeTime,
+        evidence: &mut Evidence,
+    ) -> bool {
         match trigger {
             Trigger::RequestDuration { count, duration, .. } => {
                 let is_counted = self.running.remove(&span.id).is_none();
                 let is_slow = span.is_served_request() && span.duration >= *duration;
-                !is_counted && is_slow && self.window.add(time) >= u64::from(*count)
+                !is_counted && is_slow && evidence.add_counted(self.window.add(time)) >= u64::from(*count)
             }
             Trigger::ResponseStatus { codes, count, paths, .. } if span.is_served_request() => {
+                evidence.add_request();
                 let status = span.status.and_then(|status| status.parse::<u16>().ok());
                 let is_of =
                     |status: u16| codes.iter().any(|(least, most)| (*least..=*most).contains(&status));
                 status.is_some_and(is_of)
                     && paths.accepts(path(span.start_name))
-                    && self.window.add(time) >= u64::from(*count)
+                    && evidence.add_counted(self.window.add(time)) >= u64::from(*count)
             }
             _ => false,
         }
     }
 
     /// Counts the requests that have run for too long at a time. Returns the time at which the trigger fires.
-    pub(crate) fn advance(&mut self, trigger: &Trigger, time: RelativeTime) -> Option<RelativeTime> {
+    pub(crate) fn advance(
+        &mut self,
+        trigger: &Trigger,
+        time: RelativeTime,
+        evidence: &mut Evidence,
+    ) -> Option<RelativeTime> {
         let Trigger::RequestDuration { count, duration, .. } = trigger else { return None };
         while let Some(oldest) = self.running.first_entry()
             && time.saturating_duration_since(*oldest.get()) >= *duration
         {
             let since = oldest.remove().since_start();
             let slow = RelativeTime::after_start(since.saturating_add(*duration));
-            if self.window.add(slow) >= u64::from(*count) {
+            if evidence.add_counted(self.window.add(slow)) >= u64::from(*count) {
                 return Some(slow);
             }
         }
@@ -172,7 +193,12 @@ impl CounterState {
     }
 
     /// Adds a value. Returns the text of the value if the trigger fires.
-    pub(crate) fn sample(&mut self, trigger: &CounterTrigger, sample: &Sample<'_>) -> Option<String> {
+    pub(crate) fn sample(
+        &mut self,
+        trigger: &CounterTrigger,
+        sample: &Sample<'_>,
+        evidence: &mut Evidence,
+    ) -> Option<String> {
         let series = sample.series;
         let is_meter = trigger.source == CounterSource::Meter;
         if series.kind.is_meter() != is_meter
@@ -182,7 +208,9 @@ impl CounterState {
             return None;
         }
         let key = key(series);
-        let Some(value) = trigger.value(sample).filter(|value| trigger.passes(*value)) else {
+        let value = trigger.value(sample);
+        evidence.add_value(value);
+        let Some(value) = value.filter(|value| trigger.passes(*value)) else {
             self.streaks.remove(&key);
             return None;
         };
@@ -201,7 +229,9 @@ impl CounterState {
         }
         streak.latest = time;
         streak.session_start = session_start;
-        let is_met = time.saturating_sub(streak.start) >= trigger.window;
+        let length = time.saturating_sub(streak.start);
+        evidence.add_passing(length);
+        let is_met = length >= trigger.window;
         is_met.then(|| format!("{}/{} = {value}", series.provider, series.name))
     }
 }

@@ -1,0 +1,104 @@
+//! Values that the system has of a process and its container.
+
+use std::fmt;
+
+/// A value of the system that a condition compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SystemValue {
+    /// Processor time of the process, in percent of a core.
+    ProcessCpu,
+    /// Resident memory of the process, in bytes.
+    ProcessMemory,
+    /// Processor time of the container, in percent of its limit.
+    ContainerCpu,
+    /// Memory of the container, in bytes.
+    ContainerMemory,
+    /// Memory of the container, in percent of its limit.
+    ContainerMemoryShare,
+}
+
+/// The values of the system at one time. Those that are not known, such as parts of a limit where there is
+/// none, are `None`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SystemUsage {
+    /// Processor time of the process since the last reading, in percent of a core.
+    pub process_cpu_percent: Option<f64>,
+    /// Resident memory of the process.
+    pub process_memory_bytes: Option<u64>,
+    /// Processor time of the container since the last reading, in percent of its limit.
+    pub container_cpu_percent: Option<f64>,
+    /// Memory of the container.
+    pub container_memory_bytes: Option<u64>,
+    /// Memory of the container, in percent of its limit.
+    pub container_memory_percent: Option<f64>,
+}
+
+impl SystemUsage {
+    /// Returns a value, if it is known.
+    pub fn value(&self, value: SystemValue) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss, reason = "no memory has 2^53 bytes")]
+        let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
+        match value {
+            SystemValue::ProcessCpu => self.process_cpu_percent,
+            SystemValue::ProcessMemory => bytes(self.process_memory_bytes),
+            SystemValue::ContainerCpu => self.container_cpu_percent,
+            SystemValue::ContainerMemory => bytes(self.container_memory_bytes),
+            SystemValue::ContainerMemoryShare => self.container_memory_percent,
+        }
+    }
+}
+
+impl fmt::Display for SystemValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ProcessCpu => "process cpu",
+            Self::ProcessMemory => "process memory",
+            Self::ContainerCpu => "container cpu",
+            Self::ContainerMemory => "container memory",
+            Self::ContainerMemoryShare => "container memory in percent",
+        })
+    }
+}
+
+impl SystemValue {
+    /// Returns the text of a match.
+    pub(crate) fn text(self, value: f64) -> String {
+        match self {
+            Self::ProcessCpu | Self::ContainerCpu => format!("{self} = {value:.1}%"),
+            Self::ContainerMemoryShare => format!("container memory = {value:.1}% of its limit"),
+            Self::ProcessMemory | Self::ContainerMemory => format!("{self} = {:.1} MB", value / 1e6),
+        }
+    }
+}
+
+/// Parses a bound: `80%`, or `1.5GB` for memory. Returns the value that it is for.
+pub(crate) fn parse_bound(is_container: bool, is_memory: bool, text: &str) -> Option<(SystemValue, f64)> {
+    let is_bound = |number: &f64| number.is_finite() && *number >= 0.0;
+    let percent = text.strip_suffix('%').and_then(|number| number.parse::<f64>().ok()).filter(is_bound);
+    if !is_memory {
+        let value = if is_container { SystemValue::ContainerCpu } else { SystemValue::ProcessCpu };
+        return Some((value, percent?));
+    }
+    if is_container && let Some(percent) = percent {
+        return Some((SystemValue::ContainerMemoryShare, percent));
+    }
+    const UNITS: [(&str, f64); 8] = [
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("KB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("TB", 1e12),
+        ("B", 1.0),
+    ];
+    let bytes = UNITS.iter().find_map(|(unit, factor)| {
+        let at = text.len().checked_sub(unit.len())?;
+        let (number, ending) = (text.get(..at)?, text.get(at..)?);
+        let number: f64 = number.parse().ok().filter(|_| ending.eq_ignore_ascii_case(unit))?;
+        Some(number * factor)
+    });
+    let value = if is_container { SystemValue::ContainerMemory } else { SystemValue::ProcessMemory };
+    Some((value, bytes.filter(is_bound)?))
+}

@@ -1,0 +1,334 @@
+//! The control group of a process: its memory and processor time, with their limits.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::file::{process_folder, read};
+
+/// Limits from here on are none: version 1 writes the largest multiple of a page in place of no limit.
+const NO_LIMIT: u64 = 1 << 60;
+/// The most groups between a process and the root that are looked at.
+const DEEPEST: usize = 64;
+
+/// The control groups of a process, of version 2, of version 1, or of both, as the reader's mounts show them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ControlGroup {
+    memory: Option<Group>,
+    cpu_usage: Option<Group>,
+    cpu_limit: Option<Group>,
+}
+
+/// The folder of a group, with those above it, up to the mounted one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Group {
+    folder: PathBuf,
+    /// The number of folders from the mounted one to this one.
+    depth: usize,
+    is_version_2: bool,
+}
+
+/// The memory of a control group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GroupMemory {
+    /// The memory that cannot be taken back at once, in bytes: without inactive pages of files, as
+    /// Kubernetes counts it.
+    pub used: u64,
+    /// The group with the smallest part left, which is this one or one above it: its memory and its limit.
+    pub limited: Option<(u64, u64)>,
+}
+
+/// The processor time of a control group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GroupCpu {
+    /// The time used since the group was created, in nanoseconds.
+    pub used_ns: u64,
+    /// The time that it may use, and the period in which it may, in microseconds: the smallest share of this
+    /// group and those above it.
+    pub limit: Option<(u64, u64)>,
+}
+
+impl ControlGroup {
+    /// Finds the control groups of a process.
+    ///
+    /// # Errors
+    /// If `/proc` cannot be read, or the process has ended.
+    pub fn of_process(pid: u32) -> io::Result<Self> {
+        let groups = read(&process_folder(pid).join("cgroup"))?;
+        let mounts = read(Path::new("/proc/self/mountinfo"))?;
+        Ok(Self::resolve(&String::from_utf8_lossy(&groups), &String::from_utf8_lossy(&mounts)))
+    }
+
+    /// Finds the control groups of a process by its `/proc/PID/cgroup`, and by the reader's
+    /// `/proc/self/mountinfo`. Groups that the reader's mounts do not show are left out.
+    pub fn resolve(groups: &str, mounts: &str) -> Self {
+        let mounts: Vec<Mount<'_>> = mounts.lines().filter_map(Mount::parse).collect();
+        let of = |controller: &str| {
+            let lines = || groups.lines().filter_map(parse_group);
+            let version_1 = lines().find(|(list, _)| list.split(',').any(|name| name == controller));
+            let (path, is_version_2) = match version_1 {
+                Some((_, path)) => (path, false),
+                None => (lines().find(|(list, _)| list.is_empty())?.1, true),
+            };
+            let is_of = |mount: &&Mount<'_>| {
+                if is_version_2 {
+                    mount.kind == "cgroup2"
+                } else {
+                    mount.kind == "cgroup" && mount.options.split(',').any(|name| name == controller)
+                }
+            };
+            mounts.iter().filter(is_of).find_map(|mount| mount.group(path, is_version_2))
+        };
+        Self { memory: of("memory"), cpu_usage: of("cpuacct"), cpu_limit: of("cpu") }
+    }
+
+    /// Reads the memory; `None` if the kernel does not count it for this group, as for the root.
+    pub fn memory(&self) -> Option<GroupMemory> {
+        let group = self.memory.as_ref()?;
+        let (current, most, inactive) = if group.is_version_2 {
+            ("memory.current", "memory.max", "inactive_file")
+        } else {
+            ("memory.usage_in_bytes", "memory.limit_in_bytes", "total_inactive_file")
+        };
+        let used = |folder: &Path| {
+            let cache = field(&text(folder, "memory.stat")?, inactive).unwrap_or(0);
+            Some(number(folder, current)?.saturating_sub(cache))
+        };
+        let limited = group.folders().filter_map(|folder| {
+            let limit = number(folder, most).filter(|limit| (1..NO_LIMIT).contains(limit))?;
+            Some((used(folder)?, limit))
+        });
+        // The larger share of a/b and c/d is that of the larger product across.
+        let limited = limited.reduce(|one, other| if share(other) > share(one) { other } else { one });
+        Some(GroupMemory { used: used(&group.folder)?, limited })
+    }
+
+    /// Reads the processor time; `None` if the kernel does not count it for this group.
+    pub fn cpu(&self) -> Option<GroupCpu> {
+        let group = self.cpu_usage.as_ref()?;
+        let used_ns = if group.is_version_2 {
+            field(&text(&group.folder, "cpu.stat")?, "usage_usec")?.saturating_mul(1000)
+        } else {
+            number(&group.folder, "cpuacct.usage")?
+        };
+        let limits = self.cpu_limit.iter().flat_map(|group| {
+            group.folders().filter_map(|folder| {
+                let (quota, period) = if group.is_version_2 {
+                    let text = text(folder, "cpu.max")?;
+                    let (quota, period) = text.trim().split_once(' ')?;
+                    (quota.parse().ok()?, period.parse().ok()?)
+                } else {
+                    // Without a limit it is -1.
+                    (number(folder, "cpu.cfs_quota_us")?, number(folder, "cpu.cfs_period_us")?)
+                };
+                (quota > 0 && period > 0).then_some((quota, period))
+            })
+        });
+        let limit = limits.reduce(|one, other| if share(other) < share(one) { other } else { one });
+        Some(GroupCpu { used_ns, limit })
+    }
+}
+
+/// A share, as parts of 2⁶⁴.
+fn share((part, whole): (u64, u64)) -> u128 {
+    (u128::from(part) << 64).checked_div(u128::from(whole)).unwrap_or(u128::MAX)
+}
+
+/// Splits `4:memory:/path` into its controllers and its path. Version 2 has no controllers.
+fn parse_group(line: &str) -> Option<(&str, &str)> {
+    line.split_once(':')?.1.split_once(':')
+}
+
+/// A mounted hierarchy.
+struct Mount<'t> {
+    /// The group that is its root.
+    root: String,
+    folder: String,
+    kind: &'t str,
+    options: &'t str,
+}
+
+impl<'t> Mount<'t> {
+    /// Parses `32 31 0:29 ROOT FOLDER rw,relatime shared:1 - cgroup cgroup rw,cpu`.
+    fn parse(line: &'t str) -> Option<Self> {
+        let (before, after) = line.split_once(" - ")?;
+        let mut fields = before.split(' ').skip(3);
+        let (root, folder) = (fields.next()?, fields.next()?);
+        let mut fields = after.split(' ');
+        let (kind, options) = (fields.next()?, fields.nth(1)?);
+        Some(Self { root: unescape(root), folder: unescape(folder), kind, options })
+    }
+
+    /// Returns a group of this hierarchy; `None` if it is not below the mounted one.
+    fn group(&self, path: &str, is_version_2: bool) -> Option<Group> {
+        let below = if self.root == "/" { path } else { path.strip_prefix(&*self.root)? };
+        let names: Vec<&str> = below.split('/').filter(|name| !name.is_empty()).collect();
+        // A name of its own, not a longer one, and none outside the reader's namespace.
+        if !(below.is_empty() || below.starts_with('/')) || names.contains(&"..") || names.len() > DEEPEST {
+            return None;
+        }
+        let mut folder = PathBuf::from(&self.folder);
+        folder.extend(&names);
+        Some(Group { folder, depth: names.len(), is_version_2 })
+    }
+}
+
+impl Group {
+    /// The folder, and those above it up to the mounted one.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder.ancestors().take(self.depth.saturating_add(1))
+    }
+}
+
+/// Replaces `\040` and the like.
+fn unescape(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if byte.is_ascii() => {
+                plain.push(char::from(byte));
+                plain.push_str(part.get(3..).unwrap_or_default());
+            }
+            _ => {
+                plain.push('\\');
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
+fn text(folder: &Path, name: &str) -> Option<String> {
+    String::from_utf8(read(&folder.join(name)).ok()?).ok()
+}
+
+/// The number that is the whole file.
+fn number(folder: &Path, name: &str) -> Option<u64> {
+    text(folder, name)?.trim().parse().ok()
+}
+
+/// The value of a line `NAME VALUE`.
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A tree of files, removed when it is dropped.
+    struct Tree(PathBuf);
+
+    impl Tree {
+        fn new(name: &str, files: &[(&str, &str)]) -> Self {
+            let root = std::env::temp_dir().join(format!("linux-proc-{}-{name}", std::process::id()));
+            for (path, content) in files {
+                let path = root.join(path);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, content).unwrap();
+            }
+            Self(root)
+        }
+
+        /// Finds a group below this tree, which is mounted with a root.
+        fn resolve(&self, groups: &str, mounts: &[(&str, &str, &str, &str)]) -> ControlGroup {
+            let lines: Vec<_> = mounts
+                .iter()
+                .map(|(root, folder, kind, options)| {
+                    let folder = self.0.join(folder);
+                    format!("32 31 0:29 {root} {} rw shared:9 - {kind} {kind} {options}", folder.display())
+                })
+                .collect();
+            ControlGroup::resolve(groups, &lines.join("\n"))
+        }
+    }
+
+    impl Drop for Tree {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn version_2_has_the_nearest_limit() {
+        let tree = Tree::new(
+            "v2",
+            &[
+                ("pod/memory.current", "900\n"),
+                ("pod/memory.max", "1000\n"),
+                ("pod/memory.stat", "anon 5\ninactive_file 100\n"),
+                ("pod/cpu.max", "50000 100000\n"),
+                ("pod/app/memory.current", "600\n"),
+                ("pod/app/memory.max", "max\n"),
+                ("pod/app/memory.stat", "inactive_file_of_more 7\ninactive_file 50\n"),
+                ("pod/app/cpu.stat", "usage_usec 1500\nuser_usec 1000\n"),
+                ("pod/app/cpu.max", "200000 100000\n"),
+            ],
+        );
+        let group = tree.resolve("0::/pod/app\n", &[("/", "", "cgroup2", "rw")]);
+        assert_eq!(group.memory(), Some(GroupMemory { used: 550, limited: Some((800, 1000)) }));
+        assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 1_500_000, limit: Some((50_000, 100_000)) }));
+        // The root of the machine has no such files.
+        let root = tree.resolve("0::/\n", &[("/", "", "cgroup2", "rw")]);
+        assert_eq!((root.memory(), root.cpu()), (None, None));
+    }
+
+    #[test]
+    fn version_1_has_a_hierarchy_for_each_controller() {
+        let tree = Tree::new(
+            "v1",
+            &[
+                ("memory/app/memory.usage_in_bytes", "600\n"),
+                ("memory/app/memory.limit_in_bytes", "9223372036854771712\n"),
+                ("memory/app/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n"),
+                ("cpu/app/cpu.cfs_quota_us", "-1\n"),
+                ("cpu/app/cpu.cfs_period_us", "100000\n"),
+                ("cpuacct/app/cpuacct.usage", "42\n"),
+            ],
+        );
+        let mounts = [
+            ("/", "cpu", "cgroup", "rw,cpu"),
+            ("/", "cpuacct", "cgroup", "rw,cpuacct"),
+            // In a container, the mounted group is its own.
+            ("/docker/x", "memory", "cgroup", "rw,memory"),
+            ("/", "unified", "cgroup2", "rw"),
+        ];
+        let groups = "4:memory:/docker/x/app\n2:cpuacct:/app\n1:cpu:/app\n0::/\n";
+        let group = tree.resolve(groups, &mounts);
+        assert_eq!(group.memory(), Some(GroupMemory { used: 500, limited: None }));
+        assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 42, limit: None }));
+        // Another container of which the mount shows nothing.
+        let other = tree.resolve("4:memory:/docker/xy/app\n", &mounts);
+        assert_eq!((other.memory(), other.cpu()), (None, None));
+    }
+
+    #[test]
+    fn groups_outside_the_namespace_are_not_looked_for() {
+        for path in ["/../other", "/a/../../b"] {
+            let group = ControlGroup::resolve(&format!("0::{path}\n"), "1 1 0:1 / / rw - cgroup2 cgroup2 rw");
+            assert_eq!(group, ControlGroup::default(), "{path}");
+        }
+        for text in ["", "x", "0:", "::", "0::", "9:memory"] {
+            ControlGroup::resolve(text, "32 31 0:29 / /x\n\n - \n1 2 3 4 5 - cgroup2 x");
+        }
+    }
+
+    #[test]
+    fn names_of_mounts_are_unescaped() {
+        assert_eq!(unescape(r"/a\040b\134c"), r"/a b\c");
+        assert_eq!(unescape(r"/a\04"), r"/a\04");
+        assert_eq!(unescape("\\üb"), "\\üb");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_of_this_machine_has_a_group() {
+        let group = ControlGroup::of_process(std::process::id()).unwrap();
+        // Where the kernel counts both, they are more than nothing.
+        assert!(group.memory().is_none_or(|memory| memory.used > 0));
+        assert!(group.cpu().is_none_or(|cpu| cpu.used_ns > 0));
+    }
+}
