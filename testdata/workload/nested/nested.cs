@@ -1,6 +1,7 @@
 // Ends by an exception that has others in it, or by a small stack that overflows, once a line comes on standard
-// input.
+// input. With "allocate" two threads allocate, and a third one collects without a pause.
 using System;
+using System.Collections.Generic;
 using System.Diagnostics;
 using System.Runtime.CompilerServices;
 using System.Threading;
@@ -33,10 +34,34 @@ static class Nested
     static int Deep(int n) { _depth = n; return Deep(n + 1) + 1; }
     static void Overflow() { Deep(0); }
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Allocate()
+    {
+        var list = new LinkedList<object>();
+        while (true)
+        {
+            list.AddLast(new byte[100]);
+            if (list.Count > 100000) for (int i = 0; i < 50000; i++) list.RemoveFirst();
+        }
+    }
+
+    static void Collect()
+    {
+        for (int i = 0; i < 2; i++)
+        {
+            var thread = new Thread(Allocate);
+            thread.Name = "allocates";
+            thread.IsBackground = true;
+            thread.Start();
+        }
+        while (true) GC.Collect();
+    }
+
     static void Main(string[] arguments)
     {
         Console.WriteLine("ready " + Process.GetCurrentProcess().Id);
         Console.ReadLine();
+        if (arguments[0] == "allocate") Collect();
         ThreadStart start = arguments[0] == "handlers" ? new ThreadStart(Handlers) : arguments[0] == "overflow" ? new ThreadStart(Overflow) : Aggregate;
         var thread = new Thread(start, 262144);
         thread.Name = "thrower";

@@ -1,5 +1,7 @@
 //! `dump analyze CORE`: the overview says which thread died, and why.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::program::run;
@@ -143,4 +145,59 @@ fn a_dump_that_does_not_say_which_thread_died_is_said_to_be_so() {
     ]);
     assert_eq!(overview.json["signal"], 6);
     assert_eq!(overview.json["signalled_tid"], Value::Null);
+}
+
+/// Two threads allocate, and a third one collects without a pause: most dumps are taken while objects move.
+fn check_collection(runtime: Runtime) {
+    let Some(mut program) = runtime.program("nested/nested.dll") else { return };
+    program.arg("allocate");
+    let mut target = Target::start(program);
+    assert!(target.line().starts_with("ready "));
+    target.send("");
+    let pid = target.pid().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("core");
+    let core = core.to_str().unwrap();
+    let allocating = |report: &Value| {
+        let threads = report["threads"].as_array().unwrap().iter();
+        let own = threads.filter(|thread| {
+            let frames = thread["frames"].as_array().unwrap();
+            frames.iter().any(|frame| frame["method"] == "Nested.Allocate()")
+        });
+        own.count()
+    };
+    // The threads are on their way.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let report = run(["stack", "-p", &pid, "--exact", "--stop", "1s", "--format", "json"]);
+        if report.code == Some(0) && allocating(&report.json()) == 2 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{report:?}");
+    }
+    for _ in 0..5 {
+        run(["dump", "-p", &pid, "--stream", "--type", "heap", "-o", core]).with_code(0);
+        let stacks = run(["dump", "analyze", core, "stacks", "--format", "json"]).with_code(0).json();
+        assert_eq!(allocating(&stacks), 2, "{stacks}");
+        let overview = run(["dump", "analyze", core, "--format", "json"]).with_code(0).json();
+        assert!(overview["heap"]["objects"].as_u64() > Some(0), "{overview}");
+        if overview["heap"]["moving"] == true {
+            let said = overview["missing"].to_string();
+            assert!(said.contains("A collection was moving objects when the dump was taken"), "{said}");
+        }
+    }
+    for _ in 0..3 {
+        let heap = run(["heap", "-p", &pid, "--no-retained"]);
+        assert!(matches!(heap.code, Some(0 | 6)) && !heap.stdout.is_empty(), "{heap:?}");
+    }
+}
+
+#[test]
+fn a_core_of_a_collection_has_its_threads_and_what_is_whole_of_the_heap() {
+    check_collection(Runtime::Net9_0);
+}
+
+#[test]
+fn a_core_of_a_collection_of_net_core_3_1_has_its_threads_and_what_is_whole_of_the_heap() {
+    check_collection(Runtime::Net3_1);
 }

@@ -18,6 +18,8 @@ const SENT_TO_THREAD: i32 = -6;
 const DEEP: usize = 1000;
 /// The most bytes below the stack pointer of a stack that has overflowed.
 const LEFT: u64 = 64 << 10;
+/// The code of `StackOverflowException`.
+const STACK_OVERFLOW: u32 = 0x8007_03e9;
 /// The method that ends a program, as its frames have it.
 const FAIL_FAST: &str = "System.Environment.FailFast(";
 
@@ -158,7 +160,8 @@ fn fail_fast(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<Cause> {
     Some(Cause::FailFast(message))
 }
 
-/// The number of frames of a stack that has overflowed: a deep one that ends where memory ends.
+/// The number of frames of a stack that has overflowed: a deep one that the runtime found to have, or that ends
+/// where memory ends.
 fn overflow(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<usize> {
     const PAGE: u64 = 4096;
     let left_out = thread.stack.gaps.iter().map(|(_, gap)| match gap {
@@ -168,6 +171,10 @@ fn overflow(analysis: &Analysis<'_>, thread: &ManagedThread) -> Option<usize> {
     let frames = thread.frames.len().saturating_add(left_out.sum());
     if frames < DEEP {
         return None;
+    }
+    let exceptions = thread.exceptions.iter().flat_map(|(_, list)| list);
+    if exceptions.into_iter().any(|text| text.exception.hresult == Some(STACK_OVERFLOW)) {
+        return Some(frames);
     }
     // The handler of the fault can have a stack of its own.
     let stack = &thread.stack.frames;
