@@ -34,6 +34,12 @@ pub enum KernelSample {
 /// Nanoseconds of a millisecond.
 const MILLISECOND: u64 = 1_000_000;
 
+impl KernelSample {
+    /// The key of a header with a description of how samples were taken, and of what was not permitted:
+    /// linux-sampler's.
+    pub const SAMPLING_KEY: &str = "KernelSampling";
+}
+
 impl KernelSampleKind {
     /// The kind of the samples that events of a kind state; `None` for all other events.
     pub fn of(metadata: &Metadata) -> Option<Self> {

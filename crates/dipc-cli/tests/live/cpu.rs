@@ -87,6 +87,8 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     assert!(events("Microsoft-Windows-DotNETRuntimeRundown") > 100, "{stat}");
     assert_eq!((&stat["version"], &stat["process_id"]), (&6.into(), &workload.pid().into()));
     assert!(stat["duration_ns"].as_u64().unwrap() < 20_000_000_000, "{stat}");
+    let overview = run(["report", file]).with_code(0).text();
+    assert!(overview.contains("Samples       by the kernel, 997 samples a second"), "{overview}");
     let stacks = run(["report", file, "stacks", "--by", "cpu"]).with_code(0).text();
     assert!(stacks.contains("libcoreclr.so!") && stacks.contains("Spin.Hot("), "{stacks}");
 }
@@ -754,4 +756,47 @@ while True:
     });
     eprintln!("{shares:?} of the processor time is sampled");
     assert!(shares[0] > 0.75 && shares[1] < 1.05, "{shares:?}: {report}");
+}
+
+#[test]
+fn threads_that_wait_all_the_time_are_seen() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("park");
+    let file = workload.folder().join("parked.nettrace");
+    let file = file.to_str().unwrap();
+    let pid = workload.pid().to_string();
+    let recorded =
+        run(["trace", "-p", &pid, "--cpu", "--off-cpu", "--duration", "1s", "-o", file]).with_code(0);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let report = run(["report", file, "topN", "--by", "off-cpu", "--idle", "--format", "json"]);
+    let report = report.with_code(0).json();
+    for method in ["Parked.Sleeper(", "Parked.Blocked(", "Parked.GenericWait"] {
+        // They wait from before the recording until after it.
+        assert!(row(&report, method)["inclusive"].as_u64().unwrap() > 950_000_000, "{method} {report}");
+    }
+}
+
+/// Two threads that wake each other as often as they can: a busy machine may lose some of their switches.
+#[test]
+fn lost_samples_are_in_the_recording_and_in_the_exit_code() {
+    const SCRIPT: &str = "from threading import *
+a, b = Semaphore(1), Semaphore(0)
+def run(x, y):
+    for _ in range(100000): x.acquire(); y.release()
+other = Thread(target=run, args=(a, b)); other.start(); run(b, a); other.join()";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lossy.nettrace");
+    let file = file.to_str().unwrap();
+    let arguments = ["trace", "--cpu", "--off-cpu", "--frequency", "9000", "--fail-on-loss", "-o", file];
+    let ran = run(arguments.into_iter().chain(["--", "python3", "-c", SCRIPT]));
+    if !is_permitted(&ran.stderr) {
+        return;
+    }
+    let summary = ran.stderr.lines().find(|line| line.starts_with("CPU samples")).unwrap();
+    let lost = summary.split(" lost").next().unwrap().rsplit(", ").next().unwrap();
+    let stat = run(["stat", file, "--format", "json"]).with_code(0).json();
+    assert_eq!(stat["lost"].as_u64(), lost.parse().ok(), "{summary}");
+    assert_eq!(ran.code, Some(if lost == "0" { 0 } else { 7 }), "{}", ran.stderr);
 }

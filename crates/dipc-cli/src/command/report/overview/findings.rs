@@ -96,8 +96,14 @@ fn lost(gathered: &OverviewData) -> Option<Finding> {
     let summary = &gathered.summary;
     let at_least = if summary.lost_is_lower_bound { "At least " } else { "" };
     (summary.lost > 0).then(|| {
+        let samples = summary.lost_samples;
+        let of_samples = match samples {
+            0 => String::new(),
+            _ => format!(" ({} of them the kernel's samples and switches)", units::count(samples)),
+        };
+        let mend = if samples < summary.lost { "larger --buffersize" } else { "lower --frequency" };
         let text = format!(
-            "{at_least}{} lost, and all numbers are too low by theirs: record with a larger --buffersize",
+            "{at_least}{} lost{of_samples}, and all numbers are too low by theirs: record with a {mend}",
             units::counted(summary.lost, "event was", "events were")
         );
         Finding::problem_if(true, "events", text)
