@@ -9,6 +9,7 @@ mod black_box;
 #[allow(dead_code, reason = "the pages of recordings are files")]
 #[path = "../../../dipc-cli/tests/page/browser.rs"]
 mod browser;
+mod contract;
 mod egress;
 mod faults;
 mod http;
