@@ -48,8 +48,8 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     }
     // Nothing of either recording's header is lost.
     assert!(!recorded.stderr.contains("no place in the new version"), "{}", recorded.stderr);
-    let stat = run(["stat", file, "--format", "json"]).with_code(0).json();
-    assert!(stat["processors"].as_u64().unwrap() > 0, "{stat}");
+    let header = run(["stat", file, "--format", "json"]).with_code(0).json();
+    assert!(header["processors"].as_u64().unwrap() > 0, "{header}");
     let report = run(["report", file, "topN", "--by", "cpu", "--format", "json"]).with_code(0).json();
     let samples = report["samples"].as_u64().unwrap();
     assert!(samples > 50, "{report}");
