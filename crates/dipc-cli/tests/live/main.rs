@@ -33,6 +33,7 @@ mod live_events;
 mod loss;
 mod memory;
 mod monitor;
+mod monitor_faults;
 mod monitor_otlp;
 mod names;
 mod outputs;
