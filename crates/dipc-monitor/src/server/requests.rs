@@ -264,6 +264,8 @@ pub(super) fn logs(
 mod tests {
     use super::*;
 
+    const TWO_SECONDS: Duration = Duration::from_secs(2);
+
     #[test]
     fn a_trace_has_the_defaults_of_the_contract() {
         let body = br#"{"Providers":[{"Name":"A","Keywords":"0x10","EventLevel":"warning",
@@ -298,19 +300,18 @@ mod tests {
     fn counters_and_categories_are_those_named() {
         let body =
             br#"{"providers":[{"providerName":"P","counterNames":["a","b"]}],"meters":[{"meterName":"M"}]}"#;
-        const INTERVAL: Duration = Duration::from_secs(2);
-        let request = live_metrics(body, INTERVAL, None).unwrap();
-        assert_eq!(request.interval, INTERVAL);
+        let request = live_metrics(body, TWO_SECONDS, None).unwrap();
+        assert_eq!(request.interval, TWO_SECONDS);
         assert!(request.selection.has_event_counter("P", "a") && request.selection.has_instrument("M", "x"));
         assert!(!request.selection.has_event_counter("P", "c"));
         assert!(!request.selection.has_event_counter("System.Runtime", "cpu-usage"));
         assert!(
-            live_metrics(b"{}", INTERVAL, None)
+            live_metrics(b"{}", TWO_SECONDS, None)
                 .unwrap()
                 .selection
                 .has_event_counter("System.Runtime", "cpu-usage")
         );
-        assert!(live_metrics(br#"{"includeDefaultProviders":false}"#, INTERVAL, None).is_err());
+        assert!(live_metrics(br#"{"includeDefaultProviders":false}"#, TWO_SECONDS, None).is_err());
         let request =
             logs(br#"{"logLevel":"Error","filterSpecs":{"A":null,"B":"Trace"}}"#, LogFormat::default(), None);
         let request = request.unwrap();
