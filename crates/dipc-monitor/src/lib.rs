@@ -34,17 +34,19 @@ mod operation;
 mod otlp;
 mod process;
 mod request_provider;
+mod resource;
 mod retention;
 mod rule_runner;
 pub mod rules;
 mod server;
 mod stop;
+mod system_process;
 mod system_usage;
 mod trace_context;
 
 #[cfg(feature = "jwt")]
 pub use access::JwtError;
-pub use access::{ApiKey, ApiKeyError, Scope, TokenError, Tokens};
+pub use access::{ApiKey, ApiKeyError, NoTokens, Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
     FlameGraphFormat, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TopFormat,

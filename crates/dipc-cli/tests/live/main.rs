@@ -34,6 +34,7 @@ mod live_events;
 mod loss;
 mod memory;
 mod monitor;
+mod monitor_faults;
 mod monitor_otlp;
 mod names;
 mod outputs;
