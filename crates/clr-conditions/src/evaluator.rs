@@ -151,17 +151,14 @@ impl Evaluator {
             let Atom::System(value, comparison, bound) = atom else { continue };
             let current = usage.value(*value);
             let met = current.filter(|current| comparison.is_met(current.partial_cmp(bound)));
-            match met {
-                Some(current) => {
-                    let was_met = std::mem::replace(&mut state.lasts, true);
-                    state.met = Some(time);
-                    state.what = value.text(current);
-                    changed |= if was_met { 0 } else { bit(number) };
-                }
-                None => {
-                    state.lasts = false;
-                    state.met = None;
-                }
+            if let Some(current) = met {
+                let was_met = std::mem::replace(&mut state.lasts, true);
+                state.met = Some(time);
+                state.what = value.text(current);
+                changed |= if was_met { 0 } else { bit(number) };
+            } else {
+                state.lasts = false;
+                state.met = None;
             }
         }
         if let Some(met) = self.atoms.fire(time, changed) {
