@@ -96,7 +96,16 @@ impl Clients {
         fs::read_to_string(&lines).unwrap()
     }
 
-    /// The same, and the number of lost events; `None` if the library throws.
+    /// Every event with a stack that the library finds in a recording, with the names of its frames: a line
+    /// each.
+    pub(crate) fn stacks(&self, recording: &Path) -> String {
+        let folder = recording.parent().unwrap();
+        let lines = folder.join("stacks.jsonl");
+        self.run("te", folder, &["stacks", recording.to_str().unwrap(), lines.to_str().unwrap()]);
+        fs::read_to_string(&lines).unwrap()
+    }
+
+    /// The events of a recording, and the number of lost events; `None` if the library throws.
     pub(crate) fn try_dump(&self, recording: &Path) -> Option<(String, i64)> {
         let folder = recording.parent().unwrap();
         let lines = folder.join("dump.jsonl");

@@ -8,6 +8,7 @@
 
 mod agreement;
 mod clients;
+mod kernel_samples;
 mod targets;
 mod written;
 

@@ -9,7 +9,7 @@ use crate::recording;
 use crate::targets::Simulated;
 
 /// Runs `dipc`, which must end with this code, and returns what it prints.
-fn dipc(folder: &Path, arguments: &[&str], code: i32) -> String {
+pub(crate) fn dipc(folder: &Path, arguments: &[&str], code: i32) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
     let output = command.current_dir(folder).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
