@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use clr_events::enums::ThreadSampleType;
 use clr_events::json::push_fields;
 use clr_events::{
-    ClrEvent, Interval, Intervals, KernelSampleKind, Provider, event_name, event_opcode, is_named_by_kind,
+    ClrEvent, Interval, Intervals, KernelSample, KernelSampleKind, Provider, event_name, event_opcode,
+    is_named_by_kind,
 };
 use hashbrown::HashMap;
 use nettrace::{Event, EventBuffer, Events, MetadataMap, Reader, RelativeTime, Source, TraceInfo, Value};
@@ -222,13 +223,17 @@ impl<'s, 't, 'm, 'r> RecordingRows<'s, 't, 'm, 'r> {
             },
             Some(Route::ProcessorSample) => {
                 let stack = self.ids.stack(event, &mut self.code)?;
+                let ns = match KernelSampleKind::OnCpu.read(event) {
+                    KernelSample::OnCpu(ns) => i64::try_from(ns).ok(),
+                    KernelSample::OffCpu { .. } => None,
+                };
                 let mark = Mark {
                     start: event.relative_time(),
                     kind: "processor",
                     activity: event.activity(),
                     stack,
                 };
-                self.add_sample(event.process_id(), event.thread_id().0, &mark, None)
+                self.add_sample(event.process_id(), event.thread_id().0, &mark, ns)
             }
             Some(Route::Switch) => {
                 let stack = self.ids.stack(event, &mut self.code)?;

@@ -68,7 +68,7 @@ SELECT service, version, provider, event, count(*) AS events FROM events GROUP B
     },
     View {
         name: "top_methods",
-        about: "The method at the leaf of samples: samples, and the time until each thread's next sample.",
+        about: "The method at the leaf of samples: samples, and the time until each thread's next sample, or on a processor.",
         query: "\
 SELECT s.service AS service, s.version AS version, s.kind AS kind, f.name AS method, count(*) AS samples, CAST(coalesce(sum(s.ns), 0) AS BIGINT) AS self_ns
 FROM samples s JOIN stacks k ON k.stack_id = s.stack_id JOIN frames f ON f.frame_id = k.leaf
