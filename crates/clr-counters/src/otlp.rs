@@ -215,7 +215,8 @@ fn resource_metrics(
     let mut attributes: Vec<KeyValue> =
         process.attributes.iter().map(|(key, value)| text_attribute(key, value)).collect();
     attributes.extend(process.pid.map(|pid| number_attribute("process.pid", pid.into())));
-    let times = Times { start: process.start, time };
+    // A clock that was set back: no value ends before it begins.
+    let times = Times { start: process.start.min(time), time };
     let scopes = points.chunk_by_mut(|left, right| {
         scope_key(&left.1.description.series) == scope_key(&right.1.description.series)
     });

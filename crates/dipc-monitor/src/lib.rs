@@ -14,6 +14,8 @@
 //! - `metrics`: the counters of all processes for Prometheus. `otlp`: metrics, log records and spans for a
 //!   collector of OpenTelemetry. `access`: tokens. `server`: HTTP.
 //! - `configuration`: dotnet-monitor's settings, checked and typed.
+//! - `system_process`: the process of a runtime on this machine, and `container` where it is. `resource`: the
+//!   attributes of a process as OpenTelemetry names them.
 //! - `rules`: triggers over events, limits and states; actions as data. `rule_runner`: the rules of all
 //!   processes, their sessions and their actions. `egress`: files of artifacts.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -73,7 +73,7 @@ pub(super) fn add_point(
     attributes: Vec<KeyValue>,
 ) {
     let is_delta = temporality == Temporality::Delta;
-    let since = previous.time.filter(|_| is_delta).unwrap_or(times.start);
+    let since = previous.time.filter(|_| is_delta).unwrap_or(times.start).min(times.time);
     let number = |start, value: f64| NumberDataPoint {
         attributes: attributes.clone(),
         start_time_unix_nano: start,

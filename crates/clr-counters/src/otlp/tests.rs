@@ -57,6 +57,20 @@ fn exponential_point(resource: &ResourceMetrics) -> (i32, ExponentialHistogramDa
     (histogram.aggregation_temporality, histogram.data_points[0].clone())
 }
 
+/// A clock that is set back between two requests, and before the beginning of the process.
+#[test]
+fn no_point_ends_before_it_begins() {
+    let series = instrument("requests", Kind::Counter, "", "");
+    for temporality in [Temporality::Cumulative, Temporality::Delta] {
+        let mut exporter = exporter(temporality);
+        for (time, total) in [(5000, 1.0), (2000, 2.0), (500, 3.0), (6000, 4.0)] {
+            add(&mut exporter, 0, &series, &counter(Some(1.0), Some(total)));
+            let (start, end, _) = number(&encode(&mut exporter, time), "requests");
+            assert!(start <= end && end == time, "{temporality:?}: {start} to {end}");
+        }
+    }
+}
+
 #[test]
 fn a_request_says_of_which_process_scope_and_metric_its_points_are() {
     let mut exporter = exporter(Temporality::Cumulative);

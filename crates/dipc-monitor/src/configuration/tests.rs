@@ -656,6 +656,24 @@ proptest::proptest! {
     }
 }
 
+/// The documentation of dotnet-monitor has this name for `ResponseCount`.
+#[test]
+fn the_documented_name_of_a_count_is_accepted() {
+    for (counts, expected) in [
+        (r#""RequestCount": 3"#, 3),
+        (r#""ResponseCount": 4"#, 4),
+        (r#""RequestCount": 3, "ResponseCount": 4"#, 4),
+    ] {
+        let checked = read(&format!(
+            r#"{{"CollectionRules": {{"R": {{"Trigger": {{"Type": "AspNetResponseStatus",
+                "Settings": {{"StatusCodes": ["500"], {counts}}}}}}}}}}}"#
+        ));
+        let [rule] = &checked.configuration.rules[..] else { panic!("{checked:?}") };
+        let Trigger::ResponseStatus { count, .. } = rule.trigger else { panic!("{rule:?}") };
+        assert_eq!((lines(&checked), count), (String::new(), expected), "{counts}");
+    }
+}
+
 #[test]
 fn all_triggers_and_actions_of_the_table_are_built() {
     // A type that the builder does not know would be left out without a finding.
