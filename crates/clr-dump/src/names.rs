@@ -281,12 +281,17 @@ impl<'m> Names<'m> {
 
     /// Whether the memory has a type at an address: its class knows it.
     pub(crate) fn is_type(&self, type_handle: u64) -> bool {
+        self.check_type(type_handle).unwrap_or_default()
+    }
+
+    /// The same; an error if the memory lacks the class.
+    pub(crate) fn check_type(&self, type_handle: u64) -> MemoryResult<bool> {
         if self.runtime.is_native_aot() {
-            return self.type_name(type_handle).is_some();
+            return Ok(self.type_name(type_handle).is_some());
         }
-        let Ok(canonical) = self.canonical(type_handle) else { return false };
-        let class = self.memory.u64(offset(canonical, 40));
-        class.and_then(|class| self.memory.u64(offset(class, 16))) == Ok(canonical)
+        let canonical = self.canonical(type_handle)?;
+        let class = self.memory.u64(offset(canonical, 40))?;
+        Ok(self.memory.u64(offset(class, 16))? == canonical)
     }
 
     fn read_type(&self, handle: u64, depth: u32, left: &mut usize) -> Option<String> {

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clr_dump::{
-    CoreFile, Error, ExceptionState, HeapObject, HeapVisitor, Names, ObjectContent, ReadAt, Runtime,
-    StrippedCore, TypeStatistics, Value, deadlocks,
+    CoreFile, Error, ExceptionState, HeapObject, HeapVisitor, Names, NativeImages, ObjectContent, ReadAt,
+    Runtime, StrippedCore, TypeStatistics, Value, deadlocks,
 };
 
 /// A mini dump of .NET 9.0.1, cut down to the memory that its analysis reads.
@@ -277,6 +277,52 @@ fn strip(bytes: &[u8]) -> Vec<u8> {
     });
     assert_eq!(written.unwrap().file_bytes, bytes.len() as u64);
     copy
+}
+
+/// 10,000 damaged core dumps: notes, threads, stacks and exceptions of each, by what is read of it.
+#[test]
+fn ten_thousand_damaged_cores_neither_hang_nor_panic() {
+    let mut random = Random(0x0123_4567_89ab_cdef);
+    let values = [0, 1, 8, 0x7fff_ffff, 0xffff_ffff, 1 << 60, u64::MAX, u64::MAX - 7];
+    let cores = [core(), heap_core(), old_core()];
+    // The words that an analysis reads first decide most: headers and notes are damaged more often.
+    let mut outcomes = [0_u32; 3];
+    for round in 0..10_000 {
+        let mut bytes = cores[round % cores.len()].clone();
+        for _ in 0..=random.below(12) {
+            let end = [0x400, 0x8000, bytes.len(), bytes.len()][random.below(4)];
+            let at = random.below(end / 8 - 1) * 8;
+            let value = match random.below(3) {
+                0 => values[random.below(values.len())],
+                1 => {
+                    let from = random.below(bytes.len() / 8 - 1) * 8;
+                    u64::from_le_bytes(bytes[from..from + 8].try_into().unwrap())
+                }
+                _ => u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) ^ 1 << random.below(64),
+            };
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        outcomes[read_threads(bytes)] += 1;
+    }
+    assert!(outcomes.iter().all(|count| *count > 50), "{outcomes:?}");
+}
+
+/// Reads the threads of a core dump with their stacks and exceptions. Returns 0 if it is none, 1 if the runtime
+/// is not found, 2 otherwise.
+fn read_threads(bytes: Vec<u8>) -> usize {
+    let Ok(core) = CoreFile::open(bytes) else { return 0 };
+    let images = NativeImages::new(core.files());
+    for registers in core.threads().iter().take(4).filter_map(|thread| thread.registers) {
+        images.stack(&core, &registers);
+    }
+    let Ok(runtime) = Runtime::find(&core, core.files()) else { return 1 };
+    let names = Names::new(&core, &runtime);
+    for thread in runtime.threads(&core).unwrap_or_default().iter().take(8) {
+        runtime.stack(&core, thread, core.registers(thread.os_id));
+        names.thread_exceptions(thread);
+        let _ = runtime.thread_name(&core, thread);
+    }
+    2
 }
 
 #[test]

@@ -79,6 +79,20 @@ impl OutputCompression {
         }
     }
 
+    /// The format that the extension of a path names, if nothing is written in it.
+    pub(crate) fn unsupported(path: &Path) -> Option<&'static str> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        let formats = [
+            ("zst", "zstd"),
+            ("zstd", "zstd"),
+            ("lz4", "lz4"),
+            ("xz", "xz"),
+            ("bz2", "bzip2"),
+            ("br", "brotli"),
+        ];
+        formats.into_iter().find(|(name, _)| *name == extension).map(|(_, format)| format)
+    }
+
     /// Copies all of `from` to `to`, compressed. Speed matters more than size: most of a core dump is zeros.
     pub(crate) fn copy(self, from: File, mut to: impl Write) -> io::Result<()> {
         let mut from = BufReader::with_capacity(1 << 20, from);

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     // Ends the program if a shell asks for candidates.
     CompleteEnv::with_factory(Cli::command).var(command::completions::VARIABLE).complete();
     interrupt::survive_file_size_limit();
-    let words = flag_syntax::normalize(std::env::args_os());
+    let words = command::dump::join_command(flag_syntax::normalize(std::env::args_os()));
     let parsed = Cli::try_parse_from(&words).or_else(|error| {
         let pid = usage::lacks_target(&error, &words).then(choice::choose).flatten();
         pid.map_or(Err(error), |pid| {

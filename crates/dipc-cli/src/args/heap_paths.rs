@@ -51,11 +51,6 @@ pub(crate) fn parse_address(text: &str) -> Result<u64, String> {
 }
 
 impl HeapPathsArgs {
-    /// The paths of one object.
-    pub(crate) fn of_object(address: u64) -> Self {
-        Self { of: None, object: Some(address), head: PATHS, names: NameArgs::default() }
-    }
-
     /// Prints the paths to the objects of the types in a heap.
     pub(crate) fn show(&self, graph: &HeapGraph, format: Format) -> Result<(), Failure> {
         let tree = PathTree::new(graph);

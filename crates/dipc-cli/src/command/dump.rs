@@ -4,7 +4,7 @@ mod analyze;
 mod stream;
 mod strip;
 
-pub(crate) use analyze::stacks;
+pub(crate) use analyze::{dotnet_dump::join_command, stacks};
 
 use std::fs::Metadata;
 use std::io;
@@ -27,7 +27,6 @@ use crate::render::staged_file::folder_of;
 
 #[derive(Debug, Args)]
 #[command(
-    group = ArgGroup::new("target").required(true).args(TARGETS),
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     disable_help_subcommand = true
@@ -36,36 +35,47 @@ pub(crate) struct DumpArgs {
     #[command(subcommand)]
     command: Option<DumpCommand>,
     #[command(flatten)]
-    pub(crate) target: TargetArgs,
+    collect: CollectArgs,
+}
+
+/// The process and the dump.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("target").required(true).args(TARGETS))]
+struct CollectArgs {
+    #[command(flatten)]
+    target: TargetArgs,
     /// Path of the dump, as the target sees its files; written by the target's user [default:
     /// ./core_PID_yyyyMMdd_HHmmss]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Content of the dump
     #[arg(long = "type", value_enum, ignore_case = true, default_value_t)]
-    pub(crate) kind: DumpKind,
+    kind: DumpKind,
     /// Let the target log on its own console
     #[arg(long)]
-    pub(crate) diag: bool,
+    diag: bool,
     /// Write a crash report beside the dump
     #[arg(long)]
-    pub(crate) crashreport: bool,
+    crashreport: bool,
     /// Request it even if the runtime becomes unreachable afterwards
     #[arg(long)]
-    pub(crate) force: bool,
+    force: bool,
     #[command(flatten)]
     stream: stream::StreamArgs,
     /// Time limit for the dump
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "10m")]
-    pub(crate) timeout: Duration,
+    timeout: Duration,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    format: Format,
 }
 
 /// The commands about written dumps.
 #[derive(Debug, Subcommand)]
 enum DumpCommand {
+    /// Write a dump, as without this word: for compatibility with dotnet-dump
+    #[command(hide = true)]
+    Collect(CollectArgs),
     /// Show what is in a core dump, or in the memory of a process, with no .NET installed
     ///
     /// A process is read while it runs, without stopping it and without its runtime: threads that run at that
@@ -111,10 +121,14 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &DumpArgs) -> Outcome {
     match &args.command {
-        Some(DumpCommand::Analyze(args)) => return analyze::run(args),
-        Some(DumpCommand::Strip(args)) => return strip::run(args),
-        None => {}
+        Some(DumpCommand::Analyze(args)) => analyze::run(args),
+        Some(DumpCommand::Strip(args)) => strip::run(args),
+        Some(DumpCommand::Collect(args)) => collect(args),
+        None => collect(&args.collect),
     }
+}
+
+fn collect(args: &CollectArgs) -> Outcome {
     if args.stream.stream {
         return stream::run(args);
     }

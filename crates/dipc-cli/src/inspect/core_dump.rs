@@ -8,9 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use clr_dump::{
-    CoreFile, CoreThread, Error, Exception, ExceptionState, Frame, FramePosition, MappedFile, Memory, Method,
-    Monitor, MonitorWait, Monitors, Names, NativeImage, NativeImages, ReadAt, Registers, Runtime, Stack,
-    Thread, WaitKind, deadlocks,
+    CoreFile, CoreThread, Error, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MappedFile,
+    Memory, Method, Monitor, MonitorWait, Monitors, Names, NativeImage, NativeImages, ReadAt, Registers,
+    Runtime, Stack, Thread, WaitKind, deadlocks,
 };
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
@@ -36,11 +36,17 @@ impl Source {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()))
         };
-        // Opening a pipe would wait for its writer.
-        if !path.metadata().map_err(|error| failed(&error))?.is_file() {
-            return Err(failed(&"it is not a regular file"));
-        }
-        let file = unpacked_core::open(path)?;
+        let file = if is_open_stream(path) {
+            unpacked_core::open_stream(path)?
+        } else {
+            // Opening a pipe would wait for its writer.
+            if !path.metadata().map_err(|error| failed(&error))?.is_file() {
+                return Err(failed(&"it is not a regular file").with_help(
+                    "a core dump from a pipe is read from standard input: dipc dump analyze - < PIPE",
+                ));
+            }
+            unpacked_core::open(path)?
+        };
         let mut core = CoreFile::open(file).map_err(|error| match error {
             Error::TruncatedHeader { .. } => {
                 Failure::new(Exit::Incomplete, format_args!("{}: {error}", path.display()))
@@ -131,6 +137,12 @@ impl Source {
         let [has, promised] = [core.file_bytes(), core.promised_bytes()].map(units::count);
         Some(format!("it has {has} of the {promised} bytes that its headers promise"))
     }
+}
+
+/// Whether a path is standard input, or a pipe that this process was started with.
+fn is_open_stream(path: &Path) -> bool {
+    let is_descriptor = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
+    path.as_os_str() == "-" || (is_descriptor && path.metadata().is_ok_and(|file| !file.is_file()))
 }
 
 /// Fails for a program that was compiled ahead of time, whose runtime does not say what a view is about.
@@ -323,14 +335,7 @@ impl<'s> Analysis<'s> {
             std::thread::sleep(EXCEPTION_WAIT);
             read = self.names.thread_exceptions(thread);
         }
-        let text = |exception: Exception| ExceptionText {
-            frames: exception
-                .stack
-                .iter()
-                .map(|frame| frame_text(frame.ip, self.names.exception_method(frame).as_ref()))
-                .collect(),
-            exception,
-        };
+        let text = |exception: Exception| self.exception_text(exception);
         if let Some(missing) = read.missing {
             return (Vec::new(), Some(format!("its exceptions are not known: {missing}")));
         }
@@ -347,6 +352,18 @@ impl<'s> Analysis<'s> {
         });
         let chains = read.exceptions.into_iter();
         (chains.map(|(state, chain)| (state, chain.into_iter().map(text).collect())).collect(), doubt)
+    }
+
+    fn exception_text(&self, exception: Exception) -> ExceptionText {
+        let frame =
+            |frame: &ExceptionFrame| frame_text(frame.ip, self.names.exception_method(frame).as_ref());
+        ExceptionText { frames: exception.stack.iter().map(frame).collect(), exception }
+    }
+
+    /// The exception at an address, and its causes.
+    pub(crate) fn exceptions_at(&self, address: u64) -> Vec<ExceptionText> {
+        let exceptions = self.names.exceptions(address).into_iter();
+        exceptions.map(|exception| self.exception_text(exception)).collect()
     }
 
     fn frame(&self, frame: &Frame) -> FrameText {

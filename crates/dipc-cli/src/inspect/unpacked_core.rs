@@ -1,4 +1,4 @@
-//! Compressed core dumps, unpacked into a file without a name.
+//! Compressed core dumps, and those of pipes, unpacked into a file without a name.
 
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
@@ -17,26 +17,46 @@ const STEP: usize = 1 << 20;
 /// Pages of zeros take no room.
 const PAGE: usize = 4096;
 
+/// Copies a stream (`-` is standard input) into a file without a name, and returns it, or its content if it is
+/// compressed.
+pub(super) fn open_stream(path: &Path) -> Result<File, Failure> {
+    let is_input = path.as_os_str() == "-";
+    let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
+    let stream: Box<dyn Read> =
+        if is_input { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
+    content(path, copy(path, stream)?.0)
+}
+
 /// Returns the file, or its content if it is compressed.
 pub(super) fn open(path: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
-    let mut file = File::open(path).map_err(failed)?;
+    content(path, File::open(path).map_err(failed)?)
+}
+
+fn content(path: &Path, mut file: File) -> Result<File, Failure> {
+    let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
     let Some(compression) = Compression::detect(&mut file).map_err(failed)? else { return Ok(file) };
-    let most = free_bytes().saturating_sub(RESERVE);
-    let mut unpacked = tempfile::tempfile().map_err(|error| {
-        let folder = std::env::temp_dir();
-        Failure::new(Exit::Failed, format_args!("unpack {}: {}: {error}", path.display(), folder.display()))
-            .with_help("TMPDIR names another folder")
-    })?;
-    let content = compression.reader(file);
-    let Unpacked { bytes, stored, end } = unpack(content, &mut unpacked, most, MOST_BYTES).map_err(failed)?;
+    let (unpacked, Unpacked { bytes, stored, .. }) = copy(path, compression.reader(file))?;
     messages::note(format_args!(
         "Unpacked       : {} of {}, {} of it not zero, in a temporary file",
         units::bytes(bytes),
         compression.name(),
         units::bytes(stored)
     ));
-    match end {
+    Ok(unpacked)
+}
+
+/// Copies what is read into a file without a name, as far as there is room.
+fn copy(path: &Path, content: impl Read) -> Result<(File, Unpacked), Failure> {
+    let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
+    let most = free_bytes().saturating_sub(RESERVE);
+    let mut file = tempfile::tempfile().map_err(|error| {
+        let folder = std::env::temp_dir();
+        Failure::new(Exit::Failed, format_args!("unpack {}: {}: {error}", path.display(), folder.display()))
+            .with_help("TMPDIR names another folder")
+    })?;
+    let unpacked = unpack(content, &mut file, most, MOST_BYTES).map_err(failed)?;
+    match &unpacked.end {
         End::Whole => {}
         End::Damaged(error) => messages::warning(format_args!(
             "{}: {error}: the dump is read as far as it was unpacked",
@@ -55,7 +75,7 @@ pub(super) fn open(path: &Path) -> Result<File, Failure> {
             .with_help("TMPDIR names another folder"));
         }
     }
-    Ok(unpacked)
+    Ok((file, unpacked))
 }
 
 struct Unpacked {

@@ -20,6 +20,7 @@ mod cut_core;
 mod disk;
 mod doctor;
 mod dump;
+mod dump_commands;
 mod event_names;
 mod executable;
 mod exporters;

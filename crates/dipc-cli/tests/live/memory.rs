@@ -243,7 +243,7 @@ fn commands_of_dotnet_dump_lead_to_views() {
         assert!(text.contains(expected), "{arguments:?}: {text}");
     }
     for (arguments, help) in [
-        (&["dumpheap", "-type", "Row"][..], "objects --type TYPE"),
+        (&["dumpheap", "-mt", "0x1"][..], "objects --type TYPE"),
         (&["dumpmt", "0x1"], "objects --type TYPE"),
         (&["nothing"], "--help lists the views"),
     ] {

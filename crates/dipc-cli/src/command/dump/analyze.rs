@@ -1,6 +1,7 @@
 //! `dipc dump analyze`: a core dump, or the memory of a process, read without .NET.
 
 mod awaits;
+pub(crate) mod dotnet_dump;
 mod exceptions;
 mod heap;
 mod locks;
@@ -16,7 +17,7 @@ mod threads;
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Subcommand, ValueHint};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueHint};
 use clr_dump::{Names, Runtime};
 
 use self::awaits::AsyncArgs;
@@ -37,71 +38,70 @@ use crate::inspect::heap::Heap;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("analyzed").required(true).arg("core").args(TARGETS), disable_help_subcommand = true)]
 pub(crate) struct AnalyzeArgs {
-    /// The core dump
+    /// The core dump; - is standard input
     #[arg(value_name = "CORE", value_hint = ValueHint::FilePath)]
     core: Option<PathBuf>,
     #[command(flatten)]
     target: TargetArgs,
-    /// Format of the output
+    /// Format of the output: table or json; of the view 'heap' also csv, a line per group, and html, a page
     #[arg(
         id = "memory_format",
         long = "format",
         value_name = "FORMAT",
         value_enum,
         default_value_t,
+        hide_possible_values = true,
         global = true
     )]
     format: MemoryFormat,
+    /// Show a view, or what a command of dotnet-dump shows, such as 'clrstack -all'; can be repeated
+    #[arg(short, long = "command", value_name = "COMMAND")]
+    commands: Vec<String>,
     #[command(subcommand)]
     view: Option<View>,
+}
+
+/// The words of a view.
+#[derive(Debug, Parser)]
+#[command(name = "dump analyze CORE", no_binary_name = true, disable_help_subcommand = true)]
+struct ViewLine {
+    #[arg(id = "memory_format", long = "format", value_enum, global = true, hide_possible_values = true)]
+    format: Option<MemoryFormat>,
+    #[command(subcommand)]
+    view: View,
 }
 
 /// A part of what a core dump has.
 #[derive(Debug, Subcommand)]
 enum View {
     /// List the managed threads
-    #[command(alias = "clrthreads")]
-    Threads,
+    Threads(ThreadsArgs),
     /// Show the managed stacks of all threads, each stack once
-    #[command(alias = "clrstack", alias = "parallelstacks", alias = "pstacks")]
     Stacks(StacksArgs),
     /// Show the exceptions of threads, with their causes
-    #[command(alias = "pe", alias = "printexception")]
-    Exceptions,
+    Exceptions(ExceptionsArgs),
     /// Show the objects of the heap by type, module or namespace, with retained sizes
-    #[command(alias = "dumpheap")]
     Heap(HeapArgs),
     /// Show what keeps the objects of a type alive: the shortest paths from roots
     Paths(HeapPathsArgs),
-    /// For compatibility with the commands of dotnet-dump
-    #[command(hide = true, name = "gcroot")]
-    PathsOfObject {
-        #[arg(value_name = "ADDRESS", value_parser = parse_address)]
-        address: u64,
-    },
     /// List the objects of a type
     Objects(ObjectsArgs),
     /// Show an object: its fields with their values, its elements or its text, and what keeps it alive
-    #[command(alias = "dumpobj", alias = "do", alias = "dumparray", alias = "da")]
     Object(ObjectArgs),
     /// Show the strings of the heap, each text once, with their number and bytes
     Strings(StringsArgs),
     /// Show the static fields of types with their values
     Statics(StaticsArgs),
     /// Show the handles by which code outside the heap holds objects
-    #[command(alias = "gchandles")]
     Handles(HandlesArgs),
     /// Show held monitors, the threads that wait for them, and deadlocks
-    #[command(alias = "syncblk")]
     Locks,
     /// Show the async methods that have not ended: what each waits for, and what waits for it
-    #[command(alias = "dumpasync")]
     Async(AsyncArgs),
-    /// Names of dotnet-dump's commands that have another form here
+    /// Commands of dotnet-dump
     #[command(external_subcommand)]
     Other(Vec<String>),
     /// List the loaded assemblies that have code or objects
-    #[command(alias = "clrmodules")]
     Modules,
 }
 
@@ -116,23 +116,74 @@ struct StacksArgs {
 struct HeapArgs {
     #[command(flatten)]
     view: HeapViewArgs,
-    /// For compatibility with dotnet-dump: -stat, and other flags, which lead to other views
-    #[arg(hide = true, allow_hyphen_values = true)]
-    dotnet_dump: Option<String>,
-    /// The value of such a flag
-    #[arg(hide = true)]
-    dotnet_dump_value: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct ThreadsArgs {
+    /// Leave out threads that have ended or not started
+    #[arg(long)]
+    live: bool,
+}
+
+#[derive(Debug, Args)]
+struct ExceptionsArgs {
+    /// The address of an exception, in hexadecimal [default: those of threads]
+    #[arg(value_name = "ADDRESS", value_parser = parse_address)]
+    address: Option<u64>,
 }
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
-    if let Some(View::Other(command)) = &args.view {
-        return Err(names::unknown(command.first().map_or("", |name| name)));
+    // Wrong words fail before anything is read.
+    let lines: Vec<ViewLine> = args
+        .commands
+        .iter()
+        .map(|command| words(command))
+        .filter(|words| !words.is_empty())
+        .take_while(|words| !matches!(&*words[0].to_lowercase(), "exit" | "quit" | "q"))
+        .map(|words| parse(&words))
+        .collect::<Result<_, _>>()?;
+    if !args.commands.is_empty() && args.view.is_some() {
+        return Err(Failure::usage("dump analyze: --command and a view exclude each other"));
     }
+    let line = match &args.view {
+        Some(View::Other(words)) => Some(parse(words)?),
+        _ => None,
+    };
     let source = args.source()?;
-    match &args.view {
-        None => overview::show(&source, args.written(), args.table_or_json()?),
-        Some(view) => show(args, view, &source).map_err(|failure| with_shortfall(failure, &source)),
+    let shown = |view: &View, format: MemoryFormat| {
+        show(args, view, format, &source).map_err(|failure| with_shortfall(failure, &source))
+    };
+    if !args.commands.is_empty() {
+        let mut exit = Exit::Done;
+        for line in &lines {
+            exit = exit.join(shown(&line.view, line.format.unwrap_or(args.format))?);
+        }
+        return Ok(exit);
     }
+    match (&line, &args.view) {
+        (Some(line), _) => shown(&line.view, line.format.unwrap_or(args.format)),
+        (None, Some(view)) => shown(view, args.format),
+        (None, None) => overview::show(&source, args.written(), table_or_json(args.format)?),
+    }
+}
+
+/// The words of a command.
+fn words(command: &str) -> Vec<String> {
+    let is_joined = command.contains(dotnet_dump::SEPARATOR);
+    let is_end = |character: char| {
+        if is_joined { character == dotnet_dump::SEPARATOR } else { character.is_whitespace() }
+    };
+    command.split(is_end).filter(|word| !word.is_empty()).map(ToOwned::to_owned).collect()
+}
+
+/// Parses a view, or a command of dotnet-dump.
+fn parse(words: &[String]) -> Result<ViewLine, Failure> {
+    ViewLine::try_parse_from(dotnet_dump::translate(words)?).map_err(|error| {
+        let text = error.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        Failure::usage(format_args!("dump analyze: {}: {line}", words.join(" ")))
+    })
 }
 
 /// A failure of a view of a core dump that does not have all memory says so.
@@ -150,14 +201,13 @@ fn with_shortfall(failure: Failure, source: &Source) -> Failure {
     }
 }
 
-fn show(args: &AnalyzeArgs, view: &View, source: &Source) -> Outcome {
+fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Source) -> Outcome {
     if let View::Heap(heap) = view {
-        names::check_heap_flag(heap.dotnet_dump.as_deref())?;
         let read = Heap::of_memory(source, heap.view.stop)?;
-        heap.view.show(&read.graph, &args.title(), args.format)?;
+        heap.view.show(&read.graph, &args.title(), view_format)?;
         return Ok(read.exit);
     }
-    let format = args.table_or_json()?;
+    let format = table_or_json(view_format)?;
     if let Some(paths) = view.paths() {
         let read = Heap::of_memory(source, None)?;
         paths.show(&read.graph, format)?;
@@ -170,9 +220,9 @@ fn show(args: &AnalyzeArgs, view: &View, source: &Source) -> Outcome {
     }
     let analysis = Analysis::new(source, &runtime)?;
     match view {
-        View::Threads => threads::print(&analysis, format)?,
+        View::Threads(of) => threads::print(&analysis, of.live, format)?,
         View::Stacks(of) => stacks::print(&analysis, Shown::with_native(of.native), format)?,
-        View::Exceptions => exceptions::print(&analysis, format)?,
+        View::Exceptions(of) => exceptions::print(&analysis, of.address, format)?,
         View::Locks => locks::print(&analysis, format)?,
         View::Modules => modules::print(&analysis, format)?,
         View::Async(args) => return Ok(awaits::print(&analysis, args, format)?.join(source.exit())),
@@ -196,7 +246,6 @@ impl View {
     fn paths(&self) -> Option<HeapPathsArgs> {
         match self {
             Self::Paths(paths) => Some(paths.clone()),
-            Self::PathsOfObject { address } => Some(HeapPathsArgs::of_object(*address)),
             _ => None,
         }
     }
@@ -244,21 +293,21 @@ impl AnalyzeArgs {
         }
     }
 
-    /// The format, for views that have no others.
-    fn table_or_json(&self) -> Result<Format, Failure> {
-        match self.format {
-            MemoryFormat::Table => Ok(Format::Table),
-            MemoryFormat::Json => Ok(Format::Json),
-            MemoryFormat::Csv | MemoryFormat::Html => {
-                Err(Failure::usage("dump analyze: --format csv and --format html are for the view 'heap'"))
-            }
-        }
-    }
-
     fn source(&self) -> Result<Source, Failure> {
         if let Some(core) = &self.core {
             return Source::open(core);
         }
         self.target.memory()
+    }
+}
+
+/// The format, for views that have no others.
+fn table_or_json(format: MemoryFormat) -> Result<Format, Failure> {
+    match format {
+        MemoryFormat::Table => Ok(Format::Table),
+        MemoryFormat::Json => Ok(Format::Json),
+        MemoryFormat::Csv | MemoryFormat::Html => {
+            Err(Failure::usage("dump analyze: --format csv and --format html are for the view 'heap'"))
+        }
     }
 }

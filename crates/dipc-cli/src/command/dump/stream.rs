@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::DumpArgs;
+use super::CollectArgs;
 use crate::compression::OutputCompression;
 use crate::exit::Outcome;
 use crate::{duration, size};
@@ -40,7 +40,7 @@ pub(super) struct StreamArgs {
 }
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-pub(super) fn run(args: &DumpArgs) -> Outcome {
+pub(super) fn run(args: &CollectArgs) -> Outcome {
     use jiff::Zoned;
 
     use super::{DumpKind, REQUEST_TIMEOUT, file_name};
@@ -80,6 +80,17 @@ pub(super) fn run(args: &DumpArgs) -> Outcome {
         name.push(extension);
         PathBuf::from(name)
     });
+    if args.stream.compress.is_none()
+        && let Some(format) = OutputCompression::unsupported(&path)
+    {
+        return Err(Failure::usage(format_args!(
+            "dump: {}: dipc does not compress as {format}",
+            path.display()
+        ))
+        .with_help(
+            "a name that ends in .gz compresses as gzip; --compress none writes as it is, whatever the name",
+        ));
+    }
     let settings = CoreSettings {
         kind,
         pause: args.stream.pause,
@@ -119,7 +130,7 @@ pub(super) fn run(args: &DumpArgs) -> Outcome {
 }
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-pub(super) fn run(_: &DumpArgs) -> Outcome {
+pub(super) fn run(_: &CollectArgs) -> Outcome {
     Err(crate::exit::Failure::usage("dump: --stream: only on Linux"))
 }
 

@@ -1,6 +1,7 @@
 //! `dipc gcdump diff`: growth between two heaps.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
@@ -14,6 +15,8 @@ use crate::command::gcdump::args::HeapFormat;
 use crate::command::gcdump::growth::signed;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap::Heap;
+use crate::render::destination::Destination;
+use crate::render::output_file::NameOrigin;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
@@ -49,6 +52,9 @@ pub(crate) struct DiffArgs {
     /// Format of the difference
     #[arg(long, value_enum, default_value_t)]
     format: HeapFormat,
+    /// Path of the difference [default: standard output]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
 }
 
 impl DiffArgs {
@@ -65,6 +71,7 @@ impl DiffArgs {
             no_retained: false,
             names,
             format,
+            output: None,
         }
     }
 }
@@ -74,15 +81,36 @@ pub(crate) fn run(args: &DiffArgs) -> Outcome {
     let (after, second) = args.report(&args.after, args.pid_after)?;
     let diff = HeapDiff::new(&before, &after);
     let rows = args.head.unwrap_or(if args.format == HeapFormat::Table { ROWS } else { usize::MAX });
-    match args.format {
-        HeapFormat::Table => output::print(args.table(&diff, rows))?,
-        HeapFormat::Json => output::print_json(&JsonDiff::new(&diff, args.by, rows))?,
-        HeapFormat::Csv => output::print(csv(&diff, args.by, rows))?,
-    }
+    let text = match args.format {
+        HeapFormat::Table => args.table(&diff, rows),
+        HeapFormat::Json => return args.finish_json(&diff, rows).map(|()| first.join(second)),
+        HeapFormat::Csv => csv(&diff, args.by, rows),
+    };
+    args.write(&text)?;
     Ok(first.join(second))
 }
 
 impl DiffArgs {
+    fn finish_json(&self, diff: &HeapDiff, rows: usize) -> Result<(), Failure> {
+        let json = JsonDiff::new(diff, self.by, rows);
+        if self.output.is_none() {
+            return output::print_json(&json);
+        }
+        let text = serde_json::to_string_pretty(&json)
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("gcdump diff: {error}")))?;
+        self.write(&(text + "\n"))
+    }
+
+    /// Writes the difference to the file or to standard output.
+    fn write(&self, text: &str) -> Result<(), Failure> {
+        let Some(path) = &self.output else { return output::print(text) };
+        let mut out = Destination::create(Some(path), NameOrigin::User)?;
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Ok(()) => out.close(),
+            Err(error) => Err(out.failed(&error)),
+        }
+    }
+
     fn report(&self, file: &Path, pid: Option<u64>) -> Result<(HeapReport, Exit), Failure> {
         let heap = Heap::open(file, pid.or(self.pid))?;
         let dominators = (!self.no_retained).then(|| Dominators::new(&heap.graph));

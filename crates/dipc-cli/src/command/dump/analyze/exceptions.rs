@@ -7,12 +7,26 @@ use serde::Serialize;
 
 use super::stacks::{self, FrameReport};
 use crate::args::format::Format;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::inspect::core_dump::{Analysis, ExceptionText, ManagedThread, type_text};
 use crate::render::escape::escape_controls;
 use crate::render::{output, units, width};
 
-pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
+/// Prints the exception at an address, or those of the threads.
+pub(super) fn print(analysis: &Analysis<'_>, address: Option<u64>, format: Format) -> Result<(), Failure> {
+    if let Some(address) = address {
+        let list = analysis.exceptions_at(address);
+        if list.iter().all(|text| text.exception.identity != Identity::Exception) {
+            return Err(Failure::new(
+                Exit::Failed,
+                format_args!("{address:#x}: there is no exception at this address"),
+            ));
+        }
+        return match format {
+            Format::Json => output::print_json(&list.iter().map(ExceptionReport::new).collect::<Vec<_>>()),
+            Format::Table => output::print(with_causes("", &list, &Limits::NONE, width::of_output())),
+        };
+    }
     match format {
         Format::Json => output::print_json(&Report::new(analysis)),
         Format::Table => output::print(text(analysis, width::of_output())),

@@ -3,16 +3,27 @@
 use crate::exit::Failure;
 
 /// Commands of dotnet-dump, and what shows the same. Commands that only have another name are aliases.
-const COMMANDS: [(&str, &str); 26] = [
+const COMMANDS: [(&str, &str); 38] = [
     ("analyzeoom", "the view 'heap' has the objects, and 'exceptions' the exception"),
+    ("assemblies", "dump analyze CORE modules lists the assemblies"),
+    (
+        "clrma",
+        "dump analyze CORE without a view shows the thread that died and why, with --format json for programs",
+    ),
     ("crashinfo", "dump analyze CORE without a view shows the signal, and the thread that died"),
     ("dcd", "dump analyze CORE object ADDRESS shows a dictionary's fields"),
     ("dso", "dump analyze CORE stacks shows the frames, and 'paths' the objects that local variables hold"),
+    (
+        "dumpclass",
+        "dump analyze CORE statics --type TYPE shows static fields, and object ADDRESS the fields of an object",
+    ),
     ("dumpconcurrentdictionary", "dump analyze CORE object ADDRESS shows its fields"),
     ("dumpexceptions", "dump analyze CORE objects --type Exception lists those of the heap"),
     ("dumpgcdata", "dipc report gc shows the collections of a recording"),
+    ("dumpmd", "dump analyze CORE stacks --format json has module and token of each method"),
     ("dumpmodule", "dump analyze CORE modules lists the modules"),
     ("dumpmt", "dump analyze CORE objects --type TYPE lists the objects of a type"),
+    ("dumpstack", "dump analyze CORE stacks --native shows managed and native frames"),
     ("dumpstackobjects", "dump analyze CORE paths shows the objects that local variables hold"),
     ("dumpvc", "dump analyze CORE object ADDRESS shows the structures in an object"),
     ("eeheap", "dump analyze CORE heap shows the objects of the heap"),
@@ -21,15 +32,28 @@ const COMMANDS: [(&str, &str); 26] = [
     ("finalizequeue", "dump analyze CORE paths --type TYPE shows the objects that wait for their finalizers"),
     ("gcheapstat", "dump analyze CORE heap shows the objects of the heap"),
     ("gcwhere", "dump analyze CORE object ADDRESS shows an object"),
+    ("ip2md", "dump analyze CORE stacks --format json has the method of each address on a stack"),
+    ("name2ee", "dump analyze CORE objects --type TYPE finds a type by its name"),
     ("objsize", "dump analyze CORE heap has the bytes that types retain"),
     ("pathto", "dump analyze CORE paths --object ADDRESS shows what keeps an object alive"),
+    (
+        "registers",
+        "dump analyze CORE stacks --native begins with the instruction pointer; registers are not shown",
+    ),
+    ("setclrpath", "no files of the runtime are needed"),
+    ("setsymbolserver", "no symbols are needed"),
     ("setthread", "dump analyze CORE stacks shows the stacks of all threads"),
     ("sizestats", "dump analyze CORE heap --sort bytes shows the types by size"),
     ("taskstate", "dump analyze CORE object ADDRESS shows the fields of a task"),
     ("threadpool", "dump analyze CORE threads marks the threads of the pool"),
     ("threadstate", "dump analyze CORE threads shows the states of threads"),
     ("timerinfo", "dump analyze CORE objects --type TimerQueueTimer lists the timers"),
+    (
+        "traverseheap",
+        "dump analyze CORE heap --format json has the heap by type, and --format html its graph",
+    ),
     ("verifyheap", "dump analyze CORE heap says what of the heap cannot be read"),
+    ("verifyobj", "dump analyze CORE object ADDRESS shows an object, or says that there is none"),
 ];
 
 /// The failure for a view that there is not.
@@ -42,18 +66,17 @@ pub(super) fn unknown(name: &str) -> Failure {
     }
 }
 
-/// Fails for a flag of `dumpheap` that another view stands for; `-stat` shows what is shown anyway.
-pub(super) fn check_heap_flag(flag: Option<&str>) -> Result<(), Failure> {
-    let Some(flag) = flag else { return Ok(()) };
-    let help = match &*flag.to_lowercase() {
-        "-stat" => return Ok(()),
-        "-type" => "dump analyze CORE objects --type TYPE lists the objects of a type",
+/// The failure for a flag of `dumpheap` that another view stands for.
+pub(super) fn heap_flag(flag: &str) -> Failure {
+    let help = match flag {
         "-mt" => "dump analyze CORE objects --type TYPE lists the objects of a type, by its name",
-        "-strings" => "dump analyze CORE strings shows the strings",
         "-live" | "-dead" => "dump analyze CORE heap says how many objects no root reaches",
-        _ => "dump analyze CORE heap --help lists the flags",
+        "-thinlock" => "dump analyze CORE locks shows the monitors that are held",
+        _ => {
+            "dump analyze CORE heap --help lists the flags; 'objects --type TYPE' has the bytes of each object"
+        }
     };
-    Err(Failure::usage(format_args!("dumpheap {flag}: not a flag of this view")).with_help(help))
+    Failure::usage(format_args!("dumpheap {flag}: not a flag of this view")).with_help(help)
 }
 
 #[cfg(test)]

@@ -8,14 +8,16 @@ use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::render::output;
 use crate::render::table::{Align, Columns};
 
-pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
+/// Prints the threads; with `live` without those that have ended or not started.
+pub(super) fn print(analysis: &Analysis<'_>, live: bool, format: Format) -> Result<(), Failure> {
+    let threads: Vec<_> = analysis.threads.iter().filter(|of| !live || of.thread.os_id != 0).collect();
     match format {
-        Format::Json => output::print_json(&Report::new(analysis)),
-        Format::Table => output::print(table(&analysis.threads)),
+        Format::Json => output::print_json(&Report::new(analysis, &threads)),
+        Format::Table => output::print(table(&threads)),
     }
 }
 
-fn table(threads: &[ManagedThread]) -> String {
+fn table(threads: &[&ManagedThread]) -> String {
     use Align::{Left, Right};
     let mut columns = Columns::new([
         ("TID", Right),
@@ -67,14 +69,14 @@ struct Row<'r> {
 }
 
 impl<'r> Report<'r> {
-    fn new(analysis: &'r Analysis<'_>) -> Self {
-        let row = |of: &'r ManagedThread| Row {
+    fn new(analysis: &'r Analysis<'_>, threads: &[&'r ManagedThread]) -> Self {
+        let row = |of: &&'r ManagedThread| Row {
             tid: Some(of.thread.os_id).filter(|tid| *tid != 0),
             managed_id: of.thread.managed_id,
             name: of.name.as_deref(),
             states: states(&of.thread),
             frames: of.stack.managed().count(),
         };
-        Self { runtime: analysis.runtime.version(), threads: analysis.threads.iter().map(row).collect() }
+        Self { runtime: analysis.runtime.version(), threads: threads.iter().map(row).collect() }
     }
 }
