@@ -72,6 +72,18 @@ impl SystemValue {
     }
 }
 
+/// Units of memory, in bytes.
+const UNITS: [(&str, f64); 8] = [
+    ("KiB", 1024.0),
+    ("MiB", 1_048_576.0),
+    ("GiB", 1_073_741_824.0),
+    ("KB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+    ("B", 1.0),
+];
+
 /// Parses a bound: `80%`, or `1.5GB` for memory. Returns the value that it is for.
 pub(crate) fn parse_bound(is_container: bool, is_memory: bool, text: &str) -> Option<(SystemValue, f64)> {
     let is_bound = |number: &f64| number.is_finite() && *number >= 0.0;
@@ -83,16 +95,6 @@ pub(crate) fn parse_bound(is_container: bool, is_memory: bool, text: &str) -> Op
     if is_container && let Some(percent) = percent {
         return Some((SystemValue::ContainerMemoryShare, percent));
     }
-    const UNITS: [(&str, f64); 8] = [
-        ("KiB", 1024.0),
-        ("MiB", 1_048_576.0),
-        ("GiB", 1_073_741_824.0),
-        ("KB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("TB", 1e12),
-        ("B", 1.0),
-    ];
     let bytes = UNITS.iter().find_map(|(unit, factor)| {
         let at = text.len().checked_sub(unit.len())?;
         let (number, ending) = (text.get(..at)?, text.get(at..)?);
