@@ -7,13 +7,14 @@ mod queue;
 mod store_client;
 mod uploads;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use dipc_client::Uuid;
 
-use crate::configuration::DirectoryEgress;
+use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::retention::Retention;
 
 pub use queue::{EgressError, EgressQueue};
@@ -38,7 +39,7 @@ pub(crate) struct PartFile {
 }
 
 /// Returns the path of an artifact below a directory; `None` if its name leads out of it.
-fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
+pub(crate) fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
     let name = Path::new(name);
     let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
     let length = name.file_name()?.len();
@@ -101,6 +102,15 @@ impl Drop for PartFile {
         // It is gone if it was renamed.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// The directories of providers, by the names of these.
+pub(crate) fn directories(providers: &BTreeMap<String, EgressProvider>) -> BTreeMap<String, PathBuf> {
+    let directories = providers.iter().filter_map(|(name, provider)| match provider {
+        EgressProvider::FileSystem(files) => Some((name.clone(), files.directory.clone())),
+        _ => None,
+    });
+    directories.collect()
 }
 
 /// Applies the limits of a directory after an artifact has arrived there.

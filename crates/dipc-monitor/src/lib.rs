@@ -15,7 +15,7 @@
 //!   collector of OpenTelemetry. `access`: tokens. `server`: HTTP.
 //! - `configuration`: dotnet-monitor's settings, checked and typed.
 //! - `rules`: triggers over events, limits and states; actions as data. `rule_runner`: the rules of all
-//!   processes, their sessions and their actions. `egress`: files of artifacts.
+//!   processes, their sessions and their actions. `egress`: files of artifacts. `recordings`: the list of them.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -33,6 +33,7 @@ mod monitor;
 mod operation;
 mod otlp;
 mod process;
+mod recordings;
 mod request_provider;
 mod retention;
 mod rule_runner;
@@ -59,7 +60,10 @@ pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{CounterSummary, Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
-pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
+pub use otlp::{
+    OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig,
+    resource_attributes,
+};
 pub use process::Watched;
 pub use request_provider::http_provider;
 pub use retention::Retention;

@@ -116,7 +116,7 @@ impl Watched {
     }
 
     /// The pid by the system; `None` if only the runtime says it, which may be on another machine.
-    pub(crate) const fn system_pid(&self) -> Option<u32> {
+    pub const fn system_pid(&self) -> Option<u32> {
         self.system_pid
     }
 

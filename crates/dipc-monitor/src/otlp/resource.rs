@@ -11,7 +11,7 @@ const MOST_ATTRIBUTES: usize = 128;
 /// Returns the attributes, each key once. In order of precedence: those that the user of the monitor gave,
 /// those of `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` in the environment of the process, those of
 /// the process and its container. Asks the process for its environment.
-pub(super) fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String, String)> {
+pub fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String, String)> {
     // .NET Core 3.1 does not answer: the system may.
     let environment = process.target().environment().unwrap_or_default();
     let environment = Environment(&environment);

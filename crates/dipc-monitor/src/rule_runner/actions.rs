@@ -18,6 +18,7 @@ use crate::egress::{EgressQueue, PartFile};
 use crate::live_session::MOST_DELAY;
 use crate::operation::RunningOperation;
 use crate::process::Watched;
+use crate::recordings::RecordingNote;
 use crate::rules::{ActionKind, Destination, Execution, Placeholders, StoppingEvent, used_actions};
 use crate::stop::StopSignal;
 
@@ -274,7 +275,8 @@ impl ActionList<'_> {
             evaluator: Evaluator::new(condition),
             stop: operation.stop.clone(),
         });
-        let sink = FileSink { egress, name, part: None, operation, sender, stopper, store };
+        let rule = self.execution.rule.name.clone();
+        let sink = FileSink { egress, name, rule, part: None, operation, sender, stopper, store };
         let process = Arc::clone(self.process);
         spawn(artifact.kind().name(), move || collect(&artifact, &process, sink))
     }
@@ -296,7 +298,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
         wait_until_resumed(process, &stop);
     }
     let result = artifact.collect(process, &stop, &mut sink);
-    let FileSink { part, operation, sender, store, name, .. } = sink;
+    let FileSink { part, operation, sender, store, name, egress, rule, .. } = sink;
     let result = match (result, part) {
         (Ok(()), Some(part)) => part.publish().map_err(ArtifactError::Sink),
         (Ok(()), None) => Err(ArtifactError::Failed("there is nothing to write".to_owned())),
@@ -312,6 +314,19 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
             })
         }
         (result, _) => {
+            if let Ok(file) = &result {
+                let note = RecordingNote {
+                    name: String::new(),
+                    kind: artifact.kind().name().to_owned(),
+                    pid: process.facts.pid,
+                    uid: process.uid.to_string(),
+                    process_name: process.title().to_owned(),
+                    operation: Some(operation.id.to_string()),
+                    rule: Some(rule),
+                };
+                // The artifact is where it belongs.
+                let _ = note.add(&egress.directory, file);
+            }
             let path = result.map(|path| path.display().to_string()).map_err(|error| error.to_string());
             operation.end(path.clone().map(Some));
             path
@@ -337,6 +352,7 @@ fn wait_until_resumed(process: &Watched, stop: &StopSignal) {
 struct FileSink {
     egress: DirectoryEgress,
     name: String,
+    rule: String,
     part: Option<PartFile>,
     operation: RunningOperation,
     sender: Sender<Progress>,
