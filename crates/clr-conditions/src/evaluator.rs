@@ -1,5 +1,7 @@
 //! The evaluation of a condition over events.
 
+mod usage;
+
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,7 +13,6 @@ use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
 use crate::condition::{Atom, Condition, Node};
 use crate::field;
-use crate::system::SystemUsage;
 
 /// Characters of a text from the process that a match repeats.
 const LONGEST: usize = 120;
@@ -139,43 +140,6 @@ impl Evaluator {
         }
         if atoms != 0 {
             self.evaluate(event, atoms, &mut each);
-        }
-    }
-
-    /// Adds values of the system, and passes the match that they complete to `each`. `time` is that of the
-    /// stream, as well as it is known.
-    pub fn usage(&mut self, usage: &SystemUsage, time: RelativeTime, mut each: impl FnMut(Match)) {
-        let mut changed = 0;
-        let Atoms { condition, states } = &mut self.atoms;
-        for ((number, state), atom) in (0..).zip(states).zip(&condition.atoms) {
-            let Atom::System(value, comparison, bound) = atom else { continue };
-            let current = usage.value(*value);
-            let met = current.filter(|current| comparison.is_met(current.partial_cmp(bound)));
-            if let Some(current) = met {
-                let was_met = std::mem::replace(&mut state.lasts, true);
-                state.met = Some(time);
-                state.what = value.text(current);
-                changed |= if was_met { 0 } else { bit(number) };
-            } else {
-                state.lasts = false;
-                state.met = None;
-            }
-        }
-        if let Some(met) = self.atoms.fire(time, changed) {
-            each(met);
-        }
-    }
-
-    /// Forgets all events: another session has taken the place of the last one. Values of the system that meet
-    /// their conditions still do.
-    pub fn restart(&mut self) {
-        let condition = self.atoms.condition.clone();
-        let former = std::mem::replace(self, Self::new(condition));
-        let Atoms { condition, states } = &mut self.atoms;
-        for ((state, former), atom) in states.iter_mut().zip(former.atoms.states).zip(&condition.atoms) {
-            if matches!(atom, Atom::System(..)) {
-                *state = former;
-            }
         }
     }
 

@@ -11,7 +11,7 @@ mod recorder;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -184,6 +184,11 @@ impl BlackBoxes {
             writing: Mutex::default(),
         };
         Self { context: Arc::new(context), boxes: Mutex::default() }
+    }
+
+    /// The directory of bundles.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.context.config.directory.as_deref()
     }
 
     fn boxes(&self) -> MutexGuard<'_, BTreeMap<u32, Arc<BlackBox>>> {

@@ -30,7 +30,7 @@ pub use model::{
     EgressProvider, GlobalCounter, Metrics, Storage,
 };
 pub use source::ConfigurationSources;
-pub use store::{AzureEgress, S3Egress, Secret, StoreEgress};
+pub use store::{AzureEgress, DataSetEgress, GoogleEgress, S3Egress, Secret, StoreEgress};
 pub use value::format_time_span;
 
 use finding::Findings;

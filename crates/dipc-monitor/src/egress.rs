@@ -9,13 +9,14 @@ mod queue;
 mod store_client;
 mod uploads;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use dipc_client::Uuid;
 
-use crate::configuration::DirectoryEgress;
+use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::retention::Retention;
 
 use part::{CompletePart, PartWriter};
@@ -50,7 +51,7 @@ pub(crate) struct Unpublished {
 }
 
 /// Returns the path of an artifact below a directory; `None` if its name leads out of it.
-fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
+pub(crate) fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
     let name = Path::new(name);
     let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
     let length = name.file_name()?.len();
@@ -121,6 +122,15 @@ impl Drop for PartFile {
             writer.remove();
         }
     }
+}
+
+/// The directories of providers, by the names of these.
+pub(crate) fn directories(providers: &BTreeMap<String, EgressProvider>) -> BTreeMap<String, PathBuf> {
+    let directories = providers.iter().filter_map(|(name, provider)| match provider {
+        EgressProvider::FileSystem(files) => Some((name.clone(), files.directory.clone())),
+        _ => None,
+    });
+    directories.collect()
 }
 
 /// Applies the limits of a directory after an artifact has arrived there.

@@ -17,7 +17,7 @@
 //! - `system_process`: the process of a runtime on this machine, and `container` where it is. `resource`: the
 //!   attributes of a process as OpenTelemetry names them.
 //! - `rules`: triggers over events, limits and states; actions as data. `rule_runner`: the rules of all
-//!   processes, their sessions and their actions. `egress`: files of artifacts.
+//!   processes, their sessions and their actions. `egress`: files of artifacts. `recordings`: the list of them.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -35,6 +35,7 @@ mod monitor;
 mod operation;
 mod otlp;
 mod process;
+mod recordings;
 mod request_provider;
 mod resource;
 mod retention;
@@ -63,7 +64,10 @@ pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{CounterSummary, Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
-pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
+pub use otlp::{
+    OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig,
+    resource_attributes,
+};
 pub use process::Watched;
 pub use request_provider::http_provider;
 pub use retention::Retention;

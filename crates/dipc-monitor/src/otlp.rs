@@ -28,6 +28,7 @@ use crate::stop::await_end;
 use metrics::MetricsExport;
 use process::ProcessExport;
 
+pub use resource::attributes as resource_attributes;
 pub use span::SamplingRatio;
 
 /// The longest wait for the session of a process that may wait at its start.
@@ -44,11 +45,13 @@ pub enum OtlpSignal {
     Logs,
     /// Spans.
     Traces,
+    /// Profiles, which the program makes: this crate takes no samples.
+    Profiles,
 }
 
 impl OtlpSignal {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Metrics, Self::Logs, Self::Traces];
+    pub const ALL: [Self; 4] = [Self::Metrics, Self::Logs, Self::Traces, Self::Profiles];
 
     /// The name.
     pub const fn name(self) -> &'static str {
@@ -56,6 +59,7 @@ impl OtlpSignal {
             Self::Metrics => "metrics",
             Self::Logs => "logs",
             Self::Traces => "traces",
+            Self::Profiles => "profiles",
         }
     }
 
@@ -65,6 +69,8 @@ impl OtlpSignal {
             Self::Metrics => "/v1/metrics",
             Self::Logs => "/v1/logs",
             Self::Traces => "/v1/traces",
+            // A protocol that is still in development.
+            Self::Profiles => "/v1development/profiles",
         }
     }
 }

@@ -136,7 +136,7 @@ impl Watched {
 
     /// The pid by the system, which is that of this process now; `None` if it has ended, or only the runtime
     /// says its pid, which may be on another machine.
-    pub(crate) fn system_pid(&self) -> Option<u32> {
+    pub fn system_pid(&self) -> Option<u32> {
         self.system?.pid()
     }
 

@@ -12,6 +12,7 @@ mod system_watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -186,6 +187,11 @@ impl Rules {
     /// The last 200 events of all rules, oldest first.
     pub fn history(&self) -> Vec<RuleRecord> {
         self.context.history.records()
+    }
+
+    /// The directories of egress providers, by the names of these.
+    pub(crate) fn egress_directories(&self) -> BTreeMap<String, PathBuf> {
+        crate::egress::directories(&self.config().egress)
     }
 
     /// Replaces the rules. Those that have not changed go on, with their state and their sessions; actions

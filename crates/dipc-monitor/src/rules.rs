@@ -20,8 +20,8 @@ mod window;
 
 pub use action::{Action, ActionKind, Destination, StoppingEvent};
 pub use clr_conditions::StreamEnd;
-pub use engine::{CounterNeed, Execution, RuleEngine, ThrottledFiring};
-pub use evidence::Evidence;
+pub use engine::{CounterNeed, Execution, RuleEngine};
+pub use evidence::{Evidence, ThrottledFiring};
 pub use path_pattern::{PathFilter, PathPattern};
 pub use placeholder::Placeholders;
 pub use replay::{ReplayedFiring, RuleReplay};

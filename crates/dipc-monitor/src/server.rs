@@ -11,6 +11,7 @@ mod own_metrics;
 mod page;
 mod problem;
 mod query;
+mod recordings;
 mod requests;
 mod route;
 mod routes;
@@ -202,6 +203,7 @@ impl Server {
             start: Instant::now(),
             runtime: runtime.handle().clone(),
             page: Page::new(),
+            pages: Arc::new(Semaphore::new(1)),
         });
         let (stop, stopped) = watch::channel(false);
         let thread = thread::Builder::new().name("http".to_owned()).spawn(move || {

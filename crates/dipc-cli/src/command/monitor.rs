@@ -206,6 +206,8 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     observers.extend(metrics.iter().map(|metrics| Arc::clone(metrics) as Arc<dyn ProcessObserver>));
     // Before rules, whose sessions have to ask for the same spans.
     observers.extend(export.iter().map(|it| Arc::clone(&it.observer) as Arc<dyn ProcessObserver>));
+    let profiles = export.iter().filter_map(|it| it.profiles.clone());
+    observers.extend(profiles.map(|profiles| profiles as Arc<dyn ProcessObserver>));
     observers.extend(rules.iter().map(|rules| Arc::clone(rules) as Arc<dyn ProcessObserver>));
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);

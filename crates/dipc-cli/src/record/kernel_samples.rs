@@ -81,7 +81,7 @@ pub(crate) fn into_processor_time(profile: &mut Profile) {
 }
 
 /// The samples per second of commands that watch a process: they cost it next to nothing.
-const LIVE_FREQUENCY: u32 = 99;
+pub(crate) const LIVE_FREQUENCY: u32 = 99;
 
 /// The activity of a thread at the time of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::profiles::v1development::ExportProfilesServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value::Value};
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, SeverityNumber};
@@ -18,7 +19,9 @@ use prost::Message as _;
 use rustix::process::Signal;
 
 use crate::program::{Running, dipc};
+use crate::runtime::Runtime;
 use crate::web_server::WebServer;
+use crate::workload::Workload;
 
 /// Longer than anything takes on a loaded machine of two slow cores.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -35,6 +38,7 @@ struct Received {
     /// The attributes of the last resource.
     resource: BTreeMap<String, String>,
     spans: Vec<(String, Span)>,
+    profiles: Vec<ExportProfilesServiceRequest>,
     records: Vec<(String, LogRecord)>,
 }
 
@@ -76,6 +80,9 @@ impl Received {
             match head.split(' ').nth(1).unwrap() {
                 "/v1/traces" => self.take_spans(&body),
                 "/v1/logs" => self.take_records(&body),
+                "/v1development/profiles" => {
+                    self.profiles.push(ExportProfilesServiceRequest::decode(&*body).unwrap());
+                }
                 other => panic!("{other}"),
             }
             "200 OK\r\nContent-Type: application/x-protobuf"
@@ -260,4 +267,38 @@ fn spans_wait_for_a_collector_that_is_away() {
         let spans = received.spans.iter().filter(|(_, span)| span.trace_id == [trace; 16]);
         assert_eq!(spans.count(), 1, "{trace}");
     }
+}
+
+/// The kernel samples a process that works, and its profile has the process's resource.
+#[test]
+fn a_collector_gets_profiles_of_the_kernels_samples() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.send("spin 600000");
+    let receiver = Receiver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let urls = format!("unix:{}", folder.path().join("http").display());
+    let (filter, url) = (format!("ProcessId={}", workload.pid()), format!("http://{}", receiver.address));
+    let monitor = ["monitor", "--urls", &urls, "--filter", &filter, "--metrics", "false", "--keep", "0s"];
+    let otlp = ["--otlp", &url, "--otlp-signals", "profiles", "--otlp-attribute", "service.name=shop"];
+    let running = Running::start(dipc(monitor.into_iter().chain(otlp)));
+    let deadline = Instant::now() + PATIENCE;
+    while receiver.received.lock().unwrap().profiles.is_empty() {
+        assert!(Instant::now() < deadline, "no profile comes");
+        thread::sleep(Duration::from_millis(100));
+    }
+    running.signal(Signal::INT);
+    let finished = running.finish().with_code(0);
+    assert!(finished.stderr.contains("Pushed         : 1 profiles in 1 requests"), "{}", finished.stderr);
+    let requests = receiver.received.lock().unwrap();
+    let request = &requests.profiles[0];
+    let resource = attributes(&request.resource_profiles[0].resource.as_ref().unwrap().attributes);
+    assert_eq!(resource["service.name"], "shop");
+    assert_eq!(resource["process.pid"], workload.pid().to_string());
+    assert_eq!(resource["process.runtime.name"], ".NET");
+    let dictionary = request.dictionary.as_ref().unwrap();
+    assert!(dictionary.string_table.iter().any(|text| text.contains("Spin.Hot")), "{finished:?}");
+    // About 99 samples of each second, of ten seconds in which one thread had at most one processor.
+    let profile = &request.resource_profiles[0].scope_profiles[0].profiles[0];
+    let time: i64 = profile.samples.iter().flat_map(|sample| &sample.values).sum();
+    assert!((500_000_000..22_000_000_000).contains(&time), "{time}");
 }

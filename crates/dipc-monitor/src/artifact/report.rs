@@ -3,6 +3,7 @@
 mod top;
 
 use std::fmt::Display;
+use std::io::{self, Read};
 use std::time::Duration;
 
 use clr_events::CodeMap;
@@ -97,7 +98,7 @@ fn page(
     duration: Option<Duration>,
     process: &Watched,
     stop: &StopSignal,
-) -> Result<std::io::Result<Vec<u8>>, ArtifactError> {
+) -> Result<io::Result<Vec<u8>>, ArtifactError> {
     require_sampler(process)?;
     let config = SessionConfig::new(
         [
@@ -121,6 +122,29 @@ fn page(
     let mut bytes = Vec::new();
     let page = Page::new(&profile, options).with_reports(reports);
     Ok(page.write(&mut bytes).map(|()| bytes))
+}
+
+/// Writes the page of a recording, as that of some seconds of a process.
+///
+/// # Errors
+/// If it is not a recording.
+pub(crate) fn page_of_recording(recording: impl Read, title: &str) -> io::Result<Vec<u8>> {
+    let mut profile =
+        ProfileBuilder::new(page::profile_options(None).with_names(NameForm::CSharp).with_tracks(true));
+    *profile.code_mut() = CodeMap::with_limit(MOST_CODE);
+    let mut reports = PageReports::default();
+    let mut events = nettrace::Reader::new(recording).map_err(io::Error::other)?.in_time_order();
+    events
+        .for_each(|event| {
+            profile.add(&event);
+            reports.add(&event);
+        })
+        .map_err(io::Error::other)?;
+    let events = events.into_events();
+    let (profile, _) = profile.finish(events.info()).map_err(io::Error::other)?;
+    let mut bytes = Vec::new();
+    Page::new(&profile, WriteOptions::new(title, "dipc monitor")).with_reports(reports).write(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The name and pid of a process.

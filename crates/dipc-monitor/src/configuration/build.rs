@@ -14,7 +14,7 @@ use super::model::{
     GlobalCounter, Metrics, Storage,
 };
 use super::rule::RuleBuilder;
-use super::store::{AzureEgress, S3Egress, Secret, StoreEgress};
+use super::store::{AzureEgress, DataSetEgress, GoogleEgress, S3Egress, Secret, StoreEgress};
 use super::tree::Node;
 use super::view::View;
 
@@ -168,7 +168,12 @@ fn egress(section: View<'_>, configuration: &mut Configuration, findings: &mut F
         add(name, provider, view, format!("Egress:FileSystem:{name}"));
     }
     let properties = section.get("Properties");
-    let stores: [(&'static str, StoreBuilder); 2] = [("AzureBlobStorage", azure), ("S3Storage", s3)];
+    let stores: [(&'static str, StoreBuilder); 4] = [
+        ("AzureBlobStorage", azure),
+        ("S3Storage", s3),
+        ("GoogleCloudStorage", google),
+        ("ParquetDataSet", data_set),
+    ];
     for (kind, build) in stores {
         for (name, view) in section.get(kind).entries() {
             let provider = match build(view, properties) {
@@ -194,6 +199,25 @@ fn s3(view: View<'_>, _: View<'_>) -> Option<StoreEgress> {
         access_key: key,
         uses_kms: view.boolean("UseKmsEncryption").unwrap_or(false),
         kms_key: view.owned("KmsEncryptionKey"),
+    }))
+}
+
+fn google(view: View<'_>, _: View<'_>) -> Option<StoreEgress> {
+    Some(StoreEgress::Google(GoogleEgress {
+        bucket: view.owned("BucketName")?,
+        prefix: view.owned("Prefix"),
+        endpoint: view.owned("Endpoint"),
+        service_account: view.owned("ServiceAccountPath").map(PathBuf::from),
+        service_account_key: view.owned("ServiceAccountKey").map(Secret::new),
+    }))
+}
+
+fn data_set(view: View<'_>, _: View<'_>) -> Option<StoreEgress> {
+    let labels = view.get("Labels").entries();
+    let labels = labels.filter_map(|(name, label)| Some((name.to_owned(), label.own_text()?.to_owned())));
+    Some(StoreEgress::DataSet(DataSetEgress {
+        directory: view.owned("DirectoryPath")?.into(),
+        labels: labels.collect(),
     }))
 }
 

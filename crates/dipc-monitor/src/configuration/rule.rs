@@ -1,23 +1,22 @@
 //! Rules of a tree.
 
+mod artifact;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clr_conditions::Condition;
-use clr_counters::Selection;
-use dipc_client::{DumpType, Keywords, Level, ProviderConfig, Uuid};
+use dipc_client::{DumpType, Uuid};
 
-use crate::artifact::{
-    Artifact, ExceptionFilter, ExceptionsRequest, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest,
-    StackFormat, TraceProfile, TraceRequest, default_counters, parse_event_level, parse_keywords,
-};
+use crate::artifact::{Artifact, LiveMetricsRequest, StackFormat};
 use crate::filter::Filter;
 use crate::rules::placeholder;
 use crate::rules::{
     Action, ActionKind, CounterSource, CounterTrigger, Destination, Limits, PathFilter, PathPattern, Rule,
-    StoppingEvent, Trigger,
+    Trigger,
 };
 
+use self::artifact::{exceptions, logs, selection, trace};
 use super::filter::filter;
 use super::finding::{Findings, Severity};
 use super::model::EgressProvider;
@@ -252,30 +251,7 @@ impl<'c> RuleBuilder<'c> {
                     window: window(findings),
                 })
             }
-            "condition" => {
-                let text = settings.view.owned("Condition")?;
-                match Condition::parse_for_rules(&text) {
-                    Ok(condition) => {
-                        if !cfg!(target_os = "linux") && condition.system_values().next().is_some() {
-                            findings.add(
-                                Severity::Unsupported,
-                                settings.get("Condition").view.location(),
-                                &settings.get("Condition").path,
-                                "memory and processor time of the system are read on Linux only".to_owned(),
-                                None,
-                            );
-                        }
-                        Trigger::Condition { text, condition }
-                    }
-                    Err(error) => {
-                        let message = format!("not a condition: {error}");
-                        let help = "'dipc help attach' and 'dipc help dotnet-trace' show the language";
-                        let help = Some(help.to_owned());
-                        settings.get("Condition").error(findings, message, help);
-                        return None;
-                    }
-                }
-            }
+            "condition" => condition(&settings, findings)?,
             // Reported by its shape.
             _ => return None,
         })
@@ -414,6 +390,13 @@ impl<'c> RuleBuilder<'c> {
             _ => return None,
         };
         let destination = self.destination(&section, action, findings);
+        if let Some(EgressProvider::Store(store)) = self.egress.get(&destination.egress)
+            && !store.takes(artifact.kind())
+        {
+            let message = format!("{:?} is a data set, which takes recordings only", destination.egress);
+            let help = Some("use it for CollectTrace and CollectSnapshot".to_owned());
+            action.error(findings, message, help);
+        }
         Some(ActionKind::Collect { artifact, destination, stopping_event })
     }
 }
@@ -425,6 +408,27 @@ fn errors_of(findings: &Findings, path: &str, prefix: &str) -> bool {
             || key.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
     };
     findings.list.iter().any(|finding| finding.severity == Severity::Error && is_of(&finding.key))
+}
+
+/// A condition of the language of events and of values of the system.
+fn condition(settings: &Section<'_>, findings: &mut Findings) -> Option<Trigger> {
+    let text = settings.view.owned("Condition")?;
+    let section = settings.get("Condition");
+    match Condition::parse_for_rules(&text) {
+        Ok(condition) => {
+            if !cfg!(target_os = "linux") && condition.system_values().next().is_some() {
+                let message = "memory and processor time of the system are read on Linux only".to_owned();
+                let location = section.view.location();
+                findings.add(Severity::Unsupported, location, &section.path, message, None);
+            }
+            Some(Trigger::Condition { text, condition })
+        }
+        Err(error) => {
+            let help = "'dipc help attach' and 'dipc help dotnet-trace' show the language";
+            section.error(findings, format!("not a condition: {error}"), Some(help.to_owned()));
+            None
+        }
+    }
 }
 
 /// The bounds of a counter. `usual` is the default of the upper one.
@@ -466,159 +470,6 @@ fn status_codes(settings: &Section<'_>, findings: &mut Findings) -> Vec<(u16, u1
         }
     }
     codes
-}
-
-fn logs(section: &Section<'_>, duration: Option<Duration>, findings: &mut Findings) -> LogsRequest {
-    let settings = section.view;
-    let level = settings.text("DefaultLevel").and_then(LogLevel::parse).unwrap_or(LogLevel::Warning);
-    let mut filters = BTreeMap::new();
-    for (category, of_category) in settings.get("FilterSpecs").entries() {
-        if !LogsRequest::is_valid_category(category) {
-            let message = format!("{category:?} has quotes, colons or semicolons, which no category has");
-            section.get("FilterSpecs").error(findings, message, None);
-        }
-        let of_category = of_category.own_text().and_then(LogLevel::parse).unwrap_or(level);
-        filters.insert(category.to_owned(), of_category);
-    }
-    LogsRequest {
-        level,
-        filters,
-        use_app_filters: settings.boolean("UseAppFilters").unwrap_or(true),
-        format: log_format(settings),
-        duration,
-    }
-}
-
-fn log_format(settings: View<'_>) -> LogFormat {
-    match settings.one_of("Format", &["NewlineDelimitedJson", "JsonSequence"]) {
-        Some("NewlineDelimitedJson") => LogFormat::NewlineDelimitedJson,
-        Some(_) => LogFormat::JsonSequence,
-        None => LogFormat::PlainText,
-    }
-}
-
-fn exceptions(section: &Section<'_>, duration: Option<Duration>) -> ExceptionsRequest {
-    let filters = |list: &str| {
-        let items = section.view.get("Filters").items(list).into_iter();
-        let filter = |item: View<'_>| ExceptionFilter {
-            exception_type: item.owned("ExceptionType"),
-            module_name: item.owned("ModuleName"),
-            type_name: item.owned("TypeName"),
-            method_name: item.owned("MethodName"),
-        };
-        items.map(filter).collect()
-    };
-    let (include, exclude) = (filters("Include"), filters("Exclude"));
-    ExceptionsRequest { include, exclude, format: log_format(section.view), duration }
-}
-
-/// The counters of `CollectLiveMetrics`.
-fn selection(section: &Section<'_>, action: &Section<'_>, findings: &mut Findings) -> Option<Selection> {
-    let mut selection =
-        section.view.boolean("IncludeDefaultProviders").unwrap_or(true).then(default_counters);
-    for (list, name, counters, prefix) in [
-        ("Providers", "ProviderName", "CounterNames", r"EventCounters\"),
-        ("Meters", "MeterName", "InstrumentNames", r"Meter\"),
-    ] {
-        for item in section.items(list) {
-            let Some(name) = item.view.text(name) else { continue };
-            let counters = item.view.texts(counters).join(",");
-            let counters = if counters.is_empty() { counters } else { format!("[{counters}]") };
-            match Selection::parse(&format!("{prefix}{name}{counters}")) {
-                Ok(named) => {
-                    selection = Some(match selection {
-                        Some(known) => known.and(named),
-                        None => named,
-                    });
-                }
-                Err(error) => item.error(findings, error.to_string(), None),
-            }
-        }
-    }
-    if selection.is_none() {
-        let place = if section.view.0.is_some() { section } else { action };
-        let help = Some("add Providers or Meters, or IncludeDefaultProviders".to_owned());
-        place.error(findings, "no counters are collected", help);
-    }
-    selection
-}
-
-/// A trace, and the event that ends it early.
-fn trace(
-    section: &Section<'_>,
-    action: &Section<'_>,
-    duration: Option<Duration>,
-    findings: &mut Findings,
-) -> (TraceRequest, Option<StoppingEvent>) {
-    let settings = section.view;
-    let profiles: Vec<_> = settings
-        .text("Profile")
-        .map(|text| text.split(',').filter_map(|name| TraceProfile::parse(name.trim())).collect())
-        .unwrap_or_default();
-    let mut providers = Vec::new();
-    for item in section.items("Providers") {
-        let Some(name) = item.view.owned("Name") else { continue };
-        let keywords = item.view.text("Keywords").map(|text| {
-            parse_keywords(text).unwrap_or_else(|| {
-                let help = Some("write a decimal number, or hexadecimal digits after 0x".to_owned());
-                item.get("Keywords").error(findings, format!("{text:?} is not a number of keywords"), help);
-                Keywords::NONE
-            })
-        });
-        let arguments = texts(item.view.get("Arguments")).into_iter().map(|(key, value)| {
-            // A semicolon ends a value in the text that the runtime gets.
-            if value.contains(';') { format!("{key}=\"{value}\"") } else { format!("{key}={value}") }
-        });
-        providers.push(ProviderConfig {
-            name,
-            keywords: keywords.unwrap_or(Keywords::ALL),
-            level: item.view.text("EventLevel").and_then(parse_event_level).unwrap_or(Level::VERBOSE),
-            arguments: arguments.collect::<Vec<_>>().join(";"),
-        });
-    }
-    let place = if settings.0.is_some() { section } else { action };
-    match (profiles.is_empty(), providers.is_empty()) {
-        (true, true) if settings.text("Profile").is_none() => {
-            let help = Some("add \"Profile\": \"Cpu\", or \"Providers\"".to_owned());
-            place.error(findings, "the trace has neither Profile nor Providers", help);
-        }
-        (false, false) => {
-            let help = Some("remove one of them".to_owned());
-            place.error(findings, "the trace has Profile and Providers", help);
-        }
-        (false, true) => providers = TraceProfile::providers(&profiles),
-        _ => {}
-    }
-    let event = settings.get("StoppingEvent");
-    let names = event.owned("ProviderName").zip(event.owned("EventName"));
-    let stopping_event = names.map(|(provider, event_name)| StoppingEvent {
-        provider,
-        event: event_name,
-        payload: texts(event.get("PayloadFilter")),
-    });
-    if let Some(Err(error)) = stopping_event.as_ref().map(StoppingEvent::condition) {
-        section.get("StoppingEvent").error(findings, error, None);
-    }
-    if let Some(event) = &stopping_event
-        && !providers.iter().any(|provider| provider.name.eq_ignore_ascii_case(&event.provider))
-    {
-        let message = format!("the provider {} of the event is not traced", event.provider);
-        let help = Some("add it to Providers".to_owned());
-        section.get("StoppingEvent").error(findings, message, help);
-    }
-    let trace = TraceRequest {
-        providers,
-        request_rundown: settings.boolean("RequestRundown").unwrap_or(true),
-        buffer_mb: settings.integer("BufferSizeMegabytes").unwrap_or(256),
-        duration,
-    };
-    (trace, stopping_event)
-}
-
-fn texts(view: View<'_>) -> BTreeMap<String, String> {
-    let texts =
-        view.entries().map(|(key, value)| (key.to_owned(), value.own_text().unwrap_or_default().to_owned()));
-    texts.collect()
 }
 
 /// Reports placeholders that stand for nothing.

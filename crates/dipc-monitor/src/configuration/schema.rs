@@ -219,6 +219,9 @@ static DIAGNOSTIC_PORT_OPTIONS: Object = Object::new(
 const NO_STORES: &str =
     "this program writes artifacts into directories only: dipc-fleet monitor writes to object stores";
 
+const NO_DATA_SETS: &str =
+    "this program writes no data sets: dipc-fleet monitor does, and dipc-fleet export, of recordings";
+
 static EGRESS_OPTIONS: Object = Object::new(
     "EgressOptions",
     &[
@@ -229,7 +232,28 @@ static EGRESS_OPTIONS: Object = Object::new(
             .unsupported_unless(cfg!(feature = "stores"), NO_STORES),
         optional("S3Storage", Shape::Map(&Shape::Object(&S3_STORAGE_EGRESS_PROVIDER_OPTIONS)))
             .unsupported_unless(cfg!(feature = "stores"), NO_STORES),
+        // Not dotnet-monitor's.
+        optional("GoogleCloudStorage", Shape::Map(&Shape::Object(&GOOGLE_CLOUD_STORAGE_OPTIONS)))
+            .unsupported_unless(cfg!(feature = "stores"), NO_STORES),
+        optional("ParquetDataSet", Shape::Map(&Shape::Object(&PARQUET_DATA_SET_OPTIONS)))
+            .unsupported_unless(cfg!(feature = "stores"), NO_DATA_SETS),
     ],
+);
+
+static GOOGLE_CLOUD_STORAGE_OPTIONS: Object = Object::new(
+    "GoogleCloudStorageOptions",
+    &[
+        required("BucketName", Shape::Text),
+        optional("Prefix", Shape::Text),
+        optional("Endpoint", Shape::Text),
+        optional("ServiceAccountPath", Shape::Text),
+        optional("ServiceAccountKey", Shape::Text),
+    ],
+);
+
+static PARQUET_DATA_SET_OPTIONS: Object = Object::new(
+    "ParquetDataSetOptions",
+    &[required("DirectoryPath", Shape::Text), optional("Labels", Shape::Map(&Shape::Text))],
 );
 
 static FILE_SYSTEM_EGRESS_PROVIDER_OPTIONS: Object = Object::new(

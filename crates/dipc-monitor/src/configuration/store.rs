@@ -1,6 +1,10 @@
 //! Object stores as destinations of artifacts.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
+
+use crate::artifact::ArtifactKind;
 
 /// A bucket or container of an object store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +14,10 @@ pub enum StoreEgress {
     S3(S3Egress),
     /// `Egress:AzureBlobStorage:NAME`.
     Azure(AzureEgress),
+    /// `Egress:GoogleCloudStorage:NAME`.
+    Google(GoogleEgress),
+    /// `Egress:ParquetDataSet:NAME`.
+    DataSet(DataSetEgress),
 }
 
 /// `Egress:S3Storage:NAME`: Amazon S3, or another server with its protocol.
@@ -48,6 +56,33 @@ pub struct AzureEgress {
     pub managed_identity: Option<String>,
 }
 
+/// `Egress:GoogleCloudStorage:NAME`, which dotnet-monitor does not have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GoogleEgress {
+    /// The name of the bucket.
+    pub bucket: String,
+    /// The folder in the bucket.
+    pub prefix: Option<String>,
+    /// The URL of the server; by default, Google's.
+    pub endpoint: Option<String>,
+    /// The file with the key of a service account; by default, that of the environment, or the role of the
+    /// machine.
+    pub service_account: Option<PathBuf>,
+    /// The content of such a file.
+    pub service_account_key: Option<Secret>,
+}
+
+/// `Egress:ParquetDataSet:NAME`, which dotnet-monitor does not have: recordings become rows of tables.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DataSetEgress {
+    /// The directory of the tables.
+    pub directory: PathBuf,
+    /// Labels of the recordings, `service` among them.
+    pub labels: BTreeMap<String, String>,
+}
+
 /// A text that is not shown.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(String);
@@ -75,6 +110,8 @@ impl StoreEgress {
         match self {
             Self::S3(_) => "S3Storage",
             Self::Azure(_) => "AzureBlobStorage",
+            Self::Google(_) => "GoogleCloudStorage",
+            Self::DataSet(_) => "ParquetDataSet",
         }
     }
 
@@ -86,17 +123,37 @@ impl StoreEgress {
                 let uri = store.account_uri.trim_end_matches('/');
                 format!("{uri}/{}/{}", store.container, store.object(name))
             }
+            Self::Google(store) => format!("gs://{}/{}", store.bucket, store.object(name)),
+            // The name of a recording is in its rows.
+            Self::DataSet(store) => store.directory.display().to_string(),
         }
+    }
+
+    /// Whether it takes artifacts of a kind: a data set takes recordings.
+    pub(crate) const fn takes(&self, kind: ArtifactKind) -> bool {
+        !matches!(self, Self::DataSet(_)) || matches!(kind, ArtifactKind::Trace | ArtifactKind::Snapshot)
+    }
+}
+
+impl GoogleEgress {
+    /// Returns the name of the object of an artifact.
+    pub fn object(&self, name: &str) -> String {
+        below(self.prefix.as_deref(), name)
+    }
+}
+
+/// A name below a folder.
+fn below(prefix: Option<&str>, name: &str) -> String {
+    match prefix {
+        Some(prefix) => format!("{}/{name}", prefix.trim_matches('/')),
+        None => name.to_owned(),
     }
 }
 
 impl AzureEgress {
     /// Returns the name of the object of an artifact.
     pub fn object(&self, name: &str) -> String {
-        match &self.prefix {
-            Some(prefix) => format!("{}/{name}", prefix.trim_matches('/')),
-            None => name.to_owned(),
-        }
+        below(self.prefix.as_deref(), name)
     }
 }
 

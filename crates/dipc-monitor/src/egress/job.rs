@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::create;
 use super::delivery::{Places, Step, sync_directory};
 use crate::configuration::DirectoryEgress;
+use crate::recordings::RecordingNote;
 use crate::server::StoredRequest;
 
 /// The largest record that is read, in bytes.
@@ -69,6 +70,24 @@ impl Job {
             ..DirectoryEgress::default()
         };
         Places::new(&egress, &self.name, &self.id)
+    }
+
+    /// Adds the delivered file to the list of its directory.
+    pub(super) fn add_note(&self, file: &Path) {
+        if self.is_upload {
+            return;
+        }
+        let note = RecordingNote {
+            name: String::new(),
+            kind: self.request.route.clone(),
+            pid: self.pid,
+            uid: self.uid.clone(),
+            process_name: self.process_name.clone(),
+            operation: Some(self.id.clone()),
+            rule: None,
+        };
+        // The artifact is where it belongs, listed or not.
+        let _ = note.add(&self.directory, file);
     }
 
     fn path(&self, queue: &Path) -> PathBuf {

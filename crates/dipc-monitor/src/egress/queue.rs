@@ -65,6 +65,9 @@ pub enum EgressError {
     /// The provider is a store that is not supported.
     #[error("the egress provider '{0}' is of {1}, which is not supported")]
     Unsupported(String, &'static str),
+    /// The provider does not take such artifacts.
+    #[error("the egress provider '{0}' is a data set, which takes recordings only: /trace and /snapshot")]
+    NotTaken(String),
     /// Artifacts for stores take all the space that they may.
     #[error("artifacts of {} GB wait to be uploaded: more are refused until some have arrived", uploads::MOST_BYTES >> 30)]
     NoSpace,
@@ -112,6 +115,11 @@ impl EgressQueue {
     /// Sets the providers that requests can name.
     pub fn set_providers(&self, providers: BTreeMap<String, EgressProvider>) {
         *lock(&self.0.providers) = providers;
+    }
+
+    /// The directories of its providers, by the names of these.
+    pub(crate) fn directories(&self) -> BTreeMap<String, PathBuf> {
+        crate::egress::directories(&lock(&self.0.providers))
     }
 
     /// The number of artifacts that have not arrived.
@@ -167,6 +175,11 @@ impl EgressQueue {
         provider: &str,
     ) -> Result<(), EgressError> {
         let destination = self.destination(provider)?;
+        if let Some(EgressProvider::Store(store)) = lock(&self.0.providers).get(provider)
+            && !store.takes(artifact.kind())
+        {
+            return Err(EgressError::NotTaken(provider.to_owned()));
+        }
         self.count()?;
         let job = Job {
             id: operation.id.to_string(),
@@ -398,6 +411,7 @@ impl EgressQueue {
             let upload = |job: &Job, file: &Path| self.upload(job, file);
             match deliver_once(&mut job, &self.0.directory, &|| Ok(()), &upload) {
                 Ok(path) => {
+                    job.add_note(&path);
                     // The limits as they are now: those of the request's time may have been changed.
                     if !job.is_upload
                         && let Ok(Destination { files, is_store: false }) = self.destination(&job.provider)

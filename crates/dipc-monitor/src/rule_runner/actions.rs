@@ -18,6 +18,7 @@ use crate::egress::{CompleteArtifact, EgressQueue, PartFile, Unpublished};
 use crate::live_session::MOST_DELAY;
 use crate::operation::RunningOperation;
 use crate::process::Watched;
+use crate::recordings::RecordingNote;
 use crate::rules::{ActionKind, Destination, Execution, Placeholders, StoppingEvent, used_actions};
 use crate::stop::StopSignal;
 
@@ -275,9 +276,20 @@ impl ActionList<'_> {
             evaluator: Evaluator::new(condition),
             stop: operation.stop.clone(),
         });
+        let rule = self.execution.rule.name.clone();
         let queue = self.context.queue.clone();
-        let sink =
-            FileSink { egress, name, part: None, operation, sender, stopper, queue, provider, is_store };
+        let sink = FileSink {
+            egress,
+            name,
+            rule,
+            part: None,
+            operation,
+            sender,
+            stopper,
+            queue,
+            provider,
+            is_store,
+        };
         let process = Arc::clone(self.process);
         spawn(artifact.kind().name(), move || collect(&artifact, &process, sink))
     }
@@ -299,7 +311,7 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
         wait_until_resumed(process, &stop);
     }
     let result = artifact.collect(process, &stop, &mut sink);
-    let FileSink { egress, part, operation, sender, queue, provider, is_store, name, .. } = sink;
+    let FileSink { egress, part, operation, sender, queue, provider, is_store, name, rule, .. } = sink;
     let published = match (result, part) {
         (Ok(()), Some(part)) => part.publish().map_err(|Unpublished { error, file }| {
             let error = ArtifactError::Sink(error);
@@ -328,9 +340,25 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
             })
         }
         (file, _) => {
-            if let (Some(file), Some(_)) = (&file, &error) {
-                // It takes space, and nobody finds it.
-                let _ = fs::remove_file(file);
+            match (&file, &error) {
+                (Some(file), None) => {
+                    let note = RecordingNote {
+                        name: String::new(),
+                        kind: artifact.kind().name().to_owned(),
+                        pid: process.facts.pid,
+                        uid: process.uid.to_string(),
+                        process_name: process.title().to_owned(),
+                        operation: Some(operation.id.to_string()),
+                        rule: Some(rule),
+                    };
+                    // The artifact is where it belongs.
+                    let _ = note.add(&egress.directory, file);
+                }
+                (Some(file), Some(_)) => {
+                    // It takes space, and nobody finds it.
+                    let _ = fs::remove_file(file);
+                }
+                (None, _) => {}
             }
             let file = file.map(|file| file.display().to_string()).unwrap_or_default();
             let path = error.map_or(Ok(file), Err);
@@ -358,6 +386,7 @@ fn wait_until_resumed(process: &Watched, stop: &StopSignal) {
 struct FileSink {
     egress: DirectoryEgress,
     name: String,
+    rule: String,
     part: Option<PartFile>,
     operation: RunningOperation,
     sender: Sender<Progress>,

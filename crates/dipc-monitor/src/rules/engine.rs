@@ -1,18 +1,20 @@
 //! The rules of one process over its events: events and times in, executions of actions out.
 
+mod system;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clr_activity::Spans;
-use clr_conditions::{Condition, StreamEnd, SystemUsage};
+use clr_conditions::StreamEnd;
 use clr_counters::{ProviderRequest, Sample, Selection};
 use nettrace::{Event, RelativeTime};
 
 use crate::filter::ProcessFacts;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider};
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, ThrottledFiring};
 use super::rule::{Rule, Trigger};
 use super::status::{FinishReason, RuleState, RuleStatus};
 use super::trigger::{self, TriggerState};
@@ -71,18 +73,6 @@ pub struct Execution {
     pub time: Option<RelativeTime>,
     /// The event that started it. It has texts from the process, which are untrusted.
     pub cause: String,
-}
-
-/// A trigger that has fired in vain: the limit of executions was reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ThrottledFiring {
-    /// The number of the rule in the engine.
-    pub rule_number: usize,
-    /// The event. It has texts from the process, which are untrusted.
-    pub cause: String,
-    /// The time of the call, as of [`RuleEngine::event`].
-    pub now: Duration,
 }
 
 /// The counters that a rule needs.
@@ -299,37 +289,6 @@ impl RuleEngine {
                 TriggerState::Condition(evaluator) => evaluator.restart(),
                 trigger @ TriggerState::Requests(_) => trigger.restart(),
                 TriggerState::Startup | TriggerState::Counter(_) => {}
-            }
-        }
-    }
-
-    /// The conditions over values of the system, with the numbers of their rules.
-    pub fn system_conditions(&self) -> impl Iterator<Item = (usize, &Condition)> {
-        self.rules.iter().enumerate().filter_map(|(number, rule)| match &rule.rule.trigger {
-            Trigger::Condition { condition, .. } if rule.finished.is_none() => {
-                condition.system_values().next().map(|_| (number, condition))
-            }
-            _ => None,
-        })
-    }
-
-    /// Adds values of the system.
-    pub fn usage(&mut self, usage: &SystemUsage, now: Duration) {
-        self.expire(now);
-        let time = match self.newest {
-            Some((time, arrival)) => time.since_start().saturating_add(now.saturating_sub(arrival)),
-            None => now,
-        };
-        let time = RelativeTime::after_start(time);
-        for number in 0..self.rules.len() {
-            let Some(rule) = self.rules.get_mut(number) else { continue };
-            let is_watching = rule.is_watching();
-            let TriggerState::Condition(evaluator) = &mut rule.trigger else { continue };
-            let mut found = None;
-            evaluator.usage(usage, time, |met| found = Some(met));
-            if let Some(met) = found.filter(|_| is_watching) {
-                rule.evidence.add_met();
-                self.fire(number, Some(met.time), met.what, now);
             }
         }
     }

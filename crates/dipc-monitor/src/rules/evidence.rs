@@ -5,6 +5,18 @@ use std::time::Duration;
 use super::rule::{CounterTrigger, Trigger};
 use crate::configuration::format_time_span;
 
+/// A trigger that has fired in vain: the limit of executions was reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThrottledFiring {
+    /// The number of the rule in the engine.
+    pub rule_number: usize,
+    /// The event. It has texts from the process, which are untrusted.
+    pub cause: String,
+    /// The time of the call, as of [`RuleEngine::event`](super::RuleEngine::event).
+    pub now: Duration,
+}
+
 /// The events that a trigger has seen while its rule watched for it, since the rule began.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

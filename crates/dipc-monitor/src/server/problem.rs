@@ -97,7 +97,9 @@ impl From<EgressError> for Problem {
     fn from(error: EgressError) -> Self {
         let text = error.to_string();
         match error {
-            EgressError::Unknown(_) | EgressError::Unsupported(..) => Self::invalid("egressProvider", text),
+            EgressError::Unknown(_) | EgressError::Unsupported(..) | EgressError::NotTaken(_) => {
+                Self::invalid("egressProvider", text)
+            }
             EgressError::Full | EgressError::NoSpace => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "Too Many Requests", text)
             }

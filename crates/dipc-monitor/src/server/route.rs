@@ -31,6 +31,8 @@ pub(super) enum Route<'p> {
     Snapshot,
     Operations,
     Operation(&'p str),
+    Recordings,
+    Recording(&'p str),
     Rules,
     Rule(&'p str),
 }
@@ -46,6 +48,7 @@ impl<'p> Route<'p> {
             return match first {
                 _ if rest.is_empty() || rest.contains('/') => None,
                 "operations" => Some(Self::Operation(rest)),
+                "recordings" => Some(Self::Recording(rest)),
                 "collectionrules" => Some(Self::Rule(rest)),
                 _ => None,
             };
@@ -72,6 +75,7 @@ impl<'p> Route<'p> {
             "parameters" => Self::Parameters,
             "snapshot" => Self::Snapshot,
             "operations" => Self::Operations,
+            "recordings" => Self::Recordings,
             "collectionrules" => Self::Rules,
             _ => return None,
         })
@@ -100,6 +104,7 @@ impl<'p> Route<'p> {
             | Self::Health
             | Self::Operations
             | Self::Operation(_)
+            | Self::Recordings
             | Self::Rules
             | Self::Rule(_) => Scope::Read,
             // The environment often has passwords.
@@ -127,13 +132,15 @@ mod tests {
             ("/flamegraph", "GET", Scope::Artifacts),
             ("/top", "GET", Scope::Artifacts),
             ("/requests", "GET", Scope::Artifacts),
+            ("/recordings", "GET", Scope::Read),
+            ("/recordings/0a1b", "GET", Scope::Artifacts),
         ];
         for (path, methods, scope) in rows {
             let route = Route::parse(path).unwrap();
             assert_eq!((route.methods(), route.scope(&Method::GET)), (methods, Some(scope)), "{path}");
         }
         assert_eq!(Route::parse("/").unwrap().scope(&Method::GET), None);
-        for path in ["", "//", "/operations//", "/operations/7/8", "/Processes", "/x"] {
+        for path in ["", "//", "/recordings/a/b", "/operations//", "/operations/7/8", "/Processes", "/x"] {
             assert_eq!(Route::parse(path), None, "{path}");
         }
         assert_eq!(Route::Operation("7").scope(&Method::DELETE), Some(Scope::Artifacts));

@@ -103,6 +103,14 @@ impl Service {
             Route::Environment => self.environment(self.process(&query)?).await,
             Route::Operations => self.list_operations(&query),
             Route::Operation(id) => self.operation(id, &query, request.method()),
+            Route::Recordings => self.list_recordings().await,
+            Route::Recording(id) => {
+                if self.no_http_egress {
+                    let detail = "artifacts are not sent: HTTP egress is switched off";
+                    return Err(Problem::new(StatusCode::FORBIDDEN, "Forbidden", detail));
+                }
+                self.recording(id, header(&request, &ACCEPT)).await
+            }
             Route::Rules => {
                 let process = self.process(&query)?;
                 let statuses = self.rule_statuses(&process);

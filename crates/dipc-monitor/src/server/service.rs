@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
 
 use super::page::Page;
 use super::settings::Settings;
@@ -15,6 +16,7 @@ use crate::monitor::Monitor;
 use crate::operation::Operations;
 use crate::otlp::OtlpExport;
 use crate::rule_runner::Rules;
+
 /// The state that the server answers from.
 pub(super) struct Service {
     pub(super) monitor: Arc<Monitor>,
@@ -31,4 +33,6 @@ pub(super) struct Service {
     pub(super) start: Instant,
     pub(super) runtime: Handle,
     pub(super) page: Page,
+    /// Permits the making of pages of recordings, one at a time.
+    pub(super) pages: Arc<Semaphore>,
 }

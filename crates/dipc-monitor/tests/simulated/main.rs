@@ -17,6 +17,7 @@ mod http;
 mod otlp;
 mod own_state;
 mod page;
+mod recordings;
 mod routes;
 mod rules;
 mod sessions;

@@ -41,7 +41,7 @@ struct Receiver {
 impl OtlpSink for Receiver {
     fn send(&self, signal: OtlpSignal, request: Request) {
         match signal {
-            OtlpSignal::Metrics => panic!("no metrics were asked for"),
+            OtlpSignal::Metrics | OtlpSignal::Profiles => panic!("none were asked for"),
             OtlpSignal::Traces => {
                 let decoded = ExportTraceServiceRequest::decode(&*request.bytes).unwrap();
                 let spans = decoded.resource_spans.into_iter().flat_map(|it| it.scope_spans);

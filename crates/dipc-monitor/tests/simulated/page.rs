@@ -287,16 +287,25 @@ fn actions_need_the_token_and_hostile_names_are_text() {
     assert!(flame["title"].as_str().unwrap().contains("(4711)"), "{flame}");
 }
 
+/// Rules with a name that is no markup, and an artifact that is kept in a folder.
+fn rules_of_every_view(folder: &std::path::Path) -> RulesConfig {
+    rules_config(
+        &r#"{"GlobalCounter": {"IntervalSeconds": 1}, "Egress": {"FileSystem": {"files": {"DirectoryPath": "FOLDER"}}},
+            "CollectionRules": {
+            "First": {"Trigger": {"Type": "Startup"}, "Actions": [
+                {"Type": "SetEnvironmentVariable", "Settings": {"Name": "A", "Value": "b"}},
+                {"Type": "CollectTrace", "Settings": {"Egress": "files", "Profile": "Cpu", "Duration": "00:00:01"}}]},
+            "<b>Much work</b> of the garbage collector in a short time": {"Trigger": {"Type": "EventCounter", "Settings": {
+                "ProviderName": "System.Runtime", "CounterName": "cpu-usage", "GreaterThan": 99}}}}}"#
+            .replace("FOLDER", folder.to_str().unwrap()),
+    )
+}
+
 #[test]
 fn every_view_fits_and_is_named_and_readable() {
     let Some(browser) = Browser::find() else { return };
-    let rules = rules_config(
-        r#"{"GlobalCounter": {"IntervalSeconds": 1}, "CollectionRules": {
-            "First": {"Trigger": {"Type": "Startup"}, "Actions": [
-                {"Type": "SetEnvironmentVariable", "Settings": {"Name": "A", "Value": "b"}}]},
-            "<b>Much work</b> of the garbage collector in a short time": {"Trigger": {"Type": "EventCounter", "Settings": {
-                "ProviderName": "System.Runtime", "CounterName": "cpu-usage", "GreaterThan": 99}}}}}"#,
-    );
+    let folder = tempfile::tempdir().unwrap();
+    let rules = rules_of_every_view(folder.path());
     let fixture = fixture(Tokens::default(), rules);
     let _hostile = add_hostile(&fixture);
     let _others: Vec<_> = (1..=3)
@@ -312,6 +321,8 @@ fn every_view_fits_and_is_named_and_readable() {
         await wait(() => page.state.counters.size === 4 && [...page.state.counters.values()].some(row => row.cpuPercent));
         await act('trace');
         await tab('methods'); at('measure').click();
+        await tab('recordings');
+        for (let n = 0; !page.state.recordings.length && n < 600; n++) {{ await pause(); await page.refresh(); }}
         await tab('requests'); at('measure').click();
         await wait(() => page.measured.methods?.report && page.measured.requests?.report);
         at('pause').click();"

@@ -1,4 +1,6 @@
-//! Metrics, log records and spans for a collector of OpenTelemetry.
+//! Metrics, log records, spans and profiles for a collector of OpenTelemetry.
+
+mod profiles;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +13,7 @@ use dipc_monitor::{
 };
 use hyper::header::{HeaderName, HeaderValue};
 
+use self::profiles::Profiles;
 use crate::exit::{Exit, Failure};
 use crate::http::{Endpoint, host_name, parse_attribute, parse_header};
 use crate::otlp_sender::Sender;
@@ -21,12 +24,12 @@ use crate::render::messages;
 pub(super) struct OtlpArgs {
     /// The OpenTelemetry collector that gets metrics, log records and spans, http://HOST:PORT[/PATH]
     ///
-    /// The requests go to /v1/metrics, /v1/logs and /v1/traces below it. Applications are not changed:
+    /// The requests go to /v1/metrics, /v1/logs, /v1/traces and /v1development/profiles below it. Applications are not changed:
     /// records are those of Microsoft.Extensions.Logging, spans those of ASP.NET Core, HttpClient and
     /// ActivitySources, with the ids that the application gives them.
     #[arg(long, value_name = "URL", value_parser = Collector::parse)]
     otlp: Option<Collector>,
-    /// What the collector gets
+    /// What the collector gets: all but profiles by default
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', requires = "otlp", default_values_t = [Signal::Metrics, Signal::Logs, Signal::Traces])]
     otlp_signals: Vec<Signal>,
     /// A header of the requests; may be repeated
@@ -61,6 +64,8 @@ enum Signal {
     Logs,
     /// Spans
     Traces,
+    /// Profiles of processor time: the kernel samples each process at 99 Hz for 10 seconds of a minute (Linux)
+    Profiles,
 }
 
 impl Signal {
@@ -69,6 +74,7 @@ impl Signal {
             Self::Metrics => OtlpSignal::Metrics,
             Self::Logs => OtlpSignal::Logs,
             Self::Traces => OtlpSignal::Traces,
+            Self::Profiles => OtlpSignal::Profiles,
         }
     }
 }
@@ -128,6 +134,7 @@ fn parse_ratio(text: &str) -> Result<SamplingRatio, String> {
 /// A running export.
 pub(super) struct Export {
     pub(super) observer: Arc<OtlpExport>,
+    pub(super) profiles: Option<Arc<Profiles>>,
     senders: Arc<Senders>,
 }
 
@@ -159,6 +166,7 @@ impl Export {
                 OtlpSignal::Metrics => "points",
                 OtlpSignal::Logs => "log records",
                 OtlpSignal::Traces => "spans",
+                OtlpSignal::Profiles => "profiles",
             };
             messages::note(format_args!("Pushing to     : {endpoint}"));
             senders.insert(signal, Sender::start(items, endpoint.clone(), args.otlp_header.clone())?);
@@ -174,14 +182,24 @@ impl Export {
         if !host.is_empty() && args.otlp_attribute.iter().all(|(key, _)| key != "host.name") {
             config.attributes.push(("host.name".to_owned(), host));
         }
+        let has_profiles = has(OtlpSignal::Profiles);
         let senders = Arc::new(Senders(Mutex::new(senders)));
-        let observer = OtlpExport::start(config, Arc::clone(&senders) as Arc<dyn OtlpSink>)
-            .map_err(|error| Failure::new(Exit::Failed, format_args!("monitor: start a thread: {error}")))?;
-        Ok(Some(Self { observer: Arc::new(observer), senders }))
+        let unstarted = |error| Failure::new(Exit::Failed, format_args!("monitor: start a thread: {error}"));
+        let profiles = has_profiles
+            .then(|| Profiles::start(Arc::clone(&senders), config.attributes.clone()))
+            .transpose()
+            .map_err(unstarted)?
+            .map(Arc::new);
+        let observer =
+            OtlpExport::start(config, Arc::clone(&senders) as Arc<dyn OtlpSink>).map_err(unstarted)?;
+        Ok(Some(Self { observer: Arc::new(observer), profiles, senders }))
     }
 
     /// Ends the sessions, and sends what is left.
     pub(super) fn finish(&self) {
+        if let Some(profiles) = &self.profiles {
+            profiles.stop();
+        }
         self.observer.stop();
         let senders = std::mem::take(&mut *self.senders.0.lock().unwrap_or_else(PoisonError::into_inner));
         for (_, sender) in senders {
@@ -204,11 +222,11 @@ mod tests {
         };
         assert_eq!(
             paths("http://127.0.0.1:4318"),
-            "http://127.0.0.1:4318/v1/metrics http://127.0.0.1:4318/v1/logs http://127.0.0.1:4318/v1/traces"
+            "http://127.0.0.1:4318/v1/metrics http://127.0.0.1:4318/v1/logs http://127.0.0.1:4318/v1/traces http://127.0.0.1:4318/v1development/profiles"
         );
         assert_eq!(
             paths("http://host/otlp/"),
-            "http://host/otlp/v1/metrics http://host/otlp/v1/logs http://host/otlp/v1/traces"
+            "http://host/otlp/v1/metrics http://host/otlp/v1/logs http://host/otlp/v1/traces http://host/otlp/v1development/profiles"
         );
         assert!(Collector::parse("https://host").is_err());
     }

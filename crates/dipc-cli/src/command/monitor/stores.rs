@@ -5,24 +5,29 @@ use std::io;
 use std::path::Path;
 
 use dipc_monitor::StoreClient;
-use dipc_monitor::configuration::{AzureEgress, S3Egress, StoreEgress};
-use object_store::ObjectStore;
+use dipc_monitor::configuration::{AzureEgress, DataSetEgress, GoogleEgress, S3Egress, StoreEgress};
+use nettrace_tables::{Dataset, Input, Labels, Options};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path as Name;
+use object_store::{ClientOptions, ObjectStore};
 
 use crate::object_stores::{self, SignedQueries, reason};
 
 /// The region of servers that have none.
 const REGION: &str = "us-east-1";
 
-/// The client of S3 and of Azure Blob Storage. Keys that the configuration does not have come from the
-/// environment or the machine.
+/// The client of S3, of Azure Blob Storage and of Google Cloud Storage, and the writer of data sets. Keys that
+/// the configuration does not have come from the environment or the machine.
 #[derive(Debug)]
 pub(super) struct Stores;
 
 impl StoreClient for Stores {
     fn upload(&self, store: &StoreEgress, name: &str, file: &Path) -> io::Result<()> {
+        if let StoreEgress::DataSet(data_set) = store {
+            return add_to_data_set(data_set, name, file);
+        }
         object_stores::install_ciphers();
         let failed = |error: &object_store::Error| {
             io::Error::other(format!("upload {}: {}", store.address(name), without_queries(&reason(error))))
@@ -41,6 +46,7 @@ fn open(store: &StoreEgress, name: &str) -> object_store::Result<(Box<dyn Object
     match store {
         StoreEgress::S3(store) => Ok((s3(store)?, name.to_owned())),
         StoreEgress::Azure(store) => Ok((azure(store)?, store.object(name))),
+        StoreEgress::Google(store) => Ok((google(store)?, store.object(name))),
         _ => Err(object_store::Error::NotImplemented {
             operation: "upload".to_owned(),
             implementer: store.kind().to_owned(),
@@ -89,6 +95,41 @@ fn azure(store: &AzureEgress) -> object_store::Result<Box<dyn ObjectStore>> {
         builder = builder.with_client_id(client);
     }
     Ok(Box::new(builder.build()?))
+}
+
+fn google(store: &GoogleEgress) -> object_store::Result<Box<dyn ObjectStore>> {
+    let mut builder = GoogleCloudStorageBuilder::from_env()
+        .with_bucket_name(&store.bucket)
+        .with_retry(object_stores::retries());
+    if let Some(endpoint) = &store.endpoint {
+        let options = ClientOptions::new().with_allow_http(is_http(endpoint));
+        builder = builder.with_base_url(endpoint.trim_end_matches('/')).with_client_options(options);
+    }
+    if let Some(path) = &store.service_account {
+        builder = builder.with_service_account_path(path.display().to_string());
+    }
+    if let Some(key) = &store.service_account_key {
+        builder = builder.with_service_account_key(key.reveal());
+    }
+    Ok(Box::new(builder.build()?))
+}
+
+/// Adds a recording to a data set, as `dipc export` does. One that is there already is not added again.
+fn add_to_data_set(data_set: &DataSetEgress, name: &str, file: &Path) -> io::Result<()> {
+    let mut labels = Labels::default();
+    for (label, value) in &data_set.labels {
+        labels.insert(label, value);
+    }
+    let failed = |error: nettrace_tables::Error| {
+        io::Error::other(format!("add to {}: {error}", data_set.directory.display()))
+    };
+    let mut input = Input::open(file, labels).map_err(failed)?;
+    name.clone_into(&mut input.uri);
+    let tables = Dataset::new(&data_set.directory, Options::default());
+    for shard in tables.plan(vec![input]).map_err(failed)?.shards {
+        tables.export(&shard).map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn is_http(url: &str) -> bool {
@@ -174,19 +215,79 @@ mod tests {
             }
             (lines, headers, bodies)
         });
-        let text =
-            format!(r#"{{"Egress": {{"S3Storage": {{"s3": {section}}}}}}}"#).replace("ADDRESS", &address);
-        let checked = Configuration::read(&ConfigurationSources::new().with_text("test", text.as_str()));
-        assert!(checked.findings.is_empty(), "{:?}", checked.findings);
-        let EgressProvider::Store(store) = &checked.configuration.egress["s3"] else { panic!() };
+        let store = store(&section.replace("ADDRESS", &address));
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), vec![7; size]).unwrap();
-        Stores.upload(store, "a b.nettrace", file.path()).unwrap();
+        Stores.upload(&store, "a b.nettrace", file.path()).unwrap();
         server.join().unwrap()
     }
 
-    const KEYS: &str = r#"{"Endpoint": "ADDRESS", "BucketName": "shop", "RegionName": "eu-1", "AccessKeyId": "id",
-        "SecretAccessKey": "hidden", "UseKmsEncryption": true, "KmsEncryptionKey": "arn:k"}"#;
+    /// The store of a section of `Egress`, without its braces.
+    fn store(section: &str) -> StoreEgress {
+        let text = format!(r#"{{"Egress": {{{section}}}}}"#);
+        let checked = Configuration::read(&ConfigurationSources::new().with_text("test", text.as_str()));
+        assert!(checked.findings.is_empty(), "{:?}", checked.findings);
+        match checked.configuration.egress.into_values().next() {
+            Some(EgressProvider::Store(store)) => store,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// An emulator takes requests without a token.
+    #[test]
+    fn google_gets_a_small_file_in_one_request() {
+        let section = r#""GoogleCloudStorage": {"g": {"BucketName": "shop", "Prefix": "/dumps/", "Endpoint": "ADDRESS",
+            "ServiceAccountKey": "{\"private_key\": \"x\", \"private_key_id\": \"x\", \"client_email\": \"x\",
+            \"disable_oauth\": true}"}}"#;
+        let section = section.replace("\n           ", "");
+        let (lines, headers, body) = upload(1000, &section, 1);
+        assert_eq!(lines, ["PUT /shop/dumps%2Fa%20b%2Enettrace HTTP/1.1"], "{headers:?}");
+        assert_eq!(body, [7; 1000]);
+    }
+
+    #[test]
+    fn a_recording_is_added_to_a_data_set_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let tables = folder.path().join("tables");
+        let section = format!(
+            r#""ParquetDataSet": {{"t": {{"DirectoryPath": {tables:?}, "Labels": {{"service": "shop"}}}}}}"#
+        );
+        let store = store(&section);
+        assert_eq!((store.kind(), store.address("x")), ("ParquetDataSet", tables.display().to_string()));
+        let recording = folder.path().join(".x.part");
+        testdata::write("traces/net10-sample.nettrace.xz", &recording);
+        let files = || {
+            let mut files = Vec::new();
+            let mut folders = vec![tables.clone()];
+            while let Some(folder) = folders.pop() {
+                for entry in std::fs::read_dir(folder).unwrap() {
+                    let path = entry.unwrap().path();
+                    if path.is_dir() { folders.push(path) } else { files.push(path) }
+                }
+            }
+            files.sort();
+            files
+        };
+        Stores.upload(&store, "a.nettrace", &recording).unwrap();
+        let first = files();
+        let is_of = |table: &str| {
+            let of_table = |path: &&std::path::PathBuf| {
+                path.extension().is_some_and(|extension| extension == "parquet")
+                    && path.to_string_lossy().contains(table)
+                    && path.to_string_lossy().contains("shop")
+            };
+            first.iter().filter(of_table).count()
+        };
+        assert!(is_of("samples") > 0 && is_of("recordings") > 0, "{first:?}");
+        Stores.upload(&store, "a.nettrace", &recording).unwrap();
+        assert_eq!(files(), first);
+        std::fs::write(&recording, "no recording").unwrap();
+        let error = Stores.upload(&store, "b.nettrace", &recording).unwrap_err();
+        assert!(error.to_string().contains("add to "), "{error}");
+    }
+
+    const KEYS: &str = r#""S3Storage": {"s3": {"Endpoint": "ADDRESS", "BucketName": "shop", "RegionName": "eu-1", "AccessKeyId": "id",
+        "SecretAccessKey": "hidden", "UseKmsEncryption": true, "KmsEncryptionKey": "arn:k"}}"#;
 
     #[test]
     fn a_small_file_is_one_signed_request() {

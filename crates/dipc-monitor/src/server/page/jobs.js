@@ -16,14 +16,23 @@ class Jobs {
   }
 
   // Collects an artifact. Returns when it is here, or promised to a provider.
-  async run({ id, title, accept, isTimed }, process, seconds, egress) {
+  run({ id, title, accept, isTimed }, process, seconds, egress) {
+    const query = [processQuery(process), isTimed && `durationSeconds=${seconds}`, egress && `egressProvider=${encodeURIComponent(egress)}`];
+    return this.load({ title, process, path: `${id}?${query.filter(Boolean).join("&")}`, accept, egress });
+  }
+
+  // Loads a file that the monitor keeps, or the page of it.
+  loadRecording({ id, process }, asPage) {
+    return this.load({ title: asPage ? "Page" : "File", process, path: `recordings/${id}`, accept: asPage ? "text/html" : undefined });
+  }
+
+  async load({ title, process, path, accept, egress }) {
     const job = { title, process, bytes: 0, cancel: new AbortController(), state: "running" };
     this.list.unshift(job);
     for (const old of this.list.splice(MOST_JOBS)) { old.cancel.abort(); if (old.url) URL.revokeObjectURL(old.url); }
     this.onChange();
     try {
-      const query = [processQuery(process), isTimed && `durationSeconds=${seconds}`, egress && `egressProvider=${encodeURIComponent(egress)}`];
-      const response = await this.client.fetch(`${id}?${query.filter(Boolean).join("&")}`, { accept, signal: job.cancel.signal });
+      const response = await this.client.fetch(path, { accept, signal: job.cancel.signal });
       job.operation = response.headers.get("location")?.split("/").pop();
       if (response.status === 202) job.state = `promised to ${egress}`;
       else {

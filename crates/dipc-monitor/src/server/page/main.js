@@ -1,8 +1,8 @@
 // The page: the state of the monitor, which is asked for again and again, and what is done with it.
 
 const REFRESH_MS = 5000, HISTORY = 60, MOST_METHODS = 200;
-const TABS = [["processes", "Processes"], ["requests", "Requests"], ["methods", "Hot methods"], ["rules", "Rules"], ["operations", "Operations"], ["health", "Health"]];
-const KEYS = [["/", "search"], ["1 – 6", "the tabs"], ["p", "pause"], ["Enter", "on a row: choose the process"], ["d", "light or dark"]];
+const TABS = [["processes", "Processes"], ["requests", "Requests"], ["methods", "Hot methods"], ["rules", "Rules"], ["operations", "Operations"], ["recordings", "Recordings"], ["health", "Health"]];
+const KEYS = [["/", "search"], ["1 – 7", "the tabs"], ["p", "pause"], ["Enter", "on a row: choose the process"], ["d", "light or dark"]];
 const NOTES = [
   "Values are those of the last five seconds, and change every five seconds unless they are paused.",
   "Requests and hot methods have a session of their own in the process while they are measured.",
@@ -16,7 +16,7 @@ class MonitorPage {
   constructor() {
     this.client = new Client();
     this.jobs = new Jobs(this.client, said => this.jobsChanged(said));
-    this.state = { processes: [], unanswered: [], ruleEvents: [], operations: [], counters: new Map(), history: new Map() };
+    this.state = { processes: [], unanswered: [], ruleEvents: [], operations: [], recordings: [], counters: new Map(), history: new Map() };
     this.measured = {};
     this.tables = Object.fromEntries(["jobs", "table", "more"].map(id => [id, new Table(at(id))]));
     this.head();
@@ -81,6 +81,7 @@ class MonitorPage {
       Object.assign(state, overview);
       if (this.tab === "health" || !state.health) state.health = await client.json("health");
       if (this.tab === "processes") await this.refreshCounters();
+      if (this.tab === "recordings") state.recordings = await client.json("recordings");
       this.signed(client.hasToken ? "The token is in use." : "");
       if (!client.hasToken) at("sign").hidden = true;
     } catch (error) {
@@ -118,7 +119,7 @@ class MonitorPage {
     this.client.use(token.trim());
     at("token").value = "";
     // What the other token has shown is not for this one.
-    this.state = { processes: [], unanswered: [], ruleEvents: [], operations: [], counters: new Map(), history: new Map() };
+    this.state = { processes: [], unanswered: [], ruleEvents: [], operations: [], recordings: [], counters: new Map(), history: new Map() };
     this.measured = {};
     this.refresh();
   }
@@ -138,6 +139,7 @@ class MonitorPage {
       methods: () => [Views.methods(measured)],
       rules: () => [Views.rules(state), Views.ruleEvents(state)],
       operations: () => [Views.operations(state, id => this.jobs.linksOf(id), (row, stop) => this.end(row, stop))],
+      recordings: () => [Views.recordings(state, (row, asPage) => this.jobs.loadRecording(row, asPage))],
       health: () => [Views.health(state), Views.unanswered(state)],
     };
     const [first, second] = contents[tab]();

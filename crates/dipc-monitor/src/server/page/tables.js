@@ -147,6 +147,37 @@ const Views = {
       ] };
   },
 
+  recordings({ recordings }, onLoad) {
+    const file = row => {
+      const cell = document.createDocumentFragment();
+      cell.append(row.name);
+      const from = [row.egressProviderName && `in ${row.egressProviderName}`, row.rule && `rule ${row.rule}`, row.operationId && `operation ${row.operationId}`].filter(Boolean).join(", ");
+      if (from) cell.append(make("span", from, "faint"));
+      return cell;
+    };
+    const loading = row => {
+      const cell = document.createDocumentFragment();
+      for (const [title, asPage, can] of [["Page", true, row.hasPage], ["Load", false, true]]) {
+        if (!can) continue;
+        const button = make("button", title);
+        button.setAttribute("aria-label", `${title} of ${row.name}`);
+        button.addEventListener("click", () => onLoad(row, asPage));
+        cell.append(button, " ");
+      }
+      return cell;
+    };
+    return { id: "recordings", order: { column: 0, descending: true }, rows: recordings, key: ({ id }) => id,
+      empty: "The monitor keeps no artifact and no bundle in its directories.",
+      columns: [
+        { title: "Time", isText: true, value: ({ modified }) => modified, show: clock },
+        { title: "File", isText: true, value: ({ name, rule }) => `${name} ${rule ?? ""}`, element: file },
+        { title: "Artifact", isText: true, value: ({ kind }) => kind },
+        { title: "Process", isText: true, value: ({ process }) => nameOf(process) },
+        { title: "Size", value: row => row.bytes, show: bytes },
+        { title: "Here", isText: true, value: ({ hasPage }) => hasPage ? "page" : "", element: loading },
+      ] };
+  },
+
   // The members of the monitor's state, those within others by both names.
   health({ health }) {
     const rows = [], add = (value, path) => {

@@ -1,0 +1,46 @@
+//! The evaluation of values of the system, which are no events.
+
+use nettrace::RelativeTime;
+
+use super::{Atoms, Evaluator, Match, bit};
+use crate::condition::Atom;
+use crate::system::SystemUsage;
+
+impl Evaluator {
+    /// Adds values of the system, and passes the match that they complete to `each`. `time` is that of the
+    /// stream, as well as it is known.
+    pub fn usage(&mut self, usage: &SystemUsage, time: RelativeTime, mut each: impl FnMut(Match)) {
+        let mut changed = 0;
+        let Atoms { condition, states } = &mut self.atoms;
+        for ((number, state), atom) in (0..).zip(states).zip(&condition.atoms) {
+            let Atom::System(value, comparison, bound) = atom else { continue };
+            let current = usage.value(*value);
+            let met = current.filter(|current| comparison.is_met(current.partial_cmp(bound)));
+            if let Some(current) = met {
+                let was_met = std::mem::replace(&mut state.lasts, true);
+                state.met = Some(time);
+                state.what = value.text(current);
+                changed |= if was_met { 0 } else { bit(number) };
+            } else {
+                state.lasts = false;
+                state.met = None;
+            }
+        }
+        if let Some(met) = self.atoms.fire(time, changed) {
+            each(met);
+        }
+    }
+
+    /// Forgets all events: another session has taken the place of the last one. Values of the system that meet
+    /// their conditions still do.
+    pub fn restart(&mut self) {
+        let condition = self.atoms.condition.clone();
+        let former = std::mem::replace(self, Self::new(condition));
+        let Atoms { condition, states } = &mut self.atoms;
+        for ((state, former), atom) in states.iter_mut().zip(former.atoms.states).zip(&condition.atoms) {
+            if matches!(atom, Atom::System(..)) {
+                *state = former;
+            }
+        }
+    }
+}

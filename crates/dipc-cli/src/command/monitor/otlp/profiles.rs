@@ -1,0 +1,216 @@
+//! Profiles of all processes, by the kernel's samples, for a collector of OpenTelemetry.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use clr_counters::otlp::Request;
+use clr_events::CodeMap;
+use dipc_monitor::{OtlpSignal, OtlpSink, ProcessObserver, Watched, resource_attributes};
+use nettrace_export::{Metric, Options, ProfileBuilder};
+
+use super::Senders;
+use crate::exit::{Exit, Failure};
+use crate::record::kernel_samples::{LIVE_FREQUENCY, LiveSamples, into_processor_time};
+use crate::record::names::for_each_method;
+use crate::render::escape::escape_controls;
+use crate::render::messages;
+
+/// The time between the beginnings of two profiles of a process.
+const EVERY: Duration = Duration::from_secs(60);
+/// The time for which a process is sampled for a profile.
+const SAMPLED: Duration = Duration::from_secs(10);
+/// The processes that are sampled at once: with more than 20 of them, profiles come less often.
+const AT_ONCE: usize = 4;
+/// The time between looks for processes whose time has come.
+const LOOK: Duration = Duration::from_secs(1);
+/// The time between two reads of the kernel's samples.
+const TICK: Duration = Duration::from_millis(100);
+/// The most bytes of names of methods of a process.
+const MOST_CODE: usize = 64 << 20;
+/// The most reasons for which a process is not sampled that are reported.
+const MOST_REASONS: usize = 20;
+/// The name of this program in OpenTelemetry scopes.
+const EXPORTER: &str = concat!("dipc ", env!("CARGO_PKG_VERSION"));
+
+/// The profiles of all processes. Add this to the observers of a monitor.
+pub(crate) struct Profiles {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    senders: Arc<Senders>,
+    /// Attributes of every resource.
+    attributes: Vec<(String, String)>,
+    processes: Mutex<BTreeMap<u32, Arc<Profiled>>>,
+    /// The reasons that were reported.
+    reasons: Mutex<BTreeSet<String>>,
+    is_over: AtomicBool,
+    wake: (Mutex<()>, Condvar),
+}
+
+/// A process that is sampled.
+struct Profiled {
+    process: Arc<Watched>,
+    /// The attributes of its resource, once they were asked for.
+    resource: Mutex<Option<Vec<(String, String)>>>,
+    /// The time of its next profile.
+    next: Mutex<Instant>,
+    /// Whether it was sampled before.
+    is_known: AtomicBool,
+    /// Whether the kernel does not permit it.
+    is_refused: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Profiles {
+    pub(super) fn start(senders: Arc<Senders>, attributes: Vec<(String, String)>) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            senders,
+            attributes,
+            processes: Mutex::default(),
+            reasons: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            wake: (Mutex::default(), Condvar::new()),
+        });
+        let of_thread = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("profiles".to_owned()).spawn(move || of_thread.run())?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Ends the sampling. What was sampled for an incomplete profile is dropped.
+    pub(super) fn stop(&self) {
+        self.shared.is_over.store(true, Ordering::Release);
+        let guard = lock(&self.shared.wake.0);
+        self.shared.wake.1.notify_all();
+        drop(guard);
+        if let Some(thread) = lock(&self.thread).take() {
+            // A panic of that thread was printed where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl ProcessObserver for Profiles {
+    fn started(&self, process: &Arc<Watched>) {
+        let profiled = Profiled {
+            process: Arc::clone(process),
+            resource: Mutex::default(),
+            next: Mutex::new(Instant::now()),
+            is_known: AtomicBool::new(false),
+            is_refused: AtomicBool::new(false),
+        };
+        lock(&self.shared.processes).insert(process.number, Arc::new(profiled));
+    }
+
+    fn ended(&self, process: &Arc<Watched>) {
+        lock(&self.shared.processes).remove(&process.number);
+    }
+}
+
+impl Shared {
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    fn wait(&self, time: Duration) {
+        let guard = lock(&self.wake.0);
+        if !self.is_over() {
+            drop(self.wake.1.wait_timeout(guard, time));
+        }
+    }
+
+    /// Samples the processes, again and again.
+    fn run(&self) {
+        while !self.is_over() {
+            let now = Instant::now();
+            let mut due: Vec<_> = lock(&self.processes).values().cloned().collect();
+            due.retain(|it| !it.is_refused.load(Ordering::Relaxed) && *lock(&it.next) <= now);
+            // Those that have waited longest come first.
+            due.sort_by_key(|it| *lock(&it.next));
+            due.truncate(AT_ONCE);
+            thread::scope(|scope| {
+                for process in &due {
+                    *lock(&process.next) = now + EVERY;
+                    scope.spawn(|| self.profile(process));
+                }
+            });
+            if due.is_empty() {
+                self.wait(LOOK);
+            }
+        }
+    }
+
+    /// Samples a process for a profile, and sends it. A failure is reported once for each reason.
+    fn profile(&self, profiled: &Profiled) {
+        if profiled.process.has_ended() {
+            return;
+        }
+        match self.sample(profiled) {
+            Ok(None) => {}
+            Ok(Some(request)) => self.senders.send(OtlpSignal::Profiles, request),
+            Err(failure) => {
+                profiled.is_refused.store(true, Ordering::Relaxed);
+                let reason = failure.to_string();
+                let mut reasons = lock(&self.reasons);
+                if reasons.len() < MOST_REASONS && reasons.insert(reason.clone()) {
+                    let name = format!("{} ({})", profiled.process.title(), profiled.process.facts.pid);
+                    let text = format!("{name} and others like it have no profiles: {reason}");
+                    messages::warning(escape_controls(&text));
+                }
+            }
+        }
+    }
+
+    /// Returns the profile of a process; `None` if no thread ran, or the monitor ends.
+    fn sample(&self, profiled: &Profiled) -> Result<Option<Request>, Failure> {
+        let process = &profiled.process;
+        let pid = process.system_pid().ok_or_else(|| {
+            Failure::new(Exit::Failed, "the system does not show the process: it may be on another machine")
+        })?;
+        let is_new = !profiled.is_known.swap(true, Ordering::Relaxed);
+        let mut samples = match LiveSamples::start(pid, LIVE_FREQUENCY, is_new) {
+            // It has ended meanwhile.
+            Err(_) if process.has_ended() => return Ok(None),
+            started => started?,
+        };
+        let options = Options::new(Metric::Cpu).with_tracks(false).with_kinds(false);
+        let mut builder = ProfileBuilder::new(options);
+        *builder.code_mut() = CodeMap::with_limit(MOST_CODE);
+        let begin = Instant::now();
+        while begin.elapsed() < SAMPLED && !samples.is_over() {
+            samples.read(|event| builder.add(event));
+            self.wait(TICK);
+            if self.is_over() {
+                return Ok(None);
+            }
+        }
+        samples.finish(|event| builder.add(event));
+        let target = process.target();
+        if !target.is_native_aot().unwrap_or(false) {
+            // Without its list, methods have no names; the process may have ended.
+            let _ = for_each_method(target, || self.is_over(), |event| builder.code_mut().add(event));
+        }
+        let (mut profile, _) = builder.finish(None).map_err(|error| Failure::new(Exit::Failed, error))?;
+        if profile.samples() == 0 {
+            return Ok(None);
+        }
+        into_processor_time(&mut profile);
+        let mut resource = lock(&profiled.resource);
+        let resource = resource.get_or_insert_with(|| {
+            let mut attributes = resource_attributes(process, &self.attributes);
+            if attributes.iter().all(|(key, _)| key != "process.pid") {
+                attributes.push(("process.pid".to_owned(), process.facts.pid.to_string()));
+            }
+            attributes
+        });
+        let message = nettrace_export::otlp_request(&profile, resource, EXPORTER);
+        Ok(Some(Request::new(message, 1)))
+    }
+}

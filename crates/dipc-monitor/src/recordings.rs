@@ -1,0 +1,327 @@
+//! The artifacts and the bundles of crashes that the monitor keeps in directories.
+//!
+//! `.dipc-recordings` in an egress directory has a line of JSON for each artifact that a monitor has put
+//! there: nothing else in the directory is listed or served. Of a bundle, the files that a monitor writes are.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use dipc_client::dipc_transport::open_regular;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::egress::path_of;
+
+/// The name of the list.
+const LIST: &str = ".dipc-recordings";
+/// The name of a list that is being written.
+const NEW: &str = ".dipc-recordings.new";
+/// A list of so many bytes is written anew, without the files that are gone.
+const LARGE_LIST: u64 = 1 << 20;
+/// The largest list that is read, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
+/// The most recordings of a directory: the newest ones.
+const MOST_RECORDINGS: usize = 10_000;
+/// The most entries of the directory of bundles that are looked at.
+const MOST_ENTRIES: usize = 100_000;
+/// The ending of the names of bundles.
+const BUNDLE: &str = ".crash";
+/// The files of a bundle.
+const BUNDLE_FILES: [&str; 4] = ["overview.txt", "events.nettrace", "counters.json", "crashreport.json"];
+
+/// Held while a list is written. Directories are few, and this takes little time.
+static LISTS: Mutex<()> = Mutex::new(());
+
+/// What is known about an artifact when it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RecordingNote {
+    /// The name below the directory, with `/`.
+    #[serde(default)]
+    pub(crate) name: String,
+    /// The kind of the artifact.
+    pub(crate) kind: String,
+    pub(crate) pid: u32,
+    /// The cookie of the process's runtime.
+    pub(crate) uid: String,
+    pub(crate) process_name: String,
+    /// The operation that collected it.
+    pub(crate) operation: Option<String>,
+    /// The rule for which it was collected.
+    pub(crate) rule: Option<String>,
+}
+
+/// A file that the monitor has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Recording {
+    /// Its id, which stays the same.
+    pub(crate) id: String,
+    pub(crate) note: RecordingNote,
+    /// The name of the egress provider; `None` for a bundle.
+    pub(crate) provider: Option<String>,
+    pub(crate) bytes: u64,
+    pub(crate) modified: SystemTime,
+    path: PathBuf,
+}
+
+impl RecordingNote {
+    /// Adds an artifact to the list of its directory.
+    ///
+    /// # Errors
+    /// Those of the file system. The artifact is where it belongs; it is not listed.
+    pub(crate) fn add(mut self, directory: &Path, artifact: &Path) -> io::Result<()> {
+        let Ok(below) = artifact.strip_prefix(directory) else { return Ok(()) };
+        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
+        let Some(parts) = parts else { return Ok(()) };
+        self.name = parts.join("/");
+        let mut line = serde_json::to_vec(&self).map_err(io::Error::other)?;
+        line.push(b'\n');
+        let _guard = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = directory.join(LIST);
+        if fs::symlink_metadata(&path).is_ok_and(|list| list.len() >= LARGE_LIST) {
+            write_anew(directory)?;
+        }
+        let mut file = open(&path, OpenOptions::new().append(true).create(true))?;
+        // One write: a line that is cut by a full disk is left out by readers.
+        file.write_all(&line)
+    }
+}
+
+/// Writes the list again, with the newest of the files that are still there.
+fn write_anew(directory: &Path) -> io::Result<()> {
+    let mut text = Vec::new();
+    for note in read(directory) {
+        text.extend(serde_json::to_vec(&note).map_err(io::Error::other)?);
+        text.push(b'\n');
+    }
+    let new = directory.join(NEW);
+    // One may have been left behind.
+    let _ = fs::remove_file(&new);
+    let mut file = open(&new, OpenOptions::new().write(true).create_new(true))?;
+    file.write_all(&text)?;
+    file.sync_all()?;
+    fs::rename(new, directory.join(LIST))
+}
+
+/// Opens a file that only its owner can read.
+fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options.open(path)
+}
+
+/// Reads the notes of the files that are there, each once, oldest first.
+fn read(directory: &Path) -> Vec<RecordingNote> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = open_regular(&directory.join(LIST)) {
+        // A list that cannot be read to its end has fewer lines.
+        let _ = file.take(MOST_BYTES).read_to_end(&mut bytes);
+    }
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let notes = lines.filter_map(|line| serde_json::from_slice::<RecordingNote>(line).ok());
+    // A later file may have the name of one that is gone.
+    let mut last = BTreeMap::new();
+    for (number, note) in notes.enumerate() {
+        if find(directory, &note.name).is_some() {
+            last.insert(note.name.clone(), (number, note));
+        }
+    }
+    let mut notes: Vec<_> = last.into_values().collect();
+    notes.sort_by_key(|(number, _)| *number);
+    let left_out = notes.len().saturating_sub(MOST_RECORDINGS);
+    notes.into_iter().skip(left_out).map(|(_, note)| note).collect()
+}
+
+/// Finds a regular file by its name below a directory.
+fn find(directory: &Path, name: &str) -> Option<(PathBuf, fs::Metadata)> {
+    let path = path_of(directory, name)?;
+    let metadata = fs::symlink_metadata(&path).ok()?;
+    metadata.is_file().then_some((path, metadata))
+}
+
+/// Lists what is in the directories of egress providers and in that of bundles, newest first.
+pub(crate) fn list(directories: &BTreeMap<String, PathBuf>, bundles: Option<&Path>) -> Vec<Recording> {
+    let mut list: Vec<Recording> = Vec::new();
+    for (provider, directory) in directories {
+        let notes = read(directory).into_iter();
+        list.extend(notes.filter_map(|note| Recording::of(Some(provider), directory, note)));
+    }
+    if let Some(directory) = bundles {
+        list.extend(bundle_files(directory));
+    }
+    list.sort_by(|one, other| (other.modified, &other.id).cmp(&(one.modified, &one.id)));
+    list
+}
+
+/// The files of the bundles in a directory.
+fn bundle_files(directory: &Path) -> Vec<Recording> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let names = entries.take(MOST_ENTRIES).flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_bundle = name.ends_with(BUNDLE) && entry.file_type().is_ok_and(|kind| kind.is_dir());
+        is_bundle.then_some(name)
+    });
+    let files = names.take(MOST_RECORDINGS).flat_map(|bundle| {
+        // `TIME_PID_NAME.crash`, of which the time has three parts.
+        let mut parts = bundle.strip_suffix(BUNDLE).unwrap_or(&bundle).splitn(5, '_').skip(3);
+        let pid = parts.next().and_then(|pid| pid.parse().ok()).unwrap_or_default();
+        let process_name = parts.next().unwrap_or_default().to_owned();
+        BUNDLE_FILES.map(|file| RecordingNote {
+            name: format!("{bundle}/{file}"),
+            kind: "crash".to_owned(),
+            pid,
+            uid: String::new(),
+            process_name: process_name.clone(),
+            operation: None,
+            rule: None,
+        })
+    });
+    files.filter_map(|note| Recording::of(None, directory, note)).collect()
+}
+
+impl Recording {
+    fn of(provider: Option<&String>, directory: &Path, note: RecordingNote) -> Option<Self> {
+        let (path, metadata) = find(directory, &note.name)?;
+        let key = format!("{}\0{}", provider.map_or("", |name| name), note.name);
+        let hash = Sha256::digest(key.as_bytes());
+        let id = hash.first_chunk().map(|bytes| u128::from_be_bytes(*bytes)).unwrap_or_default();
+        Some(Self {
+            id: format!("{id:032x}"),
+            note,
+            provider: provider.cloned(),
+            bytes: metadata.len(),
+            modified: metadata.modified().ok()?,
+            path,
+        })
+    }
+
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// Those of the file system, and that it is not a regular file any more.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        open_regular(&self.path)
+    }
+
+    /// The name of the file, with that of its bundle, without directories.
+    pub(crate) fn file_name(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+        self.note.name.chars().map(plain).collect()
+    }
+
+    /// Whether it is a recording of events, which has a page.
+    pub(crate) fn is_nettrace(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "nettrace")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(kind: &str) -> RecordingNote {
+        RecordingNote {
+            name: String::new(),
+            kind: kind.to_owned(),
+            pid: 7,
+            uid: "u".to_owned(),
+            process_name: "shop".to_owned(),
+            operation: None,
+            rule: Some("R".to_owned()),
+        }
+    }
+
+    fn put(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "12345").unwrap();
+    }
+
+    fn names(list: &[Recording]) -> Vec<&str> {
+        let mut names: Vec<_> = list.iter().map(|recording| &*recording.note.name).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn what_the_monitor_wrote_is_listed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let (files, bundles) = (folder.path().join("files"), folder.path().join("bundles"));
+        for name in ["a.nettrace", "sub/b.dmp", "foreign.nettrace"] {
+            put(&files.join(name));
+        }
+        note("trace").add(&files, &files.join("a.nettrace")).unwrap();
+        note("dump").add(&files, &files.join("sub/b.dmp")).unwrap();
+        note("gcdump").add(&files, &files.join("gone.gcdump")).unwrap();
+        note("trace").add(&files, Path::new("/elsewhere/x")).unwrap();
+        let bundle = "20261127_010203_004_77_my_shop.crash";
+        for name in ["overview.txt", "events.nettrace", "core"] {
+            put(&bundles.join(bundle).join(name));
+        }
+        put(&bundles.join("plain.crash"));
+        let directories = BTreeMap::from([("files".to_owned(), files.clone())]);
+        let listed = list(&directories, Some(&bundles));
+        assert_eq!(
+            names(&listed),
+            [
+                "20261127_010203_004_77_my_shop.crash/events.nettrace",
+                "20261127_010203_004_77_my_shop.crash/overview.txt",
+                "a.nettrace",
+                "sub/b.dmp",
+            ]
+        );
+        let of = |name: &str| listed.iter().find(|it| it.note.name.ends_with(name)).unwrap();
+        assert_eq!((of("overview.txt").note.pid, &*of("overview.txt").note.process_name), (77, "my_shop"));
+        assert_eq!((of("b.dmp").bytes, &*of("b.dmp").file_name()), (5, "sub_b.dmp"));
+        assert!(of("a.nettrace").is_nettrace() && !of("b.dmp").is_nettrace());
+        let mut text = String::new();
+        of("b.dmp").open().unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "12345");
+        // Ids are of the provider and the name.
+        let again = list(&directories, None);
+        assert!(again.iter().any(|it| it.id == of("a.nettrace").id));
+    }
+
+    #[test]
+    fn a_list_names_no_file_outside() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = folder.path().join("files");
+        put(&folder.path().join("secret"));
+        put(&files.join("a"));
+        note("trace").add(&files, &files.join("a")).unwrap();
+        let mut lines = fs::read_to_string(files.join(LIST)).unwrap();
+        for name in ["../secret", "/etc/passwd", "", ".", "a/../../secret", "link"] {
+            lines.push_str(
+                &serde_json::to_string(&RecordingNote { name: name.to_owned(), ..note("x") }).unwrap(),
+            );
+            lines.push('\n');
+        }
+        lines.push_str("{\"name\": \"a\"\nnothing\n{}");
+        fs::write(files.join(LIST), lines).unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(folder.path().join("secret"), files.join("link")).unwrap();
+        let listed = list(&BTreeMap::from([("f".to_owned(), files)]), None);
+        assert_eq!(names(&listed), ["a"]);
+    }
+
+    #[test]
+    fn a_large_list_forgets_what_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = folder.path();
+        put(&files.join("a"));
+        put(&files.join("b"));
+        note("trace").add(files, &files.join("a")).unwrap();
+        let long = RecordingNote { name: "x".repeat(100_000), ..note("trace") };
+        let mut file = OpenOptions::new().append(true).open(files.join(LIST)).unwrap();
+        for _ in 0..11 {
+            writeln!(file, "{}", serde_json::to_string(&long).unwrap()).unwrap();
+        }
+        note("trace").add(files, &files.join("b")).unwrap();
+        assert!(fs::metadata(files.join(LIST)).unwrap().len() < 1000);
+        let listed = list(&BTreeMap::from([("f".to_owned(), files.to_owned())]), None);
+        assert_eq!(names(&listed), ["a", "b"]);
+    }
+}
