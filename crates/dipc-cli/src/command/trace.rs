@@ -614,9 +614,9 @@ impl RecordingSettings {
         drop(sink);
         let mut samples_exit = Exit::Done;
         if let (Some(samples), Some(path)) = (kernel_recording, &path) {
-            let samples = samples?;
-            let summary = samples.summary();
-            merge_into(path, samples)?;
+            let taken = samples?;
+            let summary = taken.summary();
+            merge_into(path, taken)?;
             samples_exit = summary.exit(self.fail_on_loss);
         }
         let exit = recorded?.report(self.fail_on_loss)?.join(samples_exit);

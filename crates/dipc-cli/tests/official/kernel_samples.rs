@@ -1,6 +1,7 @@
 //! The kernel's samples of `dipc trace --cpu`, read by Microsoft's library.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -34,7 +35,8 @@ fn another_reader_finds_the_same_stacks_in_the_kernels_samples() {
         let frames = event["frames"].as_array().unwrap().iter();
         // The address follows.
         let frames = frames.map(|it| frame(it.as_str().unwrap().rsplit_once('@').unwrap().0));
-        let time = (event["time_ms"].as_f64().unwrap() * 1e6).round() as u64;
+        let time = Duration::from_secs_f64(event["time_ms"].as_f64().unwrap() / 1e3);
+        let time = u64::try_from(time.as_nanos()).unwrap();
         theirs.push((event["tid"].as_u64().unwrap(), time, frames.collect()));
     }
     let name = whole.file_name().unwrap().to_str().unwrap();
