@@ -11,6 +11,7 @@ mod name;
 mod own;
 #[cfg(feature = "protobuf")]
 mod protobuf;
+mod target;
 mod text;
 
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ pub use accept::Format;
 use family::{Families, Family, FamilyKind, FamilyName, family_kind};
 use name::{Unit, label_name, plain};
 pub use own::OwnMetric;
+use target::Process;
+pub use target::TargetInfo;
 
 /// The naming scheme of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +60,7 @@ pub enum NameStyle {
 #[derive(Debug)]
 pub struct Exporter {
     style: NameStyle,
-    processes: HashMap<ProcessKey, Vec<(&'static str, String)>>,
+    processes: HashMap<ProcessKey, Process>,
     points: PointTable<SeriesName>,
     families: Families,
     has_own_metrics: bool,
@@ -114,10 +117,14 @@ impl Exporter {
     /// Sets the process for samples with this id. Earlier series of the id end.
     pub fn begin_process(&mut self, process: ProcessKey, name: Option<&str>, pid: Option<u32>) {
         self.points.remove_process(process);
-        let mut labels = Vec::new();
-        labels.extend(name.map(|name| ("process_name", plain(name))));
-        labels.extend(pid.map(|pid| ("process_pid", pid.to_string())));
-        self.processes.insert(process, labels);
+        self.processes.insert(process, Process::named(name, pid));
+    }
+
+    /// Sets the process for samples with this id, like [`begin_process`](Self::begin_process). Its series have
+    /// the label `service_instance_id` as well, and it has a `target_info`.
+    pub fn begin_target(&mut self, process: ProcessKey, target: &TargetInfo) {
+        self.points.remove_process(process);
+        self.processes.insert(process, Process::of_target(target));
     }
 
     /// Ends the series of a process.
@@ -131,7 +138,7 @@ impl Exporter {
         let key = PointKey { process, series: sample.id };
         let Self { style, processes, points, families, .. } = self;
         points.add(key, sample, now, || {
-            let labels = processes.get(&process).map_or(&[][..], Vec::as_slice);
+            let labels = processes.get(&process).map_or(&[][..], |process| &process.labels);
             describe(*style, families, labels, sample)
         });
     }
@@ -148,11 +155,15 @@ impl Exporter {
 
     /// Writes all series that have not ended, and metrics of the calling program.
     pub fn encode_with(&self, format: Format, now: Duration, more: &[OwnMetric]) -> Vec<u8> {
-        let metrics = self.metrics(now);
+        let series = self.metrics(now);
         let mut own = more.to_vec();
         if self.has_own_metrics {
-            own.extend(self.own_metrics(metrics.len()));
+            own.extend(self.own_metrics(series.len()));
         }
+        let family = target::family();
+        // It is the first family, as OpenMetrics recommends.
+        let mut metrics = target::metrics(&family, self.processes.values());
+        metrics.extend(series);
         match format {
             Format::Text | Format::OpenMetrics => {
                 text::encode(&metrics, &own, format == Format::OpenMetrics).into_bytes()
@@ -270,7 +281,7 @@ fn labels(
     for (key, value) in series.instrument_tag_pairs().into_iter().chain(series.tag_pairs()) {
         let mut name = label_name(key);
         let is_ours = labels.iter().take(reserved).any(|(ours, _)| *ours == name)
-            || matches!(&*name, "process_name" | "process_pid" | "instrument_id")
+            || matches!(&*name, "process_name" | "process_pid" | "service_instance_id" | "instrument_id")
             || kind == FamilyKind::Summary && name == "quantile"
             || kind == FamilyKind::Histogram && name == "le";
         if is_ours {
@@ -278,6 +289,11 @@ fn labels(
         }
         add_tag(&mut labels, name, value);
     }
+    joined(labels)
+}
+
+/// Joins labels to the form of [`SeriesName::labels`].
+fn joined(labels: Vec<(String, String)>) -> Box<str> {
     let mut text = String::new();
     for (name, value) in labels {
         if !text.is_empty() {

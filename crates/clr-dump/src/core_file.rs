@@ -4,28 +4,27 @@
 //! System V ABI, *Program Header* and *Note Section*; Linux `include/uapi/linux/elf.h`, `fs/binfmt_elf.c`;
 //! dotnet/runtime `src/coreclr/debug/createdump/dumpwriterelf.cpp`.
 
+mod notes;
+
 use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::copy_note::CopyNote;
 use crate::elf_image::ElfImage;
 use crate::error::Error;
-use crate::mapping::{MOST_MAPPINGS, MappedFile};
+use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
 use crate::read_at::{PagedFile, ReadAt};
 use crate::registers::Registers;
+
+pub use self::notes::{CoreProcess, CoreThread, SignalInfo};
 
 /// The command line of a core dump that was stripped.
 pub(crate) const STRIPPED: &str = "(removed by dipc dump strip)";
 /// The most parts of memory that are read.
 const MOST_SEGMENTS: u64 = 1 << 20;
-/// The most threads that are read.
-const MOST_THREADS: usize = 1 << 16;
-/// The most notes that are read.
-const MOST_NOTES: usize = 1 << 20;
-/// The most bytes of the list of mapped files.
-const MOST_FILE_BYTES: u64 = 64 << 20;
 
 /// A core dump.
 #[derive(Debug)]
@@ -37,7 +36,12 @@ pub struct CoreFile {
     files: Vec<MappedFile>,
     process: Option<CoreProcess>,
     signal: Option<SignalInfo>,
+    copy: Option<CopyNote>,
     missing_bytes: u64,
+    /// The length that the headers promise.
+    promised_bytes: u64,
+    /// Memory that a limit has left out of a copy, by address.
+    omitted: Vec<Range<u64>>,
     /// Memory that the file has not, and that was never written: parts of mapped files, by address.
     left_out: Vec<Range<u64>>,
     /// Files of which such memory is read.
@@ -66,49 +70,10 @@ struct Backing {
     file: Rc<PagedFile>,
 }
 
-/// A thread of a core dump.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CoreThread {
-    /// The thread id in the system.
-    pub tid: u32,
-    /// The signal that the thread was to get; zero if none.
-    pub signal: u16,
-    /// The registers, on x86-64.
-    pub registers: Option<Registers>,
-}
-
-/// The process of a core dump.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CoreProcess {
-    /// The process id.
-    pub pid: u32,
-    /// The name of the program, at most 15 characters.
-    pub name: String,
-    /// The first 79 characters of the command line.
-    pub arguments: String,
-}
-
-/// The signal for which a core dump was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SignalInfo {
-    /// The number of the signal.
-    pub number: i32,
-    /// The cause (`si_code`).
-    pub code: i32,
-    /// The address of the fault, of signals that have one.
-    pub address: u64,
-}
-
 /// The flag of writable memory in a program header.
 const WRITABLE: u32 = 2;
 /// The most files that are used for memory that a dump leaves out.
 const MOST_BACKING: usize = 1024;
-
-/// `EM_X86_64`
-const X86_64: u16 = 62;
 
 impl CoreFile {
     /// Reads the headers and notes of a core dump. Its memory is read on demand, by pages of which few are
@@ -121,7 +86,11 @@ impl CoreFile {
     pub fn open(file: impl ReadAt + 'static) -> Result<Self, Error> {
         let failed = |error| Error::Io { what: "core dump".to_owned(), error };
         let file = PagedFile::new(Box::new(file)).map_err(failed)?;
-        let header = file.array::<64>(0).map_err(|_| Error::NotACore("it is shorter than a header"))?;
+        let header = match file.array::<64>(0) {
+            Ok(header) => header,
+            Err(_) if is_beginning(&file) => return Err(Error::TruncatedHeader { bytes: file.size() }),
+            Err(_) => return Err(Error::NotACore("it is shorter than a header")),
+        };
         let field = |at: usize| Fields(header.get(at..).unwrap_or_default());
         if !header.starts_with(b"\x7fELF") {
             return Err(Error::NotACore("it does not begin as an ELF file"));
@@ -138,7 +107,7 @@ impl CoreFile {
         if count == 0xffff {
             // PN_XNUM: the count is in the first section header.
             let real = sections.checked_add(44).and_then(|at| file.array(at).ok()).map(u32::from_le_bytes);
-            count = real.ok_or(Error::NotACore("the number of its program headers is missing"))?.into();
+            count = real.ok_or(Error::TruncatedHeader { bytes: file.size() })?.into();
         }
         if size < 56 {
             return Err(Error::NotACore("its program headers are too small"));
@@ -150,7 +119,10 @@ impl CoreFile {
             files: Vec::new(),
             process: None,
             signal: None,
+            copy: None,
             missing_bytes: 0,
+            promised_bytes: programs.saturating_add(size.saturating_mul(count.min(MOST_SEGMENTS))),
+            omitted: Vec::new(),
             left_out: Vec::new(),
             backing: Vec::new(),
             executed_path: None,
@@ -164,11 +136,15 @@ impl CoreFile {
             let Some(program) = at.and_then(|at| core.file.array::<56>(at).ok()) else { break };
             let field = |at: usize| Fields(program.get(at..).unwrap_or_default());
             let (offset, address, bytes) = (field(8).u64(), field(16).u64(), field(32).u64());
+            core.promised_bytes = core.promised_bytes.max(offset.saturating_add(bytes));
             match field(0).u32() {
                 1 => {
                     core.add_segment(offset, address, bytes);
                     let (start, end) =
                         (address.saturating_add(bytes), address.saturating_add(field(40).u64()));
+                    if start < end {
+                        core.omitted.push(start..end);
+                    }
                     if start < end && field(4).u32() & WRITABLE == 0 {
                         core.left_out.push(start..end);
                     }
@@ -184,6 +160,12 @@ impl CoreFile {
             core.read_notes(offset, bytes);
         }
         core.files.sort_by_key(|file| file.start);
+        if core.copy.is_some() {
+            // A limit left it out: the process can have written it.
+            core.left_out.clear();
+        } else {
+            core.omitted.clear();
+        }
         Ok(core)
     }
 
@@ -239,86 +221,6 @@ impl CoreFile {
         }
     }
 
-    /// Reads notes as far as they are whole.
-    fn read_notes(&mut self, mut at: u64, bytes: u64) {
-        let end = at.saturating_add(bytes).min(self.file.size());
-        for _ in 0..MOST_NOTES {
-            let Ok(header) = self.file.array::<12>(at) else { return };
-            let field = |at: usize| Fields(header.get(at..).unwrap_or_default()).u32();
-            let (name, size, kind) = (u64::from(field(0)), u64::from(field(4)), field(8));
-            let content = at.saturating_add(12).saturating_add(name.next_multiple_of(4));
-            let next = content.saturating_add(size.next_multiple_of(4));
-            if content.saturating_add(size) > end || next <= at {
-                return;
-            }
-            self.read_note(kind, content, size);
-            at = next;
-        }
-    }
-
-    fn read_note(&mut self, kind: u32, at: u64, size: u64) {
-        match kind {
-            // NT_PRSTATUS
-            1 if size >= 336 && self.threads.len() < MOST_THREADS => {
-                if let Ok(status) = self.file.array::<336>(at) {
-                    self.threads.push(thread(&status, self.machine));
-                }
-            }
-            // NT_PRPSINFO
-            3 if size >= 136 && self.process.is_none() => {
-                self.process = self.file.array::<136>(at).ok().map(|info| process(&info));
-            }
-            // NT_SIGINFO
-            0x5349_4749 if size >= 24 && self.signal.is_none() => {
-                if let Ok(info) = self.file.array::<24>(at) {
-                    let field = |at: usize| Fields(info.get(at..).unwrap_or_default());
-                    let number = field(0).u32().cast_signed();
-                    let code = field(8).u32().cast_signed();
-                    self.signal = Some(SignalInfo { number, code, address: field(16).u64() });
-                }
-            }
-            // NT_AUXV: pairs of words; AT_EXECFN is the address of the path.
-            6 => {
-                const EXECUTED_PATH: u64 = 31;
-                for pair in 0..size.min(1024) / 16 {
-                    let Ok(pair) = self.file.array::<16>(at.saturating_add(pair.saturating_mul(16))) else {
-                        break;
-                    };
-                    if Fields(&pair).u64() == EXECUTED_PATH {
-                        self.executed_path = Some(Fields(pair.get(8..).unwrap_or_default()).u64());
-                    }
-                }
-            }
-            // NT_FILE
-            0x4649_4c45 if self.files.is_empty() => {
-                self.read_files(at, size.min(MOST_FILE_BYTES));
-            }
-            _ => {}
-        }
-    }
-
-    /// Reads the list of mapped files: count, bytes of a page, a row for each file, and their names.
-    fn read_files(&mut self, at: u64, size: u64) {
-        let Ok(length) = usize::try_from(size.min(self.file.size())) else { return };
-        let mut bytes = vec![0; length];
-        if self.file.read_exact(at, &mut bytes).is_err() {
-            return;
-        }
-        let (count, page) = (Fields(&bytes).u64(), Fields(bytes.get(8..).unwrap_or_default()).u64());
-        let rows_at = bytes.get(16..).unwrap_or_default();
-        let Some(names) = usize::try_from(count).ok().and_then(|count| rows_at.get(count.checked_mul(24)?..))
-        else {
-            return;
-        };
-        let names = names.split(|byte| *byte == 0);
-        for (row, name) in rows_at.as_chunks::<24>().0.iter().zip(names).take(MOST_MAPPINGS) {
-            let field = |at: usize| Fields(row.get(at..).unwrap_or_default()).u64();
-            let file_offset = field(16).saturating_mul(page);
-            let path = String::from_utf8_lossy(name).into();
-            self.files.push(MappedFile { start: field(0), end: field(8), file_offset, path });
-        }
-    }
-
     /// The processor's architecture, as ELF numbers it (`e_machine`).
     pub const fn machine(&self) -> u16 {
         self.machine
@@ -349,9 +251,39 @@ impl CoreFile {
         self.signal
     }
 
-    /// The number of bytes that the headers promise and the file lacks: it was truncated.
+    /// The description of a core dump that this crate has written.
+    pub const fn copy(&self) -> Option<&CopyNote> {
+        self.copy.as_ref()
+    }
+
+    /// Bytes of memory that a limit has left out of a copy: of mapped files, and of other memory.
+    pub fn omitted_bytes(&self) -> (u64, u64) {
+        let (mut of_files, mut others) = (0_u64, 0_u64);
+        for range in &self.omitted {
+            let sum = if self.is_mapped(range.start) { &mut of_files } else { &mut others };
+            *sum = sum.saturating_add(range.end.saturating_sub(range.start));
+        }
+        (of_files, others)
+    }
+
+    /// The number of bytes of memory that the headers promise and the file lacks.
     pub const fn missing_bytes(&self) -> u64 {
         self.missing_bytes
+    }
+
+    /// The length of the file.
+    pub const fn file_bytes(&self) -> u64 {
+        self.file.size()
+    }
+
+    /// The length that the headers promise, as far as they are there.
+    pub const fn promised_bytes(&self) -> u64 {
+        self.promised_bytes
+    }
+
+    /// Whether the file was truncated: its headers promise more than it has.
+    pub const fn is_truncated(&self) -> bool {
+        self.promised_bytes > self.file.size()
     }
 
     /// The number of bytes of memory in the file.
@@ -492,6 +424,14 @@ impl Memory for FileFrom<'_> {
     }
 }
 
+/// Whether a short file is the beginning of an ELF file of 64 bits; an empty one is.
+fn is_beginning(file: &PagedFile) -> bool {
+    const BEGINNING: [u8; 6] = *b"\x7fELF\x02\x01";
+    let length = file.size().min(6);
+    let bytes = file.bytes(0, length).unwrap_or_default();
+    BEGINNING.starts_with(&bytes)
+}
+
 /// The build id of an image.
 fn build_id(memory: &dyn Memory, start: u64) -> Option<Vec<u8>> {
     ElfImage::read(memory, start).ok()??.build_id.filter(|id| !id.is_empty())
@@ -525,20 +465,4 @@ impl Fields<'_> {
     fn u64(self) -> u64 {
         self.0.first_chunk().copied().map(u64::from_le_bytes).unwrap_or_default()
     }
-}
-
-fn thread(status: &[u8; 336], machine: u16) -> CoreThread {
-    let field = |at: usize| Fields(status.get(at..).unwrap_or_default());
-    let registers = if machine == X86_64 { status.get(112..) } else { None };
-    let registers = registers.and_then(Registers::of_user);
-    CoreThread { tid: field(32).u32(), signal: field(12).u16(), registers }
-}
-
-fn process(info: &[u8; 136]) -> CoreProcess {
-    let field = |at: usize| Fields(info.get(at..).unwrap_or_default());
-    let text = |range: Range<usize>| {
-        let bytes = info.get(range).unwrap_or_default().split(|byte| *byte == 0).next().unwrap_or_default();
-        String::from_utf8_lossy(bytes).trim_end().to_owned()
-    };
-    CoreProcess { pid: field(24).u32(), name: text(40..56), arguments: text(56..136) }
 }

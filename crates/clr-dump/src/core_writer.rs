@@ -4,6 +4,7 @@
 //! System V ABI, *Program Header* and *Note Section*; Linux `include/uapi/linux/elf.h`,
 //! `include/linux/elfcore.h`, `include/linux/elfcore-compat.h`, `fs/binfmt_elf.c`.
 
+use crate::copy_note::{self, CopyNote};
 use crate::mapping::MappedFile;
 
 /// Bytes of a page, to which memory in the file is aligned.
@@ -64,7 +65,8 @@ pub(crate) struct Segment {
 
 /// Returns the notes: the process, the first thread, the files, and the other threads, as the kernel orders
 /// them. The first thread is the current one for debuggers.
-pub(crate) fn notes(process: &ProcessNote, threads: &[ThreadNote]) -> Vec<u8> {
+/// The description of the copy comes last; its length does not depend on its content.
+pub(crate) fn notes(process: &ProcessNote, threads: &[ThreadNote], copy: &CopyNote) -> Vec<u8> {
     let mut out = Vec::new();
     let mut threads = threads.iter();
     let first = threads.next();
@@ -86,15 +88,21 @@ pub(crate) fn notes(process: &ProcessNote, threads: &[ThreadNote]) -> Vec<u8> {
             note(&mut out, 2, &thread.floating_registers);
         }
     }
+    named_note(&mut out, *b"DIPC", copy_note::KIND, &copy.encode());
     out
 }
 
 fn note(out: &mut Vec<u8>, kind: u32, content: &[u8]) {
+    named_note(out, *b"CORE", kind, content);
+}
+
+fn named_note(out: &mut Vec<u8>, name: [u8; 4], kind: u32, content: &[u8]) {
     let size = u32::try_from(content.len()).unwrap_or(u32::MAX);
     for word in [5, size, kind] {
         out.extend(word.to_le_bytes());
     }
-    out.extend(b"CORE\0\0\0\0");
+    out.extend(name);
+    out.extend([0; 4]);
     out.extend(content);
     out.resize(out.len().next_multiple_of(4), 0);
 }
@@ -151,9 +159,9 @@ fn files(files: &[MappedFile]) -> Vec<u8> {
     out
 }
 
-/// The offset of the first memory in a file with such notes and at most `segments` segments.
-pub(crate) fn memory_offset(notes: &[u8], segments: u64) -> u64 {
-    let notes = u64::try_from(notes.len()).unwrap_or(u64::MAX);
+/// The offset of the first memory in a file with notes of that length and at most `segments` segments.
+pub(crate) fn memory_offset(notes: usize, segments: u64) -> u64 {
+    let notes = u64::try_from(notes).unwrap_or(u64::MAX);
     notes_offset(segments).saturating_add(notes).checked_next_multiple_of(PAGE).unwrap_or(u64::MAX)
 }
 
@@ -213,9 +221,20 @@ pub(crate) fn beginning(machine: u16, notes: &[u8], places: u64, segments: &[Seg
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy_note::CopiedContent;
     use crate::core_file::CoreFile;
     use crate::memory::Memory;
     use crate::registers::Register;
+
+    const COPY: CopyNote = CopyNote {
+        content: CopiedContent::MINI,
+        size_limit: Some(1 << 20),
+        time_limit: None,
+        size_reached: true,
+        time_reached: false,
+        omitted_bytes: 12_288,
+        unreadable_bytes: 0,
+    };
 
     fn thread(tid: u32, ip: u64) -> ThreadNote {
         let mut registers = vec![0; 216];
@@ -247,8 +266,8 @@ mod tests {
         put(&mut info, 8, &1_u32.to_le_bytes());
         put(&mut info, 16, &0xbad_u64.to_le_bytes());
         first.signal_info = Some(info);
-        let notes = notes(&process, &[first, thread(4, 0x2222)]);
-        let at = memory_offset(&notes, places);
+        let notes = notes(&process, &[first, thread(4, 0x2222)], &COPY);
+        let at = memory_offset(notes.len(), places);
         let segment =
             Segment { address: 0x10_0000, memory_bytes: PAGE, file_offset: at, file_bytes: PAGE, flags: 6 };
         let mut bytes = beginning(62, &notes, places, &[segment]);
@@ -278,6 +297,7 @@ mod tests {
         assert_eq!(memory.u16(0x10_0ffe), Ok(0x0303));
         assert!(memory.u16(0x10_0fff).is_err());
         assert_eq!(core.missing_bytes(), 0);
+        assert_eq!(core.copy(), Some(&COPY));
     }
 
     #[test]

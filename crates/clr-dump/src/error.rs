@@ -25,6 +25,12 @@ pub enum Error {
     /// The file is not a core dump that can be read.
     #[error("not a core dump of 64-bit Linux: {0}")]
     NotACore(&'static str),
+    /// The file ends before the number and place of its parts are known.
+    #[error("the core dump is truncated: it has {bytes} bytes, less than its headers take")]
+    TruncatedHeader {
+        /// The length of the file.
+        bytes: u64,
+    },
     /// A copy would have more memory than is kept track of.
     #[error("the copy would have more than 16 GiB of structures")]
     TooLarge,

@@ -18,6 +18,8 @@ use crate::unwind::FramePosition;
 const MOST_EXCEPTIONS: usize = 64;
 /// The most frames of an exception.
 const MOST_FRAMES: u64 = 8096;
+/// The deepest nesting of the collections that the causes of an exception are in.
+const COLLECTION_DEPTH: u32 = 4;
 /// The most base types of an exception's type.
 const MOST_BASES: usize = 256;
 
@@ -35,6 +37,10 @@ pub struct Exception {
     pub message: Option<String>,
     /// Whether the memory lacks the message.
     pub lacks_message: bool,
+    /// The name of the parameter, of an exception about an argument.
+    pub parameter: Option<String>,
+    /// The index in the list of the exception that it is a cause of; `None` of the outermost one.
+    pub cause_of: Option<usize>,
     /// The error code; `None` if the memory lacks it.
     pub hresult: Option<u32>,
     /// The return addresses of the frames that it passed, the one that threw it first.
@@ -57,7 +63,8 @@ pub enum Identity {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadExceptions {
-    /// Each with its causes, the outermost first. The innermost exception of the thread comes first.
+    /// Each with its causes, the outermost first, and each cause before its own. The innermost exception of
+    /// the thread comes first.
     pub exceptions: Vec<(ExceptionState, Vec<Exception>)>,
     /// The memory for want of which there can be more.
     pub missing: Option<Missing>,
@@ -146,21 +153,61 @@ impl Names<'_> {
         ThreadExceptions { exceptions, missing: None, is_uncertain }
     }
 
-    /// Reads an exception and its causes, the outermost first. Parts that the memory lacks are left out.
+    /// Reads an exception and its causes, the outermost first, and each cause before its own. Parts that the
+    /// memory lacks are left out.
     pub fn exceptions(&self, address: u64) -> Vec<Exception> {
-        let memory = self.memory();
-        let (mut chain, mut seen) = (Vec::new(), HashSet::new());
-        let mut next = address;
-        while next != 0 && chain.len() < MOST_EXCEPTIONS && seen.insert(next) {
-            let exception = self.exception(next);
-            let is_other = exception.identity == Identity::Other;
-            chain.push(exception);
-            if is_other {
-                break;
+        let (mut list, mut seen) = (Vec::new(), HashSet::new());
+        let mut pending = vec![(address, None)];
+        while let Some((next, cause_of)) = pending.pop() {
+            if next == 0 || list.len() >= MOST_EXCEPTIONS || !seen.insert(next) {
+                continue;
             }
-            next = memory.u64(offset(next, self.runtime().layout.exception.inner)).unwrap_or_default();
+            let exception = Exception { cause_of, ..self.exception(next) };
+            if exception.identity != Identity::Other {
+                let index = Some(list.len());
+                pending.extend(self.causes(next).into_iter().rev().map(|cause| (cause, index)));
+            }
+            list.push(exception);
         }
-        chain
+        list
+    }
+
+    /// Returns the addresses of the causes of an exception: several of an `AggregateException`.
+    fn causes(&self, address: u64) -> Vec<u64> {
+        let memory = self.memory();
+        let fields = ["_innerExceptions", "m_innerExceptions"];
+        let collection = self.reference_field(address, &fields).unwrap_or_default();
+        let causes = self.elements(collection, COLLECTION_DEPTH).unwrap_or_default();
+        if causes.is_empty() {
+            let inner = offset(address, self.runtime().layout.exception.inner);
+            return memory.u64(inner).into_iter().collect();
+        }
+        causes
+    }
+
+    /// The reference in the first field of an object with one of some names; `None` if it has none, or the
+    /// memory lacks it.
+    fn reference_field(&self, address: u64, names: &[&str]) -> Option<u64> {
+        let memory = self.memory();
+        let type_handle = memory.u64(address).ok()? & !7;
+        let fields = self.fields(type_handle);
+        let field = fields.iter().find(|field| names.contains(&&*field.name))?;
+        memory.u64(offset(address, u64::from(field.offset).wrapping_add(8))).ok()
+    }
+
+    /// The elements of an array of references, or of a collection that has one.
+    fn elements(&self, address: u64, depth: u32) -> Option<Vec<u64>> {
+        let depth = depth.checked_sub(1).filter(|_| address != 0)?;
+        let memory = self.memory();
+        if self.is_array(memory.u64(address).ok()? & !7) {
+            let length = memory.u32(offset(address, 8)).ok()?;
+            let most = u32::try_from(MOST_EXCEPTIONS).unwrap_or(u32::MAX);
+            let element =
+                |index: u32| memory.u64(offset(address, u64::from(index).wrapping_mul(8).wrapping_add(16)));
+            let elements = (0..length.min(most)).map_while(|index| element(index).ok());
+            return Some(elements.filter(|element| *element != 0).collect());
+        }
+        self.elements(self.reference_field(address, &["list", "_items"])?, depth)
     }
 
     fn exception(&self, address: u64) -> Exception {
@@ -179,6 +226,8 @@ impl Names<'_> {
             type_name: None,
             message: None,
             lacks_message: true,
+            parameter: None,
+            cause_of: None,
             hresult: None,
             stack: Vec::new(),
         };
@@ -195,6 +244,9 @@ impl Names<'_> {
             type_handle.ok().and_then(|handle| self.type_name(handle)).map(|name| name.to_string());
         exception.lacks_message = message.is_err();
         exception.message = message.ok().flatten();
+        let parameter =
+            self.reference_field(address, &["_paramName", "m_paramName"]).filter(|name| *name != 0);
+        exception.parameter = parameter.and_then(|name| self.runtime().string(memory, name).ok());
         exception.hresult = memory.u32(offset(address, fields.hresult)).ok();
         exception.stack = self.exception_stack(address).unwrap_or_default();
         exception

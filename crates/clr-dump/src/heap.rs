@@ -19,6 +19,10 @@ const MOST_LISTED: usize = 4096;
 /// The number of types that are found without a hash table, and the last place of them.
 const RECENT: usize = 256;
 const LAST_RECENT: u64 = 0xff;
+/// The objects that a run has at least, where a collection moves objects.
+const LEAST_RUN: usize = 4;
+/// Lower words are not addresses.
+const LEAST_ADDRESS: u64 = 1 << 16;
 /// The least bytes of an object.
 const LEAST_OBJECT: u64 = 24;
 
@@ -144,8 +148,20 @@ pub struct HeapWalk {
     pub is_moving: bool,
 }
 
+impl HeapWalk {
+    /// Adds a gap; to the last one of a full list.
+    fn add_gap(&mut self, gap: HeapGap) {
+        let is_full = self.gaps.len() >= MOST_LISTED;
+        match self.gaps.last_mut().filter(|_| is_full) {
+            Some(last) => last.bytes = last.bytes.saturating_add(gap.bytes),
+            None => self.gaps.push(gap),
+        }
+    }
+}
+
 impl Names<'_> {
-    /// Passes every object of the heap to a visitor.
+    /// Passes every object of the heap to a visitor. While a collection moves objects, those are passed that
+    /// lie in whole runs.
     ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
@@ -169,11 +185,19 @@ impl Names<'_> {
                     continue;
                 }
                 let left = region.end.saturating_sub(at);
-                let Some(object) = walk.object(at).filter(|object| object.aligned_size() <= left) else {
-                    if result.gaps.len() < MOST_LISTED {
-                        result.gaps.push(HeapGap { address: at, bytes: left });
-                    }
-                    break;
+                let fits = |object: &HeapObject| object.aligned_size() <= left;
+                let object = if layout.is_moving {
+                    walk.known_object(self, at).filter(fits)
+                } else {
+                    walk.object(at).filter(fits)
+                };
+                let Some(object) = object else {
+                    // Between the objects that a collection moves are its own notes.
+                    let next = if layout.is_moving { walk.resume(self, at, region.end) } else { None };
+                    let end = next.unwrap_or(region.end);
+                    result.add_gap(HeapGap { address: at, bytes: end.saturating_sub(at) });
+                    at = end;
+                    continue;
                 };
                 if object.type_handle == free {
                     result.free.add(object.size);
@@ -263,6 +287,8 @@ struct Walk<'m> {
     types: Vec<ObjectType>,
     /// The places of the last types with a hash.
     recent: [usize; RECENT],
+    /// Whether there is a type at an address, where that was asked for.
+    known: HashMap<u64, bool>,
 }
 
 /// A type of objects.
@@ -277,7 +303,14 @@ struct ObjectType {
 impl<'m> Walk<'m> {
     fn new(memory: &'m dyn Memory) -> Self {
         let window = HeapWindow::new(memory);
-        Self { window, memory, places: HashMap::new(), types: Vec::new(), recent: [0; RECENT] }
+        Self {
+            window,
+            memory,
+            places: HashMap::new(),
+            types: Vec::new(),
+            recent: [0; RECENT],
+            known: HashMap::new(),
+        }
     }
 
     /// Returns the place in `types` of the type with a handle; `None` if it cannot be read.
@@ -303,6 +336,55 @@ impl<'m> Walk<'m> {
             place
         };
         Some(*recent)
+    }
+
+    /// Whether there is a type at an address.
+    fn is_known(&mut self, names: &Names<'_>, type_handle: u64) -> bool {
+        if type_handle < LEAST_ADDRESS {
+            return false;
+        }
+        if let Some(known) = self.known.get(&type_handle) {
+            return *known;
+        }
+        let is_known = names.is_type(type_handle);
+        if self.known.len() < MOST_TYPES {
+            self.known.insert(type_handle, is_known);
+        }
+        is_known
+    }
+
+    /// Returns the object at an address if it is of a type.
+    fn known_object(&mut self, names: &Names<'_>, at: u64) -> Option<HeapObject> {
+        let bytes: [u8; 8] = self.window.array(at)?;
+        self.is_known(names, u64::from_le_bytes(bytes) & !7).then(|| self.object(at)).flatten()
+    }
+
+    /// Returns the address of the next run of objects: several of known types, each where the one before
+    /// ends.
+    fn resume(&mut self, names: &Names<'_>, at: u64, end: u64) -> Option<u64> {
+        let mut candidate = at.checked_add(8)?;
+        while candidate < end {
+            let mut next = candidate;
+            for _ in 0..LEAST_RUN {
+                match self.known_object(names, next) {
+                    Some(object) if object.aligned_size() <= end.saturating_sub(next) => {
+                        next = next.saturating_add(object.aligned_size());
+                    }
+                    _ => {
+                        next = candidate;
+                        break;
+                    }
+                }
+                if next == end {
+                    break;
+                }
+            }
+            if next > candidate {
+                return Some(candidate);
+            }
+            candidate = candidate.saturating_add(8);
+        }
+        None
     }
 
     fn object(&mut self, at: u64) -> Option<HeapObject> {
@@ -338,5 +420,57 @@ impl<'m> Walk<'m> {
             }
             Some(())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core_file::CoreFile;
+    use crate::regions::moving_mark;
+    use crate::runtime::Runtime;
+
+    #[derive(Default)]
+    struct Addresses(Vec<u64>);
+
+    impl HeapVisitor for Addresses {
+        fn object(&mut self, object: &HeapObject) {
+            self.0.push(object.address);
+        }
+    }
+
+    /// The objects of a core dump.
+    fn walk(bytes: &[u8]) -> (Vec<u64>, HeapWalk) {
+        let core = CoreFile::open(bytes.to_vec()).unwrap();
+        let runtime = Runtime::find(&core, core.files()).unwrap();
+        let mut addresses = Addresses::default();
+        let walk = Names::new(&core, &runtime).walk_heap(&mut addresses).unwrap();
+        (addresses.0, walk)
+    }
+
+    #[test]
+    fn runs_of_objects_are_read_while_a_collection_moves_others() {
+        for name in ["shop-heap"] {
+            let mut bytes = testdata::bytes(&format!("cores/{name}.core.xz"));
+            let (all, whole) = walk(&bytes);
+            assert!(whole.gaps.is_empty() && !whole.is_moving);
+            let core = CoreFile::open(bytes.clone()).unwrap();
+            let runtime = Runtime::find(&core, core.files()).unwrap();
+            let mark = core.file_offset(moving_mark(&core, &runtime).unwrap()).unwrap();
+            bytes[usize::try_from(mark).unwrap()] = 1;
+            // Nothing is lost by the collection alone.
+            let (same, moving) = walk(&bytes);
+            assert!(moving.is_moving && same == all && moving.gaps.is_empty(), "{name}: {:?}", moving.gaps);
+            // The types of some objects are overwritten: the first one of the heap, and two of others.
+            let lost = [all[0], all[all.len() / 2], all[all.len() / 2 + 1]];
+            for address in lost {
+                let at = usize::try_from(core.file_offset(address).unwrap()).unwrap();
+                bytes[at..at + 8].copy_from_slice(&[0; 8]);
+            }
+            let (found, damaged) = walk(&bytes);
+            let expected: Vec<_> = all.iter().copied().filter(|address| !lost.contains(address)).collect();
+            assert_eq!(found, expected, "{name}");
+            assert_eq!(damaged.gaps.len(), 2, "{name}: {:?}", damaged.gaps);
+        }
     }
 }

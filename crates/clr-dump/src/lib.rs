@@ -61,7 +61,7 @@
 //! # Modules
 //!
 //! - `memory`, `core_file`, `process`, `read_at`, `mapping`: bytes at an address.
-//! - `core_writer`, `process_copy`, `touched`: core dumps of live processes.
+//! - `core_writer`, `copy_note`, `copy_pieces`, `process_copy`, `touched`: core dumps of live processes.
 //! - `elf_image`, `layout`, `runtime`: the runtime in a process.
 //! - `code_map`, `ready_to_run`: managed code by address.
 //! - `native_aot`, `native_sections`, `native_format`, `native_names`: programs that were compiled ahead of time.
@@ -94,6 +94,9 @@ mod async_type;
 mod await_chain;
 mod await_graph;
 mod code_map;
+mod copy_note;
+#[cfg(target_os = "linux")]
+mod copy_pieces;
 mod core_file;
 mod core_writer;
 mod delegate;
@@ -139,6 +142,9 @@ mod unwind;
 pub use await_chain::ChainEnd;
 pub use await_graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode};
 pub use code_map::{Code, CodeMap, CodeOrigin};
+pub use copy_note::{CopiedContent, CopyNote};
+#[cfg(target_os = "linux")]
+pub use copy_pieces::CoreContent;
 pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use core_writer::{ProcessNote, ThreadNote};
 pub use error::Error;
@@ -151,12 +157,12 @@ pub use mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use module::Module;
 pub use names::{Method, MethodName, Names};
-pub use native::NativeImage;
+pub use native::{NativeImage, NativeImages};
 pub use object::{FieldValue, ObjectContent, Value};
 #[cfg(target_os = "linux")]
 pub use process::ProcessMemory;
 #[cfg(target_os = "linux")]
-pub use process_copy::{CopiedCore, CopyLimits, CoreContent, copy_process};
+pub use process_copy::{CopiedCore, CopyLimits, CopySettings, TimeLimit, copy_process};
 pub use read_at::ReadAt;
 pub use registers::{Register, Registers};
 pub use runtime::Runtime;

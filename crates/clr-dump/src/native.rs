@@ -48,9 +48,9 @@ pub struct NativeImage {
     table: Option<SearchTable>,
 }
 
-/// The images of a process. Their headers are read once.
+/// The images of a process, also of one without a runtime. Their headers are read once.
 #[derive(Debug)]
-pub(crate) struct NativeImages {
+pub struct NativeImages {
     files: Vec<MappedFile>,
     images: RefCell<HashMap<u64, Option<Arc<NativeImage>>>>,
 }
@@ -61,14 +61,14 @@ pub(crate) type Caller = (Registers, FramePosition);
 
 impl NativeImages {
     /// Uses the mapped files of a process.
-    pub(crate) fn new(files: &[MappedFile]) -> Self {
+    pub fn new(files: &[MappedFile]) -> Self {
         let mut files = files.to_vec();
         files.sort_by_key(|file| file.start);
         Self { files, images: RefCell::default() }
     }
 
-    /// Returns the image that contains an address.
-    pub(crate) fn at(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
+    /// Returns the image that contains an address; `None` if there is none, or the memory lacks its headers.
+    pub fn at(&self, memory: &dyn Memory, address: u64) -> Option<Arc<NativeImage>> {
         let next = self.files.partition_point(|file| file.start <= address);
         let before = self.files.get(..next)?;
         let file = before.last().filter(|file| address < file.end)?;

@@ -128,7 +128,12 @@ fn is_server(memory: &dyn Memory, runtime: &Runtime, variables: &Variables<'_>) 
 
 /// Whether a collection is moving objects.
 pub(crate) fn is_moving(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<bool> {
-    Ok(memory.u32(Variables::of(memory, runtime)?.pointer(STRUCTURES_INVALID)?)? != 0)
+    Ok(memory.u32(moving_mark(memory, runtime)?)? != 0)
+}
+
+/// The address of the variable that says so.
+pub(crate) fn moving_mark(memory: &dyn Memory, runtime: &Runtime) -> MemoryResult<u64> {
+    Variables::of(memory, runtime)?.pointer(STRUCTURES_INVALID)
 }
 
 impl HeapLayout {
@@ -168,7 +173,12 @@ impl HeapLayout {
                 let mut segment = memory.u64(offset(generation, first))?;
                 while segment != 0 && seen.len() < MOST_REGIONS && seen.insert(segment) {
                     let [allocated, _, _, _, start, _, next] = memory.words(segment)?;
-                    let end = if segment == ephemeral { end } else { allocated };
+                    let end = match segment == ephemeral {
+                        // A collection sets one before the other.
+                        true if layout.is_moving => end.max(allocated),
+                        true => end,
+                        false => allocated,
+                    };
                     layout.regions.push(Region { start, end });
                     segment = next;
                 }

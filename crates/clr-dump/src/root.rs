@@ -22,6 +22,11 @@ const MOST_STACK: u64 = 64 << 20;
 /// The bytes above the stack pointer of the outermost frame that can be of it.
 const OUTERMOST_FRAME: u64 = 4096;
 
+/// The most bytes of a stack that are searched for texts.
+const MOST_TEXT_BYTES: u64 = 1 << 16;
+/// Lower words are not addresses.
+const LEAST_ADDRESS: u64 = 1 << 16;
+
 impl Names<'_> {
     /// Returns the objects that wait for their finalizers to be run, which keeps them alive.
     ///
@@ -128,6 +133,26 @@ impl Names<'_> {
         let mut words: Vec<_> = words.into_iter().collect();
         words.sort_unstable();
         Ok(words)
+    }
+}
+
+impl Names<'_> {
+    /// Returns the texts that words of a part of a stack refer to, each object once. They need not be what
+    /// the code there still uses.
+    pub fn texts_between(&self, start: u64, end: u64) -> Vec<String> {
+        let memory = self.memory();
+        let mut seen = HashSet::new();
+        let mut texts = Vec::new();
+        let last = end.min(start.saturating_add(MOST_TEXT_BYTES));
+        let mut at = start & !7;
+        while at < last {
+            let Ok(word) = memory.u64(at) else { break };
+            if word >= LEAST_ADDRESS && word.is_multiple_of(8) && seen.insert(word) {
+                texts.extend(self.runtime().string(memory, word).ok());
+            }
+            at = at.saturating_add(8);
+        }
+        texts
     }
 }
 

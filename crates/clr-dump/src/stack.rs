@@ -12,6 +12,7 @@ use hashbrown::HashSet;
 use crate::code_map::Code;
 use crate::layout::FrameKind;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
+use crate::native::NativeImages;
 use crate::registers::{Register, Registers};
 use crate::runtime::Runtime;
 use crate::thread::Thread;
@@ -129,7 +130,7 @@ impl Runtime {
     /// Walks the frames of a thread. `registers` are the thread's own; without them the walk starts at the
     /// innermost explicit frame, which is right for a thread in native code.
     pub fn stack(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
-        let mut stack = self.walk(memory, thread.frame, registers);
+        let mut stack = self.walk(memory, thread, registers);
         if registers.is_none() && thread.is_cooperative {
             stack.gaps.insert(0, (0, Gap::Running));
         }
@@ -138,12 +139,20 @@ impl Runtime {
 
     /// Walks the frames of a thread that the runtime does not know.
     pub fn native_stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
-        self.walk(memory, 0, Some(registers))
+        self.walk_from(memory, ExplicitFrames { next: 0, thread: 0 }, Some(registers))
     }
 
-    fn walk(&self, memory: &dyn Memory, explicit: u64, registers: Option<&Registers>) -> Stack {
+    fn walk(&self, memory: &dyn Memory, thread: &Thread, registers: Option<&Registers>) -> Stack {
+        self.walk_from(memory, ExplicitFrames { next: thread.frame, thread: thread.address }, registers)
+    }
+
+    fn walk_from(
+        &self,
+        memory: &dyn Memory,
+        mut explicit: ExplicitFrames,
+        registers: Option<&Registers>,
+    ) -> Stack {
         let mut stack = Stack::default();
-        let mut explicit = ExplicitFrames { next: explicit };
         // The highest stack pointer of managed frames: explicit frames below it belong to frames that were
         // walked. A signal handler can have a stack of its own, anywhere.
         let mut managed_sp = None;
@@ -273,9 +282,37 @@ impl Runtime {
     }
 }
 
+impl NativeImages {
+    /// Walks the frames of a thread by native unwind information alone, where there is no runtime or its data
+    /// is missing. Managed frames end the walk.
+    pub fn stack(&self, memory: &dyn Memory, registers: &Registers) -> Stack {
+        let mut stack = Stack::default();
+        let mut seen = HashSet::new();
+        let (mut registers, mut position) = (*registers, FramePosition::Innermost);
+        while stack.frames.len() < MOST_FRAMES && seen.insert(registers.sp) {
+            let Registers { ip, sp, .. } = registers;
+            let caller = self.unwind(memory, &registers, position);
+            if caller != Err(UnwindError::NotInImage) || position == FramePosition::Innermost {
+                stack.frames.push(Frame { ip, sp, code: None, position });
+            }
+            match caller {
+                Ok(Some(next)) => (registers, position) = next,
+                Ok(None) => break,
+                Err(error) => {
+                    stack.add_gap(Gap::Native(error));
+                    break;
+                }
+            }
+        }
+        stack
+    }
+}
+
 /// The list of a thread's explicit frames.
 struct ExplicitFrames {
     next: u64,
+    /// The address of the runtime's Thread.
+    thread: u64,
 }
 
 impl ExplicitFrames {
@@ -313,7 +350,12 @@ impl ExplicitFrames {
             if sp.is_some_and(|sp| at < sp) {
                 continue;
             }
-            if let Some(registers) = managed_registers(memory, runtime, at)?
+            let hijacked = hijacked_registers(memory, runtime, at, self.thread);
+            let registers = match hijacked {
+                Some(_) => hijacked,
+                None => managed_registers(memory, runtime, at)?,
+            };
+            if let Some(registers) = registers
                 && sp.is_none_or(|sp| registers.sp > sp)
                 && runtime.managed_caller(memory, registers.ip).is_some()
             {
@@ -374,6 +416,29 @@ fn transition_registers(memory: &dyn Memory, at: u64) -> MemoryResult<Option<Reg
     }
     registers.sp = memory.u64(place)?;
     Ok(Some(registers))
+}
+
+/// The registers of managed code to which a method was about to return when its thread was stopped for a
+/// collection: the runtime had replaced the return address (`HijackFrame`, `HijackArgs`). `None` if the frame
+/// is of another kind: only this one has the address of its thread.
+fn hijacked_registers(memory: &dyn Memory, runtime: &Runtime, at: u64, thread: u64) -> Option<Registers> {
+    /// The registers with the result of the method come before those that it has preserved.
+    const PRESERVED: u64 = 16;
+    /// The stack pointer of the caller, after these and the return address.
+    const STACK_POINTER: u64 = 72;
+    let [ip, of, saved] = memory.words(offset(at, 16)).ok()?;
+    if of != thread || thread == 0 || saved.abs_diff(at) >= FRAME_REACH {
+        return None;
+    }
+    runtime.managed_caller(memory, ip)?;
+    let [r12, r13, r14, r15, rbx, rbp] = memory.words(offset(saved, PRESERVED)).ok()?;
+    let registers = Registers::new(ip, offset(saved, STACK_POINTER), rbp)
+        .with(Register::R12, r12)
+        .with(Register::R13, r13)
+        .with(Register::R14, r14)
+        .with(Register::R15, r15)
+        .with(Register::RBX, rbx);
+    Some(registers)
 }
 
 /// The registers in the managed caller of an explicit frame; `None` if the frame is not active or of another

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use hashbrown::{HashMap, HashSet};
 
+use crate::copy_note;
 use crate::core_file::{CoreFile, STRIPPED};
 use crate::error::Error;
 use crate::heap::{Amount, HeapObject, HeapVisitor};
@@ -393,7 +394,7 @@ fn strip_notes(bytes: &mut [u8], core: &CoreFile) {
             rest.fill(0);
             return;
         };
-        match kind {
+        match u32::try_from(kind).unwrap_or_default() {
             // NT_PRSTATUS
             1 => strip_registers(content, core),
             // NT_PRPSINFO
@@ -404,8 +405,8 @@ fn strip_notes(bytes: &mut [u8], core: &CoreFile) {
                     *to = from;
                 }
             }
-            // NT_AUXV, NT_FILE
-            6 | 0x4649_4c45 => {}
+            // NT_AUXV, NT_FILE, and the description of a copy
+            6 | 0x4649_4c45 | copy_note::KIND => {}
             // NT_SIGINFO: a queued signal has a value of the sender's.
             0x5349_4749 => content.get_mut(24..).unwrap_or_default().fill(0),
             _ => content.fill(0),

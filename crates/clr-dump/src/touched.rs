@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use crate::core_writer::PAGE;
-use crate::memory::{Memory, MemoryResult};
+use crate::memory::{Memory, MemoryResult, Missing};
 
 /// The most pages that are recorded: 4 GiB.
 const MOST_PAGES: usize = 1 << 20;
@@ -14,12 +15,20 @@ const MOST_PAGES: usize = 1 << 20;
 pub struct TouchedMemory<'a, M: ?Sized> {
     memory: &'a M,
     pages: RefCell<BTreeSet<u64>>,
+    until: Option<Instant>,
 }
 
 impl<'a, M: Memory + ?Sized> TouchedMemory<'a, M> {
     /// No page has been read yet.
     pub const fn new(memory: &'a M) -> Self {
-        Self { memory, pages: RefCell::new(BTreeSet::new()) }
+        Self { memory, pages: RefCell::new(BTreeSet::new()), until: None }
+    }
+
+    /// Ends reading at a time: all later reads fail.
+    #[must_use]
+    pub const fn until(mut self, end: Instant) -> Self {
+        self.until = Some(end);
+        self
     }
 
     /// The numbers of the pages of 4096 bytes that were read, at most 2^20.
@@ -30,6 +39,9 @@ impl<'a, M: Memory + ?Sized> TouchedMemory<'a, M> {
 
 impl<M: Memory + ?Sized> Memory for TouchedMemory<'_, M> {
     fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+        if self.until.is_some_and(|end| Instant::now() >= end) {
+            return Err(Missing { address });
+        }
         self.memory.read(address, buffer)?;
         let Some(last) = u64::try_from(buffer.len()).ok().and_then(|size| size.checked_sub(1)) else {
             return Ok(());
@@ -59,5 +71,8 @@ mod tests {
         assert!(touched.read(0x9000, &mut [0; 8]).is_err());
         assert!(touched.read(0x3000, &mut []).is_ok());
         assert_eq!(touched.into_pages().into_iter().collect::<Vec<_>>(), [1, 2]);
+        let ended = TouchedMemory::new(&memory).until(Instant::now());
+        assert!(ended.read(0x1000, &mut [0; 8]).is_err());
+        assert!(ended.into_pages().is_empty());
     }
 }

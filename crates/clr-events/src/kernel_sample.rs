@@ -13,8 +13,8 @@ pub enum KernelSampleKind {
 
 /// A sample of the kernel.
 ///
-/// Profiles of a part of a recording count the time of a sample that lies in the part: an interval off the
-/// processors belongs to each part that it reaches into.
+/// Profiles of a part of a recording have the samples of running threads that were taken in it, and the time
+/// in it of an interval off the processors, which may belong to several parts.
 ///
 /// # Source
 /// `UniversalProviders.md` of microsoft/perfview; the second field of `cswitch` is linux-sampler's.
@@ -31,6 +31,15 @@ pub enum KernelSample {
     },
 }
 
+/// Nanoseconds of a millisecond.
+const MILLISECOND: u64 = 1_000_000;
+
+impl KernelSample {
+    /// The key of a header with a description of how samples were taken, and of what was not permitted:
+    /// linux-sampler's.
+    pub const SAMPLING_KEY: &str = "KernelSampling";
+}
+
 impl KernelSampleKind {
     /// The kind of the samples that events of a kind state; `None` for all other events.
     pub fn of(metadata: &Metadata) -> Option<Self> {
@@ -43,6 +52,9 @@ impl KernelSampleKind {
 
     /// Returns the sample of an event of this kind. A field that is missing or cannot be read counts as one
     /// millisecond on a processor, and as no time off them.
+    ///
+    /// Values of running threads are whole milliseconds. Where samples are [more
+    /// frequent](Event::sampling_rate), only some of them have one, and each counts for the time between two.
     pub fn read(self, event: &Event<'_>) -> KernelSample {
         let mut numbers = event.fields().map_while(|field| match field {
             Ok((_, Value::U64(number))) => Some(number),
@@ -50,8 +62,13 @@ impl KernelSampleKind {
         });
         let value = numbers.next();
         match self {
-            // Milliseconds: the metric of PerfView.
-            Self::OnCpu => KernelSample::OnCpu(value.unwrap_or(1).saturating_mul(1_000_000)),
+            Self::OnCpu => {
+                // Milliseconds: the metric of PerfView.
+                let milliseconds = value.unwrap_or(1);
+                let is_finer = |rate: &u64| (1..MILLISECOND).contains(rate) && milliseconds <= 1;
+                let rate = event.sampling_rate().filter(is_finer);
+                KernelSample::OnCpu(rate.unwrap_or_else(|| milliseconds.saturating_mul(MILLISECOND)))
+            }
             Self::OffCpu => KernelSample::OffCpu {
                 nanoseconds: value.unwrap_or(0),
                 preempted: numbers.next().is_some_and(|number| number != 0),

@@ -66,10 +66,13 @@ impl Scope {
 /// # Ok::<(), dipc_monitor::TokenError>(())
 /// ```
 ///
-/// Clones share the API key, which can change while they are used.
+/// Clones share the tokens of the file and the API key, which can change while they are used.
 #[derive(Clone, Default)]
 pub struct Tokens {
-    list: Vec<Token>,
+    /// Those of the file.
+    list: Arc<Mutex<Vec<Token>>>,
+    /// Those that were added, which stay.
+    added: Vec<Token>,
     api_key: Arc<Mutex<ApiKeyState>>,
 }
 
@@ -100,6 +103,11 @@ pub struct TokenError {
     /// The fault.
     pub what: String,
 }
+
+/// A file of tokens without any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it has no tokens")]
+pub struct NoTokens;
 
 /// The shortest token, in bytes: shorter ones can be guessed.
 const SHORTEST: usize = 16;
@@ -133,12 +141,25 @@ impl Tokens {
             };
             tokens.push(Token { hash, scopes });
         }
-        Ok(Self { list: tokens, api_key: Arc::default() })
+        Ok(Self { list: Arc::new(Mutex::new(tokens)), ..Self::default() })
+    }
+
+    /// Replaces the tokens of the file by those of another one, for all clones. What was added stays.
+    ///
+    /// # Errors
+    /// If the file has none: everyone could do everything. Then they stay the same.
+    pub fn replace(&self, file: &Self) -> Result<(), NoTokens> {
+        let tokens = file.list().clone();
+        if tokens.is_empty() {
+            return Err(NoTokens);
+        }
+        *self.list() = tokens;
+        Ok(())
     }
 
     /// Adds a token with every scope.
     pub fn add_admin(&mut self, token: &str) {
-        self.list.push(Token { hash: Sha256::digest(token.as_bytes()).into(), scopes: vec![Scope::Admin] });
+        self.added.push(Token { hash: Sha256::digest(token.as_bytes()).into(), scopes: vec![Scope::Admin] });
     }
 
     /// Sets the API key of a configuration, whose tokens have every scope. This needs the feature `jwt`;
@@ -153,13 +174,17 @@ impl Tokens {
         };
     }
 
+    fn list(&self) -> MutexGuard<'_, Vec<Token>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn api_key(&self) -> MutexGuard<'_, ApiKeyState> {
         self.api_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether there are none, and there never was an API key.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty() && matches!(*self.api_key(), ApiKeyState::Unset)
+        self.list().is_empty() && self.added.is_empty() && matches!(*self.api_key(), ApiKeyState::Unset)
     }
 
     /// Returns whether a token permits a scope; `None` if it is not known. The time does not depend on how
@@ -167,7 +192,7 @@ impl Tokens {
     pub fn permits(&self, token: &str, scope: Scope) -> Option<bool> {
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
-        for known in &self.list {
+        for known in self.list().iter().chain(&self.added) {
             let difference = known.hash.iter().zip(&hash).fold(0, |difference, (a, b)| difference | (a ^ b));
             if std::hint::black_box(difference) == 0 {
                 let permits = known.scopes.iter().any(|it| *it == scope || *it == Scope::Admin);
@@ -200,7 +225,7 @@ impl Tokens {
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({})", self.list.len())
+        write!(f, "Tokens({})", self.list().len() + self.added.len())
     }
 }
 
@@ -236,6 +261,20 @@ mod tests {
         assert_eq!(tokens.permits("fedcba9876543210", Scope::Artifacts), Some(true));
         assert_eq!(tokens.permits("", Scope::Read), None);
         assert_eq!(format!("{tokens:?}"), "Tokens(2)");
+    }
+
+    #[test]
+    fn clones_have_the_tokens_of_another_file() {
+        let mut tokens = Tokens::parse("read 0123456789abcdef").unwrap();
+        tokens.add_admin("temporary-0123456789");
+        let clone = tokens.clone();
+        let permits = |token| clone.permits(token, Scope::Read);
+        tokens.replace(&Tokens::parse("read fedcba9876543210").unwrap()).unwrap();
+        assert_eq!((permits("0123456789abcdef"), permits("fedcba9876543210")), (None, Some(true)));
+        assert_eq!(permits("temporary-0123456789"), Some(true));
+        // Without tokens everyone could do everything.
+        assert_eq!(tokens.replace(&Tokens::parse("# none\n").unwrap()), Err(NoTokens));
+        assert_eq!(permits("fedcba9876543210"), Some(true));
     }
 
     #[test]

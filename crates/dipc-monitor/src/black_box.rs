@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,7 @@ use crate::counters::{CounterRequest, CounterSubscription};
 use crate::monitor::ProcessObserver;
 use crate::process::{SnapshotSource, Watched};
 use crate::retention::Retention;
+use crate::stop::await_end;
 
 use last_counters::LastCounters;
 use recorder::Held;
@@ -139,6 +140,7 @@ pub(crate) struct BlackBox {
     state: Mutex<State>,
     changed: Condvar,
     counters: Arc<Mutex<LastCounters>>,
+    process: Weak<Watched>,
 }
 
 #[derive(Default)]
@@ -206,24 +208,14 @@ impl BlackBoxes {
         totals
     }
 
-    /// Ends the sessions. Bundles that are being written are completed within a limited time.
+    /// Ends the sessions. Bundles that are being written are completed within a limited time. Those of
+    /// processes that the system keeps from answering get less.
     pub fn stop(&self) {
         let boxes: Vec<_> = self.boxes().values().cloned().collect();
         for black_box in &boxes {
             black_box.stop();
         }
-        let until = Instant::now() + LAST_BUNDLES;
-        for black_box in &boxes {
-            let mut state = black_box.state();
-            while state.is_running {
-                let left = until.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return;
-                }
-                let waited = black_box.changed.wait_timeout(state, left);
-                state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            }
-        }
+        await_end(&boxes, |it| it.can_answer(), |it| it.state().is_running, LAST_BUNDLES);
     }
 }
 
@@ -239,6 +231,7 @@ impl ProcessObserver for BlackBoxes {
             state: Mutex::new(State { awaits_session: true, is_running: true, ..State::default() }),
             changed: Condvar::new(),
             counters: Arc::default(),
+            process: Arc::downgrade(process),
         });
         let source: Arc<dyn SnapshotSource> = Arc::clone(&black_box) as _;
         if process.last_seconds.set(source).is_err() {
@@ -320,6 +313,11 @@ impl BlackBox {
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Whether the system shows nothing that keeps its process from answering.
+    fn can_answer(&self) -> bool {
+        self.process.upgrade().is_none_or(|process| process.obstacle().is_none())
     }
 
     fn stop(&self) {

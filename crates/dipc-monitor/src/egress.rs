@@ -1,15 +1,17 @@
 //! Files as the destination of artifacts: written beside, and renamed when they are complete.
 
+mod collection;
 mod delivery;
 mod job;
 mod ledger;
+mod part;
 mod queue;
 mod store_client;
 mod uploads;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use dipc_client::Uuid;
@@ -17,6 +19,9 @@ use dipc_client::Uuid;
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::retention::Retention;
 
+use part::{CompletePart, PartWriter};
+
+pub(crate) use queue::CompleteArtifact;
 pub use queue::{EgressError, EgressQueue};
 pub use store_client::StoreClient;
 
@@ -30,12 +35,19 @@ const LONGEST_NAME: usize = 200;
 /// A file that is being written. It is removed when this is dropped before [`publish`](Self::publish).
 #[derive(Debug)]
 pub(crate) struct PartFile {
-    /// `None` once it has its name.
-    file: Option<BufWriter<File>>,
-    path: PathBuf,
+    /// `None` once it is complete.
+    writer: Option<PartWriter>,
     target: PathBuf,
     directory: PathBuf,
     retention: Retention,
+}
+
+/// A complete file that could not be given its name.
+#[derive(Debug)]
+pub(crate) struct Unpublished {
+    pub(crate) error: io::Error,
+    /// The file, which the caller moves or removes; `None` if it could not be completed.
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// Returns the path of an artifact below a directory; `None` if its name leads out of it.
@@ -47,29 +59,33 @@ pub(crate) fn path_of(directory: &Path, name: &str) -> Option<PathBuf> {
 }
 
 impl PartFile {
-    /// Creates the file of an artifact, and the directories that are missing.
+    /// Creates the file of an artifact, and the directories that are missing. If they cannot be written, now or
+    /// later, the file is in the directory `spare` instead.
     ///
     /// # Errors
     /// If the name leads out of the directory, and those of the file system.
-    pub(crate) fn create(egress: &DirectoryEgress, name: &str) -> io::Result<Self> {
+    pub(crate) fn create(egress: &DirectoryEgress, name: &str, spare: Option<&Path>) -> io::Result<Self> {
         let Some(target) = path_of(&egress.directory, name) else {
             let message = format!("{name:?} is not the name of a file below {}", egress.directory.display());
             return Err(io::Error::new(io::ErrorKind::InvalidFilename, message));
         };
         let parent = target.parent().unwrap_or(&egress.directory);
         let parts = egress.intermediate.as_deref().unwrap_or(parent);
-        for directory in [parent, parts] {
-            fs::create_dir_all(directory).map_err(|error| at(directory, &error))?;
-        }
         let path = hidden(parts, &target);
-        let file = create(&path)?;
-        let file = Some(BufWriter::with_capacity(BUFFER, file));
-        Ok(Self { file, path, target, directory: egress.directory.clone(), retention: egress.retention })
+        let open = || {
+            for directory in [parent, parts] {
+                fs::create_dir_all(directory).map_err(|error| at(directory, &error))?;
+            }
+            create(&path)
+        };
+        let writer = PartWriter::begin(&path, open, spare.map(|directory| hidden(directory, &target)))?;
+        let (directory, retention) = (egress.directory.clone(), egress.retention);
+        Ok(Self { writer: Some(writer), target, directory, retention })
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.file {
-            Some(file) => file.write_all(bytes).map_err(|error| at(&self.path, &error)),
+        match &mut self.writer {
+            Some(writer) => writer.write(bytes),
             None => Ok(()),
         }
     }
@@ -77,30 +93,34 @@ impl PartFile {
     /// Gives the complete file its name, and returns its path. A file of the name is not replaced: the new
     /// one gets a number, as `name-2.nettrace`. Older artifacts of the directory are removed beyond its
     /// limits.
-    pub(crate) fn publish(mut self) -> io::Result<PathBuf> {
-        let Some(file) = self.file.take() else { return Ok(self.target.clone()) };
-        let file = file.into_inner().map_err(|error| at(&self.path, error.error()))?;
-        file.sync_all().map_err(|error| at(&self.path, &error))?;
-        drop(file);
+    pub(crate) fn publish(mut self) -> Result<PathBuf, Unpublished> {
+        let Some(writer) = self.writer.take() else { return Ok(self.target.clone()) };
+        let CompletePart { path, failure } =
+            writer.finish().map_err(|error| Unpublished { error, file: None })?;
+        if let Some(error) = failure {
+            return Err(Unpublished { error, file: Some(path) });
+        }
+        let failed = |error| Unpublished { error, file: Some(path.clone()) };
         for number in 1..=MOST_OF_A_NAME {
             let target = numbered(&self.target, number);
-            match place(&self.path, &target) {
+            match place(&path, &target) {
                 Ok(()) => {
                     limit(&self.directory, &target, &self.retention);
                     return Ok(target);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(at(&target, &error)),
+                Err(error) => return Err(failed(at(&target, &error))),
             }
         }
-        Err(at(&self.target, &io::ErrorKind::AlreadyExists.into()))
+        Err(failed(at(&self.target, &io::ErrorKind::AlreadyExists.into())))
     }
 }
 
 impl Drop for PartFile {
     fn drop(&mut self) {
-        // It is gone if it was renamed.
-        let _ = fs::remove_file(&self.path);
+        if let Some(writer) = self.writer.take() {
+            writer.remove();
+        }
     }
 }
 
@@ -169,10 +189,30 @@ fn place(part: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
+/// Moves a file to a name, in place of a file that has it.
+fn move_file(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            // One may have been left behind.
+            let _ = fs::remove_file(to);
+            copy_synced(from, to)?;
+            fs::remove_file(from)
+        }
+        result => result,
+    }
+}
+
+/// Copies a file to a new one, which is removed again if it is not complete.
 fn copy_synced(from: &Path, to: &Path) -> io::Result<()> {
     let mut file = create(to)?;
-    io::copy(&mut File::open(from)?, &mut file)?;
-    file.sync_all()
+    let mut copy = || {
+        io::copy(&mut File::open(from)?, &mut file)?;
+        file.sync_all()
+    };
+    copy().inspect_err(|_| {
+        // It takes space that is missing already.
+        let _ = fs::remove_file(to);
+    })
 }
 
 #[cfg(test)]
@@ -192,7 +232,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("new/artifacts");
         let egress = DirectoryEgress { directory: directory.clone(), ..DirectoryEgress::default() };
-        let mut part = PartFile::create(&egress, "a.nettrace").unwrap();
+        let mut part = PartFile::create(&egress, "a.nettrace", None).unwrap();
         part.write(b"one").unwrap();
         assert!(names(&directory).iter().all(|name| name.starts_with(".a.nettrace.")));
         let path = part.publish().unwrap();
@@ -201,12 +241,12 @@ mod tests {
             (directory.join("a.nettrace"), b"one".to_vec())
         );
         // A second one of the name replaces nothing.
-        let mut part = PartFile::create(&egress, "a.nettrace").unwrap();
+        let mut part = PartFile::create(&egress, "a.nettrace", None).unwrap();
         part.write(b"two").unwrap();
         assert_eq!(part.publish().unwrap(), directory.join("a-2.nettrace"));
         assert_eq!(fs::read(directory.join("a.nettrace")).unwrap(), b"one");
         // One that is abandoned leaves nothing.
-        drop(PartFile::create(&egress, "b").unwrap());
+        drop(PartFile::create(&egress, "b", None).unwrap());
         assert_eq!(names(&directory), ["a-2.nettrace", "a.nettrace"]);
     }
 
@@ -216,7 +256,7 @@ mod tests {
         let (directory, parts) = (folder.path().join("done"), folder.path().join("parts"));
         let (parts_of, retention) = (Some(parts.clone()), Retention::default());
         let egress = DirectoryEgress { directory: directory.clone(), intermediate: parts_of, retention };
-        let mut part = PartFile::create(&egress, "sub/a").unwrap();
+        let mut part = PartFile::create(&egress, "sub/a", None).unwrap();
         part.write(b"x").unwrap();
         assert_eq!(names(&parts).len(), 1);
         assert_eq!(part.publish().unwrap(), directory.join("sub/a"));
@@ -228,7 +268,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let egress = DirectoryEgress { directory: folder.path().join("a"), ..DirectoryEgress::default() };
         for name in ["../x", "/x", "a/../../x", "", ".", "..", &"x".repeat(201)] {
-            let error = PartFile::create(&egress, name).unwrap_err();
+            let error = PartFile::create(&egress, name, None).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidFilename, "{name}");
         }
         assert!(names(folder.path()).is_empty());

@@ -35,17 +35,19 @@ mod otlp;
 mod process;
 mod recordings;
 mod request_provider;
+mod resource;
 mod retention;
 mod rule_runner;
 pub mod rules;
 mod server;
 mod stop;
+mod system_process;
 mod system_usage;
 mod trace_context;
 
 #[cfg(feature = "jwt")]
 pub use access::JwtError;
-pub use access::{ApiKey, ApiKeyError, Scope, TokenError, Tokens};
+pub use access::{ApiKey, ApiKeyError, NoTokens, Scope, TokenError, Tokens};
 pub use artifact::{
     Artifact, ArtifactError, ArtifactKind, ArtifactSink, ExceptionFilter, ExceptionsRequest,
     FlameGraphFormat, LiveMetricsRequest, LogFormat, LogLevel, LogsRequest, StackFormat, TopFormat,
@@ -60,12 +62,10 @@ pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{CounterSummary, Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
-pub use otlp::{
-    OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig,
-    resource_attributes,
-};
+pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
 pub use process::Watched;
 pub use request_provider::http_provider;
+pub use resource::attributes as resource_attributes;
 pub use retention::Retention;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesConfig};
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};

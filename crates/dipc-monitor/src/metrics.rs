@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use clr_counters::prometheus::{Exporter, Format, NameStyle, OwnMetric};
+use clr_counters::prometheus::{Exporter, Format, NameStyle, OwnMetric, TargetInfo};
 use clr_counters::{ProcessKey, Sample, Selection, SelectionError};
 use dipc_client::nettrace::TraceInfo;
 
@@ -15,6 +15,7 @@ use crate::configuration::{Configuration, CounterGroup, GlobalCounter};
 use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::monitor::ProcessObserver;
 use crate::process::Watched;
+use crate::resource;
 
 pub use summary::CounterSummary;
 use summary::Summary;
@@ -27,7 +28,7 @@ const DEFAULT_COUNTERS: &str =
     "System.Runtime,Microsoft.AspNetCore.Hosting,Microsoft.AspNetCore.Server.Kestrel,System.Net.Http";
 
 /// The settings of [`Metrics`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct MetricsConfig {
     /// The names of metrics.
@@ -97,7 +98,7 @@ impl MetricsConfig {
 /// The last values of the counters of all processes. Add it to the observers of a
 /// [`Monitor`](crate::Monitor).
 pub struct Metrics {
-    config: MetricsConfig,
+    config: Mutex<MetricsConfig>,
     exporter: Arc<Mutex<Exporter>>,
     start: Instant,
     processes: Mutex<BTreeMap<u32, ProcessMetrics>>,
@@ -114,10 +115,32 @@ impl Metrics {
     pub fn new(config: MetricsConfig) -> Self {
         let exporter = Exporter::new(config.style, MOST_SERIES).with_own_metrics();
         Self {
-            config,
+            config: Mutex::new(config),
             exporter: Arc::new(Mutex::new(exporter)),
             start: Instant::now(),
             processes: Mutex::default(),
+        }
+    }
+
+    /// Sets the counters and their interval, of processes that are watched now and of later ones. The names of
+    /// metrics stay.
+    pub fn set_config(&self, config: MetricsConfig, watched: &[Arc<Watched>]) {
+        let style = lock(&self.config).style;
+        let config = MetricsConfig { style, ..config };
+        if std::mem::replace(&mut *lock(&self.config), config.clone()) == config {
+            return;
+        }
+        for process in watched {
+            // Its values are those of another session from now on.
+            let replaced = lock(&self.processes).remove(&process.number);
+            if replaced.is_some() && !process.has_ended() {
+                self.started(process);
+                if process.has_ended() {
+                    self.ended(process);
+                }
+            }
+            // The consumer leaves without the lock.
+            drop(replaced);
         }
     }
 
@@ -139,16 +162,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl ProcessObserver for Metrics {
     fn started(&self, process: &Arc<Watched>) {
+        let request = lock(&self.config).request();
         let summary = Arc::default();
         let consumer = MetricsConsumer {
             key: ProcessKey(process.number),
-            name: process.title().to_owned(),
-            pid: process.facts.pid,
+            target: TargetInfo {
+                name: process.title().to_owned(),
+                pid: process.facts.pid,
+                attributes: resource::attributes(process, &[]),
+            },
             exporter: Arc::clone(&self.exporter),
             start: self.start,
             summary: Arc::clone(&summary),
         };
-        let subscription = process.counters.subscribe(self.config.request(), Box::new(consumer));
+        let subscription = process.counters.subscribe(request, Box::new(consumer));
         let metrics = ProcessMetrics { _subscription: subscription, summary };
         lock(&self.processes).insert(process.number, metrics);
     }
@@ -164,8 +191,7 @@ impl ProcessObserver for Metrics {
 /// The consumer of a process's samples.
 struct MetricsConsumer {
     key: ProcessKey,
-    name: String,
-    pid: u32,
+    target: TargetInfo,
     exporter: Arc<Mutex<Exporter>>,
     start: Instant,
     summary: Arc<Mutex<Summary>>,
@@ -174,7 +200,7 @@ struct MetricsConsumer {
 impl CounterConsumer for MetricsConsumer {
     fn begin(&mut self, _: &TraceInfo) {
         lock(&self.summary).clear();
-        lock(&self.exporter).begin_process(self.key, Some(&self.name), Some(self.pid));
+        lock(&self.exporter).begin_target(self.key, &self.target);
     }
 
     fn sample(&mut self, sample: &Sample<'_>) {

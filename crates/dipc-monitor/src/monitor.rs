@@ -1,6 +1,7 @@
 //! The table of processes.
 
 mod arrivals;
+mod error;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,8 +15,10 @@ use dipc_client::{Address, Endpoint, PortRuntime, Target, Timeouts, Uuid, discov
 use crate::filter::Filter;
 use crate::live_session::LostEvents;
 use crate::process::{Identity, Watched};
+use crate::stop::await_end;
 
 use arrivals::Port;
+pub use error::MonitorError;
 
 /// The time between two searches for processes.
 const LOOK: Duration = Duration::from_secs(2);
@@ -34,7 +37,7 @@ const MOST_PROCESSES: usize = 4096;
 /// The stack of a thread that asks a process.
 const STACK: usize = 512 << 10;
 /// The time for the threads of sessions to stop at the monitor's end.
-const LAST_SESSIONS: Duration = Duration::from_secs(6);
+const LAST_SESSIONS: Duration = Duration::from_secs(3);
 
 /// The settings of a [`Monitor`].
 #[derive(Debug, Clone, Default)]
@@ -46,6 +49,9 @@ pub struct MonitorConfig {
     pub filters: Vec<Filter>,
     /// Whether only runtimes at the port are watched, as in dotnet-monitor's `Listen` mode.
     pub only_port: bool,
+    /// The directory into which processes write their dumps, which this program sees under the same path. By
+    /// default, it is the temporary one of a process on this machine.
+    pub dump_folder: Option<PathBuf>,
 }
 
 /// An observer of the table. Its methods are called from threads of the monitor.
@@ -176,6 +182,24 @@ impl Monitor {
         self.shared.state().lost_events.clone()
     }
 
+    /// Ends the sessions of all processes, within a limited time. Those of processes that the system keeps from
+    /// answering get less. Returns the processes whose sessions have not ended: their runtimes end
+    /// them when they notice that the connection is closed.
+    pub fn stop(&self) -> Vec<Arc<Watched>> {
+        let is_first = !self.shared.is_over.swap(true, Ordering::AcqRel);
+        self.shared.changed.notify_all();
+        let mut processes = self.processes();
+        for process in &processes {
+            process.end();
+        }
+        // Sessions are stopped rather than cut: the runtimes keep nothing of them.
+        let longest = if is_first { LAST_SESSIONS } else { Duration::ZERO };
+        let can_answer = |process: &Arc<Watched>| process.obstacle().is_none();
+        await_end(&processes, can_answer, |process| process.counters.is_running(), longest);
+        processes.retain(|process| process.counters.is_running());
+        processes
+    }
+
     /// The address of the port, if there is one.
     pub fn port_address(&self) -> Option<&Address> {
         self.port.as_ref().map(Port::address)
@@ -184,34 +208,14 @@ impl Monitor {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::Release);
-        self.shared.changed.notify_all();
+        self.stop();
         if let Some(thread) = self.thread.take() {
             // A panic of that thread was printed where it happened.
             let _ = thread.join();
         }
-        let processes: Vec<_> = self.shared.state().processes.values().cloned().collect();
-        for process in &processes {
-            process.end();
-        }
-        // Sessions are stopped rather than cut: the runtimes keep nothing of them.
-        let until = Instant::now() + LAST_SESSIONS;
-        while processes.iter().any(|process| process.counters.is_running()) && Instant::now() < until {
-            thread::sleep(Duration::from_millis(10));
-        }
+        // Some may have been added meanwhile.
+        self.stop();
     }
-}
-
-/// An error of starting a monitor.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MonitorError {
-    /// The diagnostic port cannot be opened.
-    #[error(transparent)]
-    Port(#[from] dipc_client::Error),
-    /// A thread cannot be started.
-    #[error("start a thread: {0}")]
-    Thread(#[from] std::io::Error),
 }
 
 impl Shared {
@@ -378,7 +382,7 @@ impl Shared {
             let mut state = self.state();
             state.asked = state.asked.saturating_sub(1);
             match answer {
-                Ok(identity) => state.identified(key, target.clone(), identity, &self.config.filters),
+                Ok(identity) => state.identified(key, target.clone(), identity, &self.config),
                 Err(error) => {
                     if let Some(candidate) = state.candidates.get_mut(key) {
                         candidate.is_asked = false;
@@ -462,17 +466,18 @@ impl State {
         key: &Key,
         target: Target,
         identity: Identity,
-        filters: &[Filter],
+        config: &MonitorConfig,
     ) -> Option<Arc<Watched>> {
         // It may have ended meanwhile.
         self.candidates.remove(key)?;
-        if !filters.iter().all(|filter| filter.matches(identity.facts())) {
+        if !config.filters.iter().all(|filter| filter.matches(identity.facts())) {
             self.excluded.insert(key.clone());
             return None;
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
-        let process = Arc::new(Watched::new(number, target, identity, self.lost_events.clone()));
+        let process = Watched::new(number, target, identity, self.lost_events.clone());
+        let process = Arc::new(process.with_dump_folder(config.dump_folder.clone()));
         self.processes.insert(number, Arc::clone(&process));
         self.numbers.insert(key.clone(), number);
         Some(process)

@@ -308,6 +308,11 @@ impl RunningOperation {
         });
     }
 
+    /// Whether it was ended before it was complete.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.operations.get(self.id).is_some_and(|operation| operation.state == OperationState::Cancelled)
+    }
+
     /// Records the end: the place of the artifact, or the reason of the failure.
     pub fn end(self, result: Result<Option<String>, String>) {
         self.operations.update(self.id, |operation| {

@@ -9,14 +9,12 @@ mod log;
 mod message;
 mod metrics;
 mod process;
-mod resource;
 mod span;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clr_counters::otlp::Request;
 
@@ -24,17 +22,18 @@ use crate::artifact::LogsRequest;
 use crate::metrics::MetricsConfig;
 use crate::monitor::ProcessObserver;
 use crate::process::Watched;
+use crate::resource;
+use crate::stop::await_end;
 
 use metrics::MetricsExport;
 use process::ProcessExport;
 
-pub use resource::attributes as resource_attributes;
 pub use span::SamplingRatio;
 
 /// The longest wait for the session of a process that may wait at its start.
 const LONGEST_START: Duration = Duration::from_secs(5);
 /// The time for the sessions to stop at the end.
-const LAST_SESSIONS: Duration = Duration::from_secs(8);
+const LAST_SESSIONS: Duration = Duration::from_secs(5);
 
 /// A kind of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -165,10 +164,7 @@ impl OtlpExport {
         for process in &processes {
             process.stop();
         }
-        let until = Instant::now() + LAST_SESSIONS;
-        while processes.iter().any(|process| process.is_running()) && Instant::now() < until {
-            thread::sleep(Duration::from_millis(10));
-        }
+        await_end(&processes, |it| it.can_answer(), |it| it.is_running(), LAST_SESSIONS);
         if let Some(metrics) = &self.metrics {
             metrics.stop();
         }

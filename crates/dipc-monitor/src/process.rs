@@ -1,11 +1,11 @@
 //! A process that is watched.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use dipc_client::dipc_transport;
+use dipc_client::dipc_transport::{self, ProcessState};
 use dipc_client::{Error, ErrorKind, ProcessInfo, ProviderConfig, Target, Uuid};
 use nettrace_edit::Snapshot;
 
@@ -14,6 +14,7 @@ use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
 use crate::live_session::LostEvents;
 use crate::request_provider::http_provider;
+use crate::system_process::SystemProcess;
 
 /// The longest command line that is kept, in bytes: the process chooses it.
 const MOST_COMMAND_LINE: usize = 64 << 10;
@@ -53,15 +54,19 @@ pub struct Watched {
     source_lines: OnceLock<String>,
     /// The filter that the black box's request for log records has to have.
     log_filter: OnceLock<String>,
-    container: OnceLock<Container>,
-    /// The pid by the system; `None` if only the runtime says it, which may be on another machine.
-    system_pid: Option<u32>,
+    container: Container,
+    /// Its attributes as a resource of OpenTelemetry, once they are known.
+    pub(crate) attributes: OnceLock<Vec<(String, String)>>,
+    /// The process by the system; `None` if only the runtime says its pid, which may be on another machine.
+    system: Option<SystemProcess>,
+    /// The directory for its dumps, which this program sees under the same path.
+    dump_folder: Option<PathBuf>,
 }
 
 impl Watched {
     pub(crate) fn new(number: u32, target: Target, identity: Identity, lost_events: LostEvents) -> Self {
         let has_ended = Arc::new(AtomicBool::new(false));
-        let Identity { facts, system_pid, uid, operating_system, architecture, runtime_version } = identity;
+        let Identity { facts, system, uid, operating_system, architecture, runtime_version } = identity;
         let counters =
             SharedCounters::new(target.clone(), Arc::clone(&has_ended), Arc::clone(&lost_events.counters));
         Self {
@@ -78,9 +83,23 @@ impl Watched {
             has_ended,
             source_lines: OnceLock::new(),
             log_filter: OnceLock::new(),
-            container: OnceLock::new(),
-            system_pid,
+            container: system.and_then(SystemProcess::pid).map(Container::of_process).unwrap_or_default(),
+            attributes: OnceLock::new(),
+            system,
+            dump_folder: None,
         }
+    }
+
+    /// Sets the directory for its dumps.
+    pub(crate) fn with_dump_folder(mut self, folder: Option<PathBuf>) -> Self {
+        self.dump_folder = folder;
+        self
+    }
+
+    /// The directory for its dumps, which this program sees under the same path; `None` for the temporary one
+    /// of the process.
+    pub(crate) fn dump_folder(&self) -> Option<&Path> {
+        self.dump_folder.as_deref()
     }
 
     /// Has every later session that asks for requests ask for these ActivitySources as well: the last
@@ -115,14 +134,26 @@ impl Watched {
         provider
     }
 
-    /// The pid by the system; `None` if only the runtime says it, which may be on another machine.
-    pub const fn system_pid(&self) -> Option<u32> {
-        self.system_pid
+    /// The pid by the system, which is that of this process now; `None` if it has ended, or only the runtime
+    /// says its pid, which may be on another machine.
+    pub fn system_pid(&self) -> Option<u32> {
+        self.system?.pid()
+    }
+
+    /// The process by the system.
+    pub(crate) const fn system(&self) -> Option<SystemProcess> {
+        self.system
+    }
+
+    /// The state that keeps the process from answering, as far as the system shows it.
+    pub fn obstacle(&self) -> Option<ProcessState> {
+        let state = dipc_transport::process_state(self.system_pid()?).ok()?;
+        state.is_unresponsive().then_some(state)
     }
 
     /// The container that the process is in.
-    pub(crate) fn container(&self) -> &Container {
-        self.container.get_or_init(|| self.system_pid.map(Container::of_process).unwrap_or_default())
+    pub(crate) const fn container(&self) -> &Container {
+        &self.container
     }
 
     /// The runtime, for commands.
@@ -161,7 +192,7 @@ impl fmt::Debug for Watched {
 #[derive(Debug)]
 pub(crate) struct Identity {
     facts: ProcessFacts,
-    system_pid: Option<u32>,
+    system: Option<SystemProcess>,
     uid: Uuid,
     operating_system: String,
     architecture: String,
@@ -186,9 +217,12 @@ impl Identity {
     }
 
     fn of(info: ProcessInfo, pid: Option<u32>, name: Option<&str>) -> Self {
-        let system_pid = pid;
-        let pid = pid.or_else(|| u32::try_from(info.process_id).ok()).unwrap_or_default();
+        let system = pid.and_then(|pid| SystemProcess::of(pid, Some(info.process_id)));
+        let pid = system.and_then(SystemProcess::pid).or_else(|| u32::try_from(info.process_id).ok());
+        let pid = pid.unwrap_or_default();
         let command_line = cut(info.command_line);
+        // Otherwise it is that of a process that passes on its connections.
+        let name = name.filter(|_| system.is_some());
         let name = name.map_or_else(|| program_name(&command_line).to_owned(), ToOwned::to_owned);
         Self {
             facts: ProcessFacts {
@@ -197,7 +231,7 @@ impl Identity {
                 command_line: Some(command_line),
                 entry_assembly: info.managed_entrypoint_assembly.map(cut),
             },
-            system_pid,
+            system,
             uid: info.runtime_cookie,
             operating_system: info.os,
             architecture: info.arch,
@@ -215,7 +249,7 @@ impl Identity {
                 command_line: Some(cut(words.join(" "))),
                 entry_assembly: None,
             },
-            system_pid: Some(pid),
+            system: SystemProcess::of(pid, None),
             uid: Uuid::nil(),
             operating_system: system_name(std::env::consts::OS).to_owned(),
             architecture: architecture_name(std::env::consts::ARCH).to_owned(),

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use clr_conditions::SystemValue;
@@ -25,6 +24,7 @@ use crate::monitor::ProcessObserver;
 use crate::operation::Operations;
 use crate::process::Watched;
 use crate::rules::{Rule, RuleStatus};
+use crate::stop::await_end;
 
 use history::RuleHistory;
 use process_rules::ProcessRules;
@@ -207,16 +207,13 @@ impl Rules {
     }
 
     /// Stops all rules. Actions that run are asked to end, so that their artifacts are complete, and are
-    /// given a limited time for it.
+    /// given a limited time for it. Those of processes that the system keeps from answering get less.
     pub fn stop(&self) {
         let processes: Vec<_> = self.processes().values().cloned().collect();
         for process in &processes {
             process.stop(false);
         }
-        let until = Instant::now() + LAST_ACTIONS;
-        while processes.iter().any(|process| process.is_active()) && Instant::now() < until {
-            thread::sleep(Duration::from_millis(10));
-        }
+        await_end(&processes, |it| it.can_answer(), |it| it.is_active(), LAST_ACTIONS);
         for process in &processes {
             process.stop(true);
         }

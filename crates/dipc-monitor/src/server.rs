@@ -16,6 +16,7 @@ mod requests;
 mod route;
 mod routes;
 mod service;
+mod settings;
 mod stall;
 #[cfg(feature = "tls")]
 mod tls;
@@ -54,6 +55,7 @@ pub use tls::{Tls, TlsError};
 use page::Page;
 use routes::Listener;
 use service::Service;
+use settings::Settings;
 use stall::StallLimit;
 
 /// The most connections at once; further ones wait to be accepted.
@@ -88,6 +90,8 @@ pub struct ServerConfig {
     pub is_open: bool,
     /// Filters of the process that requests without one are about.
     pub default_process: Vec<Filter>,
+    /// The interval between values of `/livemetrics`; five seconds by default.
+    pub counter_interval: Option<Duration>,
     /// Whether artifacts are refused as answers, so that they go to egress providers alone.
     pub no_http_egress: bool,
     /// The version that `/info` states.
@@ -130,6 +134,7 @@ pub struct Server {
     addresses: Vec<ListenAddress>,
     metrics_addresses: Vec<ListenAddress>,
     operations: Operations,
+    settings: Settings,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -182,12 +187,13 @@ impl Server {
             bound.map(|bound| bound.address.clone()).collect()
         };
         let (addresses, metrics_addresses) = (addresses_of(false), addresses_of(true));
+        let settings = Settings::new(config.default_process, config.counter_interval);
         let service = Arc::new(Service {
             monitor,
             metrics,
             operations: operations.clone(),
             tokens: config.tokens,
-            default_process: config.default_process,
+            settings: settings.clone(),
             no_http_egress: config.no_http_egress,
             version: config.version,
             rules: config.rules,
@@ -211,12 +217,22 @@ impl Server {
             // Questions that still wait for a process end by their time limits.
             runtime.shutdown_background();
         })?;
-        Ok(Self { addresses, metrics_addresses, operations, stop, thread: Some(thread) })
+        Ok(Self { addresses, metrics_addresses, operations, settings, stop, thread: Some(thread) })
     }
 
     /// The addresses of all routes, with the ports that the system chose.
     pub fn addresses(&self) -> &[ListenAddress] {
         &self.addresses
+    }
+
+    /// Sets the filters of the process that later requests without one are about.
+    pub fn set_default_process(&self, filters: Vec<Filter>) {
+        self.settings.lock().default_process = filters;
+    }
+
+    /// Sets the interval between values of `/livemetrics`, for later requests.
+    pub fn set_counter_interval(&self, interval: Duration) {
+        self.settings.lock().counter_interval = interval;
     }
 
     /// The addresses of `/metrics` alone.

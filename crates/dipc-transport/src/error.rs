@@ -16,6 +16,12 @@ pub enum Error {
         /// The requested pid.
         pid: u32,
     },
+    /// The process is a thread of the kernel, which runs no program.
+    #[error("process {pid}: a thread of the kernel, which runs no program")]
+    KernelThread {
+        /// The requested pid.
+        pid: u32,
+    },
     /// The directory where a runtime creates its socket has none for the process.
     #[error("process {pid} ({name}): no diagnostic socket of it in {}", .directory.display())]
     NoEndpoint {
@@ -280,6 +286,7 @@ impl Error {
     pub fn is_unreachable(&self) -> bool {
         match self {
             Self::NoSuchProcess { .. }
+            | Self::KernelThread { .. }
             | Self::NoEndpoint { .. }
             | Self::PermissionDenied { .. }
             | Self::ForeignSocket { .. }
@@ -324,6 +331,7 @@ impl Error {
             }
             Self::Disconnected { .. } => "the process may have ended",
             Self::NoSuchProcess { .. }
+            | Self::KernelThread { .. }
             | Self::Unsupported { .. }
             | Self::Cancelled { .. }
             | Self::Io { .. } => return None,

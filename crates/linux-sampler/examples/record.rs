@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sampler = Sampler::open(&config)?;
     let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let start_ms = u64::try_from(start.as_millis())?;
-    let mut recording = RecordingWriter::new(start_ms, Sampler::now_ns(), Some(pid), &config)?;
+    let mut recording = RecordingWriter::new(start_ms, Sampler::now_ns(), Some(pid), &config, "record")?;
     recording.existing_process(pid)?;
     let mut file = std::fs::File::create(path)?;
     let end = Instant::now() + Duration::from_secs(seconds.parse()?);

@@ -26,7 +26,7 @@
 //!     for record in sampler.read(Duration::from_millis(100))? {
 //!         processes.handle(&record);
 //!         if let RecordKind::Sample(sample) = record.kind {
-//!             unwinder.user_stack(record.thread.pid, &sample, &mut processes, &mut stack);
+//!             unwinder.user_stack(record.thread, &sample, &mut processes, &mut stack);
 //!             println!("thread {} ran {} ns at {stack:x?}", record.thread.tid, sample.period);
 //!         }
 //!     }
@@ -53,7 +53,7 @@
 //!   crate.
 //! - `sampler`, `record`: buffers and their records in time order. `start`: programs that are sampled from
 //!   their first instruction.
-//! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`,
+//! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`, `root`,
 //!   `runtime_code`: stacks.
 //! - `waiting`: threads that wait in the kernel, and their stacks.
 //! - `stopped`, `crash`: processes that are stopped for a moment, or when a signal is about to end them, with
@@ -79,6 +79,7 @@ mod off_cpu;
 mod record;
 #[cfg(feature = "nettrace")]
 mod recording;
+mod root;
 mod runtime_code;
 mod sampler;
 mod start;
@@ -99,7 +100,7 @@ pub use maps::{Mapping, ProcessMaps, Processes};
 pub use off_cpu::{OffCpuInterval, OffCpuTracker};
 pub use record::{MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey};
 #[cfg(feature = "nettrace")]
-pub use recording::{RecordingCounts, RecordingWriter};
+pub use recording::{RecordingCounts, RecordingWriter, SAMPLING_KEY};
 pub use runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 pub use sampler::{Records, Sampler};
 pub use start::spawn_prepared;

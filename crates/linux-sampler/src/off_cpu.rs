@@ -35,6 +35,16 @@ struct Away<T> {
     /// `None` between the sample of a switch and the switch.
     left: Option<(u64, bool)>,
     stack: Option<T>,
+    /// For a thread whose time of leaving was before the first record.
+    from_start: Option<FromStart>,
+}
+
+/// What is known of a thread before its first record.
+#[derive(Debug, Clone, Copy)]
+struct FromStart {
+    /// When it was looked at.
+    seen_ns: u64,
+    was_waiting: bool,
 }
 
 impl<T> Default for OffCpuTracker<T> {
@@ -49,13 +59,32 @@ impl<T> OffCpuTracker<T> {
         Self::default()
     }
 
+    /// Adds a thread that was there when sampling began at `from_ns`, and was looked at later, at `seen_ns`:
+    /// it waited, perhaps with a known stack, or it ran or waited for a processor.
+    ///
+    /// If its first record is of coming back, it was away from the beginning. If it has none and was waiting,
+    /// it is away until the end.
+    pub fn existing(&mut self, thread: ThreadKey, from_ns: u64, seen_ns: u64, wait: Option<Option<T>>) {
+        if self.threads.len() >= MOST_THREADS {
+            return;
+        }
+        let was_waiting = wait.is_some();
+        let away = Away {
+            thread,
+            left: Some((from_ns, !was_waiting)),
+            stack: wait.flatten(),
+            from_start: Some(FromStart { seen_ns, was_waiting }),
+        };
+        self.threads.insert(thread.tid, away);
+    }
+
     /// Stores the stack of a thread that is about to leave, from a [`Switch`](crate::SampleEvent::Switch)
     /// sample.
     pub fn stack(&mut self, thread: ThreadKey, stack: T) {
         if self.threads.len() >= MOST_THREADS {
             return;
         }
-        self.threads.insert(thread.tid, Away { thread, left: None, stack: Some(stack) });
+        self.threads.insert(thread.tid, Away { thread, left: None, stack: Some(stack), from_start: None });
     }
 
     /// Applies a record. Returns the interval that it ends.
@@ -67,11 +96,11 @@ impl<T> OffCpuTracker<T> {
                 let full = self.threads.len() >= MOST_THREADS;
                 match self.threads.get_mut(&thread.tid) {
                     Some(away) if away.left.is_none() => away.left = left,
-                    // The record of coming back was lost: the earlier interval is dropped here.
-                    Some(away) => *away = Away { thread, left, stack: None },
+                    // The record of coming back was lost, or the thread ran when sampling began.
+                    Some(away) => *away = Away { thread, left, stack: None, from_start: None },
                     None if full => {}
                     None => {
-                        self.threads.insert(thread.tid, Away { thread, left, stack: None });
+                        self.threads.insert(thread.tid, Away { thread, left, stack: None, from_start: None });
                     }
                 }
                 None
@@ -99,11 +128,14 @@ impl<T> OffCpuTracker<T> {
 
     /// Ends the intervals of all threads that are away.
     pub fn finish(&mut self, now_ns: u64) -> impl Iterator<Item = OffCpuInterval<T>> {
-        std::mem::take(&mut self.threads).into_values().filter_map(move |away| away.until(now_ns))
+        let left = std::mem::take(&mut self.threads).into_values();
+        // A thread without any record ran all the time, if it was not waiting.
+        let is_away = |away: &Away<T>| away.from_start.is_none_or(|start| start.was_waiting);
+        left.filter(is_away).filter_map(move |away| away.until(now_ns))
     }
 
-    /// Times of coming back without a known time of leaving: threads that were away from the beginning, and
-    /// lost records.
+    /// Times of coming back without a known time of leaving: new threads, threads that were away from the
+    /// beginning and not [added](Self::existing), and lost records.
     pub const fn unmatched(&self) -> u64 {
         self.unmatched
     }
@@ -113,7 +145,10 @@ impl<T> Away<T> {
     fn until(self, to_ns: u64) -> Option<OffCpuInterval<T>> {
         let (from_ns, preempted) = self.left?;
         let to_ns = to_ns.max(from_ns);
-        Some(OffCpuInterval { thread: self.thread, from_ns, to_ns, preempted, stack: self.stack })
+        // What was seen after it came back is another wait.
+        let is_later = self.from_start.is_some_and(|start| start.seen_ns > to_ns);
+        let stack = self.stack.filter(|_| !is_later);
+        Some(OffCpuInterval { thread: self.thread, from_ns, to_ns, preempted, stack })
     }
 }
 
@@ -136,6 +171,36 @@ mod tests {
         assert_eq!((interval.from_ns, interval.to_ns, interval.stack), (10, 25, Some("wait")));
         assert_eq!(tracker.handle(&record(30, RecordKind::SwitchIn)), None);
         assert_eq!(tracker.unmatched(), 1);
+    }
+
+    #[test]
+    fn a_thread_that_was_away_from_the_beginning_has_an_interval() {
+        let ends = |wait, records: &[(u64, RecordKind<'static>)]| {
+            let mut tracker = OffCpuTracker::new();
+            tracker.existing(THREAD, 100, 110, wait);
+            let came = records.iter().filter_map(|&(time, kind)| tracker.handle(&record(time, kind)));
+            let mut all: Vec<_> = came.collect();
+            all.extend(tracker.finish(200));
+            let row = |interval: &OffCpuInterval<&'static str>| {
+                (interval.from_ns, interval.to_ns, interval.preempted, interval.stack)
+            };
+            all.iter().map(row).collect::<Vec<_>>()
+        };
+        let (back, left) = (RecordKind::SwitchIn, RecordKind::SwitchOut { preempted: false });
+        let lock = Some(Some("lock"));
+        assert_eq!(ends(lock, &[]), [(100, 200, false, Some("lock"))]);
+        assert_eq!(ends(lock, &[(150, back)]), [(100, 150, false, Some("lock"))]);
+        // It came back before it was looked at, and the stack is that of its next wait.
+        assert_eq!(
+            ends(lock, &[(105, back), (107, left)]),
+            [(100, 105, false, None), (107, 200, false, None)]
+        );
+        assert_eq!(ends(Some(None), &[]), [(100, 200, false, None)], "a stack that could not be read");
+        // It ran when sampling began.
+        assert_eq!(ends(lock, &[(103, left), (150, back)]), [(103, 150, false, None)]);
+        // It ran all the time, or waited for a processor first.
+        assert_eq!(ends(None, &[]), []);
+        assert_eq!(ends(None, &[(150, back)]), [(100, 150, true, None)]);
     }
 
     #[test]

@@ -80,6 +80,11 @@ pub enum RecordKind<'a> {
         /// The number of records.
         count: u64,
     },
+    /// Stacks of switches were lost because their buffer was full. The switches themselves have their times.
+    LostStacks {
+        /// The number of stacks.
+        count: u64,
+    },
     /// Samples were lost in the kernel.
     LostSamples {
         /// The number of samples.

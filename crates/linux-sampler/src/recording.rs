@@ -24,14 +24,15 @@
 //! where `ProcessMapping` has no process.
 
 mod events;
+mod existing_waits;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use nettrace::{Ticks, TraceInfo};
 use nettrace_writer::{Error, EventKindId, EventWriter, ThreadIndex};
 
-use crate::config::SamplerConfig;
+use crate::config::{OffCpu, SamplerConfig};
 use crate::image::SymbolTable;
 use crate::kernel::{kernel_symbols, kernel_symbols_at};
 use crate::maps::{Mapping, Processes};
@@ -47,11 +48,17 @@ use events::{Kinds, mapping_metadata, number, text};
 /// The addresses of the kernel, as TraceEvent expects them.
 const KERNEL_START: u64 = 0xffff_8000_0000_0000;
 
+/// The key of the header with a description of how samples are taken.
+pub const SAMPLING_KEY: &str = "KernelSampling";
+
 /// The most frame addresses that get names.
 const MOST_ADDRESSES: usize = 1 << 20;
 
 /// The most threads that are described.
 const MOST_THREADS: usize = 1 << 20;
+
+/// The most processes that are kept after the end of their first thread.
+const MOST_ENDED: usize = 64;
 
 /// The sample counts of a recording, for a summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -65,8 +72,12 @@ pub struct RecordingCounts {
     pub off_cpu_intervals: u64,
     /// The nanoseconds of these.
     pub off_cpu_ns: u64,
-    /// Samples and records that the kernel lost.
+    /// Samples and records that the kernel lost. In the recording they are lost events of thread 0 of the
+    /// process.
     pub lost: u64,
+    /// Stacks of switches that the kernel lost. The switches have their times, and the next stacks of a
+    /// thread have the weight of the lost ones.
+    pub lost_stacks: u64,
     /// The number of times that the kernel took fewer samples than requested.
     pub throttled: u64,
     /// Stacks cut at the limit of frames.
@@ -91,7 +102,14 @@ pub struct RecordingWriter {
     /// The names of the kernel's functions, once they are needed again and again: see [`flush`](Self::flush).
     kernel_symbols: Option<SymbolTable>,
     max_frames: usize,
+    /// Processes whose first thread has ended.
+    ended: VecDeque<i32>,
+    /// Whether switches are recorded.
+    off_cpu_times: bool,
     counts: RecordingCounts,
+    /// The thread whose events are those that were lost.
+    lost_thread: Option<ThreadIndex>,
+    process_id: u64,
     /// Nanoseconds of samples beyond the whole milliseconds that are in the recording.
     carry_ns: u64,
     start_ns: u64,
@@ -137,7 +155,8 @@ struct KnownMapping {
 
 impl RecordingWriter {
     /// Begins a recording of the process `pid`, or of several processes. `start_unix_ms` is the time of day
-    /// at `start_ns`.
+    /// at `start_ns`. `sampling` describes how the samples are taken and what is not permitted, in the header's
+    /// key [`SAMPLING_KEY`].
     ///
     /// # Errors
     /// None in practice.
@@ -146,6 +165,7 @@ impl RecordingWriter {
         start_ns: u64,
         pid: Option<i32>,
         config: &SamplerConfig,
+        sampling: &str,
     ) -> Result<Self, Error> {
         let (frequency, max_frames) = (config.frequency, config.max_frames);
         let interval = 1_000_000_000_u32.checked_div(frequency).unwrap_or(0);
@@ -154,10 +174,12 @@ impl RecordingWriter {
             ("HardwareThreadCount", processors.to_string()),
             ("ExpectedCPUSamplingRate", interval.to_string()),
             ("SystemPageSize", rustix::param::page_size().to_string()),
+            (SAMPLING_KEY, sampling.to_owned()),
         ];
         let mut pairs: Vec<_> = pairs.map(|(key, value)| (key.to_owned(), value)).into();
-        if let Some(pid) = pid {
-            pairs.push(("ProcessId".to_owned(), innermost_id(pid, pid).unwrap_or(pid).to_string()));
+        let process_id = pid.map(|pid| innermost_id(pid, pid).unwrap_or(pid).unsigned_abs());
+        if let Some(process_id) = process_id {
+            pairs.push(("ProcessId".to_owned(), process_id.to_string()));
         }
         let info = TraceInfo::new_v6(start_unix_ms, Ticks(start_ns), pairs);
         let mut writer = EventWriter::new(&info)?;
@@ -176,7 +198,11 @@ impl RecordingWriter {
             kernel_frames: BTreeSet::new(),
             kernel_symbols: None,
             max_frames: usize::from(max_frames),
+            ended: VecDeque::new(),
+            off_cpu_times: config.off_cpu != OffCpu::No,
             counts: RecordingCounts::default(),
+            lost_thread: None,
+            process_id: process_id.unwrap_or(0).into(),
             carry_ns: 0,
             start_ns,
             last_ns: start_ns,
@@ -190,15 +216,20 @@ impl RecordingWriter {
         self.unwinder.set_runtime_unwinder(runtime);
     }
 
-    /// Lists a process with its current mappings and threads, at the start time.
+    /// Lists a process with its current mappings and threads, at the start time. If switches are recorded, it
+    /// reads the stacks of threads that wait: without a switch, they would have no time.
     ///
     /// # Errors
     /// As [`EventWriter::event`].
     pub fn existing_process(&mut self, pid: i32) -> Result<(), Error> {
         let time = self.start_ns;
         self.process(pid, time, true)?;
-        for tid in threads(pid).unwrap_or_default() {
+        let threads = threads(pid).unwrap_or_default();
+        for &tid in &threads {
             self.thread(ThreadKey { pid, tid })?;
+        }
+        if self.off_cpu_times {
+            self.existing_waits(pid, &threads);
         }
         Ok(())
     }
@@ -210,8 +241,9 @@ impl RecordingWriter {
     pub fn record(&mut self, record: &Record<'_>) -> Result<(), Error> {
         self.last_ns = self.last_ns.max(record.time_ns);
         match record.kind {
-            RecordKind::Lost { count } | RecordKind::LostSamples { count } => {
-                self.counts.lost = self.counts.lost.saturating_add(count);
+            RecordKind::Lost { count } | RecordKind::LostSamples { count } => self.lost(count)?,
+            RecordKind::LostStacks { count } => {
+                self.counts.lost_stacks = self.counts.lost_stacks.saturating_add(count);
             }
             RecordKind::Throttled => self.counts.throttled = self.counts.throttled.saturating_add(1),
             RecordKind::Sample(sample) => return self.sample(record, &sample),
@@ -224,7 +256,7 @@ impl RecordingWriter {
             if thread.pid == thread.tid {
                 self.names()?;
                 self.system_event(thread.pid, record.time_ns, self.kinds.ended, &[])?;
-                self.known.remove(&thread.pid);
+                self.ended(thread.pid);
             }
             // Another thread may reuse the number.
             self.threads.remove(&thread.tid);
@@ -232,6 +264,12 @@ impl RecordingWriter {
         if matches!(record.kind, RecordKind::Name { exec: true, .. }) {
             self.names()?;
             self.known.remove(&record.thread.pid);
+        }
+        if let RecordKind::Started { thread, .. } = record.kind
+            && thread.pid == thread.tid
+        {
+            // The number of a process that has ended.
+            self.known.remove(&thread.pid);
         }
         if let Some(pid) = self.processes.handle(record) {
             self.unwinder.forget(pid);
@@ -316,6 +354,27 @@ impl RecordingWriter {
         self.writer.clear_bytes();
     }
 
+    /// Keeps a process whose first thread has ended for its other threads, until many have ended.
+    fn ended(&mut self, pid: i32) {
+        self.ended.push_back(pid);
+        if self.ended.len() > MOST_ENDED
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+
+    /// Counts lost samples and records.
+    fn lost(&mut self, count: u64) -> Result<(), Error> {
+        self.counts.lost = self.counts.lost.saturating_add(count);
+        let thread = match self.lost_thread {
+            Some(thread) => thread,
+            None => *self.lost_thread.insert(self.writer.thread(self.process_id, 0, None)?),
+        };
+        self.writer.lost(thread, u32::try_from(count).unwrap_or(u32::MAX));
+        Ok(())
+    }
+
     fn sample(&mut self, record: &Record<'_>, sample: &Sample<'_>) -> Result<(), Error> {
         let thread = record.thread;
         if thread.pid <= 0 {
@@ -323,7 +382,7 @@ impl RecordingWriter {
         }
         self.process(thread.pid, record.time_ns, false)?;
         let mut stack = std::mem::take(&mut self.stack);
-        self.unwinder.user_stack(thread.pid, sample, &mut self.processes, &mut stack);
+        self.unwinder.user_stack(thread, sample, &mut self.processes, &mut stack);
         self.note_frames(thread.pid, &stack);
         if sample.chain_len() >= self.max_frames {
             self.counts.cut_stacks = self.counts.cut_stacks.saturating_add(1);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use mio::unix::SourceFd;
@@ -54,10 +54,13 @@ pub struct Sampler {
     last_read_ns: u64,
 }
 
-/// The buffer of a processor.
+/// A buffer of a processor.
 #[derive(Debug)]
 struct Buffer {
     processor: i32,
+    /// Whether it has the stacks of switches, and nothing else: threads that switch often fill it, and lose
+    /// no times of switches by that.
+    of_switch_stacks: bool,
     /// The index in `events` of the event that it was mapped from.
     event: usize,
     ring: Ring,
@@ -73,6 +76,8 @@ struct Filter {
     /// well.
     opened: HashSet<i32>,
     thinning: Thinning,
+    /// Whether the stacks of switches have buffers of their own.
+    stacks_apart: bool,
 }
 
 impl Filter {
@@ -87,7 +92,11 @@ impl Filter {
             RecordKind::Sample(sample) if sample.event == SampleEvent::Switch => {
                 sample.period = self.thinning.stack(tid)?;
             }
+            RecordKind::SwitchOut { .. } => self.thinning.switch(tid),
             RecordKind::Ended { thread } => self.thinning.ended(thread.tid),
+            RecordKind::Lost { count } if self.stacks_apart && source.event == SampleEvent::Switch => {
+                record.kind = RecordKind::LostStacks { count: *count };
+            }
             _ => {}
         }
         Some(record)
@@ -147,6 +156,7 @@ impl Sampler {
                 switches_per_stack(config),
                 sys::monotonic_ns(),
             ),
+            stacks_apart: false,
         };
         let mut pids: &[i32] = &[];
         match &config.scope {
@@ -167,6 +177,8 @@ impl Sampler {
             Scope::Machine => opening.tasks(Tasks::All, None)?,
         }
         let Opening { events, buffers, ids, access, .. } = opening;
+        let of_stacks = buffers.iter().filter(|buffer| buffer.of_switch_stacks).count();
+        filter.stacks_apart = of_stacks > 0 && of_stacks.saturating_mul(2) == buffers.len();
         for (token, buffer) in buffers.iter().enumerate() {
             let fd = events.get(buffer.event).map_or(-1, AsRawFd::as_raw_fd);
             let registered = poll.registry().register(&mut SourceFd(&fd), Token(token), Interest::READABLE);
@@ -329,6 +341,13 @@ impl<'a> Iterator for Records<'a> {
             }
         }
     }
+}
+
+/// The buffer of an event.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    processor: i32,
+    of_switch_stacks: bool,
 }
 
 /// A sampler whose events are being opened.
@@ -513,20 +532,43 @@ impl<'c> Opening<'c> {
         let thread = if let Tasks::Thread(tid) = tasks { Some(tid) } else { None };
         self.has_thread |= thread.is_some();
         self.ids.insert(id, EventSource { event: kind, thread });
-        let buffer = self.buffers.iter().find(|buffer| buffer.processor == processor);
-        if let Some(leader) = buffer.and_then(|buffer| self.events.get(buffer.event)) {
-            sys::set_output(event.as_fd(), leader.as_fd()).map_err(Error::io("the buffer of an event"))?;
-        } else {
-            let pages = self.config.buffer_pages;
-            let ring = Ring::map(event.as_fd(), pages).map_err(|error| match error.raw_os_error() {
-                Some(libc::EPERM) => Error::BufferMemory { pages, processors: self.processors.len(), error },
-                _ => Error::io("the buffer of an event")(error),
-            })?;
-            self.buffers.push(Buffer { processor, event: self.events.len(), ring });
-        }
+        let place = Place { processor, of_switch_stacks: kind == SampleEvent::Switch };
+        self.give_buffer(&event, place)?;
         sys::enable(event.as_fd()).map_err(Error::io("the start of an event"))?;
         self.events.push(event);
         Ok(())
+    }
+
+    /// Maps a buffer for an event, or lets it use one that is there.
+    fn give_buffer(&mut self, event: &OwnedFd, place: Place) -> Result<(), Error> {
+        if let Some(leader) = self.leader(place) {
+            return sys::set_output(event.as_fd(), leader).map_err(Error::io("the buffer of an event"));
+        }
+        let pages = self.config.buffer_pages;
+        let ring = match Ring::map(event.as_fd(), pages) {
+            Ok(ring) => ring,
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                // More memory is not permitted: stacks of switches go where the rest goes.
+                let main = Place { of_switch_stacks: false, ..place };
+                let Some(leader) = self.leader(main) else {
+                    let processors = self.processors.len();
+                    return Err(Error::BufferMemory { pages, processors, error });
+                };
+                return sys::set_output(event.as_fd(), leader).map_err(Error::io("the buffer of an event"));
+            }
+            Err(error) => return Err(Error::io("the buffer of an event")(error)),
+        };
+        let Place { processor, of_switch_stacks } = place;
+        self.buffers.push(Buffer { processor, of_switch_stacks, event: self.events.len(), ring });
+        Ok(())
+    }
+
+    /// The event whose buffer is the one of this place.
+    fn leader(&self, place: Place) -> Option<BorrowedFd<'_>> {
+        let Place { processor, of_switch_stacks } = place;
+        let is_it =
+            |buffer: &&Buffer| buffer.processor == processor && buffer.of_switch_stacks == of_switch_stacks;
+        Some(self.events.get(self.buffers.iter().find(is_it)?.event)?.as_fd())
     }
 
     /// Drops the setting that the kernel may have refused, or returns its error.

@@ -7,7 +7,9 @@
 //! processors is an unbiased estimate of that time.
 //!
 //! Stacks are dropped when they are read. The kernel copies those of all switches: an event of its own
-//! software whose samples have a period has a sample for each occurrence, whatever its period is.
+//! software whose samples have a period has a sample for each occurrence, whatever its period is. Where that
+//! is more than their buffer holds, stacks are lost; since weights count the switches themselves, the next
+//! stack stands for those as well.
 //!
 //! # Source
 //! Linux `kernel/events/core.c` (`perf_swevent_event`).
@@ -37,8 +39,10 @@ struct Thread {
     switches: u64,
     /// The switches from one stack to the next.
     every: u64,
-    /// Switches since the last stack that was kept.
+    /// Switches since the one of the last stack that was kept.
     since_kept: u64,
+    /// Whether the switch of the last stack is still to come.
+    is_leaving: bool,
 }
 
 impl Thinning {
@@ -51,20 +55,35 @@ impl Thinning {
         self.least = u64::from(least.max(1));
     }
 
-    /// Counts a switch that has a stack. Returns the number of switches that the stack represents; `None` if
-    /// it is dropped.
-    pub(crate) fn stack(&mut self, tid: i32) -> Option<u64> {
-        let is_followed = self.limit > 0 || self.least > 1;
-        if !is_followed || self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&tid) {
-            return Some(1);
+    /// Counts a switch.
+    pub(crate) fn switch(&mut self, tid: i32) {
+        if !self.follows(tid) {
+            return;
         }
         let thread = self.threads.entry(tid).or_default();
         thread.switches = thread.switches.saturating_add(1);
-        thread.since_kept = thread.since_kept.saturating_add(1);
-        if thread.since_kept < thread.every.max(self.least) {
+        if !std::mem::take(&mut thread.is_leaving) {
+            thread.since_kept = thread.since_kept.saturating_add(1);
+        }
+    }
+
+    /// Returns the number of switches that a stack represents, that of the switch which follows it included;
+    /// `None` if it is dropped.
+    pub(crate) fn stack(&mut self, tid: i32) -> Option<u64> {
+        if !self.follows(tid) {
+            return Some(1);
+        }
+        let thread = self.threads.entry(tid).or_default();
+        let switches = thread.since_kept.saturating_add(1);
+        if switches < thread.every.max(self.least) {
             return None;
         }
-        Some(std::mem::take(&mut thread.since_kept))
+        (thread.since_kept, thread.is_leaving) = (0, true);
+        Some(switches)
+    }
+
+    fn follows(&self, tid: i32) -> bool {
+        self.threads.len() < MOST_THREADS || self.threads.contains_key(&tid)
     }
 
     /// Removes a thread that has ended.
@@ -88,7 +107,7 @@ impl Thinning {
         for thread in self.threads.values_mut() {
             thread.every = per_second(std::mem::take(&mut thread.switches)).div_ceil(level);
         }
-        self.threads.retain(|_, thread| thread.every > 1 || thread.since_kept > 0);
+        self.threads.retain(|_, thread| thread.every > 1 || thread.since_kept > 0 || thread.is_leaving);
     }
 }
 
@@ -114,6 +133,13 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
+    /// A thread leaves a processor: its stack comes before its switch.
+    fn leave(thinning: &mut Thinning, tid: i32) -> Option<u64> {
+        let weight = thinning.stack(tid);
+        thinning.switch(tid);
+        weight
+    }
+
     #[test]
     fn threads_with_few_switches_keep_all_stacks_and_the_others_share_the_rest() {
         assert_eq!(level(vec![10, 20], 2000), 2000, "nothing is cut");
@@ -122,7 +148,8 @@ mod tests {
         let mut thinning = Thinning::new(2000, 1, 0);
         let threads = [(1, 10), (2, 60_000), (3, 30_000)];
         let mut second = |time| {
-            let mut kept = |(tid, switches)| (0..switches).filter(|_| thinning.stack(tid).is_some()).count();
+            let mut kept =
+                |(tid, switches)| (0..switches).filter(|_| leave(&mut thinning, tid).is_some()).count();
             let kept = threads.map(&mut kept);
             thinning.adjust(time * SECOND);
             kept
@@ -131,13 +158,13 @@ mod tests {
         assert_eq!(second(2), [10, 60_000 / 61, 30_000 / 31]);
         // After a second without switches all have a stack again.
         thinning.adjust(3 * SECOND);
-        assert_eq!((thinning.stack(3).is_some(), thinning.stack(1)), (true, Some(1)));
+        assert_eq!((leave(&mut thinning, 3).is_some(), leave(&mut thinning, 1)), (true, Some(1)));
     }
 
     #[test]
     fn every_nth_switch_has_a_stack() {
         let mut thinning = Thinning::new(0, 3, 0);
-        let kept: Vec<_> = (0..7).map(|_| thinning.stack(1)).collect();
+        let kept: Vec<_> = (0..7).map(|_| leave(&mut thinning, 1)).collect();
         assert_eq!(kept, [None, None, Some(3), None, None, Some(3), None]);
     }
 
@@ -147,7 +174,7 @@ mod tests {
         let mut kept = Vec::new();
         for second in 1..=10 {
             for _ in 0..5_000 {
-                kept.extend(thinning.stack(7));
+                kept.extend(leave(&mut thinning, 7));
             }
             thinning.adjust(second * SECOND);
         }
@@ -160,6 +187,14 @@ mod tests {
     #[test]
     fn without_a_limit_all_stacks_are_kept() {
         let mut thinning = Thinning::new(0, 1, 0);
-        assert!((0..10_000).all(|_| thinning.stack(1) == Some(1)));
+        assert!((0..10_000).all(|_| leave(&mut thinning, 1) == Some(1)));
+    }
+
+    #[test]
+    fn a_stack_stands_for_the_switches_whose_stacks_were_lost() {
+        let mut thinning = Thinning::new(0, 1, 0);
+        assert_eq!(leave(&mut thinning, 1), Some(1));
+        (0..9).for_each(|_| thinning.switch(1));
+        assert_eq!((leave(&mut thinning, 1), leave(&mut thinning, 1)), (Some(10), Some(1)));
     }
 }

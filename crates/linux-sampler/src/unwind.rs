@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use framehop::{CacheNative, FrameAddress, Module, UnwindRegsNative, Unwinder as _, UnwinderNative};
 
 use crate::maps::{Mapping, ProcessMaps, Processes};
-use crate::record::{Registers, Sample};
+use crate::record::{Registers, Sample, ThreadKey};
+use crate::root::Roots;
 use crate::runtime_code::{FramePosition, RuntimeUnwinder, SampledFrame};
 
 /// The most frames that are unwound within the copied bytes.
@@ -24,10 +25,12 @@ const MOST_IMAGES: usize = 4096;
 ///
 /// Frames are therefore unwound within the copied bytes of the stack: by the unwind information of the image
 /// until the kernel's chain is met, by a [`RuntimeUnwinder`] in code outside images, and by frame pointers
-/// elsewhere. The chain continues where the copy ends.
+/// elsewhere. The chain continues where the copy ends; where code without frame pointers ends it before the
+/// root, the rest is unwound in the memory of the process.
 #[derive(Debug, Default)]
 pub struct Unwinder {
     processes: HashMap<i32, Process>,
+    roots: HashMap<i32, Roots>,
     runtime: Option<Box<dyn RuntimeUnwinder>>,
 }
 
@@ -58,6 +61,7 @@ impl Unwinder {
     /// Removes a process: it has ended, or runs another program.
     pub fn forget(&mut self, pid: i32) {
         self.processes.remove(&pid);
+        self.roots.remove(&pid);
         if let Some(runtime) = &mut self.runtime {
             runtime.forget(pid);
         }
@@ -68,18 +72,20 @@ impl Unwinder {
         self.processes.entry(pid).or_insert_with(Process::new)
     }
 
-    /// Puts the frames of a sample into `frames`, leaf first: all but the first are return addresses.
+    /// Puts the frames of a thread's sample into `frames`, leaf first: all but the first are return
+    /// addresses.
     ///
     /// The addresses are the chain's where the code keeps frame pointers. Addresses outside executable memory
     /// at the root's end are cut.
     pub fn user_stack(
         &mut self,
-        pid: i32,
+        thread: ThreadKey,
         sample: &Sample<'_>,
         processes: &mut Processes,
         frames: &mut Vec<u64>,
     ) {
         frames.clear();
+        let pid = thread.pid;
         let maps = processes.of(pid);
         let chain: Vec<u64> = sample.user_frames().collect();
         match sample.registers {
@@ -92,6 +98,11 @@ impl Unwinder {
         while frames.len() > 1 && frames.last().is_some_and(|&frame| maps.at(frame.wrapping_sub(1)).is_none())
         {
             frames.pop();
+        }
+        if let (&[.., before, last], Some(registers)) = (frames.as_slice(), sample.registers) {
+            let process = self.processes.entry(pid).or_insert_with(Process::new);
+            let roots = self.roots.entry(pid).or_default();
+            frames.extend_from_slice(roots.after(process, thread, maps, (before, last), registers.sp));
         }
     }
 
@@ -118,7 +129,7 @@ impl Unwinder {
                 if by_frame_pointers {
                     copy.caller(&registers)
                 } else {
-                    process.caller(&registers, position, copy)
+                    process.caller(&registers, position, &mut |at| copy.word(at))
                 }
             } else {
                 // Code outside images, as the JIT's. Native code that it was called from keeps frame
@@ -220,18 +231,18 @@ impl Process {
     }
 
     /// The caller of a frame by the unwind information of its image.
-    fn caller(
+    pub(crate) fn caller(
         &mut self,
         registers: &Registers,
         position: FramePosition,
-        copy: StackCopy<'_>,
+        read: &mut impl FnMut(u64) -> Option<u64>,
     ) -> Option<Registers> {
         let address = match position {
             FramePosition::Innermost => FrameAddress::from_instruction_pointer(registers.ip),
             FramePosition::Caller => FrameAddress::from_return_address(registers.ip)?,
         };
         let mut state = native_registers(*registers);
-        let ip = self.step(address, &mut state, &mut |at| copy.word(at).ok_or(())).ok()??;
+        let ip = self.step(address, &mut state, &mut |at| read(at).ok_or(())).ok()??;
         let (sp, fp, lr) = (stack_pointer(&state), frame_pointer(&state), link_register(&state));
         Some(Registers { ip, sp, fp, lr })
     }

@@ -174,7 +174,7 @@ fn time_off_the_processor_is_that_of_the_sleeps_and_has_their_stack() {
     let handle = |record: &Record<'_>| {
         processes.handle(record);
         if let RecordKind::Sample(sample) = record.kind {
-            unwinder.user_stack(pid, &sample, &mut processes, &mut frames);
+            unwinder.user_stack(record.thread, &sample, &mut processes, &mut frames);
             tracker.stack(record.thread, frames.clone());
         }
         intervals.extend(tracker.handle(record));
@@ -205,6 +205,46 @@ fn time_off_the_processor_is_that_of_the_sleeps_and_has_their_stack() {
     }
 }
 
+#[cfg(feature = "nettrace")]
+#[test]
+fn a_thread_that_waits_all_the_time_has_that_time_and_its_stack() {
+    let sleeper = Busy(Command::new("sleep").arg("1000").spawn().unwrap());
+    let wait = || linux_proc::read(&thread_folder(sleeper.0.id(), sleeper.0.id()).join("wchan"));
+    let start = Instant::now();
+    while !String::from_utf8_lossy(&wait().unwrap()).contains("sleep") {
+        assert!(start.elapsed() < DEADLINE);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut config = SamplerConfig::of_process(sleeper.pid());
+    config.off_cpu = OffCpu::Stacks { every: 1 };
+    let Some(mut sampler) = open(&config) else { return };
+    let start = Sampler::now_ns();
+    let mut recording =
+        linux_sampler::RecordingWriter::new(0, start, Some(sleeper.pid()), &config, "").unwrap();
+    recording.existing_process(sleeper.pid()).unwrap();
+    let clock = Instant::now();
+    read_until(
+        &mut sampler,
+        |record| recording.record(record).unwrap(),
+        || clock.elapsed() > Duration::from_millis(300),
+    );
+    let end = Sampler::now_ns();
+    recording.finish(end).unwrap();
+    let mut events = nettrace::SliceReader::new(recording.bytes()).unwrap();
+    let mut waits = Vec::new();
+    while let Some(event) = events.next().unwrap() {
+        if event.name() == "cswitch" {
+            let value =
+                |value| if let nettrace::Value::U64(value) = value { value } else { panic!("{value:?}") };
+            let values = event.fields().map(|field| value(field.unwrap().1));
+            waits.push((values.collect::<Vec<_>>(), event.stack().len()));
+        }
+    }
+    let [(values, frames)] = &waits[..] else { panic!("{waits:?}") };
+    assert_eq!(values[..], [end - start, 0, end - start]);
+    assert!(*frames >= 2, "{waits:?}");
+}
+
 #[test]
 fn a_full_buffer_loses_records_and_says_how_many() {
     let busy = Busy::start();
@@ -221,7 +261,7 @@ fn a_full_buffer_loses_records_and_says_how_many() {
     // The record of a loss is written once there is space again.
     let (mut lost, mut seen) = (0_u64, 0_u64);
     #[cfg(feature = "nettrace")]
-    let mut recording = linux_sampler::RecordingWriter::new(0, 0, Some(busy.pid()), &config).unwrap();
+    let mut recording = linux_sampler::RecordingWriter::new(0, 0, Some(busy.pid()), &config, "").unwrap();
     let count = |record: &Record<'_>| {
         match record.kind {
             RecordKind::Lost { count } | RecordKind::LostSamples { count } => lost += count,
@@ -235,7 +275,17 @@ fn a_full_buffer_loses_records_and_says_how_many() {
     read_until(&mut sampler, count, || busy.cpu_ns() > until);
     assert!(lost > seen && seen > 0, "{lost} lost, {seen} samples");
     #[cfg(feature = "nettrace")]
-    assert_eq!((recording.counts().lost, recording.counts().cpu_samples), (lost, seen));
+    {
+        let counts = recording.finish(Sampler::now_ns()).unwrap();
+        assert_eq!((counts.lost, counts.cpu_samples), (lost, seen));
+        // A reader of the recording sees the same.
+        let mut events = nettrace::SliceReader::new(recording.bytes()).unwrap();
+        let mut cpu_events = 0;
+        while let Some(event) = events.next().unwrap() {
+            cpu_events += u64::from(event.name() == "cpu");
+        }
+        assert_eq!((events.loss().total(), cpu_events), (lost, seen));
+    }
     // Together there is one sample for each period that the child ran.
     let ratio = (lost + seen) as f64 / ((busy.cpu_ns() - before) as f64 * 997e-9);
     assert!((0.9..=1.05).contains(&ratio), "{lost} lost, {seen} samples: {ratio}");
@@ -374,16 +424,18 @@ impl HandOver {
     }
 }
 
-/// Checks that few switches of a pair have a stack, and that these represent all.
-fn check_thinning(mut sampler: Sampler, pair: HandOver) {
+/// Checks that the stacks of a pair represent all of its switches. Returns the numbers of stacks and switches,
+/// and of lost stacks.
+fn check_weights(mut sampler: Sampler, pair: HandOver) -> Option<(u64, u64, u64)> {
     if !sampler.access().off_cpu_stacks {
         eprintln!("SKIPPED: the kernel permits no stacks of waits");
-        return pair.end();
+        pair.end();
+        return None;
     }
     let (mut switches, mut stacks, mut represented, mut lost) = (0_u64, 0_u64, 0_u64, 0_u64);
     let start = Instant::now();
     let handle = |record: &Record<'_>| match record.kind {
-        RecordKind::Lost { count } => lost += count,
+        RecordKind::LostStacks { count } => lost += count,
         _ if !pair.tids.contains(&record.thread.tid) => {}
         RecordKind::SwitchOut { .. } => switches += 1,
         RecordKind::Sample(sample) => {
@@ -395,11 +447,17 @@ fn check_thinning(mut sampler: Sampler, pair: HandOver) {
     read_until(&mut sampler, handle, || start.elapsed() > Duration::from_secs(4));
     pair.end();
     let ratio = represented as f64 / switches as f64;
-    eprintln!("{switches} switches, {stacks} stacks that represent {represented}, {lost} lost");
+    eprintln!("{switches} switches, {stacks} stacks that represent {represented}, {lost} stacks lost");
     assert!(switches > 4_000, "{switches} switches");
-    // Before the first adjustment every switch has a stack.
-    assert!(stacks * 2 < switches, "{stacks} stacks of {switches} switches");
-    assert!(lost > 0 || (0.95..=1.05).contains(&ratio), "{represented} of {switches}: {ratio}");
+    assert!((0.95..=1.05).contains(&ratio), "{represented} of {switches}: {ratio}");
+    Some((stacks, switches, lost))
+}
+
+/// Checks that few switches of a pair have a stack. Before the first adjustment each has one.
+fn check_thinning(sampler: Sampler, pair: HandOver) {
+    if let Some((stacks, switches, _)) = check_weights(sampler, pair) {
+        assert!(stacks * 2 < switches, "{stacks} stacks of {switches} switches");
+    }
 }
 
 fn thinned() -> SamplerConfig {
@@ -420,6 +478,24 @@ fn threads_with_many_switches_have_fewer_stacks() {
     match open(&thinned()) {
         Some(sampler) => check_thinning(sampler, pair),
         None => pair.end(),
+    }
+}
+
+#[test]
+fn stacks_that_find_no_room_are_represented_by_others_and_lose_no_switch() {
+    if !is_alone("stacks_that_find_no_room_are_represented_by_others_and_lose_no_switch") {
+        return;
+    }
+    let mut config = thinned();
+    config.switch_stacks_per_second = 0;
+    config.off_cpu_stack_bytes = 8192;
+    config.buffer_pages = 32;
+    let Some(sampler) = open(&config) else { return };
+    let pair = HandOver::start();
+    // Nobody reads meanwhile.
+    std::thread::sleep(Duration::from_millis(300));
+    if let Some((stacks, switches, lost)) = check_weights(sampler, pair) {
+        assert!(lost > 0 && stacks < switches, "{lost} lost, {stacks} stacks of {switches} switches");
     }
 }
 
@@ -518,4 +594,63 @@ fn short_threads_are_sampled_by_processor() {
     };
     eprintln!("of 1,000 threads of a millisecond: {by_thread:.3} by thread, {by_processor:.3} by processor");
     assert!(by_processor > 0.85 && by_processor > by_thread, "{by_thread} {by_processor}");
+}
+
+/// The processes of the samples of a scope, while a child computes for `ns`.
+fn sampled_processes(scope: Scope, busy: &Busy, ns: u64) -> Option<BTreeMap<i32, u64>> {
+    let mut sampler = open(&SamplerConfig::new(scope))?;
+    let mut processes = BTreeMap::new();
+    let until = busy.cpu_ns() + ns;
+    let handle = |record: &Record<'_>| {
+        if let RecordKind::Sample(sample) = record.kind {
+            *processes.entry(record.thread.pid).or_default() += sample.period;
+        }
+    };
+    read_until(&mut sampler, handle, || busy.cpu_ns() > until);
+    Some(processes)
+}
+
+#[test]
+fn the_whole_machine_is_sampled() {
+    let (one, other) = (Busy::start(), Busy::start());
+    let Some(processes) = sampled_processes(Scope::Machine, &one, 300_000_000) else { return };
+    assert!(processes[&one.pid()] > 250_000_000, "{processes:?}");
+    assert!(processes.contains_key(&other.pid()), "{processes:?}");
+}
+
+/// A cgroup of the kernel's `perf_event` controller, or of the one hierarchy of cgroup v2.
+struct Cgroup(std::path::PathBuf);
+
+impl Cgroup {
+    fn create() -> Option<Self> {
+        let name = format!("linux-sampler-test-{}", own_pid());
+        let roots = ["/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"]
+            .map(std::path::Path::new);
+        let root = roots.into_iter().find(|root| root.join("cgroup.procs").exists())?;
+        let folder = root.join(name);
+        std::fs::create_dir(&folder).ok()?;
+        Some(Self(folder))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Its processes were killed, and leave it a moment later.
+        let start = Instant::now();
+        while std::fs::remove_dir(&self.0).is_err() && start.elapsed() < DEADLINE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn a_cgroup_is_sampled_and_nothing_else() {
+    let Some(cgroup) = Cgroup::create() else { return eprintln!("SKIPPED: cgroups cannot be created here") };
+    let (inside, outside) = (Busy::start(), Busy::start());
+    std::fs::write(cgroup.0.join("cgroup.procs"), inside.pid().to_string()).unwrap();
+    let scope = Scope::Cgroup(cgroup.0.clone());
+    let Some(processes) = sampled_processes(scope, &inside, 300_000_000) else { return };
+    assert!(processes[&inside.pid()] > 250_000_000, "{processes:?}");
+    assert!(!processes.contains_key(&outside.pid()), "{processes:?}");
+    drop(inside);
 }

@@ -146,6 +146,7 @@ pub use profile::frame::{FrameId, Frames};
 pub use profile::frame_kind::FrameKind;
 pub use profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 pub use profile::kernel_times::{KernelTimes, ThreadUse};
+pub use profile::kernel_wait::KernelWait;
 pub use profile::lines::{LineCounts, SourceLine, SourceLines};
 pub use profile::measure::{Measure, Unit};
 pub use profile::metric::Metric;

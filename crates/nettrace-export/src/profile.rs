@@ -9,6 +9,7 @@ pub(crate) mod frame;
 pub(crate) mod frame_kind;
 pub(crate) mod index;
 pub(crate) mod kernel_times;
+pub(crate) mod kernel_wait;
 pub(crate) mod lines;
 pub(crate) mod measure;
 pub(crate) mod metric;

@@ -12,9 +12,10 @@ use clr_events::ThreadState;
 use clr_events::code::CodeOrigin;
 use nettrace::{SliceReader, Value};
 use nettrace_export::diff::{Basis, Comparison, ComparisonOptions, Kind, Run, RunBuilder, RunOptions};
-use nettrace_export::report::{Collections, blocked_methods, processor_time, ready_methods};
+use nettrace_export::report::{Collections, blocked_methods, blocked_waits, processor_time, ready_methods};
 use nettrace_export::{
-    Format, FrameKind, KernelTimes, Metric, Options, Profile, WriteOptions, pseudo_frames, write,
+    Format, FrameKind, KernelTimes, KernelWait, Measure, Metric, Options, Profile, WriteOptions,
+    pseudo_frames, write,
 };
 
 fn bytes() -> Vec<u8> {
@@ -119,7 +120,10 @@ fn time_on_and_off_the_processors_is_that_of_the_events() {
     let [samples, milliseconds, off_cpu, preempted] = recorded(&bytes);
     let all = |metric| profile(&bytes, Options::new(metric));
     let cpu = all(Metric::Cpu);
-    assert_eq!((cpu.total(), cpu.samples(), cpu.measure.sample), (samples, samples, "samples"));
+    assert_eq!(
+        (cpu.total(), cpu.samples(), cpu.measure),
+        (milliseconds * 1_000_000, samples, Measure::CPU_TIME)
+    );
     assert_eq!(all(Metric::OffCpu).total(), off_cpu);
     assert_eq!(all(Metric::Wall).total(), milliseconds * 1_000_000 + off_cpu);
     let wall = profile(&bytes, working(Metric::Wall));
@@ -154,6 +158,25 @@ fn a_method_lasts_as_long_as_its_program_says() {
     // Without blocked time only that on the processors is left.
     let running = profile(&bytes, working(Metric::Wall).with_blocked(false));
     assert_eq!(running.total(), recorded(&bytes)[1] * 1_000_000);
+}
+
+/// Every thread leaves a processor in the scheduler, which says nothing of its wait.
+#[test]
+fn the_leaf_of_a_wait_is_the_function_that_waits() {
+    let off_cpu = profile(&bytes(), working(Metric::OffCpu).with_idle_stacks(true));
+    let mut leaves = BTreeMap::new();
+    for total in &off_cpu.stack_totals {
+        let leaf = total.stack.and_then(|stack| off_cpu.stacks.leaf(stack));
+        let name = leaf.map_or("", |leaf| off_cpu.frames.full_name(leaf));
+        *leaves.entry(name.to_owned()).or_insert(0) += total.weight;
+    }
+    assert!(!leaves.keys().any(|name| name.starts_with("vmlinux!schedule")), "{leaves:?}");
+    let waits: BTreeMap<_, _> =
+        blocked_waits(&profile(&bytes(), working(Metric::Wall))).into_iter().collect();
+    let blocked = profile(&bytes(), working(Metric::Wall)).blocked();
+    // A sleep of .NET is a wait for a condition with a time.
+    let futex = waits.get(&KernelWait::Futex).copied().unwrap_or(0);
+    assert!(futex >= 220_000_000 && waits.values().sum::<u64>() <= blocked, "{waits:?}");
 }
 
 #[test]

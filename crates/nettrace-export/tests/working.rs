@@ -3,9 +3,10 @@
 
 use clr_events::ThreadState;
 use nettrace::{SliceReader, Ticks};
+use nettrace_export::report::TopReport;
 use nettrace_export::{
-    KernelTimes, Metric, Omissions, Options, Order, Pattern, Profile, ProfileBuilder, ProfileReader,
-    Selection,
+    Format, KernelTimes, Measure, Metric, Omissions, Options, Order, Pattern, Profile, ProfileBuilder,
+    ProfileReader, Selection, Track, WriteOptions, write,
 };
 use nettrace_synth::nettrace::Trace;
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload, stack_bytes};
@@ -104,7 +105,11 @@ impl Recording {
     }
 
     fn finish(&self) -> Vec<u8> {
-        let mut trace = Trace::new(&TraceHeader::default());
+        self.finish_with(&TraceHeader::default())
+    }
+
+    fn finish_with(&self, header: &TraceHeader) -> Vec<u8> {
+        let mut trace = Trace::new(header);
         let kind = |id, provider: &str, event_id, version| Metadata {
             id,
             provider: provider.into(),
@@ -238,6 +243,105 @@ fn time_that_the_kernel_sampled_does_not_count_by_the_runtimes_samples_as_well()
     // samples had of them.
     assert_eq!(time(&profile, 7, "Hot").0, 110);
     assert_eq!(time(&profile, 8, "Hot").0, 1000);
+}
+
+/// Ten samples of 10 ms each and a hundred of 1 ms, as recordings of 99 and 997 Hz have them when they are
+/// merged, and samples of less than a millisecond, of which the recording has whole ones only.
+#[test]
+fn processor_time_is_the_time_that_samples_stand_for() {
+    let mut recording = Recording::new();
+    let value = |milliseconds: u64| payload(&[Value::UInt64(milliseconds)]);
+    // The runtime's sampler knows nothing of processors, and does not count beside the kernel.
+    recording.samples(7, 0, 200, TRANSFER, MANAGED).samples(9, 0, 200, TRANSFER, MANAGED);
+    for time in 1..=10 {
+        recording.event(ON_CPU, 7, time * 10 * MS, HOT, value(10));
+    }
+    for time in 101..=200 {
+        recording.event(ON_CPU, 7, time * MS, TAKE, value(1));
+    }
+    for quarter in 1..=4 {
+        recording.event(
+            ON_CPU,
+            7,
+            200 * MS + quarter * MS / 4,
+            [TAKE, SPIN][usize::from(quarter == 2)],
+            value(quarter / 4),
+        );
+    }
+    let bytes = recording.finish();
+    let (cpu, omissions) = read(&bytes, options(Metric::Cpu), None);
+    assert_eq!((cpu.measure, cpu.total(), cpu.samples()), (Measure::CPU_TIME, 201 * MS, 114));
+    assert_eq!((cpu.blocked(), cpu.idle(), omissions.unverified), (0, 0, 0));
+    assert_eq!((time(&cpu, 7, "Hot").0, time(&cpu, 7, "Take").0), (100, 101));
+    // A stack without any time has its samples.
+    let of = |method: &str| {
+        let has = |stack| cpu.stacks.frames(stack).any(|frame| cpu.frames.full_name(frame).contains(method));
+        let totals = cpu.stack_totals.iter().filter(|total| total.stack.is_some_and(has));
+        totals.map(|total| (total.weight, total.samples)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("WorkerThreadStart"), [(0, 1)]);
+    assert_eq!(of("Transfer"), []);
+    let top = TopReport::new(&cpu, false, 10, false);
+    assert_eq!((top.unit, top.total, top.samples), ("ns", 201 * MS, 114));
+    let row = top.rows.iter().find(|row| row.frame.contains("WorkerThreadStart")).expect("a row");
+    assert_eq!((row.inclusive, row.inclusive_percent), (0, 0.0));
+    let written = |format| {
+        let mut out = Vec::new();
+        write(&cpu, format, WriteOptions::new("cpu", "tests"), &mut out).expect("memory");
+        out
+    };
+    let folded = String::from_utf8(written(Format::Folded)).expect("text");
+    let sum =
+        folded.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum::<u64>();
+    assert_eq!((sum, folded.lines().count()), (201 * MS, 3), "{folded}");
+    assert!(
+        folded.lines().any(|line| line.contains("WorkerThreadStart") && line.ends_with(" 0")),
+        "{folded}"
+    );
+    let others = [Format::Speedscope, Format::Chromium, Format::Firefox, Format::Flamegraph, Format::Svg];
+    for format in others.into_iter().chain([Format::Perfetto, Format::Csv]) {
+        assert!(!written(format).is_empty(), "{format:?}");
+    }
+}
+
+#[test]
+fn samples_of_less_than_a_millisecond_count_for_the_time_between_two() {
+    let mut recording = Recording::new();
+    for quarter in 1..=400 {
+        let stack = [HOT, TAKE][usize::from(quarter % 4 == 2)];
+        // The writer's sum of time is in milliseconds.
+        let value = payload(&[Value::UInt64(u64::from(quarter % 4 == 0))]);
+        recording.event(ON_CPU, 7, quarter * MS / 4, stack, value);
+    }
+    let bytes = recording.finish_with(&TraceHeader { sampling_rate: 250_000, ..TraceHeader::default() });
+    let (cpu, _) = read(&bytes, options(Metric::Cpu), None);
+    assert_eq!((cpu.total(), cpu.samples()), (100 * MS, 400));
+    assert_eq!((time(&cpu, 7, "Hot").0, time(&cpu, 7, "Take").0), (75, 25));
+}
+
+/// As `dipc edit` has it: a part has the events of its time.
+#[test]
+fn parts_of_a_recording_have_the_samples_that_were_taken_in_them() {
+    let mut recording = Recording::new();
+    for time in 1..=10 {
+        recording.event(ON_CPU, 7, time * 10 * MS, HOT, payload(&[Value::UInt64(10)]));
+    }
+    let bytes = recording.finish();
+    for metric in [Metric::Cpu, Metric::Wall] {
+        let part = |from: u64, to: u64| {
+            let at = |time: u64| Some(nettrace::RelativeTime::from_nanos((time * MS).cast_signed()));
+            let selection = Selection::of_time(at(from), at(to));
+            let (part, _) = read(&bytes, options(metric).with_selection(selection).with_tracks(true), None);
+            let tracks = part.threads.iter().filter_map(|thread| thread.track.as_ref());
+            let spans: Vec<_> = tracks.flat_map(Track::iter).collect();
+            assert!(spans.iter().all(|span| span.start >= at(from).unwrap()), "{metric:?}");
+            assert_eq!(spans.iter().map(|span| span.weight).sum::<u64>(), part.total(), "{metric:?}");
+            (part.total() / MS, part.samples())
+        };
+        assert_eq!(part(0, 20), (10, 1), "{metric:?}");
+        assert_eq!(part(0, 35), (30, 3), "{metric:?}");
+        assert_eq!(part(35, 1000), (70, 7), "{metric:?}");
+    }
 }
 
 #[test]

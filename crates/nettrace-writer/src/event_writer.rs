@@ -141,6 +141,15 @@ impl EventWriter {
         self.encoder.push(&row, payload)
     }
 
+    /// Counts events of a thread that the source lost: a gap in its sequence numbers, which readers report as
+    /// lost events.
+    pub fn lost(&mut self, thread: ThreadIndex, count: u32) {
+        let place = usize::try_from(thread.0.saturating_sub(1)).unwrap_or(usize::MAX);
+        if let Some(last) = self.sequences.get_mut(place) {
+            *last = last.wrapping_add(count);
+        }
+    }
+
     /// Moves everything held to the [bytes](Self::bytes), for a reader that wants the events so far.
     ///
     /// # Errors

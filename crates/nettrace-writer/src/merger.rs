@@ -24,8 +24,13 @@ use crate::version::{Version, is_v6};
 pub struct MergerOptions {
     /// Processes with the same id are the same process where the recordings have the same clock. Otherwise
     /// they are distinguished, unless the recordings are parts of one: containers of one machine often have
-    /// the same ids. Properties of the header that some recordings lack come from the others.
+    /// the same ids. Properties of the header that some recordings lack come from the others, and those on
+    /// which they differ from the first that has them.
     pub same_processes: bool,
+    /// The recording whose sampling rate counts, if [`same_processes`](Self::same_processes) is set. By default
+    /// that is the one of V6, if all that are agree on it: runtimes state one before V6 whether or not they
+    /// sample.
+    pub sampling_rate_of: Option<usize>,
 }
 
 impl MergerOptions {
@@ -33,6 +38,13 @@ impl MergerOptions {
     #[must_use]
     pub const fn with_same_processes(mut self, same_processes: bool) -> Self {
         self.same_processes = same_processes;
+        self
+    }
+
+    /// With the value of [`sampling_rate_of`](Self::sampling_rate_of).
+    #[must_use]
+    pub const fn with_sampling_rate_of(mut self, recording: usize) -> Self {
+        self.sampling_rate_of = Some(recording);
         self
     }
 }
@@ -482,8 +494,8 @@ fn is_part_of_same(one: &TraceInfo, other: &TraceInfo) -> bool {
         == (other.start, other.start_ticks, other.frequency, other.process_id)
 }
 
-/// Returns the header of the new recording, and the number of pairs that it has no place for: those that are
-/// not the same of all.
+/// Returns the header of the new recording, and the number of pairs that it has no place for: of recordings
+/// of several processes, those that are not the same of all.
 fn header(
     first: &TraceInfo,
     infos: &[TraceInfo],
@@ -493,22 +505,15 @@ fn header(
     options: MergerOptions,
 ) -> (TraceInfo, u64) {
     let all: Vec<_> = infos.iter().map(pairs).collect();
-    let has = |pairs: &[(String, String)], key: &str| pairs.iter().any(|(other, _)| other == key);
-    // Recordings of the same process complete one another.
-    let agrees = |pairs: &Vec<_>, pair: &(String, String)| {
-        pairs.contains(pair) || (options.same_processes && !has(pairs, &pair.0))
+    let is_one_group = sources.windows(2).all(|pair| match pair {
+        [one, other] => one.process_group == other.process_group,
+        _ => true,
+    });
+    let (mut kept, dropped) = if options.same_processes && is_one_group {
+        joined_pairs(infos, &all, options)
+    } else {
+        common_pairs(pairs(first), &all, options)
     };
-    let mut own = pairs(first);
-    if options.same_processes {
-        for pair in all.iter().flatten() {
-            if !has(&own, &pair.0) {
-                own.push(pair.clone());
-            }
-        }
-    }
-    let mut kept: Vec<_> =
-        own.iter().filter(|pair| all.iter().all(|pairs| agrees(pairs, pair))).cloned().collect();
-    let dropped = own.len().saturating_sub(kept.len()) as u64;
     let mut processes = Vec::new();
     for (info, source) in infos.iter().zip(sources) {
         let given = process_list(info).into_iter().map(|id| process_ids.give(source.process_group, id));
@@ -539,7 +544,59 @@ fn header(
     (info, dropped)
 }
 
+/// Returns the properties that all recordings have, and the number of those of the first that are left out.
+fn common_pairs(own: Pairs, all: &[Pairs], options: MergerOptions) -> (Pairs, u64) {
+    let mut own = own;
+    if options.same_processes {
+        for pair in all.iter().flatten() {
+            if value(&own, &pair.0).is_none() {
+                own.push(pair.clone());
+            }
+        }
+    }
+    let agrees = |pairs: &Pairs, (key, own): &(String, String)| {
+        value(pairs, key).map_or(options.same_processes, |value| value == own)
+    };
+    let count = own.len();
+    own.retain(|pair| all.iter().all(|pairs| agrees(pairs, pair)));
+    let dropped = count.saturating_sub(own.len()) as u64;
+    (own, dropped)
+}
+
+/// Returns the properties of recordings of the same process, which complete one another, and the number of
+/// those that are left out: the sampling rate if it is not the same of all samples.
+fn joined_pairs(infos: &[TraceInfo], all: &[Pairs], options: MergerOptions) -> (Pairs, u64) {
+    let mut joined = Pairs::new();
+    for (key, own) in all.iter().flatten() {
+        if value(&joined, key).is_none() {
+            joined.push((key.clone(), own.clone()));
+        }
+    }
+    let rate_of = |pairs| value(pairs, SAMPLING_RATE);
+    let chosen = options.sampling_rate_of.and_then(|index| all.get(index)).and_then(rate_of);
+    let of_v6 = infos.iter().zip(all).filter(|(info, _)| is_v6(info));
+    let rates: BTreeSet<_> = match chosen {
+        Some(rate) => [rate].into(),
+        None => of_v6.filter_map(|(_, pairs)| rate_of(pairs)).collect(),
+    };
+    let first = rates.first().copied();
+    let differ = rates.len() > 1;
+    joined.retain(|(key, _)| !differ || key != SAMPLING_RATE);
+    if let (Some(rate), Some(place)) = (first, joined.iter_mut().find(|(key, _)| key == SAMPLING_RATE)) {
+        place.1 = rate.to_string();
+    }
+    (joined, u64::from(differ))
+}
+
+/// The properties of a recording.
+type Pairs = Vec<(String, String)>;
+
+fn value<'p>(pairs: &'p Pairs, key: &str) -> Option<&'p str> {
+    pairs.iter().find(|(other, _)| other == key).map(|(_, value)| &**value)
+}
+
 const PROCESS_ID: &str = "ProcessId";
+const SAMPLING_RATE: &str = "ExpectedCPUSamplingRate";
 /// The processes of a recording that was merged from recordings of processes, separated by spaces.
 const PROCESS_IDS: &str = "ProcessIds";
 
@@ -554,7 +611,7 @@ fn process_list(info: &TraceInfo) -> Vec<u64> {
 }
 
 /// Returns the properties of a recording in the form of V6, except its process.
-fn pairs(info: &TraceInfo) -> Vec<(String, String)> {
+fn pairs(info: &TraceInfo) -> Pairs {
     if is_v6(info) {
         return info
             .key_values
@@ -563,9 +620,9 @@ fn pairs(info: &TraceInfo) -> Vec<(String, String)> {
             .cloned()
             .collect();
     }
-    let pairs = [
-        ("HardwareThreadCount", info.processors.map(u64::from)),
-        ("ExpectedCPUSamplingRate", info.sampling_rate),
-    ];
-    pairs.into_iter().filter_map(|(key, value)| Some((key.to_string(), value?.to_string()))).collect()
+    let pairs =
+        [("HardwareThreadCount", info.processors.map(u64::from)), (SAMPLING_RATE, info.sampling_rate)];
+    // The fixed places of these versions have zero for an unknown number.
+    let known = pairs.into_iter().filter_map(|(key, value)| Some((key, value.filter(|value| *value > 0)?)));
+    known.map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }

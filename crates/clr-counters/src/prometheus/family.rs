@@ -27,6 +27,8 @@ pub(super) enum FamilyKind {
     Gauge,
     Summary,
     Histogram,
+    /// Labels alone. Formats without this type have a gauge.
+    Info,
 }
 
 impl FamilyKind {
@@ -36,6 +38,7 @@ impl FamilyKind {
             Self::Gauge => "gauge",
             Self::Summary => "summary",
             Self::Histogram => "histogram",
+            Self::Info => "info",
         }
     }
 
@@ -44,6 +47,7 @@ impl FamilyKind {
         match self {
             Self::Counter => &["", "_total", "_created"],
             Self::Gauge => &[""],
+            Self::Info => &["", "_info"],
             Self::Summary => &["", "_count", "_sum", "_created"],
             Self::Histogram => &["", "_count", "_sum", "_bucket", "_created"],
         }
@@ -87,8 +91,9 @@ const LONGEST_NAME: usize = 255;
 
 /// The beginning of names that are reserved for the caller's own metrics.
 const RESERVED_PREFIX: &str = "dipc_monitor_";
-/// The names of the exporter's own metrics, which come last.
-const RESERVED: [&str; 3] = ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total"];
+/// The names of the exporter's own metrics, which come last, and of `target_info`, which comes first.
+const RESERVED: [&str; 5] =
+    ["dipc_series", "dipc_values_left_out", "dipc_values_left_out_total", "target", "target_info"];
 
 /// Returns whether no series of a process can have the name.
 fn is_reserved(name: &str) -> bool {

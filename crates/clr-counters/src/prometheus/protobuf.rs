@@ -147,6 +147,7 @@ fn head(name: &str, kind: FamilyKind, help: &str) -> MetricFamily {
     let (suffix, kind) = match kind {
         FamilyKind::Counter => ("_total", 0),
         FamilyKind::Gauge => ("", 1),
+        FamilyKind::Info => ("_info", 1),
         FamilyKind::Summary => ("", 2),
         FamilyKind::Histogram => ("", 4),
     };

@@ -313,3 +313,48 @@ fn native_histograms_count_what_their_buckets_do() {
     .concat();
     assert!(bytes.windows(expected.len()).any(|window| window == expected), "{bytes:02x?}");
 }
+
+#[test]
+fn processes_with_one_name_and_pid_are_told_apart() {
+    let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
+    let series = event_counter("cpu-usage", Kind::Mean, "");
+    for (number, pod) in [(0, "a"), (1, "b\"c")] {
+        let attributes = [
+            ("service.name", "shop"),
+            ("service.instance.id", &*format!("id-{number}")),
+            ("process.pid", "7"),
+            ("k8s.pod.uid", pod),
+        ];
+        let attributes = attributes.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let target = TargetInfo { name: "shop".to_owned(), pid: 1, attributes };
+        exporter.begin_target(ProcessKey(number), &target);
+        exporter.add(ProcessKey(number), &sample(0, &series, &mean(f64::from(number))), NOW);
+    }
+    let lines = |format| String::from_utf8(exporter.encode(format, NOW)).unwrap();
+    let process =
+        |number| format!(r#"process_name="shop",process_pid="1",service_instance_id="id-{number}""#);
+    let expected = |head: &str| {
+        format!(
+            r#"{head}
+target_info{{{},service_name="shop",k8s_pod_uid="a"}} 1.0
+target_info{{{},service_name="shop",k8s_pod_uid="b\"c"}} 1.0
+# HELP web_server_cpu_usage cpu-usage of Web-Server
+# TYPE web_server_cpu_usage gauge
+web_server_cpu_usage{{{}}} 0.0
+web_server_cpu_usage{{{}}} 1.0
+"#,
+            process(0),
+            process(1),
+            process(0),
+            process(1)
+        )
+    };
+    let help = "The attributes of a process, as a resource of OpenTelemetry.";
+    let old = expected(&format!("# HELP target_info {help}\n# TYPE target_info gauge"));
+    assert_eq!(lines(Format::Text), old);
+    let open = expected(&format!("# HELP target {help}\n# TYPE target info"));
+    assert_eq!(lines(Format::OpenMetrics), format!("{open}# EOF\n"));
+    exporter.end_process(ProcessKey(0));
+    let text = String::from_utf8(exporter.encode(Format::Text, NOW)).unwrap();
+    assert!(!text.contains("id-0") && text.contains("id-1"), "{text}");
+}

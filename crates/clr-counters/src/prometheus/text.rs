@@ -49,8 +49,12 @@ struct Writer {
 impl Writer {
     /// Writes the header of a family. Writing to a String cannot fail.
     fn head(&mut self, name: &str, kind: FamilyKind, unit: &str, help: &str) {
-        // In the older format a counter's family has the name of its samples.
-        let suffix = if kind == FamilyKind::Counter && !self.is_open_metrics { "_total" } else { "" };
+        // In the older format such a family has the name of its samples.
+        let (suffix, kind) = match kind {
+            FamilyKind::Counter if !self.is_open_metrics => ("_total", kind),
+            FamilyKind::Info if !self.is_open_metrics => ("_info", FamilyKind::Gauge),
+            kind => ("", kind),
+        };
         let _ = write!(self.text, "# HELP {name}{suffix} ");
         escape(&mut self.text, help, self.is_open_metrics);
         let _ = writeln!(self.text, "\n# TYPE {name}{suffix} {}", kind.name());
@@ -84,7 +88,11 @@ impl Writer {
             PointValue::Exponential(histogram) => self.histogram(name, &labels, histogram),
             PointValue::Counter { .. } | PointValue::UpDownCounter(_) | PointValue::Gauge(_) => {
                 let Some(value) = metric.number() else { return };
-                let suffix = if metric.family.kind == FamilyKind::Counter { "_total" } else { "" };
+                let suffix = match metric.family.kind {
+                    FamilyKind::Counter => "_total",
+                    FamilyKind::Info => "_info",
+                    FamilyKind::Gauge | FamilyKind::Summary | FamilyKind::Histogram => "",
+                };
                 self.line(&format!("{name}{suffix}"), &labels, number(value));
             }
         }

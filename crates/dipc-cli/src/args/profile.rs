@@ -64,8 +64,8 @@ pub(crate) struct ProfileArgs {
 /// The metric of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricArg {
-    /// Time of managed code, from the sampler; the kernel's samples of running threads, where a recording
-    /// has them
+    /// Time of managed code, from the sampler; time on the processors, from the kernel, where a recording
+    /// has its samples
     Cpu,
     /// Time in which threads were off the processors, from the kernel: they waited, or had no processor
     OffCpu,

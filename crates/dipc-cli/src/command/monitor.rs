@@ -11,8 +11,8 @@ mod packaging;
 #[cfg(feature = "cloud")]
 mod stores;
 mod tls;
+mod tokens;
 
-use std::fs;
 use std::io::{ErrorKind, IsTerminal as _, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Subcommand, ValueEnum, ValueHint};
 use clr_counters::prometheus::NameStyle;
 use clr_counters::{Selection, SelectionError};
-use dipc_client::Uuid;
 use dipc_monitor::configuration::Configuration;
 use dipc_monitor::{
-    ApiKey, EgressQueue, Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig, Monitor,
-    MonitorConfig, MonitorError, Operations, ProcessObserver, Server, ServerConfig, ServerError, Tokens,
+    ApiKey, BlackBoxes, EgressQueue, Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig,
+    Monitor, MonitorConfig, MonitorError, Operations, ProcessObserver, Rules, Server, ServerConfig,
+    ServerError, Tokens, Watched,
 };
 
 use self::artifacts::ArtifactArgs;
@@ -108,7 +108,8 @@ pub(crate) struct MonitorArgs {
     /// File with the tokens that clients have to send, a line each: SCOPES TOKEN
     ///
     /// The scopes are read, metrics, artifacts and admin, separated by commas. A token may be replaced by
-    /// sha256: and its hash. Clients send 'Authorization: Bearer TOKEN'.
+    /// sha256: and its hash. Clients send 'Authorization: Bearer TOKEN'. A changed file is read again, and
+    /// at SIGHUP.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     token_file: Option<PathBuf>,
     /// Make a token for this run, with all scopes, and print it on standard error
@@ -177,7 +178,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     } else {
         Interrupts::watch_with_reload(&is_asked_to_reload)?
     };
-    let tokens = tokens(args)?;
+    let (tokens, mut token_file) = tokens::tokens(args)?;
     let file = args.configuration_file_path.as_deref();
     let source = (args.system || file.is_some())
         .then(|| configuration::Source::new(file, args.system, args.artifacts.retention()));
@@ -194,6 +195,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let configured = configuration.port_address().filter(|_| args.diagnostic_port.is_none());
     // In listen mode dotnet-monitor does not look for processes.
     config.only_port = configured.is_some();
+    config.dump_folder = configuration.dump_folder();
     if let Some(address) = args.diagnostic_port.as_ref().or(configured.as_ref()) {
         config.port = Some(target::parse_address(address, args.reach.tcp())?);
     }
@@ -215,7 +217,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     config.queue.clone_from(&queue);
     config.black_boxes.clone_from(&black_boxes);
     config.export = export.as_ref().map(|export| Arc::clone(&export.observer));
-    let server = Server::start(config, Arc::clone(&monitor), metrics, operations.clone())
+    let server = Server::start(config, Arc::clone(&monitor), metrics.clone(), operations.clone())
         .map_err(|error| not_served(&error))?;
     if let Some(queue) = &queue {
         queue.resume(&monitor, &operations);
@@ -233,8 +235,43 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     for rule in &configuration.rules {
         messages::note(format_args!("Rule           : {}", escape_controls(&rule.name)));
     }
+    let is_disconnected = is_disconnected(args.exit_on_stdin_disconnect);
+    let api_key = (!args.no_auth).then_some(tokens);
+    let mut changes = source.map(|source| configuration::Changes::new(source, api_key, configuration));
+    while !interrupts.wait(Duration::from_millis(500)) && !is_disconnected.load(Ordering::Acquire) {
+        let is_asked = is_asked_to_reload.swap(false, Ordering::AcqRel);
+        if let (Some(changes), Some(rules)) = (&mut changes, &rules) {
+            let running = configuration::Running {
+                args,
+                rules,
+                queue: queue.as_ref(),
+                metrics: metrics.as_deref(),
+                server: &server,
+                monitor: &monitor,
+                has_bundles: black_boxes.is_some(),
+                has_export: export.is_some(),
+            };
+            changes.apply(&running, is_asked);
+        }
+        if let Some(file) = &mut token_file {
+            file.reload(is_asked);
+        }
+        if let Some(certificate) = &mut certificate {
+            certificate.reload(is_asked);
+        }
+    }
+    stop(queue.as_ref(), rules.as_deref(), black_boxes.as_deref(), export.as_ref(), &monitor);
+    drop(server);
+    for process in monitor.stop() {
+        messages::warning(format_args!("the counters of {} were not stopped in time", described(&process)));
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns what becomes true when standard input is closed, if that `is_watched`.
+fn is_disconnected(is_watched: bool) -> Arc<AtomicBool> {
     let is_disconnected = Arc::new(AtomicBool::new(false));
-    if args.exit_on_stdin_disconnect {
+    if is_watched {
         let is_disconnected = Arc::clone(&is_disconnected);
         thread::spawn(move || {
             let mut input = std::io::stdin().lock();
@@ -242,34 +279,45 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
             is_disconnected.store(true, Ordering::Release);
         });
     }
-    let api_key = (!args.no_auth).then_some(tokens);
-    let mut changes = source.map(|source| configuration::Changes::new(source, api_key));
-    while !interrupts.wait(Duration::from_millis(500)) && !is_disconnected.load(Ordering::Acquire) {
-        let is_asked = is_asked_to_reload.swap(false, Ordering::AcqRel);
-        if let (Some(changes), Some(rules)) = (&mut changes, &rules) {
-            changes.apply(rules, queue.as_ref(), is_asked);
-        }
-        if let Some(certificate) = &mut certificate {
-            certificate.reload(is_asked);
+    is_disconnected
+}
+
+/// Ends the work for all processes, side by side, in a limited time. What was promised stays in the queue. The
+/// artifacts of rules are completed.
+fn stop(
+    queue: Option<&EgressQueue>,
+    rules: Option<&Rules>,
+    black_boxes: Option<&BlackBoxes>,
+    export: Option<&Export>,
+    monitor: &Monitor,
+) {
+    for process in monitor.processes() {
+        if let Some(state) = process.obstacle() {
+            messages::note(format_args!(
+                "Cannot answer  : {} {state}; its sessions end when it runs on",
+                described(&process)
+            ));
         }
     }
-    // What was promised stays in the queue. The artifacts of rules are completed. Requests end next, then the
-    // sessions of the processes.
-    if let Some(queue) = &queue {
+    if let Some(queue) = queue {
         queue.close();
     }
-    if let Some(rules) = &rules {
-        rules.stop();
-    }
-    if let Some(black_boxes) = &black_boxes {
-        black_boxes.stop();
-    }
-    if let Some(export) = &export {
-        export.finish();
-    }
-    drop(server);
-    drop(monitor);
-    Ok(Exit::Done)
+    thread::scope(|scope| {
+        if let Some(rules) = rules {
+            scope.spawn(|| rules.stop());
+        }
+        if let Some(black_boxes) = black_boxes {
+            scope.spawn(|| black_boxes.stop());
+        }
+        if let Some(export) = export {
+            scope.spawn(|| export.finish());
+        }
+    });
+}
+
+/// A process in messages.
+fn described(process: &Watched) -> String {
+    format!("process {} ({})", process.facts.pid, escape_controls(process.title()))
 }
 
 /// Opens the queue of promised artifacts, if there is a provider that they could go to.
@@ -332,28 +380,6 @@ const fn is_root() -> bool {
     false
 }
 
-/// The tokens that clients have to send.
-fn tokens(args: &MonitorArgs) -> Result<Tokens, Failure> {
-    let mut tokens = Tokens::default();
-    if let Some(path) = &args.token_file {
-        let failed = |what: &dyn std::fmt::Display| {
-            Failure::usage(format_args!("monitor: --token-file {}: {what}", path.display()))
-        };
-        let text = fs::read_to_string(path).map_err(|error| failed(&error))?;
-        tokens = Tokens::parse(&text).map_err(|error| failed(&error))?;
-        if tokens.is_empty() {
-            return Err(failed(&"it has no tokens"));
-        }
-    }
-    if args.temp_api_key {
-        // Each has 122 random bits.
-        let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
-        tokens.add_admin(&token);
-        messages::note(format_args!("Token          : {token}"));
-    }
-    Ok(tokens)
-}
-
 /// The API key of a configuration, if this program accepts its tokens.
 fn usable_api_key(configuration: &Configuration) -> Option<ApiKey> {
     configuration.api_key.clone().filter(|_| cfg!(feature = "cloud"))
@@ -382,6 +408,17 @@ fn metrics(args: &MonitorArgs, configuration: &Configuration) -> Result<Option<M
     Ok(Some(config))
 }
 
+/// The filters of the default process: options come before the configuration.
+fn default_process(args: &MonitorArgs, configuration: &Configuration) -> Vec<Filter> {
+    let configured = &configuration.default_process;
+    if args.default_process.is_empty() { configured.clone() } else { args.default_process.clone() }
+}
+
+/// The interval between values of counters.
+fn counter_interval(args: &MonitorArgs, configuration: &Configuration) -> Duration {
+    args.refresh_interval.unwrap_or(configuration.global_counter.interval)
+}
+
 fn server_config(
     args: &MonitorArgs,
     tokens: Tokens,
@@ -398,11 +435,8 @@ fn server_config(
     }
     config.tokens = tokens;
     config.is_open = args.no_auth;
-    config.default_process = if args.default_process.is_empty() {
-        configuration.default_process.clone()
-    } else {
-        args.default_process.clone()
-    };
+    config.default_process = default_process(args, configuration);
+    config.counter_interval = Some(counter_interval(args, configuration));
     config.no_http_egress = args.no_http_egress;
     concat!("dipc ", env!("CARGO_PKG_VERSION")).clone_into(&mut config.version);
     Ok(config)

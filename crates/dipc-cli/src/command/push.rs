@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use clap::{ArgGroup, Args, ValueHint};
 use clap_complete::engine::ArgValueCandidates;
 use clr_counters::otlp::rejected_points;
-use dipc_client::{LiveReader, SessionConfig};
+use dipc_client::{LiveReader, SessionConfig, Target};
 use hyper::header::{HeaderName, HeaderValue};
 use nettrace_export::{CausalGrouping, Format, Metric, Options, Profile, ProfileBuilder, WriteOptions};
 use tokio::runtime::Runtime;
@@ -29,6 +29,7 @@ use crate::http::{Endpoint, Failed, host_name, parse_header};
 use crate::inspect::profile::{self, ProfileOptions, ProfileRequest};
 use crate::interrupt::Interrupts;
 use crate::process::candidates::application_name;
+use crate::process::peer::local_process;
 use crate::process::target::{FoundTarget, TargetSelector, endpoints_of_name};
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice, into_processor_time};
 use crate::record::live_stream::LiveStream;
@@ -114,11 +115,55 @@ struct ProcessesArgs {
     reach: ReachArgs,
 }
 
+/// A process that is profiled.
+#[derive(Debug)]
+struct ProfiledProcess {
+    /// Its runtime; `None` for a program without .NET, which only the kernel samples.
+    runtime: Option<Target>,
+    pid: Option<u32>,
+    name: Option<String>,
+}
+
+impl From<FoundTarget> for ProfiledProcess {
+    fn from(found: FoundTarget) -> Self {
+        let name = found.endpoint.as_ref().map(|it| application_name(it.pid, &it.name));
+        Self { runtime: Some(found.target), pid: found.endpoint.map(|endpoint| endpoint.pid), name }
+    }
+}
+
+impl ProfiledProcess {
+    /// Returns the process of a program without .NET, and says so.
+    ///
+    /// # Errors
+    /// The failure to find its runtime, if there is no such process.
+    fn without_runtime(pid: u32, failure: Failure) -> Result<Self, Failure> {
+        let Ok(name) = dipc_transport::process_name(pid) else { return Err(failure) };
+        messages::warning(format_args!("{failure}; sampling it without a runtime"));
+        Ok(Self { runtime: None, pid: Some(pid), name: Some(name) })
+    }
+
+    /// The number of the process, for the kernel.
+    fn kernel_pid(&self) -> Result<u32, Failure> {
+        match (&self.runtime, self.pid) {
+            (Some(runtime), pid) => local_process(pid, runtime),
+            (None, Some(pid)) => Ok(pid),
+            (None, None) => Err(Failure::new(Exit::NotReachable, "push: the process is not known")),
+        }
+    }
+}
+
 impl ProcessesArgs {
-    /// Finds the processes; at least one.
-    fn find(&self, timeout: Duration) -> Result<Vec<FoundTarget>, Failure> {
+    /// Finds the processes; at least one. Those without a runtime are found by their pids only, if the kernel
+    /// may sample them.
+    fn find(&self, timeout: Duration, may_be_native: bool) -> Result<Vec<ProfiledProcess>, Failure> {
         let Self { process_id, name, endpoint, reach } = self;
-        let find = |pid| FoundTarget::find(&TargetSelector::Pid(pid), timeout);
+        let find = |pid| match FoundTarget::find(&TargetSelector::Pid(pid), timeout) {
+            Ok(found) => Ok(found.into()),
+            Err(failure) if may_be_native && failure.exit == Exit::NotReachable => {
+                ProfiledProcess::without_runtime(pid, failure)
+            }
+            Err(failure) => Err(failure),
+        };
         if let Some(name) = name {
             let named = endpoints_of_name(name, Some(timeout));
             if named.len() > 1 {
@@ -128,7 +173,7 @@ impl ProcessesArgs {
         }
         if process_id.is_empty() {
             let selector = selector(None, name.as_ref(), endpoint.as_ref(), *reach)?;
-            return Ok(vec![FoundTarget::find(&selector, timeout)?]);
+            return Ok(vec![FoundTarget::find(&selector, timeout)?.into()]);
         }
         let mut pids = process_id.clone();
         pids.sort_unstable();
@@ -230,7 +275,8 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
         ))
         .with_help("a profile ends before the next one begins: give a longer --every"));
     }
-    let processes = args.processes.find(args.timeout)?;
+    let may_be_native = metric != Some(Metric::Wall) && args.sampler != SamplerChoice::Runtime;
+    let processes = args.processes.find(args.timeout, may_be_native)?;
     if let [process] = &*processes {
         let mut pusher = Pusher::new(args, interrupts)?;
         let exit = push_process(args, metric, process, &mut pusher, interrupts)?;
@@ -238,9 +284,9 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
     }
     messages::note(format_args!("Processes      : {}", processes.len()));
     let pushed: Vec<_> = thread::scope(|scope| {
-        let push = |process| {
+        let push = |process: &ProfiledProcess| {
             let mut pusher = Pusher::new(args, interrupts)?;
-            pusher.pid = process_id(process);
+            pusher.pid = process.pid;
             let end = push_process(args, metric, process, &mut pusher, interrupts);
             if let Err(failure) = &end {
                 messages::warning(format_args!("process {}: {failure}", pusher.pid_text()));
@@ -274,19 +320,17 @@ fn push_processes(args: &PushArgs, interrupts: &Interrupts) -> Outcome {
     }
 }
 
-fn process_id(process: &FoundTarget) -> Option<u32> {
-    process.endpoint.as_ref().map(|endpoint| endpoint.pid)
-}
-
 /// Samples a process repeatedly, and sends a profile each time.
 fn push_process(
     args: &PushArgs,
     metric: Option<Metric>,
-    found: &FoundTarget,
+    process: &ProfiledProcess,
     pusher: &mut Pusher<'_>,
     interrupts: &Interrupts,
 ) -> Outcome {
-    let is_managed = !found.target.is_native_aot().unwrap_or(false);
+    let runtime = process.runtime.as_ref();
+    pusher.is_dotnet = runtime.is_some();
+    let managed = runtime.filter(|runtime| !runtime.is_native_aot().unwrap_or(false));
     let mut choice = args.sampler;
     if metric == Some(Metric::Wall) && choice == SamplerChoice::Auto {
         messages::note(
@@ -294,32 +338,33 @@ fn push_process(
         );
         choice = SamplerChoice::Runtime;
     }
-    if choice == SamplerChoice::Runtime && !is_managed {
+    if choice == SamplerChoice::Runtime && managed.is_none() {
         return Err(Failure::new(
             Exit::Refused,
             "push: the process is a NativeAOT program, whose runtime has no sampler",
         )
         .with_help("--by cpu has the kernel sample it"));
     }
-    let title = process_id(found).map_or_else(|| "process".to_owned(), |pid| format!("process {pid}"));
-    let name = found.endpoint.as_ref().map(|it| application_name(it.pid, &it.name));
+    let title = process.pid.map_or_else(|| "process".to_owned(), |pid| format!("process {pid}"));
     let mut left = args.count;
     let mut exit = Exit::Done;
     let mut is_first = true;
     while left != Some(0) && interrupts.count() == 0 {
         let begin = Instant::now();
-        let samples = choice.start(process_id(found), &title, is_managed, is_first)?;
-        let (profile, end) = if let Some(samples) = samples {
-            sample_by_kernel(args, found, samples, is_managed, interrupts)?
-        } else {
-            // The reason was given.
-            choice = SamplerChoice::Runtime;
-            sample(args, metric.unwrap_or(Metric::Wall), found, interrupts)?
+        let samples = choice.start(process.kernel_pid(), &title, managed.is_some(), is_first)?;
+        let (profile, end) = match (samples, managed) {
+            (Some(samples), _) => sample_by_kernel(args, managed, samples, interrupts)?,
+            (None, Some(runtime)) => {
+                // The reason was given.
+                choice = SamplerChoice::Runtime;
+                sample(args, metric.unwrap_or(Metric::Wall), runtime, interrupts)?
+            }
+            (None, None) => return Err(Failure::new(Exit::Refused, "push: the program has no sampler")),
         };
         is_first = false;
         exit = exit.join(end.exit);
         if profile.samples() > 0 {
-            pusher.push(&profile, name.as_deref())?;
+            pusher.push(&profile, process.name.as_deref())?;
         } else {
             messages::warning("no thread was seen at work: there is no profile to send");
         }
@@ -344,12 +389,12 @@ struct SessionEnd {
 /// The default time for which a process is sampled, if the interval between profiles is not shorter.
 const DEFAULT_DURATION: Duration = Duration::from_secs(10);
 
-/// Reads the kernel's samples of a process for the configured time. The runtime then lists its methods.
+/// Reads the kernel's samples of a process for the configured time. A `managed` runtime then lists its
+/// methods.
 fn sample_by_kernel(
     args: &PushArgs,
-    found: &FoundTarget,
+    managed: Option<&Target>,
     mut samples: LiveSamples,
-    is_managed: bool,
     interrupts: &Interrupts,
 ) -> Result<(Profile, SessionEnd), Failure> {
     let options = args.profile_options(Metric::Cpu).with_kinds(false);
@@ -366,8 +411,8 @@ fn sample_by_kernel(
     samples.finish(|event| builder.add(event));
     let mut exit = Exit::Done;
     let is_over = || interrupts.count() > 1;
-    let mut list = || for_each_method(&found.target, is_over, |event| builder.code_mut().add(event));
-    if is_managed && let Err(error) = list() {
+    let list = |runtime| for_each_method(runtime, is_over, |event| builder.code_mut().add(event));
+    if let Some(Err(error)) = managed.map(list) {
         messages::warning(format_args!("names of methods are missing: {error}"));
         exit = Exit::Incomplete;
     }
@@ -380,16 +425,16 @@ fn sample_by_kernel(
 fn sample(
     args: &PushArgs,
     metric: Metric,
-    found: &FoundTarget,
+    runtime: &Target,
     interrupts: &Interrupts,
 ) -> Result<(Profile, SessionEnd), Failure> {
     let config = SessionConfig::new([sampler()]);
-    let session = start_unless_interrupted(&found.target, &config, interrupts)?;
+    let session = start_unless_interrupted(runtime, &config, interrupts)?;
     let options = args.profile_options(metric).with_kinds(true);
     let mut stream =
         LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: ProfileBuilder::new(options) };
     let limits = Limits {
-        address: found.target.address().clone(),
+        address: runtime.address().clone(),
         duration: Some(args.duration()),
         silence: args.timeout,
         interrupts: interrupts.clone(),
@@ -416,7 +461,7 @@ fn pprof(profile: &Profile) -> Result<Vec<u8>, Failure> {
 }
 
 /// The resource attributes that correspond to labels, with the names of OpenTelemetry's conventions.
-fn resource(labels: &[(String, String)]) -> Vec<(String, String)> {
+fn resource(labels: &[(String, String)], is_dotnet: bool) -> Vec<(String, String)> {
     let attributes = labels.iter().filter(|(key, _)| key != NAME).map(|(key, value)| {
         let key = match key.as_str() {
             "service_name" => "service.name",
@@ -427,7 +472,8 @@ fn resource(labels: &[(String, String)]) -> Vec<(String, String)> {
         };
         (key.to_owned(), value.clone())
     });
-    attributes.chain([("process.runtime.name".to_owned(), ".NET".to_owned())]).collect()
+    let runtime = is_dotnet.then(|| ("process.runtime.name".to_owned(), ".NET".to_owned()));
+    attributes.chain(runtime).collect()
 }
 
 /// The label that names the kind of profile.
@@ -440,6 +486,8 @@ struct Pusher<'a> {
     runtime: Runtime,
     /// The process, if there are several: they may share a name.
     pid: Option<u32>,
+    /// Whether the program is one of .NET.
+    is_dotnet: bool,
     sent: u64,
     /// The number of profiles that were not delivered, and the last reason.
     failed: (u64, String),
@@ -451,7 +499,15 @@ impl<'a> Pusher<'a> {
             .enable_all()
             .build()
             .map_err(|error| Failure::new(Exit::Failed, format_args!("push: {error}")))?;
-        Ok(Self { args, interrupts, runtime, pid: None, sent: 0, failed: Default::default() })
+        Ok(Self {
+            args,
+            interrupts,
+            runtime,
+            pid: None,
+            is_dotnet: true,
+            sent: 0,
+            failed: Default::default(),
+        })
     }
 
     /// Sends a profile. A failed delivery is reported and does not end the command: later ones may succeed.
@@ -464,7 +520,7 @@ impl<'a> Pusher<'a> {
         } else if let Some(endpoint) = parca {
             (endpoint, parca::CONTENT_TYPE, parca::request(&labels, &pprof(profile)?))
         } else if let Some(endpoint) = otlp {
-            let resource = resource(&labels);
+            let resource = resource(&labels, self.is_dotnet);
             let message = nettrace_export::otlp_request(profile, &resource, EXPORTER);
             (endpoint, "application/x-protobuf", message)
         } else {

@@ -21,6 +21,7 @@ use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::export::{Export, ExportFormat, sibling_path};
 use crate::interrupt::Interrupts;
+use crate::process::peer::local_process;
 use crate::process::target::TargetSelector;
 use crate::record::flight::{
     CrashDump, FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder,
@@ -87,7 +88,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     // At a port, print the selection before waiting; elsewhere, steps that can fail at once come first.
     let waits_at_port = matches!(sources[..], [SourceSelector::Port(_)]);
     if waits_at_port {
-        selection.announce();
+        without_sampler.as_ref().unwrap_or(&selection).announce();
     }
     let mut settings = RecordingSettings {
         collect: SessionConfig::new(selection.configs())
@@ -122,7 +123,7 @@ pub(crate) fn record(args: &TraceArgs, interrupts: &Interrupts, written: &Writte
     let mut source = match settings.open(selector, &mut early)? {
         Opened::Runtime(source) => source,
         Opened::Native(native) => return settings.sample_native(&native, false),
-        Opened::Ended(code) => return Ok(Exit::Done.or_program(code)),
+        Opened::Ended(exit) => return Ok(exit),
     };
     let mut child = source.child.take();
     settings.child = child.as_ref().map(Child::end);
@@ -169,7 +170,8 @@ fn have_it_dump_itself(sources: &mut [SourceSelector], args: &TraceArgs) -> Resu
 fn run_all(sources: &[SourceSelector], mut settings: RecordingSettings) -> Outcome {
     let open = |source| settings.open(source, &mut None);
     let opened = sources.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    settings.selection.announce();
+    // A warning says which of the processes the kernel does not sample.
+    settings.without_sampler.as_ref().unwrap_or(&settings.selection).announce();
     settings.is_announced = true;
     settings.follows = true;
     let settings = &settings;
@@ -177,7 +179,7 @@ fn run_all(sources: &[SourceSelector], mut settings: RecordingSettings) -> Outco
         let record = |opened: &Opened| match opened {
             Opened::Runtime(source) => settings.run(source, None, true, || {}),
             Opened::Native(native) => settings.sample_native(native, true),
-            Opened::Ended(code) => Ok(Exit::Done.or_program(*code)),
+            Opened::Ended(exit) => Ok(*exit),
         };
         let threads: Vec<_> = opened.iter().map(|opened| scope.spawn(move || record(opened))).collect();
         let outcomes = threads.into_iter().map(|thread| {
@@ -298,7 +300,7 @@ enum Opened {
     Runtime(Box<Source>),
     Native(NativeProcess),
     /// A program without a runtime, which was sampled until its end.
-    Ended(Option<u8>),
+    Ended(Exit),
 }
 
 /// Records another runtime that has connected to the port.
@@ -371,13 +373,9 @@ impl RecordingSettings {
     fn sample(&self, source: &Source, sink: &Sink, has_sampler: bool) -> Option<KernelSampler> {
         let settings = self.kernel_samples?;
         let folder = sink.path().map(folder_of)?;
-        let started = source.pid.ok_or_else(|| {
-            Failure::new(
-                Exit::Failed,
-                "kernel's samples: the process id of the runtime at this address is not known",
-            )
-        });
-        match started.and_then(|pid| KernelSampler::start(pid, settings, folder)) {
+        match local_process(source.pid, &source.target)
+            .and_then(|pid| KernelSampler::start(pid, settings, folder))
+        {
             Ok(sampler) => {
                 messages::note(format_args!("Samples        : {}", sampler.description()));
                 Some(sampler)
@@ -414,14 +412,19 @@ impl RecordingSettings {
             Ok(source) => return Ok(Opened::Runtime(Box::new(source))),
             Err(failure) => failure,
         };
-        match (source, self.kernel_samples) {
-            (&SourceSelector::Process(TargetSelector::Pid(pid)), Some(samples))
-                if failure.exit == Exit::NotReachable =>
-            {
-                let Ok(name) = dipc_transport::process_name(pid) else { return Err(failure) };
-                Ok(Opened::Native(NativeProcess { pid, name, samples, reason: failure }))
+        let Some(samples) = self.kernel_samples.filter(|_| failure.exit == Exit::NotReachable) else {
+            return Err(failure);
+        };
+        let found = match source {
+            SourceSelector::Process(TargetSelector::Pid(pid)) => {
+                dipc_transport::process_name(*pid).ok().map(|name| (*pid, name))
             }
-            _ => Err(failure),
+            SourceSelector::Process(TargetSelector::Name(name)) => native::process_of_name(name)?,
+            _ => None,
+        };
+        match found {
+            Some((pid, name)) => Ok(Opened::Native(NativeProcess { pid, name, samples, reason: failure })),
+            None => Err(failure),
         }
     }
 
@@ -609,10 +612,14 @@ impl RecordingSettings {
         let path = sink.path().map(Path::to_owned);
         // The recording is replaced by one that also has the samples, so it must be closed first.
         drop(sink);
+        let mut samples_exit = Exit::Done;
         if let (Some(samples), Some(path)) = (kernel_recording, &path) {
-            merge_into(path, samples?)?;
+            let samples = samples?;
+            let summary = samples.summary();
+            merge_into(path, samples)?;
+            samples_exit = summary.exit(self.fail_on_loss);
         }
-        let exit = recorded?.report(self.fail_on_loss)?;
+        let exit = recorded?.report(self.fail_on_loss)?.join(samples_exit);
         let converted = match (self.format, path) {
             (Some(format), Some(path)) => {
                 let export = || Export::beside(&path, format, self.names).write();

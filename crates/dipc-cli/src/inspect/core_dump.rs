@@ -8,14 +8,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use clr_dump::{
-    CoreFile, Error, Exception, ExceptionState, Frame, FramePosition, MappedFile, Memory, Method, Monitor,
-    MonitorWait, Monitors, Names, ReadAt, Registers, Runtime, Stack, Thread, WaitKind, deadlocks,
+    CoreFile, CoreThread, Error, Exception, ExceptionState, Frame, FramePosition, MappedFile, Memory, Method,
+    Monitor, MonitorWait, Monitors, Names, NativeImage, NativeImages, ReadAt, Registers, Runtime, Stack,
+    Thread, WaitKind, deadlocks,
 };
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::native_symbols::NativeSymbols;
 use crate::inspect::unpacked_core;
+use crate::render::units;
 
 /// The number of times that the exceptions of a running thread are read, and the time between.
 const EXCEPTION_ATTEMPTS: u32 = 20;
@@ -39,7 +41,12 @@ impl Source {
             return Err(failed(&"it is not a regular file"));
         }
         let file = unpacked_core::open(path)?;
-        let mut core = CoreFile::open(file).map_err(|error| failed(&error))?;
+        let mut core = CoreFile::open(file).map_err(|error| match error {
+            Error::TruncatedHeader { .. } => {
+                Failure::new(Exit::Incomplete, format_args!("{}: {error}", path.display()))
+            }
+            error => failed(&error),
+        })?;
         core.add_files(|path| {
             // Opening a pipe would wait for its writer.
             let is_file = std::fs::metadata(path).is_ok_and(|file| file.is_file());
@@ -113,9 +120,16 @@ impl Source {
     /// The exit code: a truncated core was read as far as it goes.
     pub(crate) fn exit(&self) -> Exit {
         match self.core() {
-            Some(core) if core.missing_bytes() > 0 => Exit::Incomplete,
+            Some(core) if core.is_truncated() => Exit::Incomplete,
             _ => Exit::Done,
         }
+    }
+
+    /// The truncation of a core dump in words; `None` of a whole one, and of a process.
+    pub(crate) fn truncation(&self) -> Option<String> {
+        let core = self.core().filter(|core| core.is_truncated())?;
+        let [has, promised] = [core.file_bytes(), core.promised_bytes()].map(units::count);
+        Some(format!("it has {has} of the {promised} bytes that its headers promise"))
     }
 }
 
@@ -355,20 +369,12 @@ impl<'s> Analysis<'s> {
         // A return address can be past the end of the function.
         let address = frame.position.lookup_address(frame.ip);
         let image = self.runtime.native_image(self.source.memory(), address);
-        let name = image.as_ref().and_then(|image| self.symbols.name(image, address));
-        let name = name.map(|text| FrameName { text, namespace_len: 0 });
+        let text = native_frame_text(frame, image.as_deref(), &self.symbols);
         // Code that the compiler has made has no name but a symbol.
         if frame.code.is_some() {
-            return FrameText { name, ..frame_text(frame.ip, None) };
+            return FrameText { name: text.name, ..frame_text(frame.ip, None) };
         }
-        FrameText {
-            ip: frame.ip,
-            name,
-            module: image.as_ref().map(|image| image.file_name().to_owned()),
-            token: None,
-            is_dynamic: false,
-            kind: FrameKind::Native { offset: image.map(|image| frame.ip.wrapping_sub(image.base)) },
-        }
+        text
     }
 
     /// The thread with an address.
@@ -401,18 +407,26 @@ impl<'s> Analysis<'s> {
             })
             .collect()
     }
+}
 
-    /// The thread that a signal has ended, of a core dump that was written for one.
-    pub(crate) fn signalled_thread(&self) -> Option<u64> {
-        let core = self.source.core()?;
-        let signal = core.signal()?;
-        let own = |thread: &&clr_dump::CoreThread| i32::from(thread.signal) == signal.number;
-        // The kernel puts it first; createdump marks none, or all.
-        let threads = core.threads();
-        let count = threads.iter().filter(own).count();
-        let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
-        first.map(|thread| u64::from(thread.tid))
-    }
+/// The signal of all threads of a core dump that does not say which one it ended: createdump of .NET Core 3.1 marks
+/// all threads of a process that crashes.
+pub(crate) fn common_signal(core: &CoreFile) -> Option<i32> {
+    let mut threads = core.threads().iter();
+    let signal = threads.next()?.signal;
+    let is_common = core.signal().is_none() && signal != 0 && threads.all(|other| other.signal == signal);
+    is_common.then(|| signal.into())
+}
+
+/// The thread that a signal has ended, of a core dump that was written for one.
+pub(crate) fn signalled_thread(core: &CoreFile) -> Option<u64> {
+    let signal = core.signal()?;
+    let own = |thread: &&CoreThread| i32::from(thread.signal) == signal.number;
+    // The kernel puts it first; createdump marks none, or all.
+    let threads = core.threads();
+    let count = threads.iter().filter(own).count();
+    let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
+    first.map(|thread| u64::from(thread.tid))
 }
 
 /// Reads all that the views of threads, stacks, exceptions and modules need, for a small core dump that has
@@ -437,6 +451,43 @@ pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64
     }
     runtime.monitors(memory);
     names.known_modules();
+}
+
+fn native_frame_text(frame: &Frame, image: Option<&NativeImage>, symbols: &NativeSymbols) -> FrameText {
+    let address = frame.position.lookup_address(frame.ip);
+    let name = image.and_then(|image| symbols.name(image, address));
+    FrameText {
+        ip: frame.ip,
+        name: name.map(|text| FrameName { text, namespace_len: 0 }),
+        module: image.map(|image| image.file_name().to_owned()),
+        token: None,
+        is_dynamic: false,
+        kind: FrameKind::Native { offset: image.map(|image| frame.ip.wrapping_sub(image.base)) },
+    }
+}
+
+/// The threads of a core dump with native frames only: the runtime's data is missing, or there is no runtime.
+pub(crate) fn native_threads(core: &CoreFile) -> Vec<NativeThread> {
+    let (images, symbols) = (NativeImages::new(core.files()), NativeSymbols::new(None));
+    let thread = |thread: &CoreThread| {
+        let stack = thread.registers.map(|registers| images.stack(core, &registers)).unwrap_or_default();
+        let frame = |frame: &Frame| {
+            let address = frame.position.lookup_address(frame.ip);
+            let image = images.at(core, address);
+            let mut text = native_frame_text(frame, image.as_deref(), &symbols);
+            // The list of files outlives the headers of images.
+            if let Some(file) = core.files().iter().find(|file| file.start <= address && address < file.end)
+                && image.is_none()
+            {
+                let offset = frame.ip.wrapping_sub(file.start).wrapping_add(file.file_offset);
+                text.module = file.path.rsplit('/').next().map(ToOwned::to_owned);
+                text.kind = FrameKind::Native { offset: Some(offset) };
+            }
+            text
+        };
+        NativeThread { tid: thread.tid, frames: stack.frames.iter().map(frame).collect(), stack }
+    };
+    core.threads().iter().map(thread).collect()
 }
 
 fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {

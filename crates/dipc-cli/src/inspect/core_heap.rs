@@ -8,12 +8,15 @@ use clr_dump::{HandleKind, HeapObject, HeapVisitor, HeapWalk, Names, ValueKind};
 use gcdump::{HeapGraph, MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::core_advice;
 use crate::inspect::core_dump::{Analysis, Source};
 use crate::inspect::pause::Pause;
 use crate::render::units;
 
-/// The number of times that the heap of a running process is read, if a collection changes it meanwhile.
-const ATTEMPTS: usize = 3;
+/// The number of times that the heap of a running process is read, if a collection changes it meanwhile, and the
+/// time between.
+const ATTEMPTS: usize = 8;
+const WAIT: Duration = Duration::from_millis(20);
 
 /// The number of objects between two looks at the clock.
 const LOOK: u64 = 4096;
@@ -23,12 +26,25 @@ const LOOK: u64 = 4096;
 pub(crate) fn read(source: &Source, stop: Option<Duration>) -> Result<HeapGraph, Failure> {
     let runtime = source.runtime()?;
     let mut attempts = if source.pid().is_some() && stop.is_none() { ATTEMPTS } else { 1 };
+    let mut best: Option<HeapGraph> = None;
     loop {
         attempts -= 1;
         let pause = stop.map(|limit| Pause::begin(source, limit)).transpose()?;
-        let graph = read_once(&Analysis::new(source, &runtime)?, pause)?;
-        if attempts == 0 || graph.completeness().is_complete() {
-            return Ok(graph);
+        let read = Analysis::new(source, &runtime).and_then(|analysis| read_once(&analysis, pause));
+        match read {
+            Ok(graph) if graph.completeness().is_complete() => return Ok(graph),
+            Ok(graph) => {
+                let is_better = |best: &HeapGraph| graph.object_count() > best.object_count();
+                if best.as_ref().is_none_or(is_better) {
+                    best = Some(graph);
+                }
+            }
+            Err(failure) if attempts == 0 && best.is_none() => return Err(failure),
+            Err(_) => {}
+        }
+        match best {
+            Some(graph) if attempts == 0 => return Ok(graph),
+            _ => std::thread::sleep(WAIT),
         }
     }
 }
@@ -54,9 +70,10 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
         objects: 0,
         pause,
     };
-    let walk = names.walk_heap(&mut reader).map_err(|missing| lacks(&missing.to_string()))?;
+    let walk =
+        names.walk_heap(&mut reader).map_err(|missing| lacks(analysis.source, &missing.to_string()))?;
     let Reader { mut builder, types, on_stacks, frozen_objects, bytes, pause, .. } = reader;
-    check(bytes, &walk)?;
+    check(analysis.source, bytes, &walk)?;
     missing.missing_bytes = missing_bytes(&walk);
     missing.is_moving = walk.is_moving;
     missing.objects_without_references = walk.objects_without_references;
@@ -90,18 +107,42 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
 }
 
 /// A failure for a heap that is not there.
-pub(crate) fn lacks(why: &str) -> Failure {
-    Failure::new(Exit::Incomplete, format_args!("dump analyze: the heap is not in the dump: {why}"))
-        .with_help("dipc dump -p PID --type heap writes a dump that has it")
+pub(crate) fn lacks(source: &Source, why: &str) -> Failure {
+    let what = match core_advice::shortfall(source) {
+        Some(reason) => format!("the heap is not in the dump: {reason}"),
+        None if source.pid().is_some() => {
+            format!("the heap was not read: it changed in each of {ATTEMPTS} attempts ({why})")
+        }
+        None => format!("the heap is not in the dump: {why}"),
+    };
+    let help = core_advice::better(source);
+    Failure::new(Exit::Incomplete, format_args!("dump analyze: {what}")).with_help(help)
 }
 
-/// Fails if less than half of the heap was read.
-pub(crate) fn check(bytes: u64, walk: &HeapWalk) -> Result<(), Failure> {
+/// Fails if less than half of the heap was read, unless a collection was moving it.
+pub(crate) fn check(source: &Source, bytes: u64, walk: &HeapWalk) -> Result<(), Failure> {
     let missing = missing_bytes(walk);
-    if bytes.saturating_add(walk.free.bytes) < missing {
-        return Err(lacks(&format!("{} of it cannot be read", units::bytes(missing))));
+    let is_moving = walk.is_moving && source.pid().is_none();
+    if bytes.saturating_add(walk.free.bytes) < missing && !is_moving {
+        return Err(lacks(source, &format!("{} of it cannot be read", units::bytes(missing))));
     }
     Ok(())
+}
+
+/// The sentence about a heap whose objects a collection was moving.
+pub(crate) fn moving(source: &Source, missing: u64) -> String {
+    let when = if source.pid().is_some() {
+        "A collection moves objects at this moment"
+    } else {
+        "A collection was moving objects when the dump was taken"
+    };
+    let missing = match missing {
+        0 => String::new(),
+        missing => {
+            format!("; {} of the heap are between two states, and are left out", units::bytes(missing))
+        }
+    };
+    format!("{when}: some can be missing or counted twice{missing}")
 }
 
 fn missing_bytes(walk: &HeapWalk) -> u64 {

@@ -85,7 +85,7 @@ impl ProfileOptions {
 /// The options that a command passes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProfileRequest {
-    /// The metric; by default thread time, or CPU samples if a recording has these instead.
+    /// The metric; by default thread time, or CPU time if a recording of a machine has that instead.
     pub(crate) metric: Option<Metric>,
     /// Whether to keep tracks, which hold the times of what happened.
     pub(crate) tracks: bool,

@@ -6,12 +6,14 @@
 //! - `candidates`, `choice`: processes that the user may have meant, as text and at a terminal.
 //! - `query`, `info`, `table`: requests to many runtimes at the same time, their facts, and the table of
 //!   `ps`.
+//! - `peer`: the process behind an address.
 //! - `companion`: programs beside this one, such as `dipc-fleet`.
 
 pub(crate) mod candidates;
 pub(crate) mod choice;
 pub(crate) mod companion;
 pub(crate) mod info;
+pub(crate) mod peer;
 pub(crate) mod query;
 mod socket;
 pub(crate) mod table;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use nettrace_export::{Metric, Profile};
+use nettrace_export::{Measure, Metric, Profile};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;
@@ -49,7 +49,7 @@ impl SamplerChoice {
     /// If the user asked for the kernel's samples, or the program has no sampler, and they are not available.
     pub(crate) fn start(
         self,
-        pid: Option<u32>,
+        pid: Result<u32, Failure>,
         title: &str,
         has_runtime_sampler: bool,
         is_new: bool,
@@ -57,10 +57,7 @@ impl SamplerChoice {
         if self == Self::Runtime {
             return Ok(None);
         }
-        let unknown = || {
-            Failure::new(Exit::Failed, format_args!("{NAME}: the process id at this address is not known"))
-        };
-        match pid.ok_or_else(unknown).and_then(|pid| LiveSamples::start(pid, LIVE_FREQUENCY, is_new)) {
+        match pid.and_then(|pid| LiveSamples::start(pid, LIVE_FREQUENCY, is_new)) {
             Ok(samples) => {
                 if is_new {
                     messages::note(format_args!("Samples        : {title}: {}", samples.description()));
@@ -77,15 +74,10 @@ impl SamplerChoice {
     }
 }
 
-/// Turns numbers of live samples into the processor time that they stand for.
+/// Makes a profile one of processor time, even if no thread of the process ran.
 pub(crate) fn into_processor_time(profile: &mut Profile) {
-    let period = 1_000_000_000 / u64::from(LIVE_FREQUENCY);
-    for total in &mut profile.stack_totals {
-        total.weight = total.samples.saturating_mul(period);
-    }
     profile.metric = Metric::Cpu;
-    profile.measure = Metric::Wall.measure();
-    profile.measure.name = "CPU time";
+    profile.measure = Measure::CPU_TIME;
 }
 
 /// The samples per second of commands that watch a process: they cost it next to nothing.
@@ -172,11 +164,29 @@ pub(crate) struct SampleSummary {
     off_cpu: Duration,
     waits: u64,
     lost: u64,
+    lost_stacks: u64,
     throttled: u64,
     cut_stacks: u64,
 }
 
+impl SampleSummary {
+    /// The exit code for lost samples; warns of them if they are a failure.
+    pub(crate) fn exit(self, fail_on_loss: bool) -> Exit {
+        if !fail_on_loss || self.lost == 0 {
+            return Exit::Done;
+        }
+        messages::warning(format_args!("the kernel lost {} samples and records of switches", self.lost));
+        messages::help("a lower --frequency loses less");
+        Exit::EventsLost
+    }
+}
+
 impl KernelRecording {
+    /// The numbers of its samples.
+    pub(crate) const fn summary(&self) -> SampleSummary {
+        self.summary
+    }
+
     /// Opens the samples as a recording.
     pub(crate) fn open(&self) -> Result<Recording, Failure> {
         let file = self.file.try_clone().map_err(|error| unwritten(Path::new(NAME), &error))?;
@@ -212,11 +222,16 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
 
 impl fmt::Display for SampleSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} samples of {:.2?} on CPU", self.samples, self.cpu)?;
-        if self.waits > 0 {
-            write!(f, ", {} times off CPU of {:.2?}", self.waits, self.off_cpu)?;
+        let waits = format!("{} times off CPU of {:.2?}", self.waits, self.off_cpu);
+        match (self.samples, self.waits) {
+            (0, 1..) => f.write_str(&waits)?,
+            (samples, 0) => write!(f, "{samples} samples of {:.2?} on CPU", self.cpu)?,
+            (samples, _) => write!(f, "{samples} samples of {:.2?} on CPU, {waits}", self.cpu)?,
         }
         write!(f, ", {} lost", self.lost)?;
+        if self.lost_stacks > 0 {
+            write!(f, ", {} stacks of waits left out, for which others stand", self.lost_stacks)?;
+        }
         if self.throttled > 0 {
             write!(f, ", throttled {} times", self.throttled)?;
         }

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clr_dump::{
-    CopiedCore, CopyLimits, CoreContent, ProcessMemory, Registers, ThreadNote, TouchedMemory, copy_process,
+    CopiedCore, CopyLimits, CopySettings, CoreContent, ProcessMemory, Registers, ThreadNote, TimeLimit,
+    TouchedMemory, copy_process,
 };
 use linux_sampler::{StoppedProcess, StoppedThread};
 
 use crate::compression::OutputCompression;
+use crate::duration;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_dump::touch;
 use crate::render::output_file::{NameOrigin, OutputFile, is_device};
@@ -20,6 +22,9 @@ use crate::render::{output, units};
 
 /// The longest wait for the threads of a process to stop.
 const STOP: Duration = Duration::from_secs(2);
+
+/// Bytes that are surely copied in a second: a process with more is taken to reach the limit of time.
+const BYTES_PER_SECOND: u128 = 50 << 20;
 
 /// The architecture of core dumps of this machine (`e_machine`).
 const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
@@ -95,29 +100,44 @@ pub(crate) enum CorePlace<'a> {
 pub(crate) fn write(pid: u32, settings: &CoreSettings, place: CorePlace<'_>) -> Result<WrittenCore, Failure> {
     let id = i32::try_from(pid).map_err(|_| no_process(pid))?;
     let mut output = Output::open(place, settings.compression)?;
-    let until = Instant::now() + settings.pause;
+    let limit = TimeLimit { end: Instant::now() + settings.pause, duration: settings.pause };
     let process = StoppedProcess::stop(id, STOP.min(settings.pause)).map_err(|error| {
+        if limit.end <= Instant::now() {
+            return Failure::new(
+                Exit::TimedOut,
+                format_args!(
+                    "dump: process {pid}: its threads did not stop within --pause {}",
+                    duration::display(settings.pause)
+                ),
+            )
+            .with_help("it runs on; a longer --pause leaves time to stop the threads and to copy memory");
+        }
         let failure = Failure::new(Exit::NotReachable, format_args!("dump: process {pid}: {error}"));
         failure.with_help(
             "this takes the permission to trace the process (be its user, or root), and no debugger that traces it",
         )
     })?;
-    let copied = copy(pid, &process, settings, until, output.file()?);
-    let threads = process.threads().len();
-    let paused = process.resume();
-    let copied = copied?;
+    let copy = copy(pid, process, settings, limit, output.file()?)?;
     let path = output.finish(settings.compression)?;
-    Ok(WrittenCore { path, copied, threads, paused })
+    Ok(WrittenCore { path, copied: copy.copied, threads: copy.threads, paused: copy.paused })
 }
 
-/// Copies the memory of a stopped process.
+/// A copy of a stopped process, which runs on.
+pub(crate) struct ProcessCopy {
+    pub(crate) copied: CopiedCore,
+    pub(crate) threads: usize,
+    /// The time for which the process was stopped.
+    pub(crate) paused: Duration,
+}
+
+/// Copies the memory of a stopped process, and lets it run on.
 pub(crate) fn copy(
     pid: u32,
-    process: &StoppedProcess,
+    process: StoppedProcess,
     settings: &CoreSettings,
-    until: Instant,
+    limit: TimeLimit,
     file: &File,
-) -> Result<CopiedCore, Failure> {
+) -> Result<ProcessCopy, Failure> {
     let failed =
         |error: clr_dump::Error| Failure::new(Exit::Failed, format_args!("dump: process {pid}: {error}"));
     let memory = ProcessMemory::open(pid).map_err(failed)?;
@@ -134,19 +154,41 @@ pub(crate) fn copy(
     let stack_pointers: Vec<u64> =
         registers.iter().filter_map(|(_, registers)| Some((*registers)?.sp)).collect();
     let notes: Vec<ThreadNote> = threads.iter().map(|thread| note(thread)).collect();
-    let touched: BTreeSet<u64>;
+    let first_pages = if settings.kind == CoreKind::Mini || is_limited(pid, settings) {
+        // The rest of the time is for copying.
+        let end = limit.end.checked_sub(limit.duration / 4).unwrap_or(limit.end);
+        let recording = TouchedMemory::new(&memory).until(end);
+        touch(&recording, &memory.files().map_err(failed)?, &registers);
+        recording.into_pages()
+    } else {
+        BTreeSet::new()
+    };
     let content = match settings.kind {
         CoreKind::Full => CoreContent::Full,
         CoreKind::Heap => CoreContent::Heap,
-        CoreKind::Mini => {
-            let recording = TouchedMemory::new(&memory);
-            touch(&recording, &memory.files().map_err(failed)?, &registers);
-            touched = recording.into_pages();
-            CoreContent::Pages(&touched)
-        }
+        CoreKind::Mini => CoreContent::Pages(&first_pages),
     };
-    let limits = CopyLimits { bytes: settings.most_bytes, until: Some(until) };
-    copy_process(&memory, MACHINE, &notes, &stack_pointers, content, limits, file).map_err(failed)
+    let copying = CopySettings {
+        machine: MACHINE,
+        threads: &notes,
+        stack_pointers: &stack_pointers,
+        content,
+        first_pages: &first_pages,
+        limits: CopyLimits { bytes: settings.most_bytes, time: Some(limit) },
+    };
+    let (count, mut paused) = (threads.len(), Duration::ZERO);
+    let copied = copy_process(&memory, &copying, file, || paused = process.resume()).map_err(failed)?;
+    Ok(ProcessCopy { copied, threads: count, paused })
+}
+
+/// Whether a limit can leave out memory: what an analysis reads is then copied first.
+fn is_limited(pid: u32, settings: &CoreSettings) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next());
+    let kilobytes = resident.and_then(|number| number.parse::<u64>().ok());
+    let resident = kilobytes.map_or(u64::MAX, |kilobytes| kilobytes.saturating_mul(1024));
+    let in_time = settings.pause.as_millis().saturating_mul(BYTES_PER_SECOND) / 1000;
+    settings.most_bytes.is_some_and(|most| resident > most) || u128::from(resident) > in_time
 }
 
 fn note(thread: &StoppedThread) -> ThreadNote {

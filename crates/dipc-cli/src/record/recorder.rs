@@ -1,7 +1,7 @@
 //! The recorder: it passes a session's stream to its consumer, a file above all, until the user, a limit or
 //! the runtime ends it.
 
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,9 @@ const TICK: Duration = Duration::from_millis(100);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The time limit for a stopped session, however much it still sends.
 const LONGEST_DRAIN: Duration = Duration::from_secs(15 * 60);
+
+/// The time for which a stream is still read whose stop has failed: its process may be about to end.
+const FAILED_STOP: Duration = Duration::from_secs(5);
 
 /// The time limit for an answer of a process whose stream ended early.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -85,6 +88,8 @@ enum Ending {
     Abandoned,
     /// The stopped session fell silent, or would not end.
     Silent { last_byte: Instant, stop_failed: Option<Error> },
+    /// The session could not be stopped, and goes on.
+    Unstopped(Error),
 }
 
 /// Passes the stream to `consumer` until it ends, the time is over, or the user or the consumer ends it. An
@@ -131,11 +136,16 @@ pub(crate) fn run(
             None if interrupts == 0 && !consumer.is_satisfied() && !is_over() => {}
             None => stop = Some(Stop::begin(&session, interrupts)),
             Some(stop) if interrupts > stop.interrupts => break Ending::Abandoned,
-            Some(stop) => {
-                if stop.is_silent(limits.silence) {
-                    break Ending::Silent { last_byte: stop.last_byte, stop_failed: stop.error() };
-                }
-            }
+            Some(_) => {}
+        }
+        let Some(stop) = &mut stop else { continue };
+        if stop.is_silent(limits.silence) {
+            break Ending::Silent { last_byte: stop.last_byte, stop_failed: stop.take_error() };
+        }
+        if stop.has_failed()
+            && let Some(error) = stop.take_error()
+        {
+            break Ending::Unstopped(error);
         }
     };
     // Ends the session in the target if the stream has not ended.
@@ -211,6 +221,8 @@ struct Stop {
     since: Instant,
     last_byte: Instant,
     answer: Receiver<Result<(), Error>>,
+    /// The error of the request, and the time at which it was seen.
+    error: Option<(Instant, Error)>,
 }
 
 impl Stop {
@@ -222,7 +234,7 @@ impl Stop {
             let _ = sender.send(stopper.stop());
         });
         let now = Instant::now();
-        Self { interrupts: interrupts.min(1), since: now, last_byte: now, answer }
+        Self { interrupts: interrupts.min(1), since: now, last_byte: now, answer, error: None }
     }
 
     /// Whether the session has been silent for too long.
@@ -230,11 +242,21 @@ impl Stop {
         self.last_byte.elapsed() > limit || self.since.elapsed() > LONGEST_DRAIN
     }
 
-    /// Returns the error of a failed request to stop.
-    fn error(&self) -> Option<Error> {
-        match self.answer.try_recv() {
-            Ok(Err(error)) => Some(error),
-            Ok(Ok(())) | Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+    /// Whether the request has failed, and the stream has not ended since.
+    fn has_failed(&mut self) -> bool {
+        self.look();
+        self.error.as_ref().is_some_and(|(seen, _)| seen.elapsed() > FAILED_STOP)
+    }
+
+    /// Takes the error of a failed request to stop.
+    fn take_error(&mut self) -> Option<Error> {
+        self.look();
+        self.error.take().map(|(_, error)| error)
+    }
+
+    fn look(&mut self) {
+        if let Ok(Err(error)) = self.answer.try_recv() {
+            self.error = Some((Instant::now(), error));
         }
     }
 }
@@ -280,7 +302,7 @@ impl StreamEnd {
         match &self.ending {
             Ending::Whole { asked } => !asked,
             Ending::Cut(error) => error.as_ref().is_none_or(|error| error.exit != Exit::TimedOut),
-            Ending::Abandoned | Ending::Silent { .. } => false,
+            Ending::Abandoned | Ending::Silent { .. } | Ending::Unstopped(_) => false,
         }
     }
 
@@ -318,6 +340,12 @@ impl StreamEnd {
             Ending::Abandoned => {
                 messages::warning(format_args!(
                     "stopped without waiting for the end of the stream; what came before was {done}"
+                ));
+                Ok(Exit::Incomplete)
+            }
+            Ending::Unstopped(error) => {
+                messages::warning(format_args!(
+                    "the session could not be stopped ({error}), and was left; what came before was {done}"
                 ));
                 Ok(Exit::Incomplete)
             }

@@ -46,9 +46,16 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     if !is_permitted(&recorded.stderr) {
         return;
     }
+    // Nothing of either recording's header is lost.
+    assert!(!recorded.stderr.contains("no place in the new version"), "{}", recorded.stderr);
+    let header = run(["stat", file, "--format", "json"]).with_code(0).json();
+    assert!(header["processors"].as_u64().unwrap() > 0, "{header}");
     let report = run(["report", file, "topN", "--by", "cpu", "--format", "json"]).with_code(0).json();
     let samples = report["samples"].as_u64().unwrap();
     assert!(samples > 50, "{report}");
+    // A sample stands for the time since the one before it.
+    let each = report["total"].as_u64().unwrap() / samples;
+    assert!(report["unit"] == "ns" && (990_000..1_020_000).contains(&each), "{each}: {report}");
     if runtime == Runtime::NativeAot9 {
         // Its methods have no names in the stripped program; the chain ends in the C library's start of the
         // program all the same.
@@ -63,6 +70,11 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     let (hot, main) =
         (hot["inclusive_percent"].as_f64().unwrap(), main["inclusive_percent"].as_f64().unwrap());
     assert!(main >= hot * 0.99 && hot > 25.0, "{hot} {main}: {report}");
+    // The host that called the runtime keeps no frame pointers on .NET Core 3.1.
+    let rows = report["rows"].as_array().unwrap().iter();
+    let program = rows.filter(|row| row["frame"].as_str().unwrap().starts_with("dotnet!"));
+    let program = program.map(|row| row["inclusive_percent"].as_f64().unwrap()).fold(0.0, f64::max);
+    assert!(program >= main * 0.99, "{program} {main}: {report}");
     // What the runtime sent is there as well, with times on the same clock.
     let stat = run(["stat", file, "--format", "json"]).with_code(0).json();
     let events = |provider: &str| {
@@ -75,6 +87,8 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     assert!(events("Microsoft-Windows-DotNETRuntimeRundown") > 100, "{stat}");
     assert_eq!((&stat["version"], &stat["process_id"]), (&6.into(), &workload.pid().into()));
     assert!(stat["duration_ns"].as_u64().unwrap() < 20_000_000_000, "{stat}");
+    let overview = run(["report", file]).with_code(0).text();
+    assert!(overview.contains("Samples       by the kernel, 997 samples a second"), "{overview}");
     let stacks = run(["report", file, "stacks", "--by", "cpu"]).with_code(0).text();
     assert!(stacks.contains("libcoreclr.so!") && stacks.contains("Spin.Hot("), "{stacks}");
 }
@@ -186,6 +200,117 @@ fn a_program_without_dotnet_is_sampled_all_the_same() {
             .iter()
             .any(|row| row["inclusive_percent"].as_f64().unwrap() > 90.0)
     );
+}
+
+#[test]
+fn waits_of_a_started_program_have_their_kind_and_the_program_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("waits.nettrace");
+    let file = file.to_str().unwrap();
+    let script = "for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done";
+    let recorded = run(["trace", "--off-cpu", "-o", file, "--", "sh", "-c", script]);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let recorded = recorded.with_code(0);
+    assert!(
+        !recorded.stderr.contains("0 samples") && recorded.stderr.contains("times off CPU"),
+        "{}",
+        recorded.stderr
+    );
+    assert!(recorded.stderr.contains("topN --by off-cpu"), "{}", recorded.stderr);
+    let report = run(["report", file, "topN", "--by", "off-cpu", "--format", "json"]).with_code(0).json();
+    let rows = report["rows"].as_array().unwrap();
+    let leaf = rows[0]["frame"].as_str().unwrap();
+    if leaf == "vmlinux!?" {
+        return say_not_run("the kernel hides its symbols");
+    }
+    assert!(rows[0]["exclusive_percent"].as_f64().unwrap() > 50.0, "{report}");
+    for row in rows {
+        let (frame, own) = (row["frame"].as_str().unwrap(), row["exclusive"].as_u64().unwrap());
+        assert!(!(frame.starts_with("vmlinux!schedule") || frame == "Threads") || own == 0, "{report}");
+    }
+    let overview = run(["report", file]).with_code(0).text();
+    // The shell waits for its children.
+    assert!(overview.contains("; waits: ") && overview.contains("child processes"), "{overview}");
+    assert!(overview.lines().next().unwrap().contains("sh"), "{overview}");
+    assert!(!overview.contains("does not name"), "{overview}");
+}
+
+#[test]
+fn a_program_without_dotnet_is_found_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join(format!("busy{}", std::process::id()));
+    executable::copy("/bin/sh", &program);
+    let mut busy = Command::new(&program).args(["-c", LOOP]).spawn().unwrap();
+    let (name, file) = (program.file_name().unwrap().to_str().unwrap(), folder.path().join("named.nettrace"));
+    let file = file.to_str().unwrap();
+    let recorded = run(["trace", "-n", name, "--cpu", "--duration", "500ms", "-o", file]);
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let recorded = recorded.with_code(0);
+    assert!(recorded.stderr.contains("sampling it without the events of a runtime"), "{}", recorded.stderr);
+    assert!(events_of(file, "Universal.Events") > 50, "{:?}", providers(file));
+}
+
+#[test]
+fn the_runtime_at_a_socket_is_sampled_by_the_kernel() {
+    for runtime in [Runtime::Net3_1, Runtime::Net9_0] {
+        let Some(mut workload) = Workload::start(runtime) else { continue };
+        workload.send("spin 60000");
+        let (file, socket) = (workload.folder().join("cpu.nettrace"), workload.socket());
+        let file = file.to_str().unwrap();
+        let endpoint = socket.to_str().unwrap();
+        let recorded = run(["trace", "--endpoint", endpoint, "--cpu", "--duration", "1s", "-o", file]);
+        if !is_permitted(&recorded.stderr) {
+            return;
+        }
+        recorded.with_code(0);
+        assert!(events_of(file, "Universal.Events") > 50, "{:?}", providers(file));
+        assert_eq!(events_of(file, SAMPLER), 0);
+    }
+}
+
+#[test]
+fn the_table_of_several_processes_has_what_is_requested() {
+    let both = [Workload::start(Runtime::Net9_0), Workload::start(Runtime::Net9_0)];
+    let [Some(one), Some(other)] = &both else { return };
+    let (file, pids) = (one.folder().join("cpu.nettrace"), [one, other].map(|it| it.pid().to_string()));
+    let file = file.to_str().unwrap();
+    let recorded = run(["trace", "-p", &pids[0], "-p", &pids[1], "--cpu", "--duration", "500ms", "-o", file]);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let recorded = recorded.with_code(0);
+    assert!(recorded.stderr.contains("Microsoft-Windows-DotNETRuntime"), "{}", recorded.stderr);
+    assert!(!recorded.stderr.contains(SAMPLER), "{}", recorded.stderr);
+}
+
+#[test]
+fn processes_that_cannot_be_sampled_are_not_reachable() {
+    let is_root = rustix::process::geteuid().is_root();
+    let folder = tempfile::tempdir().unwrap();
+    if is_root {
+        chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        let program = folder.path().join("dipc");
+        executable::copy(env!("CARGO_BIN_EXE_dipc"), &program);
+        let native = Native::start(LOOP);
+        let mut command = Command::new(&program);
+        command.args(["trace", "--cpu", "-p", &native.0.id().to_string(), "-o"]);
+        command.arg(folder.path().join("cpu.nettrace")).current_dir("/").uid(NOBODY).gid(NOBODY);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let refused = Running::start(command).finish().with_code(3);
+        refused.assert_error_names(&["another user"]);
+        assert!(refused.stderr.contains("help: run dipc as the user of the process"), "{}", refused.stderr);
+    } else {
+        say_not_run("only root can be another user");
+    }
+    if std::fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n") {
+        run(["trace", "-p", "2", "--cpu"]).with_code(3).assert_error_names(&["a thread of the kernel"]);
+    }
 }
 
 #[test]
@@ -631,4 +756,47 @@ while True:
     });
     eprintln!("{shares:?} of the processor time is sampled");
     assert!(shares[0] > 0.75 && shares[1] < 1.05, "{shares:?}: {report}");
+}
+
+#[test]
+fn threads_that_wait_all_the_time_are_seen() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("park");
+    let file = workload.folder().join("parked.nettrace");
+    let file = file.to_str().unwrap();
+    let pid = workload.pid().to_string();
+    let recorded =
+        run(["trace", "-p", &pid, "--cpu", "--off-cpu", "--duration", "1s", "-o", file]).with_code(0);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let report = run(["report", file, "topN", "--by", "off-cpu", "--idle", "--format", "json"]);
+    let report = report.with_code(0).json();
+    for method in ["Parked.Sleeper(", "Parked.Blocked(", "Parked.GenericWait"] {
+        // They wait from before the recording until after it.
+        assert!(row(&report, method)["inclusive"].as_u64().unwrap() > 950_000_000, "{method} {report}");
+    }
+}
+
+/// Two threads that wake each other as often as they can: a busy machine may lose some of their switches.
+#[test]
+fn lost_samples_are_in_the_recording_and_in_the_exit_code() {
+    const SCRIPT: &str = "from threading import *
+a, b = Semaphore(1), Semaphore(0)
+def run(x, y):
+    for _ in range(100000): x.acquire(); y.release()
+other = Thread(target=run, args=(a, b)); other.start(); run(b, a); other.join()";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lossy.nettrace");
+    let file = file.to_str().unwrap();
+    let arguments = ["trace", "--cpu", "--off-cpu", "--frequency", "9000", "--fail-on-loss", "-o", file];
+    let ran = run(arguments.into_iter().chain(["--", "python3", "-c", SCRIPT]));
+    if !is_permitted(&ran.stderr) {
+        return;
+    }
+    let summary = ran.stderr.lines().find(|line| line.starts_with("CPU samples")).unwrap();
+    let lost = summary.split(" lost").next().unwrap().rsplit(", ").next().unwrap();
+    let stat = run(["stat", file, "--format", "json"]).with_code(0).json();
+    assert_eq!(stat["lost"].as_u64(), lost.parse().ok(), "{summary}");
+    assert_eq!(ran.code, Some(if lost == "0" { 0 } else { 7 }), "{}", ran.stderr);
 }

@@ -508,3 +508,28 @@ fn an_event_that_the_collector_defines_leaves_a_snapshot() {
     let [snapshot] = &snapshots[..] else { panic!("{snapshots:?}") };
     assert!(snapshot.1.ends_with("/GC/CommittedUsage"), "{}", snapshot.1);
 }
+
+/// The handler of a signal that another process sends removes the runtime's socket, and the process goes on: no
+/// stop reaches it, and its events never end.
+#[test]
+fn a_session_that_cannot_be_stopped_is_left_with_its_events() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.run("keep 10");
+    let pid = workload.pid();
+    let flight = Flight::start(pid, &["--keep", "10s"]);
+    let id = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    rustix::process::kill_process(id, Signal::SEGV).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while run(["info", "-p", &pid.to_string()]).code == Some(0) {
+        assert!(Instant::now() < deadline, "its socket stays");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    flight.running.signal(Signal::TERM);
+    let messages = flight.folder.path().join("messages");
+    let Flight { folder, running } = flight;
+    assert_eq!(running.finish().code, Some(6));
+    let messages = fs::read_to_string(messages).unwrap();
+    assert!(messages.contains("warning: the session could not be stopped ("), "{messages}");
+    assert!(messages.contains("\nSnapshot       : "), "{messages}");
+    drop(folder);
+}

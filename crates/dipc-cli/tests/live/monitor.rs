@@ -82,16 +82,21 @@ impl Monitor {
 }
 
 /// Returns an answer with its head, at a Unix socket; `None` while there is none.
-fn get(socket: &Path, path: &str) -> Option<String> {
+pub(crate) fn get(socket: &Path, path: &str) -> Option<String> {
+    get_with(socket, path, "")
+}
+
+/// The same with more lines in the head of the request.
+pub(crate) fn get_with(socket: &Path, path: &str, head: &str) -> Option<String> {
     let mut stream = UnixStream::connect(socket).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}\r\n").ok()?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok()?;
     Some(String::from_utf8_lossy(&answer).into_owned())
 }
 
-fn await_that(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn await_that(what: &str, condition: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "it does not happen: {what}");

@@ -44,7 +44,11 @@ struct Received {
 
 impl Receiver {
     fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::at("127.0.0.1:0".parse().unwrap())
+    }
+
+    fn at(address: SocketAddr) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let received = Arc::new(Mutex::new(Received::default()));
         let shared = Arc::clone(&received);
@@ -240,4 +244,61 @@ fn a_collector_gets_profiles_of_the_kernels_samples() {
     let profile = &request.resource_profiles[0].scope_profiles[0].profiles[0];
     let time: i64 = profile.samples.iter().flat_map(|sample| &sample.values).sum();
     assert!((500_000_000..22_000_000_000).contains(&time), "{time}");
+}
+
+/// What was measured while nobody listens at the collector's address arrives when it is back.
+#[test]
+fn spans_wait_for_a_collector_that_is_away() {
+    const REQUESTS: u8 = 30;
+    let Some(server) = WebServer::start() else { return };
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("http");
+    let (urls, url) = (format!("unix:{}", socket.display()), format!("http://{address}"));
+    let filter = format!("ProcessId={}", server.pid());
+    let running = Running::start(dipc([
+        "monitor",
+        "--urls",
+        &urls,
+        "--filter",
+        &filter,
+        "--metrics",
+        "false",
+        "--otlp",
+        &url,
+        "--otlp-signals",
+        "traces",
+    ]));
+    let queued_bytes = || -> u64 {
+        let answer = crate::monitor::get(&socket, "/health").unwrap_or_default();
+        let json = answer.split_once("\r\n\r\n").map_or("null", |(_, body)| body);
+        let health: serde_json::Value = serde_json::from_str(json).unwrap();
+        let signals = health["otlp"].as_object().into_iter().flatten();
+        signals.map(|(_, signal)| signal["queuedBytes"].as_u64().unwrap_or(0)).sum()
+    };
+    let request = |trace: u8| {
+        let ids = format!("{}-{}", format!("{trace:02x}").repeat(16), "07".repeat(8));
+        server.get_with("/", &format!("traceparent: 00-{ids}-01\r\n")).unwrap();
+    };
+    // The session has begun when something waits for the collector.
+    crate::monitor::await_that("a span waits", || {
+        request(0xee);
+        queued_bytes() > 0
+    });
+    (1..=REQUESTS).for_each(&request);
+    let before = queued_bytes();
+    crate::monitor::await_that("they wait, too", || queued_bytes() > before);
+    let collector = Receiver::at(address);
+    crate::monitor::await_that("all have arrived", || {
+        let received = collector.received.lock().unwrap();
+        (1..=REQUESTS).all(|trace| received.spans.iter().any(|(_, span)| span.trace_id == [trace; 16]))
+    });
+    running.signal(Signal::INT);
+    let finished = running.finish().with_code(0);
+    assert!(!finished.stderr.contains("dropped"), "{}", finished.stderr);
+    let received = collector.received.lock().unwrap();
+    for trace in 1..=REQUESTS {
+        let spans = received.spans.iter().filter(|(_, span)| span.trace_id == [trace; 16]);
+        assert_eq!(spans.count(), 1, "{trace}");
+    }
 }

@@ -80,6 +80,21 @@ fn a_program_without_dotnet_cannot_be_recorded() {
 }
 
 #[test]
+fn a_started_program_without_dotnet_ends_with_its_code_and_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cpu.nettrace");
+    let start =
+        |script| run_filtered(&["trace", "--cpu", "-o", file.to_str().unwrap(), "--", "sh", "-c", script]);
+    let Some(failed) = start("exit 3") else { return };
+    let failed = failed.with_code(3);
+    failed.assert_error_names(&["no .NET runtime had connected", REASON]);
+    assert_says(&failed, &["help: ", "--cap-add PERFMON"]);
+    // Nothing was recorded.
+    start("exit 0").unwrap().with_code(1).assert_error_names(&[REASON]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_watches_a_process_has_the_runtime_sample_itself() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     workload.send("spin 600000");

@@ -1,5 +1,6 @@
 //! `dump --stream`, and the core dumps of crashes: core dumps that dipc writes or collects, read again.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -61,23 +62,40 @@ fn a_streamed_core_has_the_answers_of_createdumps() {
     run(["info", "-p", &pid]).with_code(0);
 }
 
+/// Threads that wait in methods: their stacks do not change between two dumps.
+fn stacks(core: &str) -> BTreeSet<String> {
+    let report = run(["dump", "analyze", core, "stacks", "--format", "json"]).with_code(0).json();
+    let threads = report["threads"].as_array().unwrap().iter().map(|thread| {
+        let frames = thread["frames"].as_array().unwrap().iter().map(|frame| &frame["method"]);
+        serde_json::to_string(&frames.collect::<Vec<_>>()).unwrap()
+    });
+    threads.filter(|frames| frames.contains("Parked")).collect()
+}
+
 #[test]
 fn limits_of_a_streamed_core_cost_the_heap_first() {
     let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
     workload.run("park");
     let pid = workload.pid().to_string();
-    let core = workload.folder().join("core").into_os_string().into_string().unwrap();
-    let limited = ["dump", "-p", &pid, "--stream", "--max-size", "24MB", "-o", &core];
-    let limited = run(limited).with_code(6);
-    assert!(
-        limited.stderr.contains(" of memory were left out for --pause or --max-size"),
-        "{}",
-        limited.stderr
-    );
-    assert!(fs::metadata(&core).unwrap().len() < 64 << 20);
-    // It is a core dump of the process, whatever is left out.
-    let bytes = fs::read(&core).unwrap();
-    assert!(bytes.starts_with(b"\x7fELF"));
+    let at = |name: &str| workload.folder().join(name).into_os_string().into_string().unwrap();
+    let (core, mini) = (at("core"), at("mini"));
+    run(["dump", "-p", &pid, "--stream", "--type", "mini", "-o", &mini]).with_code(0);
+    let expected = stacks(&mini);
+    assert!(expected.len() > 3, "{expected:?}");
+    for (kind, size) in [("full", "8MB"), ("heap", "8MB"), ("full", "24MB")] {
+        let limited = ["dump", "-p", &pid, "--stream", "--type", kind, "--max-size", size, "-o", &core];
+        let limited = run(limited).with_code(6);
+        assert!(limited.stderr.contains(" of memory were left out for --max-size"), "{}", limited.stderr);
+        assert_eq!(stacks(&core), expected, "{kind} {size}");
+        let overview = run(["dump", "analyze", &core]).with_code(0).text();
+        assert!(overview.contains("\nLeft out: "), "{overview}");
+        // The heap is what is missing, and the reason is said.
+        run(["dump", "analyze", &core, "heap"]).with_code(6).assert_error_names(&["--max-size"]);
+    }
+    let limited = ["dump", "-p", &pid, "--stream", "--pause", "1us", "-o", &core];
+    // Its threads stop in time or not.
+    let limited = run(limited);
+    assert!(matches!(limited.code, Some(5 | 6)) && limited.stderr.contains("--pause"), "{limited:?}");
     run(["dump", "-p", &pid, "--stream", "--type", "triage", "-o", &core]).with_code(2);
     assert!(workload.run("version").starts_with("9.0"), "it runs on");
 }

@@ -160,10 +160,12 @@ fn the_kernel_samples_unless_it_may_not(runtime: Runtime) {
     let in_hot = |interval: &Value| hot(interval).map_or(0, |row| row["inclusive_ns"].as_u64().unwrap());
     let has_names = runtime != Runtime::NativeAot9;
     let mut top = Top::start(workload.pid(), &[]);
-    let _ = top.until(|interval| {
+    let interval = top.until(|interval| {
         let time = working(interval);
         time > 10_000_000 && (!has_names || in_hot(interval) > time / 2)
     });
+    let kind = hot(&interval).map_or("managed", |row| row["kind"].as_str().unwrap());
+    assert!(kind == "managed" && rows(&interval, "methods").iter().all(|row| row["kind"].is_string()));
     top.end();
     let with_few_files = ["-c", "ulimit -n 64; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_dipc")];
     let mut command = std::process::Command::new("sh");

@@ -130,7 +130,7 @@ fn the_kernels_samples_show_which_code_ran_and_what_waited() {
     );
     let top = |by: &str| json(folder.path(), &["report", file, "topN", "--by", by, "--format", "json"]);
     let (cpu, off_cpu, wall) = (top("cpu"), top("off-cpu"), top("wall"));
-    assert_eq!((&cpu["unit"], &cpu["total"]), (&"count".into(), &210.into()));
+    assert_eq!((&cpu["unit"], &cpu["total"]), (&"ns".into(), &210_000_000.into()));
     assert_eq!((&off_cpu["unit"], &off_cpu["metric"]), (&"ns".into(), &"off-cpu".into()));
     let number = |report: &Value| report["total"].as_u64().unwrap();
     assert_eq!(number(&wall), 210_000_000 + number(&off_cpu), "wall is both");

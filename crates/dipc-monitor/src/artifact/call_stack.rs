@@ -41,6 +41,8 @@ struct Frame {
     parameter_types: Vec<String>,
     type_name: String,
     module_name: String,
+    /// Whether texts leave it out: it has `StackTraceHiddenAttribute`, as far as that is known.
+    hidden: bool,
 }
 
 impl RawStack {
@@ -62,6 +64,7 @@ impl Frame {
                 parameter_types: parameters(method.parameters()),
                 type_name: method.namespace().to_owned(),
                 module_name: method.module().map(|module| file_name(module.path())).unwrap_or_default(),
+                hidden: is_hidden(method.namespace(), method.name()),
             },
             // What dotnet-monitor shows for frames that are not of managed code.
             _ => Self {
@@ -70,6 +73,7 @@ impl Frame {
                 parameter_types: Vec::new(),
                 type_name: "NativeFrame".to_owned(),
                 module_name: "NativeFrame".to_owned(),
+                hidden: false,
             },
         }
     }
@@ -81,6 +85,25 @@ impl Frame {
         } else {
             format!("{}.{}", self.type_name, self.method_name)
         }
+    }
+}
+
+/// The type whose methods throw: since .NET 9, they are managed code.
+const THROWING_TYPE: &str = "System.Runtime.EH";
+
+/// Whether a method of the base library has `StackTraceHiddenAttribute`, which events do not have.
+///
+/// # Source
+/// `ExceptionHandling.cs`, `ThrowHelper.cs`, `ExceptionDispatchInfo.cs` and `TaskAwaiter.cs` of dotnet/runtime.
+fn is_hidden(type_name: &str, method_name: &str) -> bool {
+    match type_name {
+        THROWING_TYPE | "System.ThrowHelper" => true,
+        "System.Runtime.ExceptionServices.ExceptionDispatchInfo" => method_name == "Throw",
+        "System.Runtime.CompilerServices.TaskAwaiter" => matches!(
+            method_name,
+            "ValidateEnd" | "HandleNonSuccessAndDebuggerNotification" | "ThrowForNonSuccess"
+        ),
+        _ => false,
     }
 }
 

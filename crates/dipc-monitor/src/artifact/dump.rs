@@ -1,6 +1,6 @@
 //! A core dump.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use crate::stop::StopSignal;
 
 /// The bytes that are passed on at once.
 const CHUNK: usize = 256 << 10;
-/// The folder, among the files of the process.
+/// The folder, if none is configured.
 const FOLDER: &str = "/tmp";
 
-/// The process writes the dump into a temporary folder of its own: it may have other mounts and another user.
+/// The process writes the dump into a folder that this program sees as well.
 pub(super) fn collect(
     dump_type: DumpType,
     process: &Watched,
@@ -25,9 +25,9 @@ pub(super) fn collect(
 ) -> Result<(), ArtifactError> {
     let time = Timestamp::now().strftime("%Y%m%d_%H%M%S_%3f");
     let name = format!("dump_{time}_{}.dmp", process.number);
-    let path = format!("{FOLDER}/{name}");
+    let path = process.dump_folder().unwrap_or(Path::new(FOLDER)).join(&name).display().to_string();
     let failed = |what: &str, error: &io::Error| ArtifactError::Failed(format!("{what} {path}: {error}"));
-    let folder = Folder::open(process.facts.pid).map_err(|error| failed("open the folder of", &error))?;
+    let folder = Folder::of(process).map_err(|error| failed("open the folder of", &error))?;
     let result = process.target().dump(&Dump::new(path.clone()).with_dump_type(dump_type));
     let removed = RemovedFile { folder: &folder, name: &name };
     result?;
@@ -47,6 +47,23 @@ pub(super) fn collect(
     }
 }
 
+/// Creates a folder for the dumps of processes. They may have another user: it has the mode of the folder around
+/// it, in which they have their place, and others cannot remove what is not theirs.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        result => result?,
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+        let mode = folder.parent().map(fs::metadata).transpose()?.map_or(0o700, |parent| parent.mode());
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode & 0o777 | 0o1000))?;
+    }
+    Ok(())
+}
+
 /// A file that is removed when this is dropped: dumps fill disks.
 struct RemovedFile<'f> {
     folder: &'f Folder,
@@ -60,18 +77,53 @@ impl Drop for RemovedFile<'_> {
     }
 }
 
-/// The temporary folder of a process. No link leads out of what the process sees: it chooses what is there.
+/// The folder of the dumps of a process.
 #[cfg(target_os = "linux")]
 struct Folder(rustix::fd::OwnedFd);
 
 #[cfg(target_os = "linux")]
 impl Folder {
-    fn open(pid: u32) -> io::Result<Self> {
+    /// Opens the folder as the process sees it, if it is on this machine, and else the configured one as this
+    /// program sees it.
+    fn of(process: &Watched) -> io::Result<Self> {
+        let configured = process.dump_folder();
+        if let Some(folder) = configured {
+            // The process may see another one, or create it itself.
+            let _ = create_folder(folder);
+        }
+        let own = |folder: &Path| {
+            use rustix::fs::{Mode, OFlags, open};
+
+            let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
+            Ok(Self(open(folder, flags, Mode::empty())?))
+        };
+        match (process.system_pid(), configured) {
+            (Some(pid), folder) => {
+                let folder = folder.unwrap_or(Path::new(FOLDER));
+                let seen = Self::of_process(pid, folder);
+                // Another process may have got the pid meanwhile.
+                if process.system_pid() != Some(pid) {
+                    return Err(io::Error::new(io::ErrorKind::NotFound, "the process has ended"));
+                }
+                // Its root needs rights that a shared folder does not.
+                seen.or_else(|error| configured.map_or(Err(error), own))
+            }
+            (None, Some(folder)) => own(folder),
+            (None, None) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the process is not visible from here: set Storage:DumpTempFolder, or Storage:DefaultSharedPath, \
+                 to a directory that it and the monitor share",
+            )),
+        }
+    }
+
+    /// Opens a folder of a process. No link leads out of what the process sees: it chooses what is there.
+    fn of_process(pid: u32, folder: &Path) -> io::Result<Self> {
         use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
-        let root = File::open(format!("/proc/{pid}/root"))?;
+        let root = File::open(linux_proc::process_folder(pid).join("root"))?;
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
-        let inside = Path::new(FOLDER).strip_prefix("/").unwrap_or(Path::new(FOLDER));
+        let inside = folder.strip_prefix("/").unwrap_or(folder);
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         Ok(Self(openat2(root, inside, flags, Mode::empty(), resolve)?))
     }
@@ -93,23 +145,23 @@ impl Folder {
     }
 }
 
-/// The temporary folder, which all processes share.
+/// The folder of the dumps, which all processes share.
 #[cfg(not(target_os = "linux"))]
-struct Folder;
+struct Folder(std::path::PathBuf);
 
 #[cfg(not(target_os = "linux"))]
-#[allow(clippy::unused_self, reason = "as on Linux")]
 impl Folder {
-    #[allow(clippy::unnecessary_wraps, reason = "as on Linux")]
-    fn open(_: u32) -> io::Result<Self> {
-        Ok(Self)
+    fn of(process: &Watched) -> io::Result<Self> {
+        let Some(folder) = process.dump_folder() else { return Ok(Self(FOLDER.into())) };
+        create_folder(folder)?;
+        Ok(Self(folder.to_owned()))
     }
 
     fn open_file(&self, name: &str) -> io::Result<File> {
-        dipc_client::dipc_transport::open_regular(&Path::new(FOLDER).join(name))
+        dipc_client::dipc_transport::open_regular(&self.0.join(name))
     }
 
     fn remove_file(&self, name: &str) -> io::Result<()> {
-        std::fs::remove_file(Path::new(FOLDER).join(name))
+        fs::remove_file(self.0.join(name))
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use dipc_client::dipc_transport::{ProcessState, process_state};
 use dipc_client::nettrace::Decoder;
 use dipc_client::{
     CrashFiles, Deadline, ErrorKind, Keywords, Level, OptionalFeature, ProviderConfig, RUNTIME_PROVIDER,
@@ -25,6 +27,15 @@ const CHUNK: usize = 16 << 10;
 const TICK: Duration = Duration::from_secs(1);
 /// The time limit of the question whether a process whose stream was cut still runs.
 const ANSWER: Duration = Duration::from_secs(3);
+
+/// The time between looks for the end of a process whose stream was cut.
+const LOOK: Duration = Duration::from_millis(100);
+/// The time after which a process whose stream was cut counts as one that runs on.
+const LONGEST_DEATH: Duration = Duration::from_secs(5);
+/// The same while createdump writes its memory.
+const LONGEST_DUMP: Duration = Duration::from_secs(300);
+/// The reason of a bundle whose process has ended.
+const CRASHED: &str = "the process has crashed or was killed";
 
 /// The events that are held of a session.
 pub(super) struct Held {
@@ -118,7 +129,7 @@ impl BlackBox {
             match end {
                 SessionEnd::Stopped => break,
                 SessionEnd::Cut => {
-                    if let Some(reason) = reason_of_end(process) {
+                    if let Some(reason) = self.reason_of_end(process) {
                         self.write_bundle(process, context, reason, &files);
                         break;
                     }
@@ -196,6 +207,35 @@ impl BlackBox {
         }
     }
 
+    /// The reason for which a stream was cut; `None` if the runtime goes on. A process that dies may take some
+    /// time for it, and createdump more.
+    fn reason_of_end(&self, process: &Watched) -> Option<&'static str> {
+        let start = Instant::now();
+        loop {
+            match process.target().clone().with_timeouts(Timeouts::each(ANSWER)).info() {
+                Ok(_) => return None,
+                // .NET Core 3.1 answers that it does not know the question.
+                Err(error) if error.kind() == ErrorKind::Unsupported => return None,
+                Err(_) => {}
+            }
+            let Some(system) = process.system() else {
+                let is_known = process.has_ended();
+                return Some(if is_known { CRASHED } else { "the process has disappeared" });
+            };
+            let longest = match system.pid().map(process_state) {
+                None if system.has_ended() => return Some(CRASHED),
+                Some(Ok(ProcessState::Gone | ProcessState::Zombie)) => return Some(CRASHED),
+                Some(Ok(ProcessState::Dumping { .. })) if !self.state().is_stopped => LONGEST_DUMP,
+                Some(Ok(ProcessState::Stopped | ProcessState::Traced { .. })) => return None,
+                _ => LONGEST_DEATH,
+            };
+            if start.elapsed() > longest {
+                return Some("the process has closed its diagnostic port, and still runs");
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
     fn write_bundle(&self, process: &Watched, context: &Context, reason: &'static str, files: &CrashFiles) {
         let (snapshot, lost) = {
             let mut state = self.state();
@@ -234,17 +274,4 @@ fn session_config(process: &Watched) -> SessionConfig {
         .with_rundown(Rundown::Off)
         .with_stackwalk(false)
         .with_optional(vec![OptionalFeature::NoRundown, OptionalFeature::NoStacks])
-}
-
-/// The reason for which a stream was cut; `None` if the process still runs.
-fn reason_of_end(process: &Watched) -> Option<&'static str> {
-    match process.target().clone().with_timeouts(Timeouts::each(ANSWER)).info() {
-        Ok(_) => None,
-        // .NET Core 3.1 answers that it does not know the question.
-        Err(error) if error.kind() == ErrorKind::Unsupported => None,
-        Err(_) if process.target().pid().is_some() || process.has_ended() => {
-            Some("the process has crashed or was killed")
-        }
-        Err(_) => Some("the process has disappeared"),
-    }
 }

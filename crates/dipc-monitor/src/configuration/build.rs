@@ -23,9 +23,7 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
     let root = View(Some(root));
     let mut configuration = Configuration {
         diagnostic_port: diagnostic_port(root.get("DiagnosticPort")),
-        storage: Storage {
-            default_shared_path: root.get("Storage").owned("DefaultSharedPath").map(PathBuf::from),
-        },
+        storage: storage(root.get("Storage")),
         default_process: default_process(root.get("DefaultProcess"), findings),
         global_counter: global_counter(root.get("GlobalCounter")),
         metrics: metrics(root.get("Metrics")),
@@ -46,11 +44,6 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
         );
     }
     if mode == ConnectionMode::Connect {
-        let shared = root.get("Storage").get("DefaultSharedPath");
-        if shared.is_set() {
-            let message = "it is the directory of the port, which listen mode has".to_owned();
-            findings.add(Severity::Ignored, shared.location(), "Storage:DefaultSharedPath", message, None);
-        }
         let endpoint = root.get("DiagnosticPort").get("EndpointName");
         if endpoint.is_set() {
             let message = "connect mode has no port".to_owned();
@@ -75,6 +68,11 @@ pub(crate) fn build(root: &Node, findings: &mut Findings) -> Configuration {
     configuration.rules = rules;
     configuration.unusable_rules = unusable;
     configuration
+}
+
+fn storage(section: View<'_>) -> Storage {
+    let path = |key: &str| section.owned(key).filter(|path| !path.is_empty()).map(PathBuf::from);
+    Storage { default_shared_path: path("DefaultSharedPath"), dump_temp_folder: path("DumpTempFolder") }
 }
 
 fn diagnostic_port(port: View<'_>) -> DiagnosticPort {

@@ -62,7 +62,13 @@ pub(crate) fn merge(text: &str, source: u32, root: &mut Node, findings: &mut Fin
         Ok(parsed) => parsed.value,
         Err(error) => {
             let location = lines.location(error.range().start);
-            findings.error(location, "", format!("not JSON: {}", error.kind()), None);
+            // Of an object, a list, a string or a comment.
+            let is_cut = error.kind().to_string().starts_with("Unterminated");
+            let help = is_cut.then(|| {
+                let Location { line, column, .. } = lines.location(text.len());
+                format!("it begins here, and the text ends before its end, at line {line}, column {column}")
+            });
+            findings.error(location, "", format!("not JSON: {}", error.kind()), help);
             return;
         }
     };

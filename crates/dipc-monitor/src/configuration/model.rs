@@ -81,6 +81,13 @@ impl Configuration {
         }
     }
 
+    /// The directory into which processes write their dumps: `DumpTempFolder`, or the one for dumps in
+    /// `DefaultSharedPath`. `None` if neither is set.
+    pub fn dump_folder(&self) -> Option<PathBuf> {
+        let shared = || Some(self.storage.default_shared_path.as_ref()?.join("dumps"));
+        self.storage.dump_temp_folder.clone().or_else(shared)
+    }
+
     /// The address of the diagnostic port; `None` in connect mode.
     pub fn port_address(&self) -> Option<String> {
         if self.diagnostic_port.mode == ConnectionMode::Connect {
@@ -97,6 +104,8 @@ impl Configuration {
 pub struct Storage {
     /// The directory that monitor and processes share.
     pub default_shared_path: Option<PathBuf>,
+    /// The directory into which processes write their dumps.
+    pub dump_temp_folder: Option<PathBuf>,
 }
 
 /// `GlobalCounter`.

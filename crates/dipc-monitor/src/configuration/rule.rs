@@ -210,7 +210,11 @@ impl<'c> RuleBuilder<'c> {
             },
             "aspnetresponsestatus" => Trigger::ResponseStatus {
                 codes: status_codes(&settings, findings),
-                count: count("ResponseCount", findings)?,
+                count: match settings.view.integer("RequestCount") {
+                    // The documentation of dotnet-monitor calls it so.
+                    Some(documented @ 1..) if settings.view.text("ResponseCount").is_none() => documented,
+                    _ => count("ResponseCount", findings)?,
+                },
                 window: window(findings),
                 paths: paths(),
             },

@@ -149,7 +149,7 @@ static IN_PROCESS_FEATURES_OPTIONS: Object = Object::new(
     "InProcessFeaturesOptions",
     &[
         optional("Enabled", Shape::Boolean)
-            .unsupported("no code is loaded into processes: the routes say what to use instead"),
+            .ignored("/stacks and /exceptions answer from sessions: no code is loaded into processes"),
         optional("CallStacks", Shape::Object(&CALL_STACKS_OPTIONS)),
         optional("Exceptions", Shape::Object(&EXCEPTIONS_OPTIONS)),
         optional("ParameterCapturing", Shape::Object(&PARAMETER_CAPTURING_OPTIONS)),
@@ -158,19 +158,20 @@ static IN_PROCESS_FEATURES_OPTIONS: Object = Object::new(
 
 static CALL_STACKS_OPTIONS: Object = Object::new(
     "CallStacksOptions",
-    &[optional("Enabled", Shape::Boolean)
-        .unsupported("/stacks has no answer: 'dipc stack' shows the stacks of a process")],
+    &[optional("Enabled", Shape::Boolean).ignored("/stacks answers from a session")],
 );
+
+/// The reason for which settings of the exceptions before a request have no effect.
+const NO_HISTORY: &str = "/exceptions has those that are thrown from the request on";
 
 static EXCEPTIONS_OPTIONS: Object = Object::new(
     "ExceptionsOptions",
     &[
-        optional("Enabled", Shape::Boolean)
-            .unsupported("/exceptions has no answer: a trace of exceptions has them, with stacks"),
-        optional("TopLevelLimit", Shape::Integer(1, 2_147_483_647)).ignored("/exceptions has no answer"),
+        optional("Enabled", Shape::Boolean).ignored("/exceptions answers from a session"),
+        optional("TopLevelLimit", Shape::Integer(1, 2_147_483_647)).ignored(NO_HISTORY),
         optional("CollectionFilters", Shape::Object(&EXCEPTIONS_CONFIGURATION))
-            .ignored("/exceptions has no answer"),
-        optional("CollectOnStartup", Shape::Boolean).ignored("/exceptions has no answer"),
+            .ignored("/exceptions has filters in its body"),
+        optional("CollectOnStartup", Shape::Boolean).ignored(NO_HISTORY),
     ],
 );
 
@@ -292,8 +293,7 @@ static STORAGE_OPTIONS: Object = Object::new(
     "StorageOptions",
     &[
         optional("DefaultSharedPath", Shape::Text),
-        optional("DumpTempFolder", Shape::Text)
-            .unsupported("a process writes its dump into its own /tmp, from where it is moved"),
+        optional("DumpTempFolder", Shape::Text),
         optional("SharedLibraryPath", Shape::Text).ignored("no library is copied into processes"),
     ],
 );
@@ -513,6 +513,8 @@ static ASP_NET_RESPONSE_STATUS_OPTIONS: Object = Object::new(
     &[
         required("StatusCodes", Shape::List(&Shape::Text)),
         optional("ResponseCount", Shape::Integer(1, 2_147_483_647)),
+        // The name in the documentation of dotnet-monitor.
+        optional("RequestCount", Shape::Integer(1, 2_147_483_647)),
         optional("SlidingWindowDuration", Shape::Duration),
         optional("IncludePaths", Shape::List(&Shape::Text)),
         optional("ExcludePaths", Shape::List(&Shape::Text)),

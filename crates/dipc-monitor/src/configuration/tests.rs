@@ -68,8 +68,8 @@ fn unknown_keys_and_wrong_values_are_named_with_the_fix() {
     assert_findings(
         r#"{"InProcessFeatures": {"Enabled": true, "ParameterCapturing": {"Enabled": true}}}"#,
         &[
-            "unsupported test.json:1:24: InProcessFeatures:Enabled: no code is loaded into processes: the routes say \
-             what to use instead",
+            "ignored test.json:1:24: InProcessFeatures:Enabled: /stacks and /exceptions answer from sessions: no code \
+             is loaded into processes",
             "unsupported test.json:1:64: InProcessFeatures:ParameterCapturing:Enabled: parameters of methods need code \
              in the process; use an ILogger or an EventSource there",
         ],
@@ -103,12 +103,12 @@ fn keys_without_effect_are_named() {
                 "DeleteEndpointOnStartup": true}}"#,
             "ignored DiagnosticPort:DeleteEndpointOnStartup",
         ),
-        (r#"{"Storage": {"DefaultSharedPath": "/diag"}}"#, "ignored Storage:DefaultSharedPath"),
+        (r#"{"Storage": {"DefaultSharedPath": "/diag"}}"#, ""),
         (
             r#"{"Storage": {"DefaultSharedPath": "/diag"}, "DiagnosticPort": {"ConnectionMode": "Listen"}}"#,
             "",
         ),
-        (r#"{"Storage": {"DumpTempFolder": "/diag"}}"#, "unsupported Storage:DumpTempFolder"),
+        (r#"{"Storage": {"DumpTempFolder": "/diag"}}"#, ""),
         (r#"{"Storage": {"SharedLibraryPath": "/diag"}}"#, "ignored Storage:SharedLibraryPath"),
         (r#"{"Metrics": {"MetricCount": 3}}"#, "ignored Metrics:MetricCount"),
         (
@@ -118,11 +118,25 @@ fn keys_without_effect_are_named() {
         (r#"{"InProcessFeatures": {"CallStacks": {"Enabled": false}}}"#, ""),
         (
             r#"{"InProcessFeatures": {"CallStacks": {"Enabled": true}}}"#,
-            "unsupported InProcessFeatures:CallStacks:Enabled",
+            "ignored InProcessFeatures:CallStacks:Enabled",
         ),
         (r#"{"GlobalCounter": {"IntervalSeconds": 2}, "DefaultProcess": {"Filters": []}}"#, ""),
     ] {
         assert_eq!(key(&read(text)), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_text_that_is_cut_is_reported_with_its_end() {
+    for (text, place, end) in [
+        ("{\n  \"Metrics\": {\n    \"Enabled\": true,\n", "test.json:2:14", "at line 4, column 1"),
+        ("{\"a\": [1, 2", "test.json:1:7", "at line 1, column 12"),
+        ("{\"a\": \"xy", "test.json:1:7", "at line 1, column 10"),
+    ] {
+        let checked = read(text);
+        let [finding] = &checked.findings[..] else { panic!("{text}: {checked:?}") };
+        assert!(finding.to_string().contains(place), "{finding}");
+        assert!(finding.help.as_ref().is_some_and(|help| help.ends_with(end)), "{finding:?}");
     }
 }
 
@@ -586,29 +600,25 @@ const DOCUMENTED: [(&str, &str); 27] = [
     ("", S3),
     (
         "",
-        "unsupported InProcessFeatures:Enabled: no code is loaded into processes: the routes say what to use \
-         instead\n",
+        "ignored InProcessFeatures:Enabled: /stacks and /exceptions answer from sessions: no code is loaded into \
+         processes\n",
     ),
     (
         "",
-        "unsupported InProcessFeatures:Enabled: no code is loaded into processes: the routes say what to use \
-         instead\n",
+        "ignored InProcessFeatures:Enabled: /stacks and /exceptions answer from sessions: no code is loaded into \
+         processes\n",
     ),
     (
         "",
-        "unsupported InProcessFeatures:Enabled: no code is loaded into processes: the routes say what to use \
-         instead\n",
+        "ignored InProcessFeatures:Enabled: /stacks and /exceptions answer from sessions: no code is loaded into \
+         processes\n",
     ),
     ("", ""),
     ("", ""),
     ("", ""),
     ("", ""),
     ("", ""),
-    (
-        "",
-        "unsupported Storage:DumpTempFolder: a process writes its dump into its own /tmp, from where it is \
-         moved\n",
-    ),
+    ("", ""),
     ("", ""),
 ];
 

@@ -61,6 +61,7 @@ impl Places {
     /// Gives the complete file its name, and returns it. It may have it already.
     pub(super) fn deliver(&self, step: Step<'_>) -> io::Result<PathBuf> {
         let parent = self.target.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(|error| at(parent, &error))?;
         let sources = [&self.part, &self.copy];
         let is_gone = sources.iter().all(|source| fs::symlink_metadata(source).is_err());
         for number in 1..=MOST_OF_A_NAME {
@@ -95,12 +96,9 @@ impl Places {
                 let _ = fs::remove_file(&self.copy);
                 copy_synced(&self.part, &self.copy)?;
                 step()?;
-                fs::hard_link(&self.copy, target)
+                or_rename(fs::hard_link(&self.copy, target), &self.copy, target)
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-            // The file system has no links.
-            Err(_) if fs::symlink_metadata(target).is_err() => fs::rename(&self.part, target),
-            result => result,
+            result => or_rename(result, &self.part, target),
         }
     }
 
@@ -110,6 +108,15 @@ impl Places {
             // There may be none.
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// Renames a file if the file system has no links.
+fn or_rename(linked: io::Result<()>, from: &Path, target: &Path) -> io::Result<()> {
+    match linked {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        Err(_) if fs::symlink_metadata(target).is_err() => fs::rename(from, target),
+        result => result,
     }
 }
 

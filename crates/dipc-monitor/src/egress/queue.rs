@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,18 +12,17 @@ use std::time::{Duration, Instant};
 use dipc_client::Uuid;
 use jiff::Timestamp;
 
-use super::delivery::Places;
+use super::collection::collect;
 use super::job::{Job, JobState};
 use super::store_client::StoreClient;
-use super::uploads;
-use crate::artifact::{Artifact, ArtifactError, ArtifactKind, ArtifactSink};
+use super::{move_file, uploads};
+use crate::artifact::{Artifact, ArtifactError, ArtifactKind};
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::live_session::RetryWait;
 use crate::monitor::Monitor;
 use crate::operation::{Operations, RunningOperation};
 use crate::process::Watched;
 use crate::server::StoredRequest;
-use crate::stop::StopSignal;
 
 /// The most jobs of a queue.
 const MOST_JOBS: usize = 200;
@@ -31,10 +30,8 @@ const MOST_JOBS: usize = 200;
 const RETURN: Duration = Duration::from_secs(120);
 /// The time between looks for such processes.
 const LOOK: Duration = Duration::from_millis(200);
-/// The directory in the queue's with artifacts for stores.
-const UPLOADS: &str = "uploads";
-/// The bytes of artifacts for stores from which on further ones are refused.
-const MOST_UPLOAD_BYTES: u64 = 16 << 30;
+/// The time between looks for the end of an operation whose destination has failed.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
 /// The stack of a collection's thread.
 const STACK: usize = 1 << 20;
 
@@ -72,7 +69,7 @@ pub enum EgressError {
     #[error("the egress provider '{0}' is a data set, which takes recordings only: /trace and /snapshot")]
     NotTaken(String),
     /// Artifacts for stores take all the space that they may.
-    #[error("artifacts of {} GB wait to be uploaded: more are refused until some have arrived", MOST_UPLOAD_BYTES >> 30)]
+    #[error("artifacts of {} GB wait to be uploaded: more are refused until some have arrived", uploads::MOST_BYTES >> 30)]
     NoSpace,
     /// The queue is full.
     #[error("{MOST_JOBS} artifacts wait for their destination: more are refused until some have arrived")]
@@ -94,7 +91,7 @@ impl EgressQueue {
         let lock = File::options().create(true).append(true).open(directory.join("lock"))?;
         lock.try_lock()?;
         let earlier = Job::read_all(directory)?;
-        uploads::remove_abandoned(&directory.join(UPLOADS), &earlier);
+        uploads::remove_abandoned(&directory.join(uploads::NAME), &earlier);
         Ok(Self(Arc::new(Shared {
             directory: directory.to_owned(),
             _lock: lock,
@@ -210,40 +207,45 @@ impl EgressQueue {
         })
     }
 
-    /// Takes over a complete file in the directory of [`destination`](Self::destination), which arrives even if
-    /// the program ends. Returns its place once it has arrived; `None` if the queue is closed before.
+    /// The directory in which artifacts wait that cannot go to their own.
+    pub(crate) fn waiting_directory(&self) -> PathBuf {
+        self.0.directory.join(uploads::NAME)
+    }
+
+    /// Takes over a complete file, which arrives even if the program ends. Returns its place once it has arrived;
+    /// `None` if the queue is closed before.
     ///
     /// # Errors
-    /// If it cannot be taken over.
+    /// If it cannot be taken over. Then the file is removed.
     pub(crate) fn take_over(
         &self,
-        file: &Path,
-        (name, provider): (String, String),
-        kind: ArtifactKind,
+        artifact: CompleteArtifact<'_>,
         process: &Watched,
         operation: RunningOperation,
     ) -> Result<Option<PathBuf>, EgressError> {
+        let waiting = self.waiting_directory();
+        let is_upload = artifact.directory.is_none();
         let job = Job {
             id: operation.id.to_string(),
             state: JobState::Complete,
-            provider,
-            is_upload: true,
-            directory: self.0.directory.join(UPLOADS),
-            intermediate: None,
-            name,
+            provider: artifact.provider,
+            is_upload,
+            directory: artifact.directory.unwrap_or_else(|| waiting.clone()),
+            intermediate: (!is_upload).then_some(waiting),
+            name: artifact.name,
             delivered: None,
             pid: process.facts.pid,
             uid: process.uid.to_string(),
             process_name: process.facts.name.clone(),
             tags: BTreeSet::new(),
             // It is not collected again: only its kind is of use.
-            request: StoredRequest::of_kind(kind),
+            request: StoredRequest::of_kind(artifact.kind),
         };
-        match self.count().and_then(|()| self.store_file(&job, file)) {
+        match self.count().and_then(|()| self.store_file(&job, artifact.file)) {
             Ok(()) => Ok(self.deliver(job, operation)),
             Err(error) => {
                 // It would be removed by the next run.
-                let _ = fs::remove_file(file);
+                let _ = fs::remove_file(artifact.file);
                 operation.end(Err(error.to_string()));
                 Err(error)
             }
@@ -253,7 +255,8 @@ impl EgressQueue {
     /// Stores a job that was counted, with its complete file.
     fn store_file(&self, job: &Job, file: &Path) -> Result<(), EgressError> {
         let stored = job.places().and_then(|places| {
-            fs::rename(file, &places.part)?;
+            fs::create_dir_all(self.waiting_directory())?;
+            move_file(file, &places.part)?;
             job.store(&self.0.directory, &|| Ok(())).inspect_err(|_| places.remove_part())
         });
         stored.map_err(|error| {
@@ -292,8 +295,8 @@ impl EgressQueue {
             Some(EgressProvider::Unsupported(kind)) => return unsupported(kind),
             None => return Err(EgressError::Unknown(provider.to_owned())),
         }
-        let directory = self.0.directory.join(UPLOADS);
-        if uploads::size_of(&directory) >= MOST_UPLOAD_BYTES {
+        let directory = self.0.directory.join(uploads::NAME);
+        if uploads::size_of(&directory) >= uploads::MOST_BYTES {
             return Err(EgressError::NoSpace);
         }
         Ok(Destination { files: DirectoryEgress { directory, ..DirectoryEgress::default() }, is_store: true })
@@ -366,21 +369,31 @@ impl EgressQueue {
         operation.end(Err("the monitor was restarted, and the process has not returned".to_owned()));
     }
 
-    /// Collects the artifact of a job, and delivers it.
+    /// Collects the artifact of a job, and delivers it. If its directory cannot be written, it waits in that of
+    /// the queue.
     fn collect(&self, mut job: Job, artifact: &Artifact, process: &Watched, operation: RunningOperation) {
-        let result = job.places().map_err(ArtifactError::Sink).and_then(|places| {
-            let result = collect_part(&places, artifact, process, &operation);
+        let waiting = Job { intermediate: Some(self.waiting_directory()), ..job.clone() };
+        let places = job.places().and_then(|places| Ok((places, waiting.places()?.part)));
+        let result = places.map_err(ArtifactError::Sink).and_then(|(places, spare)| {
+            let spare = (!job.is_upload).then_some(spare);
+            let result = collect(&places, spare.clone(), artifact, process, &operation);
             if result.is_err() {
                 places.remove_part();
+                // There is none if nothing has failed before.
+                let _ = spare.map(fs::remove_file);
             }
             result
         });
-        let result = result.and_then(|()| {
-            job.state = JobState::Complete;
-            job.store(&self.0.directory, &|| Ok(())).map_err(ArtifactError::Sink)
-        });
         match result {
-            Ok(()) => drop(self.deliver(job, operation)),
+            Ok(part) => {
+                if part.failure.is_some() {
+                    job.intermediate = waiting.intermediate;
+                }
+                job.state = JobState::Complete;
+                // Without room for it, the record stays that of an artifact that is collected again.
+                let _ = job.store(&self.0.directory, &|| Ok(()));
+                self.deliver(job, operation);
+            }
             // It is collected again after the next start.
             Err(ArtifactError::Cancelled) if self.is_over() => {}
             Err(error) => {
@@ -391,7 +404,7 @@ impl EgressQueue {
     }
 
     /// Delivers a complete file, again and again until it has arrived, and returns its place; `None` if the
-    /// queue is closed before.
+    /// queue is closed or the operation cancelled before.
     fn deliver(&self, mut job: Job, operation: RunningOperation) -> Option<PathBuf> {
         let mut retry = RetryWait::new();
         loop {
@@ -419,7 +432,14 @@ impl EgressQueue {
                 if self.is_over() {
                     return None;
                 }
-                self.wait(until.saturating_duration_since(Instant::now()));
+                if operation.is_cancelled() {
+                    if let Ok(places) = job.places() {
+                        places.remove_part();
+                    }
+                    self.forget(&job);
+                    return None;
+                }
+                self.wait(until.saturating_duration_since(Instant::now()).min(LONGEST_WAIT));
             }
         }
     }
@@ -431,6 +451,17 @@ pub(crate) struct Destination {
     /// The directory, or for a store that in which artifacts wait.
     pub(crate) files: DirectoryEgress,
     pub(crate) is_store: bool,
+}
+
+/// A complete artifact of a rule, which the queue takes over.
+#[derive(Debug)]
+pub(crate) struct CompleteArtifact<'f> {
+    pub(crate) file: &'f Path,
+    pub(crate) name: String,
+    pub(crate) provider: String,
+    pub(crate) kind: ArtifactKind,
+    /// The directory that it is for; `None` for a store.
+    pub(crate) directory: Option<PathBuf>,
 }
 
 /// Delivers a complete file, by `upload` if it is for a store, and removes its record.
@@ -456,43 +487,6 @@ fn deliver_once(
     step()?;
     job.remove(queue);
     Ok(path)
-}
-
-/// Collects an artifact into its part, which is durable afterwards.
-fn collect_part(
-    places: &Places,
-    artifact: &Artifact,
-    process: &Watched,
-    operation: &RunningOperation,
-) -> Result<(), ArtifactError> {
-    let stop: StopSignal = operation.stop.clone();
-    let mut sink = PartSink { places, operation, file: None };
-    artifact.collect(process, &stop, &mut sink)?;
-    let file = sink.file.ok_or_else(|| ArtifactError::Failed("there is nothing to write".to_owned()))?;
-    let file = file.into_inner().map_err(|error| ArtifactError::Sink(error.into_error()))?;
-    file.sync_all().map_err(ArtifactError::Sink)
-}
-
-/// The part of a job as the destination of an artifact.
-struct PartSink<'s> {
-    places: &'s Places,
-    operation: &'s RunningOperation,
-    file: Option<io::BufWriter<File>>,
-}
-
-impl ArtifactSink for PartSink<'_> {
-    fn begin(&mut self) -> io::Result<()> {
-        self.file = Some(io::BufWriter::with_capacity(super::BUFFER, self.places.create()?));
-        self.operation.begun();
-        Ok(())
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.file {
-            Some(file) => file.write_all(bytes),
-            None => Err(io::Error::other("the artifact has not begun")),
-        }
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

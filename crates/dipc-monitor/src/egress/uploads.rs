@@ -1,9 +1,23 @@
-//! The directory in which artifacts wait for their stores.
+//! The directory of the queue in which complete artifacts wait for their stores, and for directories that cannot
+//! be written.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::job::Job;
+
+/// The name of the directory.
+pub(super) const NAME: &str = "uploads";
+/// The bytes of artifacts from which on further ones are refused.
+pub(super) const MOST_BYTES: u64 = 16 << 30;
+
+/// The error of a directory that is full.
+pub(super) fn full() -> io::Error {
+    let what =
+        format!("artifacts of {} GB wait in the queue, and there is no room for more", MOST_BYTES >> 30);
+    io::Error::new(io::ErrorKind::StorageFull, what)
+}
 
 /// Removes the files of a directory that no job has: artifacts of rules that were not complete when the program
 /// ended.

@@ -79,6 +79,11 @@ impl ProcessExport {
         self.is_stopped.store(true, Ordering::Release);
     }
 
+    /// Whether the system shows nothing that keeps its process from answering.
+    pub(super) fn can_answer(&self) -> bool {
+        self.process.obstacle().is_none()
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.is_running.load(Ordering::Acquire)
     }

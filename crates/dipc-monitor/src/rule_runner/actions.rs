@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
-use std::{fmt, io};
+use std::{fmt, fs, io};
 
 use clr_conditions::Evaluator;
 use dipc_client::{LiveReader, Startup};
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use super::{Context, RuleEvent, program};
 use crate::artifact::{Artifact, ArtifactError, ArtifactSink};
 use crate::configuration::{DirectoryEgress, EgressProvider};
-use crate::egress::{EgressQueue, PartFile};
+use crate::egress::{CompleteArtifact, EgressQueue, PartFile, Unpublished};
 use crate::live_session::MOST_DELAY;
 use crate::operation::RunningOperation;
 use crate::process::Watched;
@@ -247,11 +247,11 @@ impl ActionList<'_> {
         action: &mut RunningAction,
         sender: Sender<Progress>,
     ) -> Result<(), String> {
-        let (egress, store) = match (self.egress.get(&destination.egress), &self.context.queue) {
-            (Some(EgressProvider::FileSystem(egress)), _) => (egress.clone(), None),
+        let (egress, is_store) = match (self.egress.get(&destination.egress), &self.context.queue) {
+            (Some(EgressProvider::FileSystem(egress)), _) => (egress.clone(), false),
             (Some(EgressProvider::Store(_)), Some(queue)) => {
                 let found = queue.destination(&destination.egress).map_err(|error| error.to_string())?;
-                (found.files, Some((queue.clone(), destination.egress.clone())))
+                (found.files, true)
             }
             (Some(EgressProvider::Store(_)), None) => {
                 return Err("artifacts for stores need the queue, which another monitor has".to_owned());
@@ -263,7 +263,8 @@ impl ActionList<'_> {
         };
         let condition = stopping_event.map(StoppingEvent::condition).transpose()?;
         let operations = &self.context.operations;
-        let operation = operations.begin_for_rule(artifact.kind(), self.process, destination.egress);
+        let provider = destination.egress;
+        let operation = operations.begin_for_rule(artifact.kind(), self.process, provider.clone());
         action.stop = operation.stop.clone();
         if matches!(artifact, Artifact::GcDump) && self.is_suspended() {
             // It has no heap before it runs.
@@ -276,7 +277,19 @@ impl ActionList<'_> {
             stop: operation.stop.clone(),
         });
         let rule = self.execution.rule.name.clone();
-        let sink = FileSink { egress, name, rule, part: None, operation, sender, stopper, store };
+        let queue = self.context.queue.clone();
+        let sink = FileSink {
+            egress,
+            name,
+            rule,
+            part: None,
+            operation,
+            sender,
+            stopper,
+            queue,
+            provider,
+            is_store,
+        };
         let process = Arc::clone(self.process);
         spawn(artifact.kind().name(), move || collect(&artifact, &process, sink))
     }
@@ -298,36 +311,57 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
         wait_until_resumed(process, &stop);
     }
     let result = artifact.collect(process, &stop, &mut sink);
-    let FileSink { part, operation, sender, store, name, egress, rule, .. } = sink;
-    let result = match (result, part) {
-        (Ok(()), Some(part)) => part.publish().map_err(ArtifactError::Sink),
-        (Ok(()), None) => Err(ArtifactError::Failed("there is nothing to write".to_owned())),
+    let FileSink { egress, part, operation, sender, queue, provider, is_store, name, rule, .. } = sink;
+    let published = match (result, part) {
+        (Ok(()), Some(part)) => part.publish().map_err(|Unpublished { error, file }| {
+            let error = ArtifactError::Sink(error);
+            (error.to_string(), file)
+        }),
+        (Ok(()), None) => Err(("there is nothing to write".to_owned(), None)),
         // What was written is removed.
-        (Err(error), _) => Err(error),
+        (Err(error), _) => Err((error.to_string(), None)),
     };
-    let path = match (result, store) {
-        (Ok(file), Some((queue, provider))) => {
-            let taken = queue.take_over(&file, (name, provider), artifact.kind(), process, operation);
+    // A store gets a complete file, and a directory that has failed gets it when it can be written.
+    let (file, error) = match published {
+        Ok(path) => (Some(path), None),
+        Err((error, file)) => (file, Some(error)),
+    };
+    let path = match (file, queue) {
+        (Some(file), Some(queue)) if is_store || error.is_some() => {
+            let directory = (!is_store).then_some(egress.directory);
+            let kind = artifact.kind();
+            let complete = CompleteArtifact { file: &file, name, provider, kind, directory };
+            let taken = queue.take_over(complete, process, operation);
             taken.map_err(|error| error.to_string()).and_then(|place| {
                 let place = place.map(|place| place.display().to_string());
-                place.ok_or_else(|| "the monitor ends: the next one uploads the artifact".to_owned())
+                place.ok_or_else(|| {
+                    "it was cancelled, or the monitor ends and the next one delivers it".to_owned()
+                })
             })
         }
-        (result, _) => {
-            if let Ok(file) = &result {
-                let note = RecordingNote {
-                    name: String::new(),
-                    kind: artifact.kind().name().to_owned(),
-                    pid: process.facts.pid,
-                    uid: process.uid.to_string(),
-                    process_name: process.title().to_owned(),
-                    operation: Some(operation.id.to_string()),
-                    rule: Some(rule),
-                };
-                // The artifact is where it belongs.
-                let _ = note.add(&egress.directory, file);
+        (file, _) => {
+            match (&file, &error) {
+                (Some(file), Some(_)) => {
+                    // It takes space, and nobody finds it.
+                    let _ = fs::remove_file(file);
+                }
+                (Some(file), None) => {
+                    let note = RecordingNote {
+                        name: String::new(),
+                        kind: artifact.kind().name().to_owned(),
+                        pid: process.facts.pid,
+                        uid: process.uid.to_string(),
+                        process_name: process.title().to_owned(),
+                        operation: Some(operation.id.to_string()),
+                        rule: Some(rule),
+                    };
+                    // The artifact is where it belongs, listed or not.
+                    let _ = note.add(&egress.directory, file);
+                }
+                (None, _) => {}
             }
-            let path = result.map(|path| path.display().to_string()).map_err(|error| error.to_string());
+            let file = file.map(|file| file.display().to_string()).unwrap_or_default();
+            let path = error.map_or(Ok(file), Err);
             operation.end(path.clone().map(Some));
             path
         }
@@ -357,13 +391,16 @@ struct FileSink {
     operation: RunningOperation,
     sender: Sender<Progress>,
     stopper: Option<Stopper>,
-    /// The queue and the provider of an artifact for an object store.
-    store: Option<(EgressQueue, String)>,
+    /// The queue that takes what cannot go to its directory, and artifacts for stores.
+    queue: Option<EgressQueue>,
+    provider: String,
+    is_store: bool,
 }
 
 impl ArtifactSink for FileSink {
     fn begin(&mut self) -> io::Result<()> {
-        self.part = Some(PartFile::create(&self.egress, &self.name)?);
+        let spare = self.queue.as_ref().filter(|_| !self.is_store).map(EgressQueue::waiting_directory);
+        self.part = Some(PartFile::create(&self.egress, &self.name, spare.as_deref())?);
         self.operation.begun();
         // Nobody waits for an action that was dropped.
         let _ = self.sender.send(Progress::Begun);

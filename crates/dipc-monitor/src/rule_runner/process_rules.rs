@@ -135,6 +135,11 @@ impl ProcessRules {
         statuses
     }
 
+    /// Whether the system shows nothing that keeps the process from answering.
+    pub(super) fn can_answer(&self) -> bool {
+        self.process.obstacle().is_none()
+    }
+
     /// Asks everything to end: at once, or so that artifacts are complete.
     pub(super) fn stop(&self, at_once: bool) {
         if at_once {

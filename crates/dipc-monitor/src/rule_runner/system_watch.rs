@@ -24,7 +24,7 @@ pub(super) struct SystemWatch {
 }
 
 impl SystemWatch {
-    pub(super) const fn new(process: &Watched) -> Self {
+    pub(super) fn new(process: &Watched) -> Self {
         Self { pid: process.system_pid(), reader: None, last: None, readings: 0, reported: BTreeSet::new() }
     }
 

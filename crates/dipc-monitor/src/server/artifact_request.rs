@@ -1,6 +1,7 @@
 //! The artifact that a request asks for.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dipc_client::DumpType;
 use hyper::StatusCode;
@@ -13,6 +14,7 @@ use crate::artifact::{
     Artifact, ArtifactKind, ExceptionsRequest, FlameGraphFormat, LogFormat, LogLevel, LogsRequest,
     StackFormat, TopFormat, TopRequest, TraceProfile, TraceRequest,
 };
+use crate::configuration::GlobalCounter;
 
 /// The size of the runtime's buffer for `GET /trace` in MB.
 const BUFFER_MB: u32 = 256;
@@ -27,6 +29,9 @@ pub(crate) struct StoredRequest {
     pub(crate) accept: Option<String>,
     /// The body of a POST.
     pub(crate) body: Option<String>,
+    /// The interval of counters that was set; that of the default if an older version stored it.
+    #[serde(default)]
+    pub(crate) counter_interval: Option<Duration>,
 }
 
 impl StoredRequest {
@@ -70,9 +75,10 @@ impl StoredRequest {
             }
             "livemetrics" => {
                 let duration = query.duration()?;
+                let interval = self.counter_interval.unwrap_or_else(|| GlobalCounter::default().interval);
                 Artifact::LiveMetrics(match body {
-                    Some(body) => requests::live_metrics(body, duration)?,
-                    None => requests::default_live_metrics(duration),
+                    Some(body) => requests::live_metrics(body, interval, duration)?,
+                    None => requests::default_live_metrics(interval, duration),
                 })
             }
             "logs" => {

@@ -15,8 +15,6 @@ use crate::artifact::{
 
 /// The default of `bufferSizeInMB`, and its limit.
 const BUFFER_MB: (u32, u32) = (256, 1024);
-/// The interval of counters.
-const COUNTER_INTERVAL: Duration = Duration::from_secs(5);
 /// The most providers of a session.
 const MOST_PROVIDERS: usize = 1000;
 
@@ -160,7 +158,11 @@ pub(super) fn trace(body: &[u8], duration: Option<Duration>) -> Result<TraceRequ
 }
 
 /// Parses the body of `POST /livemetrics`.
-pub(super) fn live_metrics(body: &[u8], duration: Option<Duration>) -> Result<LiveMetricsRequest, Problem> {
+pub(super) fn live_metrics(
+    body: &[u8],
+    interval: Duration,
+    duration: Option<Duration>,
+) -> Result<LiveMetricsRequest, Problem> {
     let mut members = Members::parse(body)?;
     let mut lists = Vec::new();
     for (list, name_of, counters_of, prefix) in [
@@ -195,12 +197,12 @@ pub(super) fn live_metrics(body: &[u8], duration: Option<Duration>) -> Result<Li
     let Some(selection) = selection else {
         return Err(Problem::invalid("providers", "no counters are asked for"));
     };
-    Ok(LiveMetricsRequest { selection, interval: COUNTER_INTERVAL, duration })
+    Ok(LiveMetricsRequest { selection, interval, duration })
 }
 
 /// The counters of `GET /livemetrics`.
-pub(super) fn default_live_metrics(duration: Option<Duration>) -> LiveMetricsRequest {
-    LiveMetricsRequest { selection: default_counters(), interval: COUNTER_INTERVAL, duration }
+pub(super) fn default_live_metrics(interval: Duration, duration: Option<Duration>) -> LiveMetricsRequest {
+    LiveMetricsRequest { selection: default_counters(), interval, duration }
 }
 
 /// Parses the body of `POST /logs`.
@@ -262,6 +264,8 @@ pub(super) fn logs(
 mod tests {
     use super::*;
 
+    const TWO_SECONDS: Duration = Duration::from_secs(2);
+
     #[test]
     fn a_trace_has_the_defaults_of_the_contract() {
         let body = br#"{"Providers":[{"Name":"A","Keywords":"0x10","EventLevel":"warning",
@@ -296,14 +300,18 @@ mod tests {
     fn counters_and_categories_are_those_named() {
         let body =
             br#"{"providers":[{"providerName":"P","counterNames":["a","b"]}],"meters":[{"meterName":"M"}]}"#;
-        let request = live_metrics(body, None).unwrap();
+        let request = live_metrics(body, TWO_SECONDS, None).unwrap();
+        assert_eq!(request.interval, TWO_SECONDS);
         assert!(request.selection.has_event_counter("P", "a") && request.selection.has_instrument("M", "x"));
         assert!(!request.selection.has_event_counter("P", "c"));
         assert!(!request.selection.has_event_counter("System.Runtime", "cpu-usage"));
         assert!(
-            live_metrics(b"{}", None).unwrap().selection.has_event_counter("System.Runtime", "cpu-usage")
+            live_metrics(b"{}", TWO_SECONDS, None)
+                .unwrap()
+                .selection
+                .has_event_counter("System.Runtime", "cpu-usage")
         );
-        assert!(live_metrics(br#"{"includeDefaultProviders":false}"#, None).is_err());
+        assert!(live_metrics(br#"{"includeDefaultProviders":false}"#, TWO_SECONDS, None).is_err());
         let request =
             logs(br#"{"logLevel":"Error","filterSpecs":{"A":null,"B":"Trace"}}"#, LogFormat::default(), None);
         let request = request.unwrap();

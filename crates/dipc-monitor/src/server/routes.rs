@@ -152,7 +152,7 @@ impl Service {
                         Problem::invalid("egressProvider", what)
                     })?;
                     queue.destination(provider)?;
-                    let stored = stored(&path, request).await?;
+                    let stored = self.stored(&path, request).await?;
                     return self.promise(queue, process, stored, query.tags(), provider, &base).await;
                 }
                 if self.no_http_egress {
@@ -161,10 +161,15 @@ impl Service {
                         "it is required: HTTP egress is switched off",
                     ));
                 }
-                let artifact = stored(&path, request).await?.artifact()?;
+                let artifact = self.stored(&path, request).await?.artifact()?;
                 collect::answer(&self.operations, &self.runtime, process, artifact, query.tags(), &base).await
             }
         }
+    }
+
+    async fn stored(&self, path: &str, request: Request<Incoming>) -> Result<StoredRequest, Problem> {
+        let counter_interval = self.settings.lock().counter_interval;
+        stored(path, request, counter_interval).await
     }
 
     /// Has the queue collect an artifact for an egress provider. The promise is on disk before the answer.
@@ -225,7 +230,8 @@ impl Service {
         let selector = query.process()?;
         let mut processes = self.monitor.processes();
         if selector == ProcessSelector::default() {
-            processes.retain(|process| self.default_process.iter().all(|it| it.matches(&process.facts)));
+            let settings = self.settings.lock();
+            processes.retain(|process| settings.matches(process));
         } else {
             processes.retain(|process| selector.matches(process.facts.pid, process.uid, &process.facts.name));
         }
@@ -241,12 +247,11 @@ impl Service {
 
     fn processes(&self) -> Response<AnswerBody> {
         let processes = self.monitor.processes();
-        let is_default = |process: &Arc<Watched>| {
-            !self.default_process.is_empty()
-                && self.default_process.iter().all(|filter| filter.matches(&process.facts))
-        };
+        let settings = self.settings.lock();
+        let has_default = !settings.default_process.is_empty();
+        let is_default = |process: &Arc<Watched>| has_default && settings.matches(process);
         let default_count = processes.iter().filter(|process| is_default(process)).count();
-        let is_only = processes.len() == 1 && self.default_process.is_empty();
+        let is_only = processes.len() == 1 && !has_default;
         let list: Vec<_> = processes
             .iter()
             .map(|process| {
@@ -371,12 +376,17 @@ fn header<'r>(request: &'r Request<Incoming>, name: &HeaderName) -> Option<&'r s
 }
 
 /// Reads what a request says about its artifact.
-async fn stored(path: &str, request: Request<Incoming>) -> Result<StoredRequest, Problem> {
+async fn stored(
+    path: &str,
+    request: Request<Incoming>,
+    counter_interval: Duration,
+) -> Result<StoredRequest, Problem> {
     let stored = StoredRequest {
         route: path.trim_matches('/').to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),
         accept: header(&request, &ACCEPT).map(ToOwned::to_owned),
         body: None,
+        counter_interval: Some(counter_interval),
     };
     if request.method() != Method::POST {
         return Ok(stored);

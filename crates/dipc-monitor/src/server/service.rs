@@ -7,10 +7,10 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::page::Page;
+use super::settings::Settings;
 use crate::access::Tokens;
 use crate::black_box::BlackBoxes;
 use crate::egress::EgressQueue;
-use crate::filter::Filter;
 use crate::metrics::Metrics;
 use crate::monitor::Monitor;
 use crate::operation::Operations;
@@ -23,7 +23,7 @@ pub(super) struct Service {
     pub(super) metrics: Option<Arc<Metrics>>,
     pub(super) operations: Operations,
     pub(super) tokens: Tokens,
-    pub(super) default_process: Vec<Filter>,
+    pub(super) settings: Settings,
     pub(super) no_http_egress: bool,
     pub(super) version: String,
     pub(super) rules: Option<Arc<Rules>>,

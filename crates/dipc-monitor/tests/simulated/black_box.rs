@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use dipc_client::dipc_transport::Address;
 use dipc_monitor::{
     BlackBoxConfig, BlackBoxEvent, BlackBoxMessage, BlackBoxes, ProcessObserver, Retention, RulesConfig,
     Tokens,
@@ -26,6 +27,11 @@ impl BoxFixture {
     /// Watches over TCP: the process of a runtime, which is a thread of the test, is not visible, and counts
     /// as ended when its runtime does not answer.
     fn start(change: impl FnOnce(&mut BlackBoxConfig)) -> Self {
+        Self::at(|_| "127.0.0.1:0".parse().unwrap(), change)
+    }
+
+    /// Watches at an address, which may be in a folder of the test.
+    fn at(address: impl FnOnce(&Path) -> Address, change: impl FnOnce(&mut BlackBoxConfig)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let bundles = folder.path().join("new/bundles");
         let mut config = BlackBoxConfig::default();
@@ -36,7 +42,7 @@ impl BoxFixture {
         let log = Arc::new(move |message: &BlackBoxMessage| log.lock().unwrap().push(message.clone()));
         let boxes = Arc::new(BlackBoxes::new(config, log));
         let observers = vec![Arc::clone(&boxes) as Arc<dyn ProcessObserver>];
-        let address = "127.0.0.1:0".parse().unwrap();
+        let address = address(folder.path());
         let fixture =
             Fixture::observed(address, Tokens::default(), None, RulesConfig::default(), observers, |_| {});
         Self { fixture, boxes, messages, bundles, _folder: folder }
@@ -99,6 +105,17 @@ fn a_crash_leaves_a_bundle_with_everything_that_was_sent() {
     assert!(overview.contains(&title), "{title}: {overview}");
     assert!(overview.contains("Reason         : the process has disappeared\n"), "{overview}");
     assert_eq!(fixture.bundles(), [bundle]);
+}
+
+/// The runtime is a thread of the test, whose process lives on.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_runs_on_without_its_port_has_not_crashed() {
+    let fixture = BoxFixture::at(|folder| folder.join("port").as_path().into(), |_| {});
+    let bundle = fixture.crash(exceptions().fault(Fault::DieInTheMiddle { after: 120_000 }));
+    let overview = fs::read_to_string(bundle.join("overview.txt")).unwrap();
+    let reason = "Reason         : the process has closed its diagnostic port, and still runs\n";
+    assert!(overview.contains(reason), "{overview}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dipc_monitor::configuration::{DirectoryEgress, EgressProvider};
-use dipc_monitor::{EgressQueue, Operations, Retention, ServerConfig};
+use dipc_monitor::{EgressQueue, Operations, Retention, ServerConfig, Tokens};
 use dipc_sim::{Runtime, Speed};
 
 use crate::{Fixture, await_that, http};
@@ -131,6 +131,7 @@ fn a_destination_that_fails_is_tried_again() {
     await_that("the session runs", || runtime.session_count() == 1 && artifacts.is_dir());
     await_that("the operation runs", || fixture.get(path).json()["status"] == "Running");
     fs::remove_dir(&artifacts).unwrap();
+    fs::write(&artifacts, "another file").unwrap();
     let stop = http::send(fixture.address(), "DELETE", &format!("{path}?stop=true"), "", "");
     assert_eq!(http::receive(stop).status, 202);
     await_that("the failure is stated", || {
@@ -138,11 +139,163 @@ fn a_destination_that_fails_is_tried_again() {
         error.as_str().is_some_and(|error| error.starts_with("it is tried again: "))
     });
     assert_eq!(queue.len(), 1);
-    fs::create_dir(&artifacts).unwrap();
+    fs::remove_file(&artifacts).unwrap();
     await_that("it is complete", || fixture.get(path).status == 201);
     assert_eq!((files(&artifacts).len(), queue.len()), (1, 0));
     let operations: &Operations = &fixture.operations;
     assert_eq!(operations.list()[0].error, None);
+}
+
+/// A directory that can never be created: its parent is a file.
+struct Unusable {
+    folder: tempfile::TempDir,
+    recording: Vec<u8>,
+}
+
+impl Unusable {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        Self { folder, recording: testdata::bytes("traces/net10-sample.nettrace.xz") }
+    }
+
+    fn queue(&self) -> EgressQueue {
+        // The last thread of an earlier run may still hold it.
+        let queue = std::cell::RefCell::new(None);
+        await_that("the queue is free", || {
+            *queue.borrow_mut() = EgressQueue::open(&self.folder.path().join("queue")).ok();
+            queue.borrow().is_some()
+        });
+        let queue = queue.into_inner().unwrap();
+        queue.set_providers(providers(&self.artifacts()));
+        queue
+    }
+
+    fn artifacts(&self) -> PathBuf {
+        self.folder.path().join("file/artifacts")
+    }
+
+    fn runtime(&self) -> dipc_sim::Builder {
+        Runtime::builder().replay(self.recording.clone()).speed(Speed::Max).end_with_recording()
+    }
+
+    fn waiting(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.folder.path().join("queue/uploads")).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    fn mend(&self) {
+        fs::remove_file(self.folder.path().join("file")).unwrap();
+    }
+
+    fn assert_arrived(&self, queue: &EgressQueue) {
+        let files = files(&self.artifacts());
+        assert_eq!((files.len(), fs::read(&files[0]).unwrap()), (1, self.recording.clone()));
+        assert_eq!((queue.len(), self.waiting()), (0, Vec::new()));
+    }
+}
+
+/// Requests an artifact, and waits until its directory is tried again. Returns the path of the operation.
+fn request_until_it_waits(fixture: &Fixture) -> String {
+    let answer = fixture.get("/trace?durationSeconds=-1&egressProvider=files");
+    assert_eq!(answer.status, 202);
+    let path = answer.header("location").unwrap().strip_prefix("http://localhost").unwrap().to_owned();
+    await_that("the failure is stated", || {
+        let operation = fixture.get(&path).json();
+        let error = operation["error"]["message"].as_str().unwrap_or_default().to_owned();
+        operation["status"] == "Running" && error.starts_with("it is tried again: ")
+    });
+    path
+}
+
+#[test]
+fn an_artifact_waits_until_its_directory_can_be_written() {
+    let place = Unusable::new();
+    let queue = place.queue();
+    let fixture = Fixture::with_server(with_queue(&queue));
+    let _runtime = fixture.add(place.runtime());
+    let path = request_until_it_waits(&fixture);
+    assert_eq!((queue.len(), place.waiting().len()), (1, 1));
+    place.mend();
+    await_that("it is complete", || fixture.get(&path).status == 201);
+    place.assert_arrived(&queue);
+}
+
+#[test]
+fn an_artifact_that_waits_survives_a_restart() {
+    let place = Unusable::new();
+    let queue = place.queue();
+    let fixture = Fixture::with_server(with_queue(&queue));
+    let runtime = fixture.add(place.runtime());
+    let path = request_until_it_waits(&fixture);
+    queue.close();
+    drop(fixture);
+    drop((queue, runtime));
+    let queue = place.queue();
+    // The process has ended, too.
+    let fixture = Fixture::with_server(with_queue(&queue));
+    place.mend();
+    queue.resume(&fixture.monitor, &fixture.operations);
+    await_that("it is complete", || fixture.get(&path).status == 201);
+    place.assert_arrived(&queue);
+}
+
+#[test]
+fn an_artifact_that_waits_can_be_cancelled() {
+    let place = Unusable::new();
+    let queue = place.queue();
+    let fixture = Fixture::with_server(with_queue(&queue));
+    let _runtime = fixture.add(place.runtime());
+    let path = request_until_it_waits(&fixture);
+    assert_eq!(http::receive(http::send(fixture.address(), "DELETE", &path, "", "")).status, 200);
+    await_that("it is forgotten", || queue.is_empty() && place.waiting().is_empty());
+    assert_eq!(fixture.get(&path).json()["status"], "Cancelled");
+}
+
+#[test]
+fn an_artifact_without_any_place_fails_with_the_reasons() {
+    let place = Unusable::new();
+    let queue = place.queue();
+    fs::write(place.folder.path().join("queue/uploads"), "").unwrap();
+    let fixture = Fixture::with_server(with_queue(&queue));
+    let _runtime = fixture.add(place.runtime());
+    let answer = fixture.get("/trace?durationSeconds=-1&egressProvider=files");
+    let path = answer.header("location").unwrap().strip_prefix("http://localhost").unwrap().to_owned();
+    await_that("it has failed", || fixture.get(&path).json()["status"] == "Failed");
+    let error = fixture.get(&path).json()["error"]["message"].to_string();
+    assert!(error.contains("file/artifacts: ") && error.contains("; in the queue instead: "), "{error}");
+    assert!(queue.is_empty());
+}
+
+#[test]
+fn an_artifact_of_a_rule_waits_until_its_directory_can_be_written() {
+    let place = Unusable::new();
+    let queue = place.queue();
+    let directory = serde_json::to_string(&place.artifacts()).unwrap();
+    let rules = crate::rules_config(&format!(
+        r#"{{"Egress": {{"FileSystem": {{"files": {{"DirectoryPath": {directory}}}}}}},
+            "CollectionRules": {{"First": {{"Trigger": {{"Type": "Startup"}}, "Actions": [{{
+                "Type": "CollectTrace", "Settings": {{"Egress": "files", "Duration": "00:10:00",
+                    "Providers": [{{"Name": "A"}}]}}}}]}}}}}}"#
+    ));
+    let port = place.folder.path().join("port");
+    let fixture = Fixture::observed(
+        port.as_path().into(),
+        Tokens::default(),
+        None,
+        rules,
+        Vec::new(),
+        with_queue(&queue),
+    );
+    let _runtime = fixture.add(place.runtime());
+    await_that("it waits", || queue.len() == 1);
+    await_that("the failure is stated", || {
+        let operation = &fixture.operations.list()[0];
+        operation.error.as_ref().is_some_and(|error| error.starts_with("it is tried again: "))
+    });
+    place.mend();
+    await_that("it has arrived", || queue.is_empty());
+    place.assert_arrived(&queue);
 }
 
 /// What limits remove are artifacts of the queue, and nothing else.

@@ -9,6 +9,8 @@ mod black_box;
 #[allow(dead_code, reason = "the pages of recordings are files")]
 #[path = "../../../dipc-cli/tests/page/browser.rs"]
 mod browser;
+mod contract;
+mod dumps;
 mod egress;
 mod faults;
 mod http;
@@ -104,6 +106,18 @@ impl Fixture {
     ) -> Self {
         let mut config = MonitorConfig::default();
         config.port = Some(port);
+        Self::monitored(config, tokens, metrics, rules, more, change)
+    }
+
+    /// The same with settings of the monitor, of which the port is one.
+    fn monitored(
+        mut config: MonitorConfig,
+        tokens: Tokens,
+        metrics: Option<MetricsConfig>,
+        rules: RulesConfig,
+        more: Vec<Arc<dyn ProcessObserver>>,
+        change: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
         config.only_port = true;
         let metrics = metrics.map(|config| Arc::new(Metrics::new(config)));
         let operations = Operations::default();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clr_counters::prometheus::NameStyle;
 use dipc_client::Uuid;
-use dipc_monitor::{MetricsConfig, Tokens};
+use dipc_monitor::{Filter, FilterKey, MatchType, MetricsConfig, Tokens};
 use dipc_sim::{Runtime, Speed, Version};
 use nettrace_export::report::TopReport;
 use nettrace_export::{Metric, NameForm, Options};
@@ -144,6 +144,35 @@ fn values_of_counters_are_json_sequences() {
 }
 
 #[test]
+fn values_of_counters_have_the_configured_interval() {
+    let fixture = Fixture::with_server(|config| config.counter_interval = Some(Duration::from_secs(2)));
+    let runtime = fixture.add(Runtime::builder().replay(counters()).looped());
+    let asked = |interval: &str| {
+        assert_eq!(fixture.get("/livemetrics?durationSeconds=1").status, 200);
+        let requests = runtime.requests().iter().map(|request| format!("{request:?}")).collect::<Vec<_>>();
+        let last = requests.iter().rfind(|request| request.contains("IntervalSec")).unwrap();
+        assert!(last.contains(&format!("EventCounterIntervalSec={interval}")), "{last}");
+    };
+    asked("2");
+    fixture.server.set_counter_interval(Duration::from_secs(3));
+    asked("3");
+}
+
+#[test]
+fn the_default_process_can_change() {
+    let fixture = Fixture::start();
+    let _runtimes =
+        [1, 2].map(|pid| fixture.add(Runtime::builder().cookie(Uuid::from_u128(pid.into())).pid(pid)));
+    assert_eq!(fixture.get("/process").status, 400);
+    for pid in ["1", "2"] {
+        let filter =
+            Filter { key: FilterKey::ProcessId, value: pid.to_owned(), match_type: MatchType::Exact };
+        fixture.server.set_default_process(vec![filter]);
+        assert_eq!(fixture.get("/process").json()["pid"].to_string(), pid);
+    }
+}
+
+#[test]
 fn stacks_are_those_of_all_threads() {
     let fixture = Fixture::start();
     let recording = testdata::bytes("traces/net10-sample.nettrace.xz");
@@ -279,6 +308,22 @@ fn exceptions_have_their_stacks() {
     let first = &exceptions[0];
     let thrown = first["typeName"].as_str().unwrap();
     assert!(first["timestamp"].as_str().unwrap().starts_with("2026-11-22T11:04:0"), "{first}");
+    // The methods of the runtime that throw are no part of an exception's stack.
+    let innermost: Vec<_> =
+        exceptions.iter().map(|it| it["stack"]["frames"][0]["typeName"].to_string()).collect();
+    assert!(innermost.iter().all(|name| !name.contains("System.Runtime.EH")), "{innermost:?}");
+    let text = http::receive(http::send(
+        fixture.address(),
+        "GET",
+        "/exceptions?durationSeconds=1",
+        "Accept: text/plain\r\n",
+        "",
+    ));
+    assert!(
+        text.text().contains("\n   at ") && !text.text().contains("System.Runtime.EH"),
+        "{}",
+        text.text()
+    );
     // The same by a filter, and all others without it.
     let count = |filter: &str| {
         let body = format!("{{\"{filter}\":[{{\"exceptionType\":\"{thrown}\"}}]}}");
@@ -303,15 +348,20 @@ fn metrics_have_all_processes() {
     let count = || {
         let answer = fixture.get("/metrics");
         assert_eq!(answer.status, 200);
-        let lines = answer.text().lines().filter(|line| line.contains("process_pid=")).count();
+        // Both have the pid of the test.
+        let of_each = [1, 2].map(|number| {
+            let instance = format!("service_instance_id=\"{}\"", Uuid::from_u128(number));
+            let lines = || answer.text().lines().filter(|line| line.contains(&instance)).map(str::to_owned);
+            let has_info = lines().any(|line| line.starts_with("target_info{") && line.ends_with("} 1.0"));
+            if has_info { lines().count() } else { 0 }
+        });
         (
-            lines,
+            of_each[0].min(of_each[1]),
             fixture.get("/metrics").header("content-type").unwrap().starts_with("text/plain; version=0.0.4"),
         )
     };
     await_that("there are values", || count().0 > 10);
     assert!(count().1);
-    // The values can be those of one process: both have the pid of the test.
     let sessions =
         || -> Vec<u64> { fixture.monitor.processes().iter().map(|it| it.counters.session_count()).collect() };
     await_that("both have a session", || sessions().iter().all(|count| *count > 0));

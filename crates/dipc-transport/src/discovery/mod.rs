@@ -110,7 +110,7 @@ impl Discovery {
 /// Finds the endpoint of one process.
 ///
 /// # Errors
-/// [`Error::NoSuchProcess`], [`Error::NoEndpoint`] (with the directory), [`Error::PermissionDenied`],
+/// [`Error::NoSuchProcess`], [`Error::KernelThread`], [`Error::NoEndpoint`] (with the directory), [`Error::PermissionDenied`],
 /// [`Error::ForeignSocket`] or [`Error::NotASocket`].
 pub fn find(pid: u32) -> Result<Endpoint, Error> {
     platform::find(pid)

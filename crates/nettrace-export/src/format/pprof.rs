@@ -14,7 +14,7 @@ use crate::format::protobuf::pprof::{
     Function, Label, Line, Location, Mapping, Profile as Out, Sample, ValueType,
 };
 use crate::format::{duration, without_kind};
-use crate::profile::measure::Unit;
+use crate::profile::measure::{Measure, Unit};
 use crate::profile::{Profile, StackTotal};
 
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
@@ -56,10 +56,11 @@ fn message(profile: &Profile) -> Out {
         Unit::Bytes => "bytes",
         Unit::Count => "count",
     };
-    for (kind, unit) in [(profile.measure.sample, "count"), (profile.measure.name, unit)] {
+    let name = value_name(profile.measure);
+    for (kind, unit) in [(profile.measure.sample, "count"), (name, unit)] {
         out.sample_type.push(ValueType { kind: strings.number(kind), unit: strings.number(unit) });
     }
-    out.default_sample_type = strings.number(profile.measure.name);
+    out.default_sample_type = strings.number(name);
     // Pyroscope rejects profiles without it. Values are unchanged weights, not numbers of periods.
     out.period_type = out.sample_type.last().cloned();
     out.period = 1;
@@ -93,6 +94,11 @@ fn message(profile: &Profile) -> Out {
     out.duration_nanos = signed(duration(profile));
     out.string_table = strings.texts;
     out
+}
+
+/// Returns the name of the values: the one that profiles of other programs have, if there is one.
+fn value_name(measure: Measure) -> &'static str {
+    if measure == Measure::CPU_TIME { "cpu" } else { measure.name }
 }
 
 fn sample(profile: &Profile, total: &StackTotal, strings: &mut Strings) -> Option<Sample> {

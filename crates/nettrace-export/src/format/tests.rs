@@ -13,7 +13,7 @@ use crate::format::{Format, write};
 use crate::page::tests::page_data;
 use crate::profile::frame::Frames;
 use crate::profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
-use crate::profile::measure::Unit;
+use crate::profile::measure::{Measure, Unit};
 use crate::profile::pseudo_frames;
 use crate::profile::track::{Span, Track};
 use crate::profile::{Process, Profile, StackTotal, Thread};
@@ -283,6 +283,20 @@ fn pprof_reads_back() {
             .iter()
             .all(|sample| sample.location_id.iter().all(|id| out.location.iter().any(|l| l.id == *id)))
     );
+}
+
+/// Tools choose their views by these names.
+#[test]
+fn values_of_processor_time_have_the_names_that_pprof_has_for_them() {
+    let mut profile = profile(Metric::Cpu);
+    profile.measure = Measure::CPU_TIME;
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(&written(&profile, Format::Pprof)[..]).read_to_end(&mut bytes).unwrap();
+    let out = pprof::Profile::decode(&bytes[..]).unwrap();
+    let text = |number: i64| &*out.string_table[usize::try_from(number).unwrap()];
+    let types: Vec<_> = out.sample_type.iter().map(|it| (text(it.kind), text(it.unit))).collect();
+    assert_eq!(types, [("samples", "count"), ("cpu", "nanoseconds")]);
+    assert_eq!(text(out.default_sample_type), "cpu");
 }
 
 #[test]

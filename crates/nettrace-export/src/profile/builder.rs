@@ -20,7 +20,7 @@ use crate::profile::kernel_times::KernelTimes;
 use crate::profile::kernel_times::correction::Correction;
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::measure::Measure;
-use crate::profile::metric::{self, Metric};
+use crate::profile::metric::Metric;
 use crate::profile::metrics::{Sample, SampleEvent, Sampler, Samples};
 use crate::profile::options::{CausalGrouping, NeedsTimeOrder, Options, Order};
 use crate::profile::selection::Selection;
@@ -145,6 +145,11 @@ impl ProfileBuilder {
         &mut self.code
     }
 
+    /// Returns the name of a process by the events so far: of its program's file, or in V6 its own.
+    pub fn process_name(&self, process: u64) -> Option<&str> {
+        self.processes.name(Some(process)).or_else(|| self.processes.name(None))
+    }
+
     /// Lets the kernel's account of the process's threads decide how long they worked. Call it before the
     /// first event.
     ///
@@ -227,7 +232,7 @@ impl ProfileBuilder {
         kernel_sample: Option<KernelSampleKind>,
     ) {
         if kernel_sample.is_some() && self.metric == Metric::Cpu {
-            self.measure = metric::PROCESSOR_SAMPLES;
+            self.measure = Measure::CPU_TIME;
         }
         let is_sample = kernel_sample.is_some() || matches!(view, Some(ClrEvent::ThreadSample(_)));
         let thread = if is_sample || !self.sampler.is_thread_time() {
@@ -295,7 +300,10 @@ impl ProfileBuilder {
 
     /// Whether working threads are distinguished from waiting ones.
     fn tells_waits(&self) -> bool {
-        self.sampler.is_thread_time() && !self.options.idle && self.measure.unit.is_time()
+        self.sampler.is_thread_time()
+            && !self.options.idle
+            && self.measure.unit.is_time()
+            && self.measure != Measure::CPU_TIME
     }
 
     /// Returns the profile of all added events, and its omissions.
@@ -503,6 +511,9 @@ fn keep(
 fn within(sample: Sample, is_time: bool, options: &Options) -> Option<Sample> {
     let from = options.selection.from.unwrap_or(RelativeTime::MIN);
     let to = options.selection.to.unwrap_or(RelativeTime::MAX);
+    if let Some(time) = sample.taken_at {
+        return (from <= time && time < to).then(|| Sample { start: sample.start.max(from), ..sample });
+    }
     if !is_time {
         return (from <= sample.start && sample.start < to).then_some(sample);
     }

@@ -13,8 +13,8 @@ pub enum Metric {
     /// [Pseudo-frames](crate::pseudo_frames) at the leaf distinguish managed code from waiting and native
     /// code.
     Wall,
-    /// Time of threads in managed code; in recordings with the kernel's samples (V6) those of running
-    /// threads.
+    /// Time of threads in managed code; in recordings with the kernel's samples (V6) the
+    /// [time on the processors](Measure::CPU_TIME) by these.
     Cpu,
     /// Time in which threads were off the processors, by the kernel's samples: they waited, or had no
     /// processor.
@@ -78,7 +78,3 @@ impl Metric {
         Measure { name, sample, unit }
     }
 }
-
-/// Samples of processors, which say nothing of time.
-pub(crate) const PROCESSOR_SAMPLES: Measure =
-    Measure { name: "CPU samples", sample: "samples", unit: Unit::Count };

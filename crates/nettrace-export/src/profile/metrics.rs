@@ -47,6 +47,9 @@ pub(crate) struct Sample {
     pub(crate) context: ContextId,
     /// Priority among duplicate sources: only the highest counts.
     pub(crate) rank: u8,
+    /// The time that decides whether all of it is in a part of the recording; `None` if the part has its
+    /// share.
+    pub(crate) taken_at: Option<RelativeTime>,
 }
 
 impl Sample {
@@ -126,6 +129,7 @@ impl PendingSample {
             generation: self.generation,
             context: self.context,
             rank: 0,
+            taken_at: None,
         }
     }
 }
@@ -188,10 +192,10 @@ impl SampleContext<'_, '_> {
     }
 
     /// Returns a sample of the nanoseconds before this event.
-    pub(crate) fn before(&mut self, nanoseconds: u64, leaf: FrameId) -> Sample {
+    pub(crate) fn before(&mut self, nanoseconds: u64, leaf: Option<FrameId>) -> Sample {
         let end = self.now();
         let start = RelativeTime::from_nanos(end.as_nanos().saturating_sub_unsigned(nanoseconds));
-        let pending = PendingSample { start: start.max(RelativeTime::START), ..self.pending(Some(leaf)) };
+        let pending = PendingSample { start: start.max(RelativeTime::START), ..self.pending(leaf) };
         pending.weighing(nanoseconds, self.thread)
     }
 

@@ -149,6 +149,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
                     generation: stack.generation,
                     context: ContextId::default(),
                     rank: 0,
+                    taken_at: None,
                 };
                 totals.add(&sample);
             }

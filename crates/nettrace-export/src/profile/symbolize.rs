@@ -21,6 +21,7 @@ use crate::profile::causality::Contexts;
 use crate::profile::frame::{FrameId, Frames};
 use crate::profile::index::ThreadIndex;
 use crate::profile::kernel_times::correction::Asleep;
+use crate::profile::kernel_wait;
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::metric::Metric;
 use crate::profile::metrics::Sampler;
@@ -268,6 +269,8 @@ impl CachedStack {
 struct FrameTraits {
     is_root: bool,
     is_hidden: bool,
+    /// Whether it is one of the [functions that switch threads](kernel_wait::is_switch).
+    is_switch: bool,
     role: SchedulerFrame,
     awaits: AwaitFrame,
 }
@@ -360,6 +363,12 @@ impl StackSymbolizer<'_, '_, '_> {
             }
             _ => ThreadState::of(self.wait_frames(key, time)),
         };
+        let known = match leaf {
+            Some(pseudo_frames::OFF_CPU | pseudo_frames::READY) => {
+                CachedStack { stack: self.without_switch(known.stack), ..known }
+            }
+            _ => known,
+        };
         let is_stopped = matches!(leaf, Some(pseudo_frames::STOPPED | pseudo_frames::STOPPED_UNMANAGED))
             && state == ThreadState::Working;
         let is_pause = is_stopped || leaf == Some(pseudo_frames::GC_PAUSE);
@@ -416,6 +425,16 @@ impl StackSymbolizer<'_, '_, '_> {
         let leaf = sampler.leaf_name(leaf);
         let leaf = if self.has_types() { self.named.intern_type(&leaf) } else { self.named.intern(&leaf) };
         Some(self.push_leaf(known.stack, leaf))
+    }
+
+    /// Returns a stack off the processors without the functions at its leaf that switched threads: all such
+    /// stacks have them. One of nothing else stays.
+    fn without_switch(&mut self, stack: StackId) -> StackId {
+        let mut at = stack;
+        while self.stacks.leaf(at).is_some_and(|leaf| self.traits(leaf).is_switch) {
+            at = self.stacks.caller(at).unwrap_or(StackId::EMPTY);
+        }
+        if at == StackId::EMPTY { stack } else { at }
     }
 
     fn with_leaf(&mut self, stack: StackId, leaf: &str) -> StackId {
@@ -566,6 +585,7 @@ impl StackSymbolizer<'_, '_, '_> {
         traits.get(frame.0 as usize, || FrameTraits {
             is_root: filter.roots.is_empty() || named.has_name(frame, |name| filter.is_root(name)),
             is_hidden: !filter.hidden.is_empty() && named.has_name(frame, |name| filter.is_hidden(name)),
+            is_switch: kernel_wait::is_switch(named.frames.full_parts(frame)),
             role: named.scheduler_frame(frame),
             awaits: if options.grouping.awaits { named.await_frame(frame) } else { AwaitFrame::Ordinary },
         })

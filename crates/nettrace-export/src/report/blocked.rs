@@ -12,13 +12,15 @@ use serde::Serialize;
 use crate::profile::frame::FrameId;
 use crate::profile::frame_kind::{FrameKind, is_framework};
 use crate::profile::index::ProcessIndex;
+use crate::profile::kernel_wait::KernelWait;
 use crate::profile::{Profile, StackTotal, pseudo_frames};
 use crate::report::nanoseconds;
 
 /// The methods in which threads were blocked in the midst of work, the longest first, with the time of each.
 ///
 /// That is the program's own method next to the wait, because the methods of the class library only implement
-/// the wait; without one, the method at the leaf. Pauses of the garbage collector are [their
+/// the wait; without one, the method at the leaf, but that of the program or a library before those of the C
+/// library and the kernel. Pauses of the garbage collector are [their
 /// own](pseudo_frames::GC_PAUSE).
 pub fn blocked_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
     methods_of(profile, |total| total.state == ThreadState::Blocked)
@@ -51,8 +53,42 @@ fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
         FrameKind::Code(CodeOrigin::Unknown) => true,
         FrameKind::Code(_) => false,
     };
-    let own = profile.path(stack).find(|(_, frame)| is_own(*frame));
-    own.or_else(|| profile.path(stack).next()).map(|(_, frame)| frame)
+    // The kernel's stacks have the implementation of the wait in front.
+    let is_library = |frame: FrameId| match frames.kind(frame) {
+        FrameKind::Code(CodeOrigin::Kernel | CodeOrigin::Runtime) => true,
+        FrameKind::Code(CodeOrigin::Native) => is_of_system(frames.full_parts(frame).0),
+        _ => false,
+    };
+    let is_kernel = |frame: FrameId| frames.kind(frame) == FrameKind::Code(CodeOrigin::Kernel);
+    let all = || profile.path(stack).map(|(_, frame)| frame);
+    let found = all().find(|frame| is_own(*frame)).or_else(|| all().find(|frame| !is_library(*frame)));
+    found.or_else(|| all().find(|frame| !is_kernel(*frame))).or_else(|| all().next())
+}
+
+/// Whether a native module is one of the C and C++ libraries, or the loader.
+fn is_of_system(module: &str) -> bool {
+    const SYSTEM: [&str; 8] =
+        ["libc.", "libc-", "libpthread", "ld-", "libstdc++", "libgcc_s", "librt.", "[vdso]"];
+    SYSTEM.iter().any(|start| module.starts_with(start))
+}
+
+/// The blocked time of threads by the kind of wait in the kernel, the longest first; empty without the
+/// kernel's samples. Time of an unknown kind is left out.
+pub fn blocked_waits(profile: &Profile) -> Vec<(KernelWait, u64)> {
+    let mut waits: HashMap<KernelWait, u64> = HashMap::new();
+    for total in profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked) {
+        let Some(stack) = total.stack else { continue };
+        let is_kernel = |frame: FrameId| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Kernel);
+        let of_kernel = profile.path(stack).map(|(_, frame)| frame).take_while(|frame| is_kernel(*frame));
+        let mut kinds = of_kernel.filter_map(|frame| KernelWait::of(profile.frames.full_parts(frame)));
+        if let Some(kind) = kinds.next() {
+            let sum = waits.entry(kind).or_default();
+            *sum = sum.saturating_add(total.weight);
+        }
+    }
+    let mut waits: Vec<_> = waits.into_iter().collect();
+    waits.sort_by_key(|(kind, weight)| (Reverse(*weight), *kind));
+    waits
 }
 
 /// Stretches of time in which all workers of a thread pool were blocked: no work could begin.

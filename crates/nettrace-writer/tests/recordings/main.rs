@@ -4,7 +4,7 @@ mod equal;
 mod files;
 
 use equal::{Expected, assert_equal, assert_same};
-use nettrace::{Reader, Record, SliceReader, Thread};
+use nettrace::{Reader, Record, SliceReader, Thread, TraceInfo};
 use nettrace_writer::{Error, Merger, MergerOptions, Omissions, Transcoder, Version, merge, transcode};
 
 fn written(bytes: &[u8], version: Version) -> (Vec<u8>, Omissions) {
@@ -198,6 +198,58 @@ fn addresses_of_different_sizes_are_refused() {
     }
     let refused = Merger::new(&infos, MergerOptions::default());
     assert!(matches!(refused, Err(Error::PointerSizes { .. })));
+}
+
+/// A runtime's header before V6 has a rate whether or not the runtime samples, and zero for unknown numbers.
+#[test]
+fn a_process_that_the_kernel_sampled_has_the_kernels_rate_and_all_else_of_its_runtime() {
+    let mut runtime = None;
+    files::each(|recording| {
+        let info = SliceReader::new(&recording.bytes).expect("a recording").info().expect("a header").clone();
+        runtime = runtime.take().or(Some(info).filter(|info| info.version == 4 && info.process_id.is_some()));
+    });
+    let mut runtime = runtime.expect("a recording of V4");
+    runtime.frequency = 1_000_000_000;
+    (runtime.processors, runtime.sampling_rate) = (Some(3), Some(1_000_000));
+    let kernel = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let own = ("ProcessId".to_owned(), runtime.process_id.unwrap_or(0).to_string());
+        let pairs = pairs.chain([own]).collect();
+        TraceInfo::new_v6(
+            runtime.start.unix_milliseconds().unwrap_or(0).cast_unsigned(),
+            runtime.start_ticks,
+            pairs,
+        )
+    };
+    let of_kernel = kernel(&[
+        ("HardwareThreadCount", "2"),
+        ("ExpectedCPUSamplingRate", "10101010"),
+        ("SystemPageSize", "4096"),
+    ]);
+    let merged = |infos: &[TraceInfo], options: MergerOptions| {
+        let merger =
+            Merger::new(infos, options.with_same_processes(true)).expect("headers that can be merged");
+        let mut pairs = merger.info().key_values.clone();
+        pairs.sort();
+        pairs.retain(|(key, _)| key != "ProcessId");
+        let values = pairs.into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+        (values, *merger.omissions() == Omissions::default())
+    };
+    let options = MergerOptions::default();
+    let expected = |values: [&str; 3]| (values.map(str::to_owned).to_vec(), true);
+    let both = [runtime.clone(), of_kernel.clone()];
+    // By key: rate, processors, size of a page.
+    assert_eq!(merged(&both, options), expected(["10101010", "3", "4096"]));
+    let reversed = [of_kernel.clone(), runtime.clone()];
+    assert_eq!(merged(&reversed, options), expected(["10101010", "2", "4096"]));
+    let mut unknown = [runtime.clone(), of_kernel.clone()];
+    unknown[0].processors = Some(0);
+    assert_eq!(merged(&unknown, options), expected(["10101010", "2", "4096"]));
+    // A runtime that writes V6 may state a rate, too.
+    let of_v6 = kernel(&[("ExpectedCPUSamplingRate", "1000000")]);
+    let both = [of_v6, of_kernel];
+    assert_eq!(merged(&both, options), (vec!["2".to_owned(), "4096".to_owned()], false));
+    assert_eq!(merged(&both, options.with_sampling_rate_of(1)), expected(["10101010", "2", "4096"]));
 }
 
 #[test]

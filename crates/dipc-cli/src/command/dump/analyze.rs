@@ -30,6 +30,7 @@ use crate::args::heap_paths::{HeapPathsArgs, parse_address};
 use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::inspect::core_advice;
 use crate::inspect::core_dump::{Analysis, Source, check_described};
 use crate::inspect::heap::Heap;
 
@@ -128,29 +129,46 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
         return Err(names::unknown(command.first().map_or("", |name| name)));
     }
     let source = args.source()?;
-    let Some(view) = &args.view else {
-        let runtime = source.runtime()?;
-        overview::print(&Analysis::new(&source, &runtime)?, args.written(), args.table_or_json()?)?;
-        return Ok(source.exit());
+    match &args.view {
+        None => overview::show(&source, args.written(), args.table_or_json()?),
+        Some(view) => show(args, view, &source).map_err(|failure| with_shortfall(failure, &source)),
+    }
+}
+
+/// A failure of a view of a core dump that does not have all memory says so.
+fn with_shortfall(failure: Failure, source: &Source) -> Failure {
+    let lacks_threads = || {
+        let runtime = source.runtime().ok();
+        runtime.is_none_or(|runtime| runtime.threads(source.memory()).is_err())
     };
+    match core_advice::shortfall(source) {
+        Some(reason) if failure.exit == Exit::Failed && lacks_threads() => {
+            Failure::new(Exit::Incomplete, format_args!("dump analyze: {reason}, and the view needs more"))
+                .with_help("dump analyze CORE without a view shows what is left: program, signal, threads")
+        }
+        _ => failure,
+    }
+}
+
+fn show(args: &AnalyzeArgs, view: &View, source: &Source) -> Outcome {
     if let View::Heap(heap) = view {
         names::check_heap_flag(heap.dotnet_dump.as_deref())?;
-        let read = Heap::of_memory(&source, heap.view.stop)?;
+        let read = Heap::of_memory(source, heap.view.stop)?;
         heap.view.show(&read.graph, &args.title(), args.format)?;
         return Ok(read.exit);
     }
     let format = args.table_or_json()?;
     if let Some(paths) = view.paths() {
-        let read = Heap::of_memory(&source, None)?;
+        let read = Heap::of_memory(source, None)?;
         paths.show(&read.graph, format)?;
         return Ok(read.exit);
     }
     let runtime = source.runtime()?;
     view.check(&runtime)?;
-    if let Some(exit) = view.print_objects(&source, &runtime, format)? {
+    if let Some(exit) = view.print_objects(source, &runtime, format)? {
         return Ok(exit.join(source.exit()));
     }
-    let analysis = Analysis::new(&source, &runtime)?;
+    let analysis = Analysis::new(source, &runtime)?;
     match view {
         View::Threads => threads::print(&analysis, format)?,
         View::Stacks(of) => stacks::print(&analysis, Shown::with_native(of.native), format)?,
@@ -192,10 +210,10 @@ impl View {
     ) -> Result<Option<Exit>, Failure> {
         let names = Names::new(source.memory(), runtime);
         Ok(Some(match self {
-            Self::Objects(args) => objects::print(&names, args, format)?,
-            Self::Strings(args) => strings::print(&names, args, format)?,
-            Self::Statics(args) => roots::print_statics(&names, args, format)?,
-            Self::Handles(args) => roots::print_handles(&names, args, format)?,
+            Self::Objects(args) => objects::print(source, &names, args, format)?,
+            Self::Strings(args) => strings::print(source, &names, args, format)?,
+            Self::Statics(args) => roots::print_statics(source, &names, args, format)?,
+            Self::Handles(args) => roots::print_handles(source, &names, args, format)?,
             Self::Object(args) if args.no_path => {
                 object::print(&names, args, None, format)?;
                 Exit::Done

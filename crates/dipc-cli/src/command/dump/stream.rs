@@ -23,9 +23,15 @@ pub(super) struct StreamArgs {
     pub(super) stream: bool,
     /// The longest time for which the process is stopped; memory that was not copied by then is left out, the
     /// largest parts first
+    ///
+    /// Stacks, and what 'dump analyze' reads of threads, are copied before all other memory. To stop the
+    /// threads and to read their registers can take a few milliseconds more.
     #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s", requires = "stream")]
     pub(super) pause: Duration,
     /// The most memory that is copied; the largest parts are left out
+    ///
+    /// Stacks, and what 'dump analyze' reads of threads, come first: 5MB suffice for most programs. The heap
+    /// comes last.
     #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "stream")]
     pub(super) max_size: Option<u64>,
     /// Compress the dump [default: gzip for a name that ends in .gz, else none]
@@ -84,11 +90,23 @@ pub(super) fn run(args: &DumpArgs) -> Outcome {
     let place = if is_standard_output { CorePlace::StandardOutput } else { CorePlace::File(&path, origin) };
     let written = write(pid, &settings, place)?;
     messages::note(format_args!("Stopped        : {pid}, for {}", duration::display(written.paused)));
+    if written.paused > settings.pause {
+        messages::note(format_args!(
+            "Overrun        : --pause is {}: stopping the threads, and reading their registers and the list of memory, took the rest",
+            duration::display(settings.pause)
+        ));
+    }
     messages::note(format_args!("Written        : {}", written.amounts()));
-    let omitted = written.copied.omitted_bytes;
+    let copied = &written.copied;
+    let omitted = copied.omitted_bytes;
     if omitted > 0 {
+        let limit = match (copied.size_reached, copied.time_reached) {
+            (true, false) => "--max-size",
+            (false, true) => "--pause",
+            _ => "--pause and --max-size",
+        };
         messages::warning(format_args!(
-            "dump: {} of memory were left out for --pause or --max-size",
+            "dump: {} of memory were left out for {limit}; stacks were copied first, the heap last",
             crate::render::units::bytes(omitted)
         ));
     }

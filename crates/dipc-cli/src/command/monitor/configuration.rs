@@ -7,9 +7,11 @@ use dipc_monitor::configuration::{
     CheckedConfiguration, Configuration, ConfigurationSources, Finding, Severity,
 };
 use dipc_monitor::{
-    EgressQueue, ListenAddress, Operations, Retention, RuleMessage, Rules, RulesConfig, Tokens,
+    EgressQueue, ListenAddress, Metrics, Monitor, Operations, Retention, RuleMessage, Rules, RulesConfig,
+    Server, Tokens,
 };
 
+use super::MonitorArgs;
 use super::file_watch::{FileWatch, states};
 use crate::exit::Failure;
 use crate::http::host_name;
@@ -52,7 +54,7 @@ impl Source {
         let checked = Configuration::read(&self.sources());
         let refused = refusals(&checked);
         if refused.is_empty() && checked.left_out == 0 {
-            for finding in checked.findings.iter().filter(|it| it.severity == Severity::Unsupported) {
+            for finding in checked.findings.iter().filter(|it| is_said(it)) {
                 messages::warning(escape_controls(&finding.to_string()));
             }
             let mut configuration = checked.configuration;
@@ -69,6 +71,14 @@ impl Source {
             .with_candidates(lines.collect())
             .with_help(format_args!("'dipc monitor check {system}{file}' shows all of it")))
     }
+}
+
+/// Whether a monitor that starts warns of a finding: of what is not supported, and of settings of destinations that
+/// have no effect on what arrives there.
+fn is_said(finding: &Finding) -> bool {
+    let keys = finding.key.to_ascii_lowercase();
+    let is_of_artifacts = keys.starts_with("egress:") && !keys.ends_with(":copybuffersize");
+    finding.severity == Severity::Unsupported || finding.severity == Severity::Ignored && is_of_artifacts
 }
 
 /// The findings with which a monitor does not start.
@@ -113,37 +123,105 @@ pub(super) fn metric_addresses(configuration: &Configuration) -> Result<Vec<List
     list.iter().map(parse).collect()
 }
 
+/// The parts of a running monitor that follow its configuration.
+pub(super) struct Running<'r> {
+    pub(super) args: &'r MonitorArgs,
+    pub(super) rules: &'r Rules,
+    pub(super) queue: Option<&'r EgressQueue>,
+    pub(super) metrics: Option<&'r Metrics>,
+    pub(super) server: &'r Server,
+    pub(super) monitor: &'r Monitor,
+    /// Whether black boxes, or the export, have counters of their own.
+    pub(super) has_bundles: bool,
+    pub(super) has_export: bool,
+}
+
+impl Running<'_> {
+    /// Applies a configuration. Returns the parts of it that differ from `started`, and need a restart.
+    ///
+    /// # Errors
+    /// If a counter's name cannot be requested. Then nothing has changed.
+    fn apply(
+        &self,
+        configuration: &Configuration,
+        started: &Configuration,
+    ) -> Result<Vec<&'static str>, Failure> {
+        let counters = super::metrics(self.args, configuration)?;
+        let mut later = later_sections(self.args, configuration, started);
+        match (self.metrics, counters) {
+            (Some(metrics), Some(counters)) => {
+                if super::metrics(self.args, started)?.as_ref() != Some(&counters) {
+                    later.extend(self.has_bundles.then_some("the counters of bundles"));
+                    later.extend(self.has_export.then_some("the counters of --otlp"));
+                }
+                metrics.set_config(counters, &self.monitor.processes());
+            }
+            (None, None) => {}
+            _ => later.push("Metrics"),
+        }
+        self.rules.replace(RulesConfig::of(configuration));
+        self.server.set_default_process(super::default_process(self.args, configuration));
+        self.server.set_counter_interval(super::counter_interval(self.args, configuration));
+        match self.queue {
+            Some(queue) => queue.set_providers(configuration.egress.clone()),
+            None if configuration.egress.is_empty() => {}
+            None => later.push("Egress"),
+        }
+        Ok(later)
+    }
+}
+
+/// The sections that differ, and apply to a monitor from its start on.
+fn later_sections(args: &MonitorArgs, new: &Configuration, started: &Configuration) -> Vec<&'static str> {
+    let differences = [
+        ("DiagnosticPort", args.diagnostic_port.is_none() && new.diagnostic_port != started.diagnostic_port),
+        ("Storage", new.storage != started.storage),
+        (
+            "Metrics:Endpoints",
+            args.metric_urls.is_empty() && new.metrics.endpoints != started.metrics.endpoints,
+        ),
+    ];
+    differences.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+}
+
 /// Looks for changes of the files.
 pub(super) struct Changes {
     source: Source,
     /// The tokens whose API key follows the configuration.
     tokens: Option<Tokens>,
+    /// The configuration that the monitor was started with.
+    started: Configuration,
     watch: FileWatch,
 }
 
 impl Changes {
-    pub(super) fn new(source: Source, tokens: Option<Tokens>) -> Self {
-        Self { watch: FileWatch::new(states(source.sources().paths())), source, tokens }
+    pub(super) fn new(source: Source, tokens: Option<Tokens>, started: Configuration) -> Self {
+        Self { watch: FileWatch::new(states(source.sources().paths())), source, tokens, started }
     }
 
-    /// Replaces the rules, the egress providers and the API key when a file has changed, or when it is asked
-    /// to. With errors they stay the same.
-    pub(super) fn apply(&mut self, rules: &Rules, queue: Option<&EgressQueue>, is_asked: bool) {
+    /// Applies the configuration when a file has changed, or when it is asked to. With errors everything stays
+    /// the same.
+    pub(super) fn apply(&mut self, running: &Running<'_>, is_asked: bool) {
         if !self.watch.is_due(|| states(self.source.sources().paths()), is_asked) {
             return;
         }
-        match self.source.read() {
-            Ok(configuration) => {
-                rules.replace(RulesConfig::of(&configuration));
+        let applied = self.source.read().and_then(|configuration| {
+            let later = running.apply(&configuration, &self.started)?;
+            Ok((configuration, later))
+        });
+        match applied {
+            Ok((configuration, later)) => {
                 if let Some(tokens) = &self.tokens {
                     tokens.set_api_key(super::usable_api_key(&configuration));
                 }
-                if let Some(queue) = queue {
-                    queue.set_providers(configuration.egress.clone());
-                }
                 messages::note(format_args!(
-                    "The configuration was read again: {} rules; other settings apply after a restart",
-                    configuration.rules.len()
+                    "The configuration was read again: {} rules; {}",
+                    configuration.rules.len(),
+                    if later.is_empty() {
+                        "all of it applies".to_owned()
+                    } else {
+                        format!("after a restart: {}", later.join(", "))
+                    }
                 ));
             }
             Err(failure) => {
@@ -151,8 +229,35 @@ impl Changes {
                 for line in &failure.candidates {
                     messages::note(escape_controls(line));
                 }
-                messages::help("the rules stay as they were until the configuration can be used");
+                messages::help("everything stays as it was until the configuration can be used");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_destinations_without_effect_are_said_at_the_start() {
+        let said = |text: &str| {
+            let checked = Configuration::read(&ConfigurationSources::new().with_text("test", text));
+            checked.findings.iter().any(is_said)
+        };
+        let files = |key: &str| {
+            format!(r#"{{"Egress": {{"FileSystem": {{"a": {{"DirectoryPath": "/a", {key}}}}}}}}}"#)
+        };
+        let s3 = |key: &str| {
+            format!(
+                r#"{{"Egress": {{"S3Storage": {{"a": {{"BucketName": "b", "RegionName": "c", {key}}}}}}}}}"#
+            )
+        };
+        assert!(!said(&files(r#""CopyBufferSize": 7"#)) && !said(r#"{"Metrics": {"MetricCount": 3}}"#));
+        for key in [r#""AwsProfileName": "p""#, r#""PreSignedUrlExpiry": "01:00:00""#] {
+            assert!(said(&s3(key)), "{key}");
+        }
+        let plain = said(&s3(r#""ForcePathStyle": false"#));
+        assert_eq!(plain, !cfg!(feature = "cloud"), "without stores, all of it is not supported");
     }
 }

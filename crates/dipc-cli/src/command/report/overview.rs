@@ -105,6 +105,9 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
         units::count(summary.lost),
     );
     line(&mut text, "Recorded", &recorded);
+    if let Some(sampling) = &summary.sampling {
+        line(&mut text, "Samples", sampling);
+    }
     text.push('\n');
     for finding in &overview.findings {
         let mark = if finding.is_problem { "! " } else { "" };

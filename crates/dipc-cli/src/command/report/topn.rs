@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use clr_events::code::CodeOrigin;
 use nettrace_export::report::{TopReport, TopRow, blocked_methods, sort_top, top};
-use nettrace_export::{FrameKind, Metric, NameForm, Profile, Unit};
+use nettrace_export::{FrameKind, Measure, Metric, NameForm, Profile, Unit};
 
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
@@ -74,9 +74,10 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         });
     }
     sort_top(&mut rows, args.inclusive);
-    // The root row would push methods out of a short table. dotnet-trace's table shows it for threads without
-    // frames.
-    rows.retain(|row| !row.is_root || (args.format == Format::Table && row.exclusive > 0));
+    let frameless =
+        rows.iter().filter(|row| row.is_root).map(|row| row.exclusive).fold(0, u64::saturating_add);
+    let frameless = units::share(frameless, total);
+    rows.retain(|row| !row.is_root);
     let nameless = nameless(&read.profile, &rows, total);
     match args.format {
         Format::Json => {
@@ -101,9 +102,16 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 Unit::Bytes => units::bytes(total),
                 _ => units::count(total),
             };
-            let is_of_processors = read.profile.metric == Metric::Cpu && unit == Unit::Count;
+            let measure = read.profile.measure;
+            let is_of_processors = measure == Measure::CPU_TIME;
+            let time = if is_of_processors {
+                format!("{time} in {}", units::counted(read.profile.samples(), "sample", "samples"))
+            } else {
+                time
+            };
             let has_sum = args.profile.no_blocked
                 || is_of_processors
+                || frameless >= LEAST_FRAMELESS
                 || (read.profile.metric == Metric::Wall && !options.idle && nameless >= LEAST_NAMELESS);
             let ready = match read.without_processor {
                 0 => String::new(),
@@ -119,6 +127,9 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 None => None,
             };
             if let Some(mut sum) = sum {
+                if frameless >= LEAST_FRAMELESS {
+                    let _ = write!(sum, "; {} without a stack", units::short_percent(frameless));
+                }
                 if nameless >= LEAST_NAMELESS {
                     let _ = write!(sum, "; {} in methods without a name", units::short_percent(nameless));
                 }
@@ -134,10 +145,13 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
 /// The share, in percent, from which missing names are mentioned.
 pub(super) const LEAST_NAMELESS: f64 = 10.0;
 
-/// Returns the share, in percent, of methods without a name; of CPU samples, that of native code too. Native
+/// The share, in percent, from which time without a stack is mentioned.
+const LEAST_FRAMELESS: f64 = 1.0;
+
+/// Returns the share, in percent, of methods without a name; of CPU time, that of native code too. Native
 /// libraries without symbols are usual where time of threads has their frames.
 pub(super) fn nameless(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
-    let has_all = profile.measure.unit == Unit::Count;
+    let has_all = profile.measure == Measure::CPU_TIME;
     let may_be_method =
         |kind| matches!(kind, FrameKind::Code(CodeOrigin::Managed | CodeOrigin::Unknown)) || has_all;
     let nameless = rows.iter().filter(|row| row.is_unnamed && may_be_method(row.kind));

@@ -159,6 +159,8 @@ struct IntervalLine<'i> {
 struct MethodRow<'i> {
     frame: &'i str,
     csharp: &'i str,
+    /// The kind of its code, as in the report topN.
+    kind: &'static str,
     exclusive_ns: u64,
     inclusive_ns: u64,
     blocked_ns: u64,
@@ -248,6 +250,7 @@ fn methods<'i>(args: &TopArgs, profile: &'i Profile, rows: usize) -> Vec<MethodR
         Some(MethodRow {
             frame: profile.frames.full_name(frame),
             csharp: profile.frames.name(frame),
+            kind: row.kind.name(),
             exclusive_ns: row.exclusive,
             inclusive_ns: row.inclusive,
             blocked_ns: row.blocked,

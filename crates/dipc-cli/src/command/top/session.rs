@@ -11,6 +11,7 @@ use nettrace_export::CausalGrouping;
 use crate::command::top::TopArgs;
 use crate::command::top::interval::{Interval, IntervalBuilder};
 use crate::exit::Failure;
+use crate::process::peer::local_process;
 use crate::record::kernel_samples::{LiveSamples, SamplerChoice};
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::names::live_names;
@@ -68,7 +69,8 @@ impl WatchSession for TopSession<'_> {
         let Self { args, limits } = self;
         let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
         let is_managed = !source.target.is_native_aot().unwrap_or(false);
-        let samples = match args.sampler.start(source.pid, &process.title(), is_managed, true) {
+        let pid = local_process(source.pid, &source.target);
+        let samples = match args.sampler.start(pid, &process.title(), is_managed, true) {
             Ok(samples) => samples,
             Err(failure) if args.sampler == SamplerChoice::Auto => {
                 messages::warning(failure);

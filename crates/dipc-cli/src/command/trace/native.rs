@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::fs;
 use std::path::Path;
+use std::process;
 use std::thread;
 use std::time::Instant;
 
@@ -17,8 +19,10 @@ use crate::record::source::{NoRuntime, PortWatcher, Source, Start};
 use crate::render::messages;
 use crate::render::staged_file::folder_of;
 
-/// The report of a recording without the events of a runtime.
-const OF_PROCESSOR_TIME: &str = " topN --by cpu";
+/// Returns the report of a recording without the events of a runtime.
+const fn report_of(samples: SampleSettings) -> &'static str {
+    if samples.frequency > 0 { " topN --by cpu" } else { " topN --by off-cpu" }
+}
 
 /// A process without a runtime to connect to.
 #[derive(Debug)]
@@ -42,10 +46,17 @@ impl RecordingSettings {
     ) -> Result<Opened, Failure> {
         let folder = folder_of(self.output.as_deref().unwrap_or("trace.nettrace".as_ref()));
         let begin = Cell::new(None);
+        let mut refusal = None;
         let spawn = |command| {
             let (child, sampler) = KernelSampler::spawn(command, wanted, folder)?;
-            begin.set(sampler.as_ref().map(|sampler| (sampler.pid(), Instant::now())));
-            *early = sampler;
+            match sampler {
+                Ok(sampler) => {
+                    begin.set(Some((sampler.pid(), Instant::now())));
+                    *early = Some(sampler);
+                }
+                // Given if no runtime connects, which is asked for its samples otherwise.
+                Err(failure) => refusal = Some(failure),
+            }
             Ok(child)
         };
         // With a runtime, the time begins with its session.
@@ -59,7 +70,7 @@ impl RecordingSettings {
             Start::Connected(source) => return Ok(Opened::Runtime(source)),
             Start::NoRuntime(end) => end,
         };
-        let Some(sampler) = early.take() else { return Err(end.into()) };
+        let Some(sampler) = early.take() else { return Err(nothing_recorded(end, refusal)) };
         let (pid, kind) = (sampler.pid(), sampler.description().to_owned());
         let recording = sampler.finish()?;
         let mut running = None;
@@ -76,10 +87,12 @@ impl RecordingSettings {
         messages::note(format_args!("Samples        : {kind}"));
         let default = || file_name(&name, Some(pid), &Zoned::now());
         let path = self.output.clone().unwrap_or_else(default);
+        let summary = recording.summary();
         let path = recording.save(&path, self.output.is_some())?;
-        self.written.add(&path, OF_PROCESSOR_TIME);
-        let Some((child, _watcher)) = running else { return Ok(Opened::Ended(code)) };
-        Ok(Opened::Ended(Some(child.wait(&self.interrupts)?)))
+        self.written.add(&path, report_of(wanted));
+        let exit = summary.exit(self.fail_on_loss);
+        let Some((child, _watcher)) = running else { return Ok(Opened::Ended(exit.or_program(code))) };
+        Ok(Opened::Ended(exit.or_program(Some(child.wait(&self.interrupts)?))))
     }
 
     /// Samples a process without a runtime to connect to.
@@ -100,10 +113,49 @@ impl RecordingSettings {
             thread::sleep(TICK);
         }
         let is_chosen = self.output.is_some() && !beside_others;
-        let path = sampler.finish()?.save(&path, is_chosen)?;
-        self.written.add(&path, OF_PROCESSOR_TIME);
-        Ok(Exit::Done)
+        let recording = sampler.finish()?;
+        let summary = recording.summary();
+        let path = recording.save(&path, is_chosen)?;
+        self.written.add(&path, report_of(*samples));
+        Ok(summary.exit(self.fail_on_loss))
     }
+}
+
+/// Returns the only process of a name, whatever it runs; `None` if there is none.
+///
+/// # Errors
+/// If there are several.
+pub(super) fn process_of_name(name: &str) -> Result<Option<(u32, String)>, Failure> {
+    let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = folders.filter_map(|folder| folder.file_name().to_str()?.parse().ok());
+    let is_it = |pid: &u32| {
+        *pid != process::id() && dipc_transport::process_name(*pid).is_ok_and(|other| other == name)
+    };
+    let found: Vec<u32> = pids.filter(is_it).collect();
+    match found[..] {
+        [] => Ok(None),
+        [pid] => Ok(Some((pid, name.to_owned()))),
+        _ => {
+            let pids: Vec<_> = found.iter().map(u32::to_string).collect();
+            let message = format!("find: process '{name}': there are {}: {}", pids.len(), pids.join(", "));
+            Err(Failure::usage(message).with_help("choose one with -p"))
+        }
+    }
+}
+
+/// Returns the failure of a recording without a runtime and without samples, for a reason. The exit code is
+/// that of the program, if it failed.
+fn nothing_recorded(end: NoRuntime, refusal: Option<Failure>) -> Failure {
+    let code = match &end {
+        NoRuntime::Ended { code, .. } if *code != 0 => Some(*code),
+        _ => None,
+    };
+    let mut failure = Failure::from(end);
+    if let Some(Failure { message, help, .. }) = refusal {
+        failure.message = format!("{}; {message}", failure.message);
+        failure.help = help.or(failure.help);
+    }
+    Failure { exit: code.map_or(failure.exit, Exit::Program), ..failure }
 }
 
 /// Returns whether a process loads a .NET runtime, which connects soon: the libraries of its host are mapped

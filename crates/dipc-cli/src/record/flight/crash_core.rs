@@ -146,6 +146,7 @@ pub(super) mod watch {
     use std::thread;
     use std::time::{Duration, Instant};
 
+    use clr_dump::TimeLimit;
     use linux_sampler::CrashWatch;
 
     use crate::compression::OutputCompression;
@@ -223,9 +224,9 @@ pub(super) mod watch {
             compression: OutputCompression::None,
         };
         let (file, staged) = create(folder).map_err(|error| failed(folder, &error))?;
-        process_core::copy(pid, &process, &settings, Instant::now() + LIMIT, &file)?;
-        // Now the signal ends it.
-        process.resume();
+        let limit = TimeLimit { end: Instant::now() + LIMIT, duration: LIMIT };
+        // Then the signal ends it.
+        process_core::copy(pid, process, &settings, limit, &file)?;
         Ok(Some(staged))
     }
 

@@ -24,8 +24,8 @@ impl KernelSampler {
         mut command: Command,
         _: SampleSettings,
         _: &Path,
-    ) -> io::Result<(Child, Option<Self>)> {
-        Ok((command.spawn()?, None))
+    ) -> io::Result<(Child, Result<Self, Failure>)> {
+        Ok((command.spawn()?, Err(unavailable())))
     }
 
     pub(crate) fn pid(&self) -> u32 {

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::LiveReader;
 use linux_sampler::{
-    Access, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope, ThreadActivity,
-    ThreadKey, ThreadWait, thread_activity,
+    Access, Obstacle, OffCpu, RecordingCounts, RecordingWriter, Rights, Sampler, SamplerConfig, Scope,
+    ThreadActivity, ThreadKey, ThreadWait, thread_activity,
 };
 use nettrace::Event;
 use nettrace_writer::MergerOptions;
@@ -56,17 +56,17 @@ impl KernelSampler {
         Self::of(pid, OpenSampler::open(pid, settings, Begin::Running)?, folder)
     }
 
-    /// Starts a program and samples it from its first instruction on, if the kernel permits it.
+    /// Starts a program and samples it from its first instruction on. It runs even if the kernel does not
+    /// permit that.
     pub(crate) fn spawn(
         command: Command,
         settings: SampleSettings,
         folder: &Path,
-    ) -> io::Result<(Child, Option<Self>)> {
+    ) -> io::Result<(Child, Result<Self, Failure>)> {
         linux_sampler::spawn_prepared(command, |pid| {
             let pid = pid.unsigned_abs();
             let opened = OpenSampler::open(pid, settings, Begin::Starting);
-            // The reason is told when its runtime is sampled.
-            opened.and_then(|opened| Self::of(pid, opened, folder)).ok()
+            opened.and_then(|opened| Self::of(pid, opened, folder))
         })
     }
 
@@ -108,6 +108,28 @@ fn failed(error: &dyn std::fmt::Display) -> Failure {
     Failure::new(Exit::Failed, format_args!("{NAME}: {error}"))
 }
 
+/// Returns the failure to open the kernel's events, with the least that would permit it.
+fn not_opened(error: &linux_sampler::Error) -> Failure {
+    let failure = failed(error);
+    let help = match error {
+        linux_sampler::Error::NoProcess { .. } => return Failure { exit: Exit::NotReachable, ..failure },
+        linux_sampler::Error::NotPermitted { reason, .. } => match reason {
+            Obstacle::Paranoid(_) => {
+                "setcap cap_perfmon+ep on the file of dipc, or sysctl kernel.perf_event_paranoid=2 (1 for the time in the kernel), or run dipc as root"
+            }
+            Obstacle::OtherUser => {
+                "run dipc as the user of the process, as root, or with CAP_PERFMON and CAP_SYS_PTRACE"
+            }
+            Obstacle::Seccomp => {
+                "run dipc on the host, or its container with --cap-add PERFMON or another seccomp profile"
+            }
+            _ => return Failure { exit: Exit::NotReachable, ..failure },
+        },
+        _ => return failure,
+    };
+    Failure { exit: Exit::NotReachable, ..failure }.with_help(help)
+}
+
 /// The begin of the sampling of a process.
 #[derive(Debug, Clone, Copy)]
 enum Begin {
@@ -144,7 +166,7 @@ impl OpenSampler {
             sampler
         } else {
             config.scope = Scope::Processes(vec![pid]);
-            Sampler::open(&config).map_err(|error| failed(&error))?
+            Sampler::open(&config).map_err(|error| not_opened(&error))?
         };
         let access = sampler.access();
         let is_new = !matches!(begin, Begin::Again);
@@ -158,8 +180,9 @@ impl OpenSampler {
             messages::warning("kernel's samples: before Linux 5.13 they include the child processes");
         }
         // Before its first instruction, a process is a copy of this one, which the program replaces.
-        let recording = begin_recording(pid, &config, !matches!(begin, Begin::Starting))?;
-        Ok(Self { sampler, recording, description: describe(settings, access, sees_short_threads) })
+        let description = describe(settings, access, sees_short_threads);
+        let recording = begin_recording(pid, &config, &description, !matches!(begin, Begin::Starting))?;
+        Ok(Self { sampler, recording, description })
     }
 
     /// Turns the records of the next moment into events. Returns false once the process has ended.
@@ -186,12 +209,17 @@ impl OpenSampler {
 }
 
 /// Begins a recording of a process, with its threads and mappings if it `runs`.
-fn begin_recording(pid: i32, config: &SamplerConfig, runs: bool) -> Result<RecordingWriter, Failure> {
+fn begin_recording(
+    pid: i32,
+    config: &SamplerConfig,
+    description: &str,
+    runs: bool,
+) -> Result<RecordingWriter, Failure> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let start = Sampler::now_ns();
-    let mut recording =
-        RecordingWriter::new(now_ms, start, Some(pid), config).map_err(|error| failed(&error))?;
+    let recording = RecordingWriter::new(now_ms, start, Some(pid), config, description);
+    let mut recording = recording.map_err(|error| failed(&error))?;
     if runs {
         recording.existing_process(pid).map_err(|error| failed(&error))?;
     }
@@ -373,7 +401,7 @@ pub(crate) fn snapshot(
         Err(failure) => {
             messages::warning(format_args!("running threads have no stacks: {failure}"));
             let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
-            begin_recording(pid, &SamplerConfig::of_process(pid), true)?
+            begin_recording(pid, &SamplerConfig::of_process(pid), "not permitted", true)?
         }
     };
     recording.flush().map_err(|error| failed(&error))?;
@@ -434,6 +462,7 @@ impl From<RecordingCounts> for SampleSummary {
             off_cpu: Duration::from_nanos(counts.off_cpu_ns),
             waits: counts.off_cpu_intervals,
             lost: counts.lost,
+            lost_stacks: counts.lost_stacks,
             throttled: counts.throttled,
             cut_stacks: counts.cut_stacks,
         }
@@ -455,7 +484,8 @@ pub(crate) fn merge_into(recording: &Path, samples: KernelRecording) -> Result<(
 
 fn merge(samples: &KernelRecording, recording: &Path) -> Result<(), Failure> {
     let both = vec![Recording::open(recording)?, samples.open()?];
-    let mut merging = Merging::of(both, MergerOptions::default().with_same_processes(true))?;
+    let options = MergerOptions::default().with_same_processes(true).with_sampling_rate_of(1);
+    let mut merging = Merging::of(both, options)?;
     let mut out = Destination::File(OutputFile::beside(recording, NameOrigin::Derived)?);
     merging.write(&mut out)?;
     warn_of_omissions(merging.merger.omissions());

@@ -13,7 +13,7 @@ use dipc_client::{Keywords, Level, LiveReader, ProviderConfig, RUNTIME_PROVIDER,
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{CallStack, MOST_FRAMES, RawStack};
+use super::{CallStack, MOST_FRAMES, RawStack, THROWING_TYPE};
 use crate::artifact::stream::{self, Piece};
 use crate::artifact::{ArtifactError, ArtifactSink, LogFormat, begin, write};
 use crate::live_session::MOST_DELAY;
@@ -113,7 +113,9 @@ impl Exceptions {
         let nanoseconds = self.start.map(|start| start + i128::from(thrown.time.as_nanos()));
         let time = nanoseconds.and_then(|time| Timestamp::from_nanosecond(time).ok());
         let mut stack = thrown.stack.resolve(symbolizer);
-        // The innermost frames are the runtime's own, which throw it.
+        // The innermost frames are the runtime's own, which throw it. Those that throw it again, or another one
+        // from a handler, are further out. An exception's own stack has none of them.
+        stack.frames.retain(|frame| frame.type_name != THROWING_TYPE);
         let managed = stack.frames.iter().position(|frame| frame.method_token != 0).unwrap_or(0);
         stack.frames.drain(..managed);
         Exception {
@@ -211,7 +213,7 @@ fn text(exception: &Exception) -> String {
     let mut text = format!("First chance exception at {}\n", exception.timestamp);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}: {}", exception.type_name, exception.message);
-    for frame in &exception.stack.frames {
+    for frame in exception.stack.frames.iter().filter(|frame| !frame.hidden) {
         let _ = writeln!(text, "   at {}({})", frame.qualified(), frame.parameter_types.join(","));
     }
     text.push('\n');
@@ -230,6 +232,13 @@ mod tests {
             parameter_types: vec!["int32".to_owned(), "bool".to_owned()],
             type_name: "Shop.Cart".to_owned(),
             module_name: "shop.dll".to_owned(),
+            hidden: false,
+        };
+        let helper = Frame {
+            method_name: "ThrowInvalidOperationException".to_owned(),
+            type_name: "System.ThrowHelper".to_owned(),
+            hidden: true,
+            ..frame.clone()
         };
         Exception {
             id: 2,
@@ -238,7 +247,7 @@ mod tests {
             module_name: "shop.dll".to_owned(),
             message: "no".to_owned(),
             inner_exceptions: [],
-            stack: CallStack { thread_id: 1, thread_name: None, frames: vec![frame] },
+            stack: CallStack { thread_id: 1, thread_name: None, frames: vec![frame, helper] },
         }
     }
 
@@ -252,7 +261,9 @@ mod tests {
         let json: serde_json::Value = serde_json::from_slice(&sequence[1..]).unwrap();
         assert_eq!(sequence[0], 0x1e);
         assert_eq!((&json["id"], &json["innerExceptions"]), (&2.into(), &serde_json::json!([])));
-        assert_eq!(json["stack"]["frames"][0]["parameterTypes"], serde_json::json!(["int32", "bool"]));
+        let frames = &json["stack"]["frames"];
+        assert_eq!(frames[0]["parameterTypes"], serde_json::json!(["int32", "bool"]));
+        assert_eq!((&frames[0]["hidden"], &frames[1]["hidden"]), (&false.into(), &true.into()));
     }
 
     #[test]

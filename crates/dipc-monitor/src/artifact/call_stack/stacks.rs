@@ -137,7 +137,7 @@ fn text(stacks: &[CallStack]) -> String {
     for stack in stacks {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "Thread: (0x{:X})", stack.thread_id);
-        for frame in &stack.frames {
+        for frame in stack.frames.iter().filter(|frame| !frame.hidden) {
             let _ = writeln!(text, "  {}!{}", frame.module_name, frame.qualified());
         }
         text.push('\n');
@@ -194,6 +194,7 @@ mod tests {
             parameter_types: vec!["int32".to_owned()],
             type_name: "Shop.Program".to_owned(),
             module_name: "shop.dll".to_owned(),
+            hidden: false,
         };
         let stack =
             CallStack { thread_id: 0x68c0, thread_name: None, frames: vec![frame("Wait"), frame("Main")] };

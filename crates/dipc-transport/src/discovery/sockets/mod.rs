@@ -126,7 +126,11 @@ pub(super) fn start_key(pid: u32) -> Result<u64, Error> {
 }
 
 fn read(pid: u32) -> Result<Process, Error> {
-    Process::read(pid)
-        .map_err(|error| process_error(pid, "status", error))?
-        .ok_or(Error::NoSuchProcess { pid })
+    Process::read(pid).map_err(|error| process_error(pid, "status", error))?.ok_or_else(|| {
+        if Process::is_kernel_thread(pid) {
+            Error::KernelThread { pid }
+        } else {
+            Error::NoSuchProcess { pid }
+        }
+    })
 }

@@ -204,6 +204,11 @@ fn bsd_info(pid: u32) -> io::Result<Option<libc::proc_bsdinfo>> {
 }
 
 impl Process {
+    /// Returns false: threads of the kernel are not processes here.
+    pub(crate) const fn is_kernel_thread(_: u32) -> bool {
+        false
+    }
+
     /// Reads a process; `None` if it does not exist, or is a zombie. Only root can read those of other users.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
         Ok(bsd_info(pid)?.map(|info| Self {

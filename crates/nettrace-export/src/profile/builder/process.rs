@@ -30,6 +30,12 @@ impl Processes {
         let label = match view {
             Some(ClrEvent::ExistingProcess(process) | ClrEvent::ProcessCreate(process)) => {
                 let name = process.name.get(..LONGEST).unwrap_or(process.name);
+                let has_command_line =
+                    matches!(self.labels.get(&event.process_id()), Some(ProcessLabel::CommandLine(_)));
+                // A process that has ended may be described again, without a name.
+                if name.is_empty() || has_command_line {
+                    return;
+                }
                 ProcessLabel::Name(String::from_utf8_lossy(name).into_owned())
             }
             Some(_) => return,
@@ -41,6 +47,14 @@ impl Processes {
             },
         };
         self.labels.insert(event.process_id(), label);
+    }
+
+    /// Returns the file name of a process's program, or in V6 its name.
+    pub(super) fn name(&self, process: Option<u64>) -> Option<&str> {
+        Some(match self.labels.get(&process)? {
+            ProcessLabel::CommandLine(line) => file_name(split(line).0),
+            ProcessLabel::Name(name) => name,
+        })
     }
 
     /// Returns the number of processes that have a label.
@@ -71,13 +85,10 @@ impl Processes {
         let bits = if pointer_size == 4 { 32 } else { 64 };
         let id = process.unwrap_or(0);
         let (name, arguments) = match self.labels.get(&process) {
-            Some(ProcessLabel::CommandLine(line)) => {
-                let (program, arguments) = split(line);
-                (Some(file_name(program).to_owned()), arguments)
-            }
-            Some(ProcessLabel::Name(name)) => (Some(name.clone()), ""),
-            None => (None, ""),
+            Some(ProcessLabel::CommandLine(line)) => (self.name(process), split(line).1),
+            Some(ProcessLabel::Name(_)) | None => (self.name(process), ""),
         };
+        let name = name.map(str::to_owned);
         let shown = name.clone().unwrap_or_else(|| format!("Process({id})"));
         Process { id, frame: format!("Process{bits} {shown} ({id}) Args: {arguments}"), name }
     }

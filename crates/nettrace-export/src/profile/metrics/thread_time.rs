@@ -35,6 +35,9 @@ pub(super) struct ThreadTime {
     samples: Samples,
 }
 
+/// The rank of the kernel's samples of time on the processors, above that of the runtime's.
+const BY_KERNEL: u8 = 1;
+
 /// The leaves of kinds of time.
 #[derive(Debug, Clone, Copy)]
 struct KindLeaves {
@@ -148,17 +151,22 @@ impl ThreadTime {
         open.and_then(Option::take)
     }
 
-    /// A sample of the kernel: one of many for [`Metric::Cpu`](crate::Metric::Cpu), else the time that it
-    /// stands for.
+    /// A sample of the kernel: the time that it stands for. For [`Metric::Cpu`](crate::Metric::Cpu) it
+    /// replaces the runtime's samples of all threads, and has no leaf.
     fn kernel_sample(&self, sample: KernelSample, sample_context: &mut SampleContext<'_, '_>) -> Sample {
         match sample {
-            KernelSample::OnCpu(_) if self.is_managed_only => sample_context.point(1, None),
-            KernelSample::OnCpu(nanoseconds) => sample_context.before(nanoseconds, self.leaves.on_cpu),
+            // A part of a recording has the samples that were taken in it, whole.
+            KernelSample::OnCpu(nanoseconds) => {
+                let (leaf, rank) =
+                    if self.is_managed_only { (None, BY_KERNEL) } else { (Some(self.leaves.on_cpu), 0) };
+                let taken_at = Some(sample_context.now());
+                Sample { rank, taken_at, ..sample_context.before(nanoseconds, leaf) }
+            }
             KernelSample::OffCpu { nanoseconds, preempted: false } => {
-                sample_context.before(nanoseconds, self.leaves.off_cpu)
+                sample_context.before(nanoseconds, Some(self.leaves.off_cpu))
             }
             KernelSample::OffCpu { nanoseconds, preempted: true } => {
-                sample_context.before(nanoseconds, self.leaves.ready)
+                sample_context.before(nanoseconds, Some(self.leaves.ready))
             }
         }
     }

@@ -34,8 +34,11 @@ pub(super) struct AsyncArgs {
 }
 
 pub(super) fn print(analysis: &Analysis<'_>, args: &AsyncArgs, format: Format) -> Result<Exit, Failure> {
-    let chains = analysis.names.await_chains().map_err(|missing| core_heap::lacks(&missing.to_string()))?;
-    core_heap::check(chains.heap_bytes, &chains.walk)?;
+    let chains = analysis
+        .names
+        .await_chains()
+        .map_err(|missing| core_heap::lacks(analysis.source, &missing.to_string()))?;
+    core_heap::check(analysis.source, chains.heap_bytes, &chains.walk)?;
     let texts = Texts { analysis, threads: waiting_threads(analysis, &chains) };
     let pattern = args.of.as_deref().map(Pattern::new);
     let is_meant = |group: &&AwaitGroup| {

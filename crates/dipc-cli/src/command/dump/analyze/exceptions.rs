@@ -10,7 +10,7 @@ use crate::args::format::Format;
 use crate::exit::Failure;
 use crate::inspect::core_dump::{Analysis, ExceptionText, ManagedThread, type_text};
 use crate::render::escape::escape_controls;
-use crate::render::{output, width};
+use crate::render::{output, units, width};
 
 pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
     match format {
@@ -35,28 +35,103 @@ fn text(analysis: &Analysis<'_>, width: Option<usize>) -> String {
 
 /// The exceptions of a thread, with their causes and the frames that they passed.
 pub(super) fn of_thread(thread: &ManagedThread, width: Option<usize>) -> String {
-    let room = width.map_or(usize::MAX, |width| width.saturating_sub(4).max(1));
     let mut text = String::new();
-    for (state, chain) in &thread.exceptions {
+    for (state, list) in outermost(thread) {
         let verb = match state {
             ExceptionState::Current => "throws or handles",
             _ => "threw last",
         };
-        for (index, exception) in chain.iter().enumerate() {
-            let heading = if index == 0 {
-                format!("Thread {} {verb} {}\n", stacks::label(thread), line(exception))
-            } else {
-                format!("  caused by {}\n", line(exception))
-            };
-            text.push_str(&width::wrapped(&heading, width));
-            for frame in &exception.frames {
-                let _ = writeln!(text, "    {}", stacks::fitted(frame, room));
+        let heading = format!("Thread {} {verb} ", stacks::label(thread));
+        text.push_str(&with_causes(&heading, list, &Limits::NONE, width));
+    }
+    text.push_str(&doubt(thread, width));
+    text
+}
+
+/// The doubt about the exceptions of a thread.
+pub(super) fn doubt(thread: &ManagedThread, width: Option<usize>) -> String {
+    let doubt = thread.exceptions_doubt.as_ref();
+    let line = doubt.map(|doubt| format!("Thread {}: {doubt}\n", stacks::label(thread)));
+    line.map_or_else(String::new, |line| width::wrapped(&line, width))
+}
+
+/// The exceptions of a thread that are not a cause of another one of it: who throws in a handler has both.
+pub(super) fn outermost(thread: &ManagedThread) -> impl Iterator<Item = (ExceptionState, &[ExceptionText])> {
+    let addresses = |list: &[ExceptionText], first: usize| -> Vec<u64> {
+        list.iter().skip(first).map(|text| text.exception.address).collect()
+    };
+    let all = &thread.exceptions;
+    let causes: Vec<u64> = all.iter().flat_map(|(_, list)| addresses(list, 1)).collect();
+    let is_cause = move |list: &[ExceptionText]| {
+        list.first().is_some_and(|first| causes.contains(&first.exception.address))
+    };
+    // Of exceptions that are causes of one another, the first is shown.
+    let all_are_causes = all.iter().all(|(_, list)| is_cause(list));
+    let shown = all
+        .iter()
+        .enumerate()
+        .filter(move |(index, (_, list))| !is_cause(list) || (all_are_causes && *index == 0));
+    shown.map(|(_, (state, list))| (*state, &**list))
+}
+
+/// Limits of what is shown of an exception.
+pub(super) struct Limits {
+    /// Exceptions: it and its causes.
+    pub(super) exceptions: usize,
+    /// Frames of the outermost one.
+    pub(super) frames: usize,
+    /// Frames of each cause.
+    pub(super) cause_frames: usize,
+}
+
+impl Limits {
+    const NONE: Self = Self { exceptions: usize::MAX, frames: usize::MAX, cause_frames: usize::MAX };
+}
+
+/// An exception and its causes after a heading.
+pub(super) fn with_causes(
+    heading: &str,
+    list: &[ExceptionText],
+    limits: &Limits,
+    width: Option<usize>,
+) -> String {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(4).max(1));
+    let mut text = String::new();
+    for (index, exception) in list.iter().take(limits.exceptions).enumerate() {
+        let most = if index == 0 { limits.frames } else { limits.cause_frames };
+        let heading = match exception.exception.cause_of {
+            None => format!("{heading}{}\n", line(exception)),
+            Some(of) => {
+                let is_sibling = |other: &&ExceptionText| other.exception.cause_of == Some(of);
+                let siblings = list.iter().filter(is_sibling).count();
+                let before = list.iter().take_while(|other| !std::ptr::eq(*other, exception));
+                let number = before.filter(is_sibling).count() + 1;
+                match list.get(of).and_then(|of| of.exception.type_name.as_deref()) {
+                    Some(aggregate) if siblings > 1 => {
+                        let aggregate = type_text(Some(aggregate), 0);
+                        let aggregate = aggregate.rsplit('.').next().unwrap_or_default();
+                        format!(
+                            "  caused by ({number} of {siblings} in the {aggregate}) {}\n",
+                            line(exception)
+                        )
+                    }
+                    _ => format!("  caused by {}\n", line(exception)),
+                }
             }
+        };
+        text.push_str(&width::wrapped(&heading, width));
+        for frame in exception.frames.iter().take(most) {
+            let _ = writeln!(text, "    {}", stacks::fitted(frame, room));
+        }
+        let left = exception.frames.len().saturating_sub(most);
+        if left > 0 {
+            let _ = writeln!(text, "    … {}", units::counted(left as u64, "more frame", "more frames"));
         }
     }
-    if let Some(doubt) = &thread.exceptions_doubt {
-        let line = format!("Thread {}: {doubt}\n", stacks::label(thread));
-        text.push_str(&width::wrapped(&line, width));
+    let left = list.len().saturating_sub(limits.exceptions);
+    if left > 0 {
+        let causes = units::counted(left as u64, "more cause", "more causes");
+        let _ = writeln!(text, "  {causes}: dump analyze CORE exceptions");
     }
     text
 }
@@ -77,6 +152,10 @@ fn line(text: &ExceptionText) -> String {
     match &exception.message {
         Some(message) => {
             let _ = write!(line, ": {}", escape_controls(message));
+            // As its property `Message` has it.
+            if let Some(parameter) = &exception.parameter {
+                let _ = write!(line, " (Parameter '{}')", escape_controls(parameter));
+            }
         }
         None if exception.lacks_message => line.push_str(" (its message is not in the dump)"),
         None => {}
@@ -105,7 +184,7 @@ struct UnknownRow<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct Row<'r> {
+pub(super) struct Row<'r> {
     tid: Option<u64>,
     managed_id: u32,
     current: bool,
@@ -122,34 +201,53 @@ struct ExceptionReport<'r> {
     is_exception: Option<bool>,
     r#type: Option<&'r str>,
     message: Option<&'r str>,
+    /// The name of the parameter, of an exception about an argument.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter: Option<&'r str>,
     hresult: Option<String>,
+    /// The index in the chain of the exception that it is a cause of: several are of an AggregateException.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause_of: Option<usize>,
     /// The frames that it passed, the one that threw it first.
     frames: Vec<FrameReport<'r>>,
 }
 
-impl<'r> Report<'r> {
-    fn new(analysis: &'r Analysis<'_>) -> Self {
-        let exception = |text: &'r ExceptionText| ExceptionReport {
-            address: format!("{:#x}", text.exception.address),
-            is_exception: match text.exception.identity {
+impl<'r> ExceptionReport<'r> {
+    fn new(text: &'r ExceptionText) -> Self {
+        let exception = &text.exception;
+        Self {
+            address: format!("{:#x}", exception.address),
+            is_exception: match exception.identity {
                 Identity::Exception => Some(true),
                 Identity::Other => Some(false),
                 _ => None,
             },
-            r#type: text.exception.type_name.as_deref(),
-            message: text.exception.message.as_deref(),
-            hresult: text.exception.hresult.map(|code| format!("0x{code:08x}")),
+            r#type: exception.type_name.as_deref(),
+            message: exception.message.as_deref(),
+            parameter: exception.parameter.as_deref(),
+            hresult: exception.hresult.map(|code| format!("0x{code:08x}")),
+            cause_of: exception.cause_of,
             frames: text.frames.iter().map(FrameReport::new).collect(),
-        };
-        let rows = analysis.threads.iter().flat_map(|thread| {
-            thread.exceptions.iter().map(move |(state, chain)| Row {
-                tid: Some(thread.thread.os_id).filter(|tid| *tid != 0),
-                managed_id: thread.thread.managed_id,
-                current: *state == ExceptionState::Current,
-                uncertain: thread.exceptions_doubt.is_some(),
-                chain: chain.iter().map(exception).collect(),
-            })
-        });
+        }
+    }
+}
+
+/// The exceptions of all threads.
+pub(super) fn rows<'r>(analysis: &'r Analysis<'_>) -> Vec<Row<'r>> {
+    let rows = analysis.threads.iter().flat_map(|thread| {
+        thread.exceptions.iter().map(move |(state, chain)| Row {
+            tid: Some(thread.thread.os_id).filter(|tid| *tid != 0),
+            managed_id: thread.thread.managed_id,
+            current: *state == ExceptionState::Current,
+            uncertain: thread.exceptions_doubt.is_some(),
+            chain: chain.iter().map(ExceptionReport::new).collect(),
+        })
+    });
+    rows.collect()
+}
+
+impl<'r> Report<'r> {
+    fn new(analysis: &'r Analysis<'_>) -> Self {
         let unknown = analysis.threads.iter().filter(|thread| thread.exceptions.is_empty());
         let unknown = unknown.filter_map(|thread| {
             Some(UnknownRow {
@@ -161,7 +259,7 @@ impl<'r> Report<'r> {
         Self {
             runtime: analysis.runtime.version(),
             known: true,
-            exceptions: rows.collect(),
+            exceptions: rows(analysis),
             unknown: unknown.collect(),
         }
     }

@@ -1,22 +1,27 @@
-//! The heap by type in the overview of a core dump.
+//! The heap by type, and the types that retain the most, in the overview of a core dump.
 
 use std::fmt::Write as _;
 
 use clr_dump::HeapStatistics;
+use gcdump::{Dominators, Grouping, HeapReport, ReportRow};
+use serde::Serialize;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::inspect::core_dump::{Analysis, type_text};
+use crate::inspect::core_heap;
 use crate::render::table::{Align, Columns};
 use crate::render::units;
 
+/// The most objects of a heap whose retained sizes are computed for an overview: about a second.
+const MOST_OBJECTS: u64 = 2_000_000;
+/// The number of types that are shown with what they retain.
+const HOLDERS: usize = 4;
+
 /// Reads the heap; a failure if the dump does not have it.
 pub(super) fn read(analysis: &Analysis<'_>) -> Result<HeapStatistics, Failure> {
-    let lacks = |why: &str| {
-        Failure::new(Exit::Incomplete, format_args!("dump analyze: the heap is not in the dump: {why}"))
-            .with_help("dipc dump -p PID --type heap writes a dump that has it")
-    };
+    let lacks = |why: &str| core_heap::lacks(analysis.source, why);
     let heap = analysis.names.heap_statistics().map_err(|missing| lacks(&missing.to_string()))?;
-    if bytes(&heap) < missing_bytes(&heap) {
+    if bytes(&heap) < missing_bytes(&heap) && !heap.is_moving {
         let missing = units::bytes(missing_bytes(&heap));
         return Err(lacks(&format!("{missing} of it cannot be read")));
     }
@@ -27,27 +32,34 @@ fn bytes(heap: &HeapStatistics) -> u64 {
     heap.types.iter().map(|of| of.amount.bytes).fold(heap.free.bytes, u64::saturating_add)
 }
 
+fn objects(heap: &HeapStatistics) -> u64 {
+    heap.types.iter().map(|of| of.amount.objects).fold(0, u64::saturating_add)
+}
+
 fn missing_bytes(heap: &HeapStatistics) -> u64 {
     heap.gaps.iter().map(|gap| gap.bytes).fold(0, u64::saturating_add)
 }
 
-/// The sums of a heap, and what is missing of it.
+/// Returns sentences about the parts of a heap that could not be read.
+pub(super) fn damage(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Vec<String> {
+    let mut lines = Vec::new();
+    if heap.is_moving {
+        lines.push(core_heap::moving(analysis.source, missing_bytes(heap)));
+    } else if !heap.gaps.is_empty() {
+        lines.push(format!("{} of the heap cannot be read", units::bytes(missing_bytes(heap))));
+    }
+    lines
+}
+
+/// The sums of a heap.
 pub(super) fn summary(heap: &HeapStatistics) -> String {
-    let objects = heap.types.iter().map(|of| of.amount.objects).fold(0, u64::saturating_add);
-    let mut text = format!(
+    format!(
         "{} objects, {}, of {} types; {} free between them\n",
-        units::count(objects),
+        units::count(objects(heap)),
         units::bytes(bytes(heap).saturating_sub(heap.free.bytes)),
         units::count(heap.types.len() as u64),
         units::bytes(heap.free.bytes)
-    );
-    if !heap.gaps.is_empty() {
-        let _ = writeln!(text, "{} of the heap cannot be read", units::bytes(missing_bytes(heap)));
-    }
-    if heap.is_moving {
-        text.push_str("A collection was moving objects: some can be missing or counted twice\n");
-    }
-    text
+    )
 }
 
 /// The types with the most bytes.
@@ -68,4 +80,118 @@ pub(super) fn table(heap: &HeapStatistics, rows: usize) -> String {
         let _ = writeln!(text, "({left} more)");
     }
     text
+}
+
+/// The types that retain the most bytes.
+pub(super) enum Holders {
+    Rows(Vec<ReportRow>),
+    /// The heap has too many objects for an overview.
+    TooMany,
+}
+
+/// Computes what types retain; `None` of a process, which runs on, and of a heap that cannot be read so.
+pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<Holders> {
+    analysis.source.core()?;
+    if objects(heap) > MOST_OBJECTS {
+        return Some(Holders::TooMany);
+    }
+    let graph = core_heap::read(analysis.source, None).ok()?;
+    let dominators = Dominators::new(&graph);
+    let mut rows = HeapReport::new(&graph, Grouping::Type, Some(&dominators)).rows;
+    rows.sort_by_key(|row| std::cmp::Reverse(row.retained_bytes));
+    rows.truncate(HOLDERS);
+    Some(Holders::Rows(rows))
+}
+
+/// The types that retain the most bytes, with their numbers of objects.
+pub(super) fn holders_text(holders: Option<&Holders>) -> String {
+    use Align::{Left, Right};
+    match holders {
+        None => String::new(),
+        Some(Holders::TooMany) => {
+            "What types retain: dump analyze CORE heap --sort retained (not computed here of so many objects)\n".to_owned()
+        }
+        Some(Holders::Rows(rows)) => {
+            let mut columns = Columns::new([
+                ("RETAINED", Right),
+                ("OBJECTS", Right),
+                ("MODULE", Left),
+                ("TYPES THAT RETAIN THE MOST", Left),
+            ]);
+            for row in rows {
+                columns.row([
+                    units::bytes(row.retained_bytes.unwrap_or_default()),
+                    units::count(row.objects),
+                    row.module.clone(),
+                    row.csharp.clone(),
+                ]);
+            }
+            columns.fitted(&["MODULE"])
+        }
+    }
+}
+
+/// A heap as JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct HeapRow {
+    objects: u64,
+    bytes: u64,
+    free_bytes: u64,
+    /// Bytes of the heap that could not be read.
+    missing_bytes: u64,
+    /// Whether a collection was moving objects: some can be missing or counted twice.
+    moving: bool,
+    /// Those with the most bytes first.
+    types: Vec<TypeRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct TypeRow {
+    /// Null if the dump lacks it.
+    name: Option<String>,
+    module: Option<String>,
+    type_handle: String,
+    objects: u64,
+    bytes: u64,
+}
+
+pub(super) fn heap_row(heap: &HeapStatistics) -> HeapRow {
+    let row = |of: &clr_dump::TypeStatistics| TypeRow {
+        name: of.name.as_deref().map(|name| type_text(Some(name), 0)),
+        module: of.module.clone(),
+        type_handle: format!("{:#x}", of.type_handle),
+        objects: of.amount.objects,
+        bytes: of.amount.bytes,
+    };
+    HeapRow {
+        objects: objects(heap),
+        bytes: bytes(heap).saturating_sub(heap.free.bytes),
+        free_bytes: heap.free.bytes,
+        missing_bytes: missing_bytes(heap),
+        moving: heap.is_moving,
+        types: heap.types.iter().map(row).collect(),
+    }
+}
+
+/// A type with what it retains, as JSON.
+#[derive(Debug, Serialize)]
+pub(super) struct HolderRow {
+    name: String,
+    module: String,
+    objects: u64,
+    bytes: u64,
+    retained_bytes: Option<u64>,
+}
+
+/// The types that retain the most; none if that was not computed.
+pub(super) fn holder_rows(holders: &Holders) -> Option<Vec<HolderRow>> {
+    let Holders::Rows(rows) = holders else { return None };
+    let row = |row: &ReportRow| HolderRow {
+        name: row.csharp.clone(),
+        module: row.module.clone(),
+        objects: row.objects,
+        bytes: row.bytes,
+        retained_bytes: row.retained_bytes,
+    };
+    Some(rows.iter().map(row).collect())
 }

@@ -116,6 +116,31 @@ struct Report {
     incomplete: bool,
 }
 
+/// A thread of a deadlock.
+#[derive(Debug, Serialize)]
+pub(super) struct DeadlockRow {
+    tid: u64,
+    name: Option<String>,
+    /// The object whose monitor it waits for.
+    object: String,
+    r#type: Option<String>,
+    /// The thread that holds it.
+    owner_tid: Option<u64>,
+}
+
+/// The threads that wait for one another, each cycle once.
+pub(super) fn deadlock_rows(analysis: &Analysis<'_>, monitors: &Monitors) -> Vec<Vec<DeadlockRow>> {
+    let row = |(thread, monitor): (&ManagedThread, Monitor)| DeadlockRow {
+        tid: thread.thread.os_id,
+        name: thread.name.clone(),
+        object: format!("{:#x}", monitor.object),
+        r#type: analysis.names.object_type(monitor.object).map(|name| name.to_string()),
+        owner_tid: owner(analysis, &monitor).map(|owner| owner.thread.os_id),
+    };
+    let cycles = analysis.deadlocks(monitors).into_iter();
+    cycles.map(|cycle| cycle.into_iter().map(row).collect()).collect()
+}
+
 #[derive(Debug, Serialize)]
 struct Lock {
     object: String,

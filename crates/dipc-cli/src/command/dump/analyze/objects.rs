@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::type_text;
+use crate::inspect::core_dump::{Source, type_text};
 use crate::inspect::core_heap;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
@@ -31,9 +31,14 @@ pub(super) struct ObjectsArgs {
     head: usize,
 }
 
-pub(super) fn print(names: &Names<'_>, args: &ObjectsArgs, format: Format) -> Result<Exit, Failure> {
+pub(super) fn print(
+    source: &Source,
+    names: &Names<'_>,
+    args: &ObjectsArgs,
+    format: Format,
+) -> Result<Exit, Failure> {
     let mut types = Types::default();
-    walk(names, &mut types)?;
+    walk(source, names, &mut types)?;
     let chosen = chosen(names, &types.amounts, &args.of);
     if chosen.is_empty() {
         return Err(Failure::new(
@@ -43,7 +48,7 @@ pub(super) fn print(names: &Names<'_>, args: &ObjectsArgs, format: Format) -> Re
         .with_help("the view 'heap' lists the types"));
     }
     let mut list = List { types: chosen, most: args.head, objects: Vec::new(), count: 0, bytes: 0 };
-    let walk = walk(names, &mut list)?;
+    let walk = walk(source, names, &mut list)?;
     match format {
         Format::Table => output::print(text(names, &list))?,
         Format::Json => output::print_json(&Report::new(names, &list))?,
@@ -52,10 +57,14 @@ pub(super) fn print(names: &Names<'_>, args: &ObjectsArgs, format: Format) -> Re
 }
 
 /// Passes the objects of the heap to a visitor; a failure if the dump does not have them.
-pub(super) fn walk(names: &Names<'_>, visitor: &mut dyn HeapVisitor) -> Result<HeapWalk, Failure> {
+pub(super) fn walk(
+    source: &Source,
+    names: &Names<'_>,
+    visitor: &mut dyn HeapVisitor,
+) -> Result<HeapWalk, Failure> {
     let mut sum = Sum { visitor, bytes: 0 };
-    let walk = names.walk_heap(&mut sum).map_err(|missing| core_heap::lacks(&missing.to_string()))?;
-    core_heap::check(sum.bytes, &walk)?;
+    let walk = names.walk_heap(&mut sum).map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
+    core_heap::check(source, sum.bytes, &walk)?;
     Ok(walk)
 }
 

@@ -1,196 +1,270 @@
 //! `dipc dump analyze CORE`: one screen about a core dump.
 
+mod death;
+mod facts;
+mod report;
+mod without_runtime;
+
 use std::fmt::Write as _;
 
-use clr_dump::{CoreFile, ExceptionState, SignalInfo};
-use serde::Serialize;
+use clr_dump::{ExceptionState, HeapStatistics};
 
-use super::stacks::Shown;
-use super::{exceptions, heap, locks, stacks};
+use self::death::Death;
+use super::heap::{self, Holders};
+use super::stacks::{self, Shape, Shown};
+use super::{exceptions, locks};
 use crate::args::format::Format;
-use crate::exit::Failure;
-use crate::inspect::core_dump::{Analysis, ManagedThread};
-use crate::render::escape::escape_controls;
+use crate::exit::{Failure, Outcome};
+use crate::inspect::core_advice;
+use crate::inspect::core_dump::{Analysis, FrameText, ManagedThread, Source};
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 
 /// The number of types that are shown.
-const TYPES: usize = 10;
+const TYPES: usize = 6;
+/// The most lines of the stack of a thread that died.
+const STACK_LINES: usize = 14;
+/// The most exceptions with causes that are shown, and the most frames of the outermost one and of each cause.
+const EXCEPTIONS: exceptions::Limits = exceptions::Limits { exceptions: 6, frames: 5, cause_frames: 2 };
+/// The most threads whose exceptions are shown.
+const THREADS: usize = 3;
+/// The most groups of threads, and the most frames of each.
+const GROUPS: usize = 5;
+const GROUP_FRAMES: usize = 2;
+/// The most names of threads of a group.
+const LABELS: usize = 6;
 
-pub(super) fn print(analysis: &Analysis<'_>, written: Option<String>, format: Format) -> Result<(), Failure> {
+/// Prints what a core dump has, or what is left of one that lacks the runtime's data.
+pub(super) fn show(source: &Source, written: Option<String>, format: Format) -> Outcome {
+    let lacking = |failure: Failure| match (source.core(), core_advice::shortfall(source)) {
+        (Some(core), Some(reason)) => {
+            without_runtime::print(source, core, written.as_deref(), &reason, format)
+        }
+        _ => Err(failure),
+    };
+    let runtime = match source.runtime() {
+        Ok(runtime) => runtime,
+        Err(failure) => return lacking(failure),
+    };
+    let analysis = match Analysis::new(source, &runtime) {
+        Ok(analysis) => analysis,
+        Err(failure) => return lacking(failure),
+    };
+    let facts = Facts::new(&analysis);
     match format {
-        Format::Json => output::print_json(&Report::new(analysis, written)),
-        Format::Table => output::print(text(analysis, written, width::of_output())),
+        Format::Json => output::print_json(&report::Report::new(&analysis, &facts, written)),
+        Format::Table => output::print(text(&analysis, &facts, written.as_deref(), width::of_output())),
+    }?;
+    Ok(source.exit())
+}
+
+/// The facts that the overview shows.
+struct Facts<'a> {
+    death: Option<Death<'a>>,
+    monitors: clr_dump::Monitors,
+    heap: Result<HeapStatistics, Failure>,
+    holders: Option<Holders>,
+    /// What is missing, a sentence each.
+    missing: Vec<String>,
+}
+
+impl<'a> Facts<'a> {
+    fn new(analysis: &'a Analysis<'_>) -> Self {
+        let monitors = analysis.runtime.monitors(analysis.source.memory());
+        let heap = heap::read(analysis);
+        let holders = heap.as_ref().ok().and_then(|heap| heap::holders(analysis, heap));
+        let missing = missing(analysis, &monitors, &heap);
+        Self { death: death::of(analysis), monitors, heap, holders, missing }
+    }
+
+    /// The threads that are shown first: the one that died, and those that throw or handle an exception.
+    fn shown_first(&self, analysis: &'a Analysis<'_>) -> Vec<&'a ManagedThread> {
+        let died = self.death.as_ref().and_then(|death| death.thread);
+        let throws = |thread: &&ManagedThread| {
+            let is_current = |(state, _): &(ExceptionState, _)| *state == ExceptionState::Current;
+            thread.exceptions.iter().any(is_current)
+                && died.is_none_or(|died| died.thread.address != thread.thread.address)
+        };
+        died.into_iter().chain(analysis.threads.iter().filter(throws)).collect()
     }
 }
 
-fn text(analysis: &Analysis<'_>, written: Option<String>, width: Option<usize>) -> String {
-    let mut text = facts(analysis, written);
-    let has_died = |thread: &&ManagedThread| {
-        thread.exceptions.iter().any(|(state, _)| *state == ExceptionState::Current)
-    };
-    let signalled = analysis.signalled_thread();
-    let died = analysis
-        .threads
-        .iter()
-        .filter(|thread| has_died(thread) || signalled.is_some_and(|tid| thread.thread.os_id == tid));
-    for thread in died {
-        text.push('\n');
-        text.push_str(&heading(&format!("Thread {}", stacks::label(thread))));
-        text.push_str(&exceptions::of_thread(thread, width));
-        text.push_str("  Its stack:\n");
-        text.push_str(&stacks::frames(&thread.stack, &thread.frames, Shown::All, width));
-        if thread.frames.is_empty() {
-            text.push_str("  no frame was found\n");
+/// Returns sentences about what is missing.
+fn missing(
+    analysis: &Analysis<'_>,
+    monitors: &clr_dump::Monitors,
+    heap: &Result<HeapStatistics, Failure>,
+) -> Vec<String> {
+    let mut missing = Vec::new();
+    if let Some(reason) = core_advice::shortfall(analysis.source) {
+        missing.push(reason);
+    }
+    let frames = analysis.threads.iter().flat_map(|thread| &thread.frames);
+    let unnamed =
+        frames.filter(|frame| frame.is_managed() && frame.name.is_none() && !frame.is_dynamic).count() as u64;
+    if unnamed > 0 {
+        let frames = units::counted(unnamed, "frame has no name", "frames have no names");
+        let advice = core_advice::better(analysis.source);
+        missing.push(format!("{frames}: the memory of their modules is not in the dump; {advice}"));
+    }
+    if monitors.is_incomplete && !analysis.runtime.is_native_aot() {
+        missing.push("monitors and deadlocks: their table is not in the dump".to_owned());
+    }
+    match heap {
+        Err(_) if core_advice::shortfall(analysis.source).is_some() => {
+            missing.push(format!("the heap: {}", core_advice::better(analysis.source)));
+        }
+        Err(failure) => {
+            missing.push(format!("{failure}: {}", failure.help.as_deref().unwrap_or_default()));
+        }
+        Ok(of) => {
+            missing.extend(heap::damage(analysis, of));
+            let unnamed = of.types.iter().filter(|of| of.name.is_none()).count();
+            // A few are of modules that are made in memory.
+            if unnamed > of.types.len() / 4 {
+                let types = units::counted(unnamed as u64, "type has no name", "types have no names");
+                let advice = core_advice::better(analysis.source);
+                missing.push(format!("{types}: the metadata of their modules is not in the dump; {advice}"));
+            }
         }
     }
-    for thread in analysis.native_threads.iter().filter(|thread| signalled == Some(thread.tid.into())) {
+    missing
+}
+
+fn text(analysis: &Analysis<'_>, facts: &Facts<'_>, written: Option<&str>, width: Option<usize>) -> String {
+    let mut text = facts::text(analysis.source, Some(analysis.runtime), written);
+    let first = facts.shown_first(analysis);
+    for (index, thread) in first.iter().take(THREADS).enumerate() {
+        let died = facts.death.as_ref().filter(|death| index == 0 && death.thread.is_some());
+        text.push('\n');
+        text.push_str(&of_thread(thread, died, width));
+    }
+    let others = first.len().saturating_sub(THREADS) as u64;
+    if others > 0 {
+        let threads = units::counted(others, "more thread throws or handles", "more threads throw or handle");
+        let _ = writeln!(text, "({threads} exceptions: dump analyze CORE exceptions)");
+    }
+    if let Some(thread) = facts.death.as_ref().and_then(|death| death.native) {
         text.push('\n');
         text.push_str(&heading(&format!("Thread {} (native)", thread.tid)));
-        text.push_str(&stacks::frames(&thread.stack, &thread.frames, Shown::All, width));
+        text.push_str(&limited(&stacks::frames(&thread.stack, &thread.frames, Shown::Folded, width)));
     }
-    let monitors = analysis.runtime.monitors(analysis.source.memory());
-    let deadlocks = locks::deadlocks(analysis, &monitors, width);
+    let deadlocks = locks::deadlocks(analysis, &facts.monitors, width);
     if !deadlocks.is_empty() {
         text.push('\n');
         text.push_str(&deadlocks);
     }
     text.push('\n');
     text.push_str(&heading("Threads"));
-    text.push_str(&stacks::text(analysis, Shown::Managed, width));
-    let frames = analysis.threads.iter().flat_map(|thread| &thread.frames);
-    let unnamed =
-        frames.filter(|frame| frame.is_managed() && frame.name.is_none() && !frame.is_dynamic).count() as u64;
-    if unnamed > 0 {
-        let frames = units::counted(unnamed, "frame has no name", "frames have no names");
-        let why = "the memory of their modules is not in the dump; dipc dump writes dumps that have it";
-        text.push_str(&width::wrapped(&format!("{frames}: {why}\n"), width));
+    text.push_str(&groups(analysis, &first, width));
+    if let Ok(of) = &facts.heap {
+        text.push('\n');
+        text.push_str(&heading("Heap"));
+        text.push_str(&heap::summary(of));
+        text.push_str(&heap::table(of, TYPES));
+        text.push_str(&heap::holders_text(facts.holders.as_ref()));
     }
-    text.push('\n');
-    text.push_str(&heading("Heap"));
-    match heap::read(analysis) {
-        Ok(heap) => {
-            text.push_str(&heap::summary(&heap));
-            text.push_str(&heap::table(&heap, TYPES));
-        }
-        Err(failure) => {
-            let help = failure.help.as_deref().unwrap_or_default();
-            text.push_str(&width::wrapped(&format!("{failure}: {help}\n"), width));
+    if !facts.missing.is_empty() {
+        text.push('\n');
+        text.push_str(&heading("Missing"));
+        for line in &facts.missing {
+            text.push_str(&width::wrapped(&format!("{line}\n"), width));
         }
     }
     text
 }
 
-/// Returns the program, the runtime and the signal, a line each.
-fn facts(analysis: &Analysis<'_>, written: Option<String>) -> String {
+/// A thread that died, or that throws or handles an exception: its exceptions and its stack.
+fn of_thread(thread: &ManagedThread, death: Option<&Death<'_>>, width: Option<usize>) -> String {
+    let label = stacks::label(thread);
+    let cause =
+        death.map_or_else(|| "throws or handles an exception".to_owned(), |death| death.cause.to_string());
+    let mut text = heading(&format!("Thread {label}: {cause}"));
+    for (state, list) in exceptions::outermost(thread) {
+        let prefix = if state == ExceptionState::Current { "" } else { "Threw last " };
+        text.push_str(&exceptions::with_causes(prefix, list, &EXCEPTIONS, width));
+    }
+    text.push_str(&exceptions::doubt(thread, width));
+    text.push_str("Its stack:\n");
+    let frames = stacks::frames(&thread.stack, &thread.frames, Shown::Folded, width);
+    text.push_str(if frames.is_empty() { "  no frame was found\n" } else { "" });
+    text.push_str(&limited(&frames));
+    text
+}
+
+/// The first and the last lines of a stack.
+fn limited(lines: &str) -> String {
+    let all: Vec<&str> = lines.lines().collect();
     let mut text = String::new();
-    let mut fact = |name: &str, value: &str| {
-        let _ = writeln!(text, "{name:<8}: {}", escape_controls(value));
-    };
-    if let Some(core) = analysis.source.core() {
-        if let Some(process) = core.process() {
-            let program = if process.arguments.is_empty() { &process.name } else { &process.arguments };
-            fact("Program", &format!("{program} ({})", process.pid));
-        }
-        if let Some(written) = written {
-            fact("Written", &written);
-        }
-        if let Some(signal) = core.signal() {
-            fact("Signal", &signal_text(signal));
-        }
-        fact("Memory", &units::bytes(core.memory_bytes()));
-        if core.is_stripped() {
-            fact(
-                "Stripped",
-                "texts, buffers and native memory were removed, and are shown as zeros or as missing",
-            );
-        }
-        if core.missing_bytes() > 0 {
-            let missing = units::bytes(core.missing_bytes());
-            fact("Missing", &format!("{missing}: the file was truncated, and is read as far as it goes"));
-        }
+    if all.len() <= STACK_LINES + 1 {
+        return lines.to_owned();
     }
-    let runtime = analysis.runtime;
-    let kind = if runtime.is_native_aot() { " compiled ahead of time" } else { "" };
-    fact("Runtime", &format!(".NET {}{kind} ({})", runtime.version(), runtime.path()));
-    if runtime.is_native_aot() {
-        fact("Unknown", "monitors, names of threads, and fields, which its runtime does not describe");
-        if !runtime.is_measured() {
-            fact("Names", "none: the form of its metadata is not known in this version");
-        }
-    } else if !runtime.is_measured() {
-        fact("Layout", "that of its major version: this build was not measured, and has passed the checks");
+    let last = STACK_LINES / 4;
+    let left = all.len() - STACK_LINES;
+    for line in all.iter().take(STACK_LINES - last) {
+        let _ = writeln!(text, "{line}");
+    }
+    let _ = writeln!(text, "  … {left} more lines: dump analyze CORE stacks --native");
+    for line in all.iter().skip(all.len() - last) {
+        let _ = writeln!(text, "{line}");
     }
     text
 }
 
-fn signal_text(signal: SignalInfo) -> String {
-    let Some(name) = units::signal_name(signal.number) else { return signal.number.to_string() };
-    // Only faults have an address.
-    if matches!(signal.number, 4 | 7 | 8 | 11) && signal.code > 0 {
-        return format!("{name} at {:#x}", signal.address);
+/// The threads that were not shown yet, by equal stacks, those of most threads first, with the innermost frames of
+/// each.
+fn groups(analysis: &Analysis<'_>, shown: &[&ManagedThread], width: Option<usize>) -> String {
+    let is_new = |group: &Vec<Shape<'_>>| {
+        group.iter().any(|thread| shown.iter().all(|other| other.thread.os_id != thread.tid))
+    };
+    let mut groups: Vec<_> = stacks::groups(analysis, Shown::Managed).into_iter().filter(is_new).collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
+    let mut text = String::new();
+    for group in groups.iter().take(GROUPS) {
+        let Some(first) = group.first() else { continue };
+        let labels: Vec<_> = group.iter().take(LABELS).map(|thread| &*thread.label).collect();
+        let more = if group.len() > LABELS { ", …" } else { "" };
+        let count = group.len() as u64;
+        let threads = units::counted(count, "thread", "threads");
+        text.push_str(&width::wrapped(&format!("{threads}: {}{more}\n", labels.join(", ")), width));
+        text.push_str(&innermost(first, width));
     }
-    name.to_owned()
+    let left = groups.iter().skip(GROUPS).map(Vec::len).sum::<usize>() as u64;
+    if left > 0 {
+        let threads = units::counted(left, "thread with another stack", "threads with other stacks");
+        let _ = writeln!(text, "{threads}");
+    }
+    let counts = stacks::thread_counts(analysis);
+    text.push_str(&width::wrapped(
+        &format!("{}; whole stacks: dump analyze CORE stacks\n", counts.trim_end()),
+        width,
+    ));
+    text
 }
 
-#[derive(Debug, Serialize)]
-struct Report {
-    program: Option<String>,
-    pid: Option<u32>,
-    written: Option<String>,
-    signal: Option<i32>,
-    runtime: String,
-    runtime_path: String,
-    build_id: String,
-    /// Whether the structures were measured with this build of the runtime.
-    measured: bool,
-    memory_bytes: Option<u64>,
-    missing_bytes: Option<u64>,
-    /// Whether texts and buffers were removed by dump strip.
-    stripped: bool,
-    threads: usize,
-    /// The thread that the signal was for.
-    signalled_tid: Option<u64>,
-    /// The threads that throw or handle an exception.
-    throwing_tids: Vec<u64>,
-    /// The threads that wait for one another.
-    deadlocks: Vec<Vec<u64>>,
-    /// Whether the dump has the heap.
-    has_heap: bool,
-}
-
-impl Report {
-    fn new(analysis: &Analysis<'_>, written: Option<String>) -> Self {
-        let core = analysis.source.core();
-        let process = core.and_then(|core| core.process());
-        let monitors = analysis.runtime.monitors(analysis.source.memory());
-        let throwing = analysis
-            .threads
-            .iter()
-            .filter(|thread| thread.exceptions.iter().any(|(state, _)| *state == ExceptionState::Current));
-        let cycles = analysis.deadlocks(&monitors).into_iter();
-        Self {
-            program: process.map(|process| {
-                let program = if process.arguments.is_empty() { &process.name } else { &process.arguments };
-                program.clone()
-            }),
-            pid: process.map(|process| process.pid),
-            written,
-            signal: core.and_then(CoreFile::signal).map(|signal| signal.number),
-            runtime: analysis.runtime.version().to_owned(),
-            runtime_path: analysis.runtime.path().to_owned(),
-            build_id: analysis.runtime.build_id().to_owned(),
-            measured: analysis.runtime.is_measured(),
-            memory_bytes: core.map(CoreFile::memory_bytes),
-            missing_bytes: core.map(CoreFile::missing_bytes),
-            stripped: core.is_some_and(CoreFile::is_stripped),
-            threads: analysis.threads.len(),
-            signalled_tid: analysis.signalled_thread(),
-            throwing_tids: throwing.map(|thread| thread.thread.os_id).collect(),
-            deadlocks: cycles
-                .map(|cycle| cycle.iter().map(|(thread, _)| thread.thread.os_id).collect())
-                .collect(),
-            has_heap: heap::read(analysis).is_ok(),
+/// The innermost frames of a thread, and the innermost one of the program's own code.
+fn innermost(thread: &Shape<'_>, width: Option<usize>) -> String {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
+    let frames: Vec<_> = thread.frames.iter().filter(|frame| frame.is_managed()).collect();
+    let is_own = |frame: &&FrameText| {
+        let module = frame.module.as_deref().unwrap_or_default();
+        !["System.", "Microsoft."].iter().any(|name| module.starts_with(name)) && !frame.is_dynamic
+    };
+    let own = frames.iter().position(is_own).filter(|own| *own >= GROUP_FRAMES);
+    let mut text = String::new();
+    let mut last = 0;
+    for (index, frame) in frames.iter().enumerate() {
+        if index >= GROUP_FRAMES && Some(index) != own {
+            continue;
         }
+        if index > last {
+            let _ = writeln!(text, "  … {} more", index - last);
+        }
+        let _ = writeln!(text, "  {}", stacks::fitted(frame, room));
+        last = index + 1;
     }
+    if frames.len() > last {
+        let _ = writeln!(text, "  … {} more", frames.len() - last);
+    }
+    text
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::objects;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::type_text;
+use crate::inspect::core_dump::{Source, type_text};
 use crate::inspect::core_heap;
 use crate::inspect::core_value::{JsonValue, field_name, json_value, value_text};
 use crate::render::table::{Align, Columns};
@@ -47,7 +47,12 @@ impl HeapVisitor for Types {
     }
 }
 
-pub(super) fn print_statics(names: &Names<'_>, args: &StaticsArgs, format: Format) -> Result<Exit, Failure> {
+pub(super) fn print_statics(
+    source: &Source,
+    names: &Names<'_>,
+    args: &StaticsArgs,
+    format: Format,
+) -> Result<Exit, Failure> {
     if !names.has_static_places() {
         return Err(Failure::new(
             Exit::Incomplete,
@@ -56,7 +61,7 @@ pub(super) fn print_statics(names: &Names<'_>, args: &StaticsArgs, format: Forma
         .with_help("dump analyze handles has the arrays that keep their objects"));
     }
     let mut types = Types::default();
-    let walk = objects::walk(names, &mut types)?;
+    let walk = objects::walk(source, names, &mut types)?;
     let pattern = args.of.as_deref().map(Pattern::new);
     let mut fields: Vec<(String, StaticField)> = names
         .static_fields(types.0)
@@ -117,8 +122,13 @@ struct StaticRow {
     value: JsonValue,
 }
 
-pub(super) fn print_handles(names: &Names<'_>, args: &HandlesArgs, format: Format) -> Result<Exit, Failure> {
-    let handles = names.handles().map_err(|missing| core_heap::lacks(&missing.to_string()))?;
+pub(super) fn print_handles(
+    source: &Source,
+    names: &Names<'_>,
+    args: &HandlesArgs,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let handles = names.handles().map_err(|missing| core_heap::lacks(source, &missing.to_string()))?;
     match format {
         Format::Table => output::print(handles_text(names, &handles.handles, args.head.unwrap_or(ROWS)))?,
         Format::Json => {

@@ -26,6 +26,8 @@ pub(crate) enum Shown {
     Managed,
     /// Managed and native frames, of all threads.
     All,
+    /// The same, with runs of native frames without names folded.
+    Folded,
 }
 
 impl Shown {
@@ -35,31 +37,30 @@ impl Shown {
     }
 
     fn has(self, frame: &FrameText) -> bool {
-        self == Self::All || frame.is_managed()
+        self != Self::Managed || frame.is_managed()
     }
 }
 
 /// A thread with its frames.
-struct Shape<'t> {
-    label: String,
-    stack: &'t Stack,
-    frames: &'t [FrameText],
+pub(super) struct Shape<'t> {
+    pub(super) label: String,
+    pub(super) tid: u64,
+    pub(super) managed_id: Option<u32>,
+    pub(super) stack: &'t Stack,
+    pub(super) frames: &'t [FrameText],
 }
 
-/// Each stack once, with the threads that have it.
-pub(super) fn text(analysis: &Analysis<'_>, shown: Shown, width: Option<usize>) -> String {
-    let threads = &analysis.threads;
-    let natives = if shown == Shown::All { &*analysis.native_threads } else { &[] };
-    let managed = threads.iter().map(|thread| Shape {
+/// The threads that have frames, by equal stacks, in the order of the threads.
+pub(super) fn groups<'t>(analysis: &'t Analysis<'_>, shown: Shown) -> Vec<Vec<Shape<'t>>> {
+    let natives = if shown == Shown::Managed { &[] } else { &*analysis.native_threads };
+    let managed = analysis.threads.iter().map(|thread| Shape {
         label: label(thread),
+        tid: thread.thread.os_id,
+        managed_id: Some(thread.thread.managed_id),
         stack: &thread.stack,
         frames: &thread.frames,
     });
-    let natives = natives.iter().map(|thread| Shape {
-        label: format!("{} (native)", thread.tid),
-        stack: &thread.stack,
-        frames: &thread.frames,
-    });
+    let natives = natives.iter().map(Shape::native);
     let mut groups: IndexMap<Vec<u64>, Vec<Shape<'_>>> = IndexMap::new();
     for thread in managed.chain(natives) {
         let addresses: Vec<_> =
@@ -68,22 +69,49 @@ pub(super) fn text(analysis: &Analysis<'_>, shown: Shown, width: Option<usize>) 
             groups.entry(addresses).or_default().push(thread);
         }
     }
+    groups.into_values().collect()
+}
+
+impl<'t> Shape<'t> {
+    pub(super) fn native(thread: &'t NativeThread) -> Self {
+        Self {
+            label: format!("{} (native)", thread.tid),
+            tid: thread.tid.into(),
+            managed_id: None,
+            stack: &thread.stack,
+            frames: &thread.frames,
+        }
+    }
+}
+
+/// The heading of threads that have the same stack.
+pub(super) fn group_heading(group: &[Shape<'_>]) -> String {
+    let labels: Vec<_> = group.iter().map(|thread| &*thread.label).collect();
+    match &labels[..] {
+        [label] => format!("Thread {label}\n"),
+        labels => format!("{} threads: {}\n", labels.len(), labels.join(", ")),
+    }
+}
+
+/// Each stack once, with the threads that have it.
+pub(super) fn text(analysis: &Analysis<'_>, shown: Shown, width: Option<usize>) -> String {
     let mut text = String::new();
-    for group in groups.values() {
-        let labels: Vec<_> = group.iter().map(|thread| &*thread.label).collect();
-        let heading = match &labels[..] {
-            [label] => format!("Thread {label}\n"),
-            labels => format!("{} threads: {}\n", labels.len(), labels.join(", ")),
-        };
-        text.push_str(&width::wrapped(&heading, width));
+    for group in groups(analysis, shown) {
+        text.push_str(&width::wrapped(&group_heading(&group), width));
         let Some(first) = group.first() else { continue };
         text.push_str(&frames(first.stack, first.frames, shown, width));
         text.push('\n');
     }
-    let has_managed = |thread: &&ManagedThread| thread.frames.iter().any(FrameText::is_managed);
-    let without = threads.iter().filter(|thread| !has_managed(thread)).count();
-    let _ = writeln!(text, "{} managed threads, {without} of them without managed frames", threads.len());
+    text.push_str(&thread_counts(analysis));
     text
+}
+
+/// The number of threads.
+pub(super) fn thread_counts(analysis: &Analysis<'_>) -> String {
+    let has_managed = |thread: &&ManagedThread| thread.frames.iter().any(FrameText::is_managed);
+    let threads = &analysis.threads;
+    let without = threads.iter().filter(|thread| !has_managed(thread)).count();
+    format!("{} managed threads, {without} of them without managed frames\n", threads.len())
 }
 
 /// The number and the name of a thread.
@@ -110,18 +138,27 @@ pub(super) fn frames(stack: &Stack, frames: &[FrameText], shown: Shown, width: O
     let mut index = 0;
     while index <= frames.len() {
         for (_, gap) in stack.gaps.iter().filter(|(at, _)| *at == index) {
-            if shown == Shown::All || !gap.is_native() {
+            if shown != Shown::Managed || !gap.is_native() {
                 let _ = writeln!(text, "  [frames may be missing: {gap}]");
             }
         }
         let is_interrupted = |frame: &clr_dump::Frame| frame.position == FramePosition::Innermost;
-        if shown == Shown::All && index > 0 && stack.frames.get(index).is_some_and(is_interrupted) {
+        if shown != Shown::Managed && index > 0 && stack.frames.get(index).is_some_and(is_interrupted) {
             text.push_str("  [interrupted by a signal or a fault]\n");
         }
         // Repetitions are counted up to the next gap.
         let gaps = stack.gaps.iter().map(|(at, _)| *at);
         let end = gaps.filter(|at| *at > index).min().unwrap_or(frames.len()).min(frames.len());
         let rest = frames.get(index..end).unwrap_or_default();
+        if shown == Shown::Folded && is_tail(stack, frames, index) {
+            let _ = writeln!(text, "  [{} native frames up to the start of the thread]", rest.len());
+            break;
+        }
+        if let Some((count, module)) = nameless_run(rest, stack, index).filter(|_| shown == Shown::Folded) {
+            let _ = writeln!(text, "  [{count} frames of {}]", escape_controls(module));
+            index += count;
+            continue;
+        }
         let (cycle, repetitions) = repetition(rest);
         let step = if repetitions < LEAST_REPETITIONS { 1 } else { cycle };
         for frame in rest.iter().take(step).filter(|frame| shown.has(frame)) {
@@ -137,6 +174,35 @@ pub(super) fn frames(stack: &Stack, frames: &[FrameText], shown: Shown, width: O
         }
     }
     text
+}
+
+/// Whether several native frames are the last ones of a thread that has managed frames, and none of them is
+/// missing.
+fn is_tail(stack: &Stack, frames: &[FrameText], index: usize) -> bool {
+    let rest = frames.get(index..).unwrap_or_default();
+    index > 0
+        && rest.len() > 1
+        && !rest.iter().any(FrameText::is_managed)
+        && frames.iter().any(FrameText::is_managed)
+        && stack.gaps.iter().all(|(at, _)| *at < index)
+        && (index..frames.len())
+            .all(|at| stack.frames.get(at).is_none_or(|frame| frame.position != FramePosition::Innermost))
+}
+
+/// The native frames without names of one file at the beginning of frames, if there are several, and the
+/// name of the file. Frames that a signal has interrupted begin another run.
+fn nameless_run<'f>(frames: &'f [FrameText], stack: &Stack, index: usize) -> Option<(usize, &'f str)> {
+    let module = frames.first()?.module.as_deref()?;
+    let is_of_run = |(at, frame): &(usize, &FrameText)| {
+        let is_interrupted = *at > index
+            && stack.frames.get(*at).is_some_and(|frame| frame.position == FramePosition::Innermost);
+        !frame.is_managed()
+            && frame.name.is_none()
+            && frame.module.as_deref() == Some(module)
+            && !is_interrupted
+    };
+    let count = (index..).zip(frames).take_while(is_of_run).count();
+    (count > 1).then_some((count, module))
 }
 
 /// The length of the sequence that frames begin with, and the number of times that it is there. Frames of a
@@ -184,7 +250,7 @@ struct Report<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct NativeReport<'r> {
+pub(super) struct NativeReport<'r> {
     tid: u32,
     /// Innermost first.
     frames: Vec<FrameReport<'r>>,
@@ -194,7 +260,7 @@ struct NativeReport<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct ThreadReport<'r> {
+pub(super) struct ThreadReport<'r> {
     tid: Option<u64>,
     managed_id: u32,
     name: Option<&'r str>,
@@ -244,26 +310,31 @@ struct GapReport {
 
 impl<'r> Report<'r> {
     fn new(analysis: &'r Analysis<'_>, shown: Shown) -> Self {
-        let thread = |of: &'r ManagedThread| ThreadReport {
-            tid: Some(of.thread.os_id).filter(|tid| *tid != 0),
-            managed_id: of.thread.managed_id,
-            name: of.name.as_deref(),
-            frames: of.frames.iter().filter(|frame| shown.has(frame)).map(FrameReport::new).collect(),
-            gaps: gaps(&of.stack, &of.frames, shown),
-        };
         Self {
             runtime: analysis.runtime.version(),
-            threads: analysis.threads.iter().map(thread).collect(),
+            threads: analysis.threads.iter().map(|thread| ThreadReport::new(thread, shown)).collect(),
             native_threads: match shown {
-                Shown::All => analysis.native_threads.iter().map(NativeReport::new).collect(),
+                Shown::All | Shown::Folded => analysis.native_threads.iter().map(NativeReport::new).collect(),
                 Shown::Managed => Vec::new(),
             },
         }
     }
 }
 
+impl<'r> ThreadReport<'r> {
+    pub(super) fn new(of: &'r ManagedThread, shown: Shown) -> Self {
+        Self {
+            tid: Some(of.thread.os_id).filter(|tid| *tid != 0),
+            managed_id: of.thread.managed_id,
+            name: of.name.as_deref(),
+            frames: of.frames.iter().filter(|frame| shown.has(frame)).map(FrameReport::new).collect(),
+            gaps: gaps(&of.stack, &of.frames, shown),
+        }
+    }
+}
+
 impl<'r> NativeReport<'r> {
-    fn new(thread: &'r NativeThread) -> Self {
+    pub(super) fn new(thread: &'r NativeThread) -> Self {
         Self {
             tid: thread.tid,
             frames: thread.frames.iter().map(FrameReport::new).collect(),
@@ -274,7 +345,7 @@ impl<'r> NativeReport<'r> {
 
 /// The gaps, with the index of the shown frame after each.
 fn gaps(stack: &Stack, frames: &[FrameText], shown: Shown) -> Vec<GapReport> {
-    let gaps = stack.gaps.iter().filter(|(_, gap)| shown == Shown::All || !gap.is_native());
+    let gaps = stack.gaps.iter().filter(|(_, gap)| shown != Shown::Managed || !gap.is_native());
     gaps.map(|(at, gap)| {
         let before = frames.iter().take(*at).filter(|frame| shown.has(frame));
         GapReport { before_frame: before.count(), cause: gap.to_string() }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::objects;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
+use crate::inspect::core_dump::Source;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
@@ -34,10 +35,15 @@ pub(super) struct StringsArgs {
     head: usize,
 }
 
-pub(super) fn print(names: &Names<'_>, args: &StringsArgs, format: Format) -> Result<Exit, Failure> {
+pub(super) fn print(
+    source: &Source,
+    names: &Names<'_>,
+    args: &StringsArgs,
+    format: Format,
+) -> Result<Exit, Failure> {
     let pattern = args.grep.as_deref().map(Pattern::new);
     let mut strings = Strings::new(names, pattern);
-    let walk = objects::walk(names, &mut strings)?;
+    let walk = objects::walk(source, names, &mut strings)?;
     let report = strings.report(args.head);
     match format {
         Format::Table => output::print(report.text())?,

@@ -5,10 +5,11 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
+use clr_events::KernelSample;
 use clr_events::code::CodeOrigin;
 use clr_events::json::system_time;
 use clr_events::sets;
-use nettrace::{Event, Metadata, MetadataMap, Reader, RelativeTime, Thread};
+use nettrace::{Event, Metadata, MetadataMap, Reader, RelativeTime, Thread, ThreadId};
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
     ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, Startup, Starvation, ThreadPool,
@@ -33,7 +34,7 @@ pub(super) struct Summary {
     /// The number of processes with threads in the recording; 0 if the threads belong to the process of the
     /// header.
     pub(super) processes: usize,
-    /// The command line, if the recording has it.
+    /// The command line, if the recording has it, or else the name of the process.
     pub(super) program: Option<String>,
     /// The version of the runtime, if the recording has it.
     pub(super) runtime: Option<String>,
@@ -44,6 +45,10 @@ pub(super) struct Summary {
     pub(super) bytes: u64,
     pub(super) events: u64,
     pub(super) lost: u64,
+    /// The part of them that is samples and records of the kernel.
+    pub(super) lost_samples: u64,
+    /// How the kernel took samples, and what it did not permit; `None` without its samples.
+    pub(super) sampling: Option<String>,
     pub(super) lost_is_lower_bound: bool,
     pub(super) truncated: bool,
 }
@@ -174,6 +179,11 @@ fn profile_options(metric: Metric) -> Options {
 }
 
 /// A recording that was read to its end.
+/// The kernel's losses are those of thread 0, which runs nothing.
+fn lost_samples(threads: &[Thread]) -> u64 {
+    threads.iter().filter(|thread| thread.id() == ThreadId(0)).map(Thread::lost).sum()
+}
+
 type ReadRecording = (Reader<Input>, Origin, OfAllEvents);
 
 fn read_once(recording: Recording, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
@@ -241,9 +251,16 @@ impl OverviewData {
         let startup = some.startup.finish();
         let (process, program, runtime) = startup
             .map_or((None, None, None), |startup| (startup.process, startup.command_line, startup.runtime));
+        let process_id = info.and_then(|info| info.process_id).or(process);
+        // Programs without a runtime have no command line.
+        let name = |id| some.profile.process_name(id).filter(|name| !name.is_empty()).map(str::to_owned);
+        let program = program.or_else(|| process_id.and_then(name));
         let processes: BTreeSet<_> = events.threads().iter().filter_map(Thread::process_id).collect();
+        let sampling =
+            info.and_then(|info| info.key_values.iter().find(|(key, _)| key == KernelSample::SAMPLING_KEY));
+        let sampling = sampling.map(|(_, value)| value.clone());
         let summary = Summary {
-            process_id: info.and_then(|info| info.process_id).or(process),
+            process_id,
             processes: processes.len(),
             program,
             runtime,
@@ -252,6 +269,8 @@ impl OverviewData {
             bytes: origin.bytes(),
             events: all.counts.iter().map(|(_, count)| count).sum(),
             lost: events.loss().total(),
+            lost_samples: if sampling.is_some() { lost_samples(events.threads()) } else { 0 },
+            sampling,
             lost_is_lower_bound: events.loss().is_lower_bound(),
             truncated: events.truncated_at().is_some(),
         };

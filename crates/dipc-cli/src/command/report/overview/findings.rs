@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use clr_events::code::CodeOrigin;
 use nettrace_export::page::RUNNING_OR_WAITING;
-use nettrace_export::report::{LockRow, SpanRole, SpanRow, TopRow, blocked_methods, ready_methods, top};
-use nettrace_export::{FrameId, Frames, Unit};
+use nettrace_export::report::{
+    LockRow, SpanRole, SpanRow, TopRow, blocked_methods, blocked_waits, ready_methods, top,
+};
+use nettrace_export::{FrameId, Frames, KernelWait, Measure};
 use serde::Serialize;
 
 use super::data::OverviewData;
@@ -94,8 +96,14 @@ fn lost(gathered: &OverviewData) -> Option<Finding> {
     let summary = &gathered.summary;
     let at_least = if summary.lost_is_lower_bound { "At least " } else { "" };
     (summary.lost > 0).then(|| {
+        let samples = summary.lost_samples;
+        let of_samples = match samples {
+            0 => String::new(),
+            _ => format!(" ({} of them the kernel's samples and switches)", units::count(samples)),
+        };
+        let mend = if samples < summary.lost { "larger --buffersize" } else { "lower --frequency" };
         let text = format!(
-            "{at_least}{} lost, and all numbers are too low by theirs: record with a larger --buffersize",
+            "{at_least}{} lost{of_samples}, and all numbers are too low by theirs: record with a {mend}",
             units::counted(summary.lost, "event was", "events were")
         );
         Finding::problem_if(true, "events", text)
@@ -105,9 +113,9 @@ fn lost(gathered: &OverviewData) -> Option<Finding> {
 fn nameless(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Finding> {
     let share = topn::nameless(&gathered.profile, rows, total);
     (share >= topn::LEAST_NAMELESS).then(|| {
-        if gathered.profile.measure.unit == Unit::Count {
+        if gathered.profile.measure == Measure::CPU_TIME {
             let text = format!(
-                "{} of the samples are of native code whose symbols the recording does not have",
+                "{} of the CPU time is in native code whose symbols the recording does not have",
                 units::short_percent(share)
             );
             return Finding::fact("topN", text);
@@ -228,17 +236,20 @@ fn methods(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Findi
         return (profile.idle() > 0)
             .then(|| Finding::fact("topN", "No thread was at work: all waited for some".to_owned()));
     }
+    if working == 0 {
+        return None;
+    }
     let work = |row: &TopRow| row.exclusive.saturating_sub(row.exclusive_blocked);
     let mut rows: Vec<_> = rows.iter().filter(|row| work(row) > 0).collect();
     rows.sort_by(|a, b| work(b).cmp(&work(a)).then_with(|| a.frame.cmp(&b.frame)));
     let named = |row: &&&TopRow| is_named(row);
     let methods: Vec<_> =
         rows.iter().filter(named).filter_map(|row| Some((row.frame_id?, work(row)))).collect();
-    let sum = match profile.measure.unit {
-        Unit::Nanoseconds => {
-            format!("{} {}", units::time(Duration::from_nanos(working)), kind_of_work(gathered, working))
-        }
-        _ => format!("{} {}", units::count(working), profile.measure.name),
+    let time = units::time(Duration::from_nanos(working));
+    let sum = if profile.measure == Measure::CPU_TIME {
+        format!("{time} of CPU time in {}", units::counted(profile.samples(), "sample", "samples"))
+    } else {
+        format!("{time} {}", kind_of_work(gathered, working))
     };
     let text = format!("{sum}{}", shares(&profile.frames, working, &methods));
     // Unnamed rows may lie between the rows quoted in the text.
@@ -262,8 +273,18 @@ fn blocked(gathered: &OverviewData, total: u64) -> Option<Finding> {
         }
     };
     let time = units::time(Duration::from_nanos(blocked));
-    let text = format!("{time} blocked in the midst of work{ready}{methods}");
+    let waits = waits(blocked, &blocked_waits(profile));
+    let text = format!("{time} blocked in the midst of work{ready}{methods}{waits}");
     Some(Finding::fact("topN", text).with_options("--blocked"))
+}
+
+/// Describes the kinds of waits in the kernel.
+fn waits(blocked: u64, waits: &[(KernelWait, u64)]) -> String {
+    let share = |weight: u64| units::share(weight, blocked);
+    let waits = waits.iter().take(3).filter(|(_, weight)| share(*weight) >= LEAST_METHOD);
+    let waits: Vec<_> =
+        waits.map(|(kind, weight)| format!("{} {kind}", units::short_percent(share(*weight)))).collect();
+    if waits.is_empty() { String::new() } else { format!("; waits: {}", waits.join(", ")) }
 }
 
 /// Describes which code ran, where the kernel's samples show it all.

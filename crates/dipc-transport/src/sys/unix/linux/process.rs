@@ -27,6 +27,12 @@ impl Process {
         }
     }
 
+    /// Whether the process is a thread of the kernel.
+    pub(crate) fn is_kernel_thread(pid: u32) -> bool {
+        let status = linux_proc::read(&proc_path(pid, "status"));
+        status.is_ok_and(|status| is_of_kernel(pid, &status))
+    }
+
     fn from_status(pid: u32, status: &[u8]) -> Option<Self> {
         let status = Status::new(status);
         if status.process() != Some(pid) || !status.has_memory() {
@@ -70,6 +76,12 @@ impl Process {
     }
 }
 
+/// Whether the status of a process is that of a thread of the kernel.
+fn is_of_kernel(pid: u32, status: &[u8]) -> bool {
+    let status = Status::new(status);
+    status.process() == Some(pid) && !status.has_memory() && status.state().is_some() && !status.is_zombie()
+}
+
 /// Returns the name without an incomplete character at its end.
 fn without_cut_character(name: &[u8]) -> &[u8] {
     match std::str::from_utf8(name) {
@@ -110,6 +122,11 @@ mod tests {
         assert_eq!(Process::from_status(4711, STATUS.replace("VmSize", "Other").as_bytes()), None);
         assert_eq!(Process::from_status(4711, b""), None);
         assert_eq!(Process::read(2).unwrap(), None);
+        let of_kernel = |pid, text: &str| is_of_kernel(pid, text.as_bytes());
+        assert!(of_kernel(4711, &STATUS.replace("VmSize", "Other")));
+        let zombie = STATUS.replace("S (sleeping)", "Z (zombie)").replace("VmSize", "Other");
+        assert!(!of_kernel(4711, &zombie) && !of_kernel(4711, STATUS) && !of_kernel(4712, STATUS));
+        assert!(!of_kernel(4711, ""));
     }
 
     #[test]

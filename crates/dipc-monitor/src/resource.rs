@@ -1,6 +1,8 @@
 //! The attributes of a process's resource.
 
-use dipc_client::Uuid;
+use std::time::Duration;
+
+use dipc_client::{Timeouts, Uuid};
 
 use crate::container::Container;
 use crate::process::Watched;
@@ -8,19 +10,34 @@ use crate::process::Watched;
 /// The most attributes that the environment of a process can set.
 const MOST_ATTRIBUTES: usize = 128;
 
+/// The time for a process to state its environment.
+const ANSWER: Duration = Duration::from_secs(3);
+
 /// Returns the attributes, each key once. In order of precedence: those that the user of the monitor gave,
 /// those of `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` in the environment of the process, those of
-/// the process and its container. Asks the process for its environment.
+/// the process and its container. Asks the process for its environment, once.
 pub fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String, String)> {
-    // .NET Core 3.1 does not answer: the system may.
-    let environment = process.target().environment().unwrap_or_default();
-    let environment = Environment(&environment);
     let mut attributes = given.to_vec();
-    let mut add = |key: &str, value: String| {
-        if !value.is_empty() && attributes.iter().all(|(known, _)| known != key) {
-            attributes.push((key.to_owned(), value));
-        }
-    };
+    for (key, value) in process.attributes.get_or_init(|| own_attributes(process)) {
+        add(&mut attributes, key, value.clone());
+    }
+    attributes
+}
+
+/// Adds an attribute, unless its key is there or the value is empty.
+fn add(attributes: &mut Vec<(String, String)>, key: &str, value: String) {
+    if !value.is_empty() && attributes.iter().all(|(known, _)| known != key) {
+        attributes.push((key.to_owned(), value));
+    }
+}
+
+fn own_attributes(process: &Watched) -> Vec<(String, String)> {
+    // .NET Core 3.1 does not answer: the system may.
+    let target = process.target().clone().with_timeouts(Timeouts::each(ANSWER));
+    let environment = target.environment().unwrap_or_default();
+    let environment = Environment(&environment);
+    let mut attributes = Vec::new();
+    let mut add = |key: &str, value: String| add(&mut attributes, key, value);
     add("service.name", environment.get("OTEL_SERVICE_NAME").to_owned());
     for (key, value) in parse_list(environment.get("OTEL_RESOURCE_ATTRIBUTES")) {
         add(&key, value);
@@ -30,7 +47,7 @@ pub fn attributes(process: &Watched, given: &[(String, String)]) -> Vec<(String,
     // Without it, two processes of one service cannot be told apart.
     add("service.instance.id", instance.to_string());
     add("process.executable.name", process.facts.name.clone());
-    let link = std::fs::read_link(format!("/proc/{}/exe", process.facts.pid));
+    let link = process.system_pid().and_then(|pid| std::fs::read_link(format!("/proc/{pid}/exe")).ok());
     add("process.executable.path", link.map(|path| path.display().to_string()).unwrap_or_default());
     add("process.runtime.name", ".NET".to_owned());
     let version = process.runtime_version.as_deref().and_then(|version| version.split(['+', ' ']).next());

@@ -1,0 +1,80 @@
+//! The program, the signal, the memory and the runtime of a core dump, a line each.
+
+use std::fmt::Write as _;
+
+use clr_dump::{CoreFile, Runtime, SignalInfo};
+
+use crate::inspect::core_advice;
+use crate::inspect::core_dump::{Source, common_signal, signalled_thread};
+use crate::render::escape::escape_controls;
+use crate::render::units;
+
+pub(super) fn text(source: &Source, runtime: Option<&Runtime>, written: Option<&str>) -> String {
+    let mut text = String::new();
+    let mut fact = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<8}: {}", escape_controls(value));
+    };
+    if let Some(core) = source.core() {
+        if let Some((program, pid)) = program(core) {
+            fact("Program", &format!("{program} ({pid})"));
+        }
+        if let Some(written) = written {
+            fact("Written", written);
+        }
+        if let Some(signal) = signal(core) {
+            fact("Signal", &signal);
+        }
+        fact("Memory", &units::bytes(core.memory_bytes()));
+        if core.is_stripped() {
+            fact(
+                "Stripped",
+                "texts, buffers and native memory were removed, and are shown as zeros or as missing",
+            );
+        }
+        if let Some(truncation) = source.truncation() {
+            fact("Cut", &format!("the file was truncated, and is read as far as it goes: {truncation}"));
+        }
+        if let Some(limits) = core_advice::limits(source) {
+            fact("Left out", &limits);
+        }
+    }
+    let Some(runtime) = runtime else { return text };
+    let kind = if runtime.is_native_aot() { " compiled ahead of time" } else { "" };
+    fact("Runtime", &format!(".NET {}{kind} ({})", runtime.version(), runtime.path()));
+    if runtime.is_native_aot() {
+        fact("Unknown", "monitors, names of threads, and fields, which its runtime does not describe");
+        if !runtime.is_measured() {
+            fact("Names", "none: the form of its metadata is not known in this version");
+        }
+    } else if !runtime.is_measured() {
+        fact("Layout", "that of its major version: this build was not measured, and has passed the checks");
+    }
+    text
+}
+
+/// The command line or the name of the program, and its process id.
+pub(super) fn program(core: &CoreFile) -> Option<(&str, u32)> {
+    let process = core.process()?;
+    let program = if process.arguments.is_empty() { &process.name } else { &process.arguments };
+    Some((program, process.pid))
+}
+
+/// The signal in words.
+fn signal(core: &CoreFile) -> Option<String> {
+    if let Some(signal) = core.signal() {
+        let thread = signalled_thread(core).map(|tid| format!(", thread {tid}")).unwrap_or_default();
+        return Some(signal_text(signal) + &thread);
+    }
+    let number = common_signal(core)?;
+    let name = units::signal_name(number).map_or_else(|| number.to_string(), ToOwned::to_owned);
+    Some(format!("{name} (which thread is not in the dump: it marks all)"))
+}
+
+fn signal_text(signal: SignalInfo) -> String {
+    let Some(name) = units::signal_name(signal.number) else { return signal.number.to_string() };
+    // Only faults have an address.
+    if matches!(signal.number, 4 | 7 | 8 | 11) && signal.code > 0 {
+        return format!("{name} at {:#x}", signal.address);
+    }
+    name.to_owned()
+}
