@@ -302,3 +302,38 @@ fn spans_wait_for_a_collector_that_is_away() {
         assert_eq!(spans.count(), 1, "{trace}");
     }
 }
+
+/// The library of the server links its own activity to that of the request: .NET 10 passes links on.
+#[test]
+fn a_collector_gets_the_links_of_activities() {
+    const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26",
+        "capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+    let Some(server) = WebServer::start() else { return };
+    let receiver = Receiver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let urls = format!("unix:{}", folder.path().join("http").display());
+    let (filter, url) = (format!("ProcessId={}", server.pid()), format!("http://{}", receiver.address));
+    let monitor = ["monitor", "--urls", &urls, "--filter", &filter, "--metrics", "false", "--keep", "0s"];
+    let running =
+        Running::start(dipc(monitor.into_iter().chain(["--otlp", &url, "--otlp-signals", "traces"])));
+    let headers = format!(
+        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\ntraceparent: 00-{}-{}-01\r\n",
+        "ab".repeat(16),
+        "cd".repeat(8)
+    );
+    let linked = || {
+        let requests = receiver.received.lock().unwrap();
+        let is_linked = |span: &&(String, Span)| !span.1.links.is_empty();
+        let (_, span) = requests.spans.iter().find(is_linked)?.clone();
+        let is_of = |other: &&(String, Span)| other.1.span_id == span.links[0].span_id;
+        Some((span.clone(), requests.spans.iter().find(is_of)?.1.clone()))
+    };
+    crate::monitor::await_that("a span with a link comes, and the linked one", || {
+        assert_eq!(server.post("/", &headers, REQUEST), Some(200));
+        linked().is_some()
+    });
+    let (span, request) = linked().unwrap();
+    assert_eq!((&span.links[0].trace_id, &request.trace_id), (&vec![0xab; 16], &vec![0xab; 16]));
+    running.signal(Signal::INT);
+    running.finish().with_code(0);
+}
