@@ -72,7 +72,7 @@ impl SystemValue {
     }
 }
 
-/// Units of memory, in bytes.
+/// The units of memory, and the number of bytes in each.
 const UNITS: [(&str, f64); 8] = [
     ("KiB", 1024.0),
     ("MiB", 1_048_576.0),

@@ -64,12 +64,10 @@ pub use filter::{Filter, FilterKey, MatchType, ProcessFacts};
 pub use metrics::{CounterSummary, Metrics, MetricsConfig};
 pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswered};
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
-pub use otlp::{
-    OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig,
-    resource_attributes,
-};
+pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
 pub use process::Watched;
 pub use request_provider::http_provider;
+pub use resource::attributes as resource_attributes;
 pub use retention::Retention;
 pub use rule_runner::{RuleEvent, RuleLog, RuleMessage, RuleRecord, Rules, RulesConfig};
 pub use server::{ListenAddress, ParseAddressError, Server, ServerConfig, ServerError, is_local_host};

@@ -28,7 +28,6 @@ use crate::stop::await_end;
 use metrics::MetricsExport;
 use process::ProcessExport;
 
-pub use resource::attributes as resource_attributes;
 pub use span::SamplingRatio;
 
 /// The longest wait for the session of a process that may wait at its start.

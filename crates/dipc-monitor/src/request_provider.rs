@@ -34,7 +34,7 @@ pub fn http_provider() -> ProviderConfig {
 /// The lines for ActivitySources in the argument of the provider of requests. They do not set the flag by
 /// which the application tells others that a trace is recorded.
 pub(crate) fn source_lines(sources: &[String]) -> String {
-    const PROPERTIES: &str = "Id;ParentId;DisplayName;Kind;Status;StatusDescription;Start=StartTimeUtc.Ticks;Took=Duration.Ticks;Tags=TagObjects.*Enumerate";
+    const PROPERTIES: &str = "Id;ParentId;DisplayName;Kind;Status;StatusDescription;Start=StartTimeUtc.Ticks;Took=Duration.Ticks;Links;Events;Tags=TagObjects.*Enumerate";
     // The base names make .NET Core 3.1, which has no ActivitySources, create the activities.
     let mut lines = [
         "Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn@Event:-".to_owned(),

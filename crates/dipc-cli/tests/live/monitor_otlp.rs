@@ -212,6 +212,40 @@ fn a_collector_gets_the_spans_and_records_of_the_requests() {
     }
 }
 
+/// The kernel samples a process that works, and its profile has the process's resource.
+#[test]
+fn a_collector_gets_profiles_of_the_kernels_samples() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    workload.send("spin 600000");
+    let receiver = Receiver::start();
+    let folder = tempfile::tempdir().unwrap();
+    let urls = format!("unix:{}", folder.path().join("http").display());
+    let (filter, url) = (format!("ProcessId={}", workload.pid()), format!("http://{}", receiver.address));
+    let monitor = ["monitor", "--urls", &urls, "--filter", &filter, "--metrics", "false", "--keep", "0s"];
+    let otlp = ["--otlp", &url, "--otlp-signals", "profiles", "--otlp-attribute", "service.name=shop"];
+    let running = Running::start(dipc(monitor.into_iter().chain(otlp)));
+    let deadline = Instant::now() + PATIENCE;
+    while receiver.received.lock().unwrap().profiles.is_empty() {
+        assert!(Instant::now() < deadline, "no profile comes");
+        thread::sleep(Duration::from_millis(100));
+    }
+    running.signal(Signal::INT);
+    let finished = running.finish().with_code(0);
+    assert!(finished.stderr.contains("Pushed         : 1 profiles in 1 requests"), "{}", finished.stderr);
+    let requests = receiver.received.lock().unwrap();
+    let request = &requests.profiles[0];
+    let resource = attributes(&request.resource_profiles[0].resource.as_ref().unwrap().attributes);
+    assert_eq!(resource["service.name"], "shop");
+    assert_eq!(resource["process.pid"], workload.pid().to_string());
+    assert_eq!(resource["process.runtime.name"], ".NET");
+    let dictionary = request.dictionary.as_ref().unwrap();
+    assert!(dictionary.string_table.iter().any(|text| text.contains("Spin.Hot")), "{finished:?}");
+    // About 99 samples of each second, of ten seconds in which one thread had at most one processor.
+    let profile = &request.resource_profiles[0].scope_profiles[0].profiles[0];
+    let time: i64 = profile.samples.iter().flat_map(|sample| &sample.values).sum();
+    assert!((500_000_000..22_000_000_000).contains(&time), "{time}");
+}
+
 /// What was measured while nobody listens at the collector's address arrives when it is back.
 #[test]
 fn spans_wait_for_a_collector_that_is_away() {
@@ -269,36 +303,37 @@ fn spans_wait_for_a_collector_that_is_away() {
     }
 }
 
-/// The kernel samples a process that works, and its profile has the process's resource.
+/// The library of the server links its own activity to that of the request: .NET 10 passes links on.
 #[test]
-fn a_collector_gets_profiles_of_the_kernels_samples() {
-    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
-    workload.send("spin 600000");
+fn a_collector_gets_the_links_of_activities() {
+    const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26",
+        "capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;
+    let Some(server) = WebServer::start() else { return };
     let receiver = Receiver::start();
     let folder = tempfile::tempdir().unwrap();
     let urls = format!("unix:{}", folder.path().join("http").display());
-    let (filter, url) = (format!("ProcessId={}", workload.pid()), format!("http://{}", receiver.address));
+    let (filter, url) = (format!("ProcessId={}", server.pid()), format!("http://{}", receiver.address));
     let monitor = ["monitor", "--urls", &urls, "--filter", &filter, "--metrics", "false", "--keep", "0s"];
-    let otlp = ["--otlp", &url, "--otlp-signals", "profiles", "--otlp-attribute", "service.name=shop"];
-    let running = Running::start(dipc(monitor.into_iter().chain(otlp)));
-    let deadline = Instant::now() + PATIENCE;
-    while receiver.received.lock().unwrap().profiles.is_empty() {
-        assert!(Instant::now() < deadline, "no profile comes");
-        thread::sleep(Duration::from_millis(100));
-    }
+    let running =
+        Running::start(dipc(monitor.into_iter().chain(["--otlp", &url, "--otlp-signals", "traces"])));
+    let headers = format!(
+        "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\ntraceparent: 00-{}-{}-01\r\n",
+        "ab".repeat(16),
+        "cd".repeat(8)
+    );
+    let linked = || {
+        let requests = receiver.received.lock().unwrap();
+        let is_linked = |span: &&(String, Span)| !span.1.links.is_empty();
+        let (_, span) = requests.spans.iter().find(is_linked)?.clone();
+        let is_of = |other: &&(String, Span)| other.1.span_id == span.links[0].span_id;
+        Some((span.clone(), requests.spans.iter().find(is_of)?.1.clone()))
+    };
+    crate::monitor::await_that("a span with a link comes, and the linked one", || {
+        assert_eq!(server.post("/", &headers, REQUEST), Some(200));
+        linked().is_some()
+    });
+    let (span, request) = linked().unwrap();
+    assert_eq!((&span.links[0].trace_id, &request.trace_id), (&vec![0xab; 16], &vec![0xab; 16]));
     running.signal(Signal::INT);
-    let finished = running.finish().with_code(0);
-    assert!(finished.stderr.contains("Pushed         : 1 profiles in 1 requests"), "{}", finished.stderr);
-    let requests = receiver.received.lock().unwrap();
-    let request = &requests.profiles[0];
-    let resource = attributes(&request.resource_profiles[0].resource.as_ref().unwrap().attributes);
-    assert_eq!(resource["service.name"], "shop");
-    assert_eq!(resource["process.pid"], workload.pid().to_string());
-    assert_eq!(resource["process.runtime.name"], ".NET");
-    let dictionary = request.dictionary.as_ref().unwrap();
-    assert!(dictionary.string_table.iter().any(|text| text.contains("Spin.Hot")), "{finished:?}");
-    // About 99 samples of each second, of ten seconds in which one thread had at most one processor.
-    let profile = &request.resource_profiles[0].scope_profiles[0].profiles[0];
-    let time: i64 = profile.samples.iter().flat_map(|sample| &sample.values).sum();
-    assert!((500_000_000..22_000_000_000).contains(&time), "{time}");
+    running.finish().with_code(0);
 }

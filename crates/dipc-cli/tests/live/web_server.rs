@@ -47,11 +47,23 @@ impl WebServer {
 
     /// The same with headers, each with the end of its line.
     pub(crate) fn get_with(&self, path: &str, headers: &str) -> Option<u16> {
+        self.request("GET", path, headers, "")
+    }
+
+    /// Sends a request with a body and returns its status.
+    pub(crate) fn post(&self, path: &str, headers: &str, body: &str) -> Option<u16> {
+        self.request("POST", path, &format!("Content-Length: {}\r\n{headers}", body.len()), body)
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Option<u16> {
         let Self { port, .. } = self;
         let mut stream = TcpStream::connect(("127.0.0.1", *port)).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}\r\n")
-            .unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n{headers}\r\n{body}"
+        )
+        .unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok()?;
         String::from_utf8_lossy(&answer).split(' ').nth(1)?.parse().ok()

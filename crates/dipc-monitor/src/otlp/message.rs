@@ -52,9 +52,39 @@ pub(super) struct Span {
     pub(super) end_time_unix_nano: u64,
     #[prost(message, repeated, tag = "9")]
     pub(super) attributes: Vec<KeyValue>,
+    #[prost(message, repeated, tag = "11")]
+    pub(super) events: Vec<SpanEvent>,
+    #[prost(message, repeated, tag = "13")]
+    pub(super) links: Vec<Link>,
     #[prost(message, optional, tag = "15")]
     pub(super) status: Option<Status>,
     #[prost(fixed32, tag = "16")]
+    pub(super) flags: u32,
+}
+
+/// `Span.Event`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct SpanEvent {
+    #[prost(fixed64, tag = "1")]
+    pub(super) time_unix_nano: u64,
+    #[prost(string, tag = "2")]
+    pub(super) name: String,
+    #[prost(message, repeated, tag = "3")]
+    pub(super) attributes: Vec<KeyValue>,
+}
+
+/// `Span.Link`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(super) struct Link {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(super) trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub(super) span_id: Vec<u8>,
+    #[prost(string, tag = "3")]
+    pub(super) trace_state: String,
+    #[prost(message, repeated, tag = "4")]
+    pub(super) attributes: Vec<KeyValue>,
+    #[prost(fixed32, tag = "6")]
     pub(super) flags: u32,
 }
 

@@ -4,6 +4,8 @@
 //! properties of the request, and from its ActivitySource, with times, kind, status and tags. Others have
 //! only the latter. All events of a span have the id of its `Activity`.
 
+mod annotation;
+
 use std::collections::{BTreeMap, HashMap};
 
 use clr_activity::{DiagnosticEvent, DiagnosticPhase};
@@ -14,7 +16,7 @@ use opentelemetry_proto::tonic::common::v1::KeyValue;
 use sha2::{Digest as _, Sha256};
 
 use super::http;
-use super::message::{Span, Status, number, span_kind, status_code, text};
+use super::message::{Link, Span, SpanEvent, Status, number, span_kind, status_code, text};
 use super::unix_nanoseconds;
 use crate::trace_context::TraceContext;
 
@@ -76,6 +78,9 @@ struct OpenSpan {
     start: Option<i128>,
     tags: BTreeMap<String, String>,
     status: Option<Status>,
+    /// Those of its last event, which has all of them.
+    links: Vec<Link>,
+    events: Vec<SpanEvent>,
     /// Whether an ActivitySource has it, whose stop event comes last.
     has_source: bool,
     /// The activities of its start events.
@@ -244,6 +249,12 @@ impl OpenSpan {
                 self.tags.insert(key.to_owned(), value.to_owned());
             }
         }
+        if let Some(links) = event.argument(&["Links"]) {
+            self.links = annotation::links(links);
+        }
+        if let Some(events) = event.argument(&["Events"]) {
+            self.events = annotation::events(events);
+        }
         if !is_source {
             let kind = http::add_properties(event, &mut self.tags);
             self.kind = self.kind.or(kind);
@@ -278,6 +289,8 @@ impl OpenSpan {
             start_time_unix_nano: unix_nanoseconds(start),
             end_time_unix_nano: unix_nanoseconds(end),
             attributes: self.tags.iter().map(|(key, value)| attribute(key, value)).collect(),
+            events: self.events,
+            links: self.links,
             status,
             flags: flags.into(),
         };

@@ -341,6 +341,10 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
         }
         (file, _) => {
             match (&file, &error) {
+                (Some(file), Some(_)) => {
+                    // It takes space, and nobody finds it.
+                    let _ = fs::remove_file(file);
+                }
                 (Some(file), None) => {
                     let note = RecordingNote {
                         name: String::new(),
@@ -351,12 +355,8 @@ fn collect(artifact: &Artifact, process: &Watched, mut sink: FileSink) {
                         operation: Some(operation.id.to_string()),
                         rule: Some(rule),
                     };
-                    // The artifact is where it belongs.
+                    // The artifact is where it belongs, listed or not.
                     let _ = note.add(&egress.directory, file);
-                }
-                (Some(file), Some(_)) => {
-                    // It takes space, and nobody finds it.
-                    let _ = fs::remove_file(file);
                 }
                 (None, _) => {}
             }
