@@ -274,7 +274,7 @@ fn add_types(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraph
     let mut modules = BTreeMap::new();
     for &id in types {
         let (name, whole_name) = match (names.event_type_name(id), names.type_name(id)) {
-            (Some(name), Some(whole_name)) => (name.to_string(), whole_name.to_string()),
+            (Some(name), Some(whole_name)) => (name, whole_name.to_string()),
             _ if names.is_dynamic(id) => (dynamic_type(id), dynamic_type(id)),
             _ => continue,
         };
