@@ -29,6 +29,9 @@ pub struct Module {
     pub base: u64,
     /// The size of its image.
     pub size: u32,
+    /// Whether it was made in memory (`System.Reflection.Emit`): it has neither a path nor an image, and its
+    /// names are not in the form of an image's metadata.
+    pub is_dynamic: bool,
     pub(crate) metadata: Option<Arc<[u8]>>,
     /// Whether the program has its names, being compiled ahead of time.
     pub(crate) has_native_names: bool,
@@ -39,7 +42,9 @@ pub struct Module {
 impl Module {
     pub(crate) fn read(memory: &dyn Memory, layout: &layout::Module, address: u64) -> Self {
         let path = follow(memory, address, layout.path).and_then(|at| path(memory, at));
-        let base = follow(memory, address, layout.base).unwrap_or_default();
+        let base = follow(memory, address, layout.base);
+        let is_dynamic = path.as_deref() == Ok("") && base == Ok(0);
+        let base = base.unwrap_or_default();
         let image = PeImage::read(memory, base).ok();
         let metadata = image.as_ref().and_then(|image| image.metadata(memory).ok());
         Self {
@@ -47,6 +52,7 @@ impl Module {
             path: path.unwrap_or_default(),
             base,
             size: image.as_ref().map_or(0, |image| image.size),
+            is_dynamic,
             has_native_names: false,
             metadata_at: metadata.as_ref().map_or(0, |(at, _)| *at),
             metadata: metadata.map(|(_, bytes)| Arc::from(bytes)),
@@ -60,6 +66,7 @@ impl Module {
             path: name.to_owned(),
             base,
             size: 0,
+            is_dynamic: false,
             has_native_names: true,
             metadata: None,
             metadata_at: 0,

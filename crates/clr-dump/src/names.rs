@@ -279,6 +279,12 @@ impl<'m> Names<'m> {
         Some(module).filter(|module| !module.file_name().is_empty())
     }
 
+    /// Whether a type is of a module that was made in memory, whose names are not read.
+    pub fn is_dynamic(&self, type_handle: u64) -> bool {
+        let module = self.module_of(type_handle).ok().filter(|_| !self.runtime.is_native_aot());
+        module.is_some_and(|module| self.module(module).is_dynamic)
+    }
+
     /// Whether the memory has a type at an address: its class knows it.
     pub(crate) fn is_type(&self, type_handle: u64) -> bool {
         self.check_type(type_handle).unwrap_or_default()

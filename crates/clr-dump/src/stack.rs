@@ -243,7 +243,9 @@ impl Runtime {
                     None => Next::Frame(caller, position),
                 })
             }
-            Ok(None) => Ok(Next::End),
+            // The root of the stack, unless an explicit frame is left: the stub to which a replaced return
+            // address leads has pushed any value in its place.
+            Ok(None) => Ok(Next::Explicit),
             // Code that the runtime generates to lead to a method has pushed nothing.
             Err(UnwindError::NotInImage) if position == FramePosition::Innermost => {
                 match memory.u64(registers.sp) {

@@ -3,6 +3,8 @@
 using System;
 using System.Collections.Generic;
 using System.Diagnostics;
+using System.Reflection;
+using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Threading;
 
@@ -57,11 +59,25 @@ static class Nested
         while (true) GC.Collect();
     }
 
+    static object _made;
+
+    // An object of a type that is made in memory.
+    static void Make()
+    {
+        var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Made"), AssemblyBuilderAccess.Run);
+        var type = assembly.DefineDynamicModule("Made").DefineType("Made.InMemory", TypeAttributes.Public);
+        type.DefineField("Field", typeof(int), FieldAttributes.Public);
+        _made = Activator.CreateInstance(type.CreateType());
+        Console.WriteLine("made");
+        Console.ReadLine();
+    }
+
     static void Main(string[] arguments)
     {
         Console.WriteLine("ready " + Process.GetCurrentProcess().Id);
         Console.ReadLine();
         if (arguments[0] == "allocate") Collect();
+        if (arguments[0] == "dynamic") { Make(); return; }
         ThreadStart start = arguments[0] == "handlers" ? new ThreadStart(Handlers) : arguments[0] == "overflow" ? new ThreadStart(Overflow) : Aggregate;
         var thread = new Thread(start, 262144);
         thread.Name = "thrower";

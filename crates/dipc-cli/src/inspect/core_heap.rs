@@ -264,12 +264,19 @@ fn add_statics(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGra
     }
 }
 
+/// The name of a type of a module that was made in memory.
+pub(crate) fn dynamic_type(type_handle: u64) -> String {
+    format!("(dynamic module) {type_handle:#x}")
+}
+
 /// Describes the types of the objects, and their modules.
 fn add_types(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
     let mut modules = BTreeMap::new();
     for &id in types {
-        let (Some(name), Some(whole_name)) = (names.event_type_name(id), names.type_name(id)) else {
-            continue;
+        let (name, whole_name) = match (names.event_type_name(id), names.type_name(id)) {
+            (Some(name), Some(whole_name)) => (name, whole_name.to_string()),
+            _ if names.is_dynamic(id) => (dynamic_type(id), dynamic_type(id)),
+            _ => continue,
         };
         let module_id = match names.type_module(id) {
             Some(module) => {

@@ -63,7 +63,7 @@ pub(super) fn summary(heap: &HeapStatistics) -> String {
 }
 
 /// The types with the most bytes.
-pub(super) fn table(heap: &HeapStatistics, rows: usize) -> String {
+pub(super) fn table(analysis: &Analysis<'_>, heap: &HeapStatistics, rows: usize) -> String {
     use Align::{Left, Right};
     let mut columns = Columns::new([("BYTES", Right), ("OBJECTS", Right), ("MODULE", Left), ("TYPE", Left)]);
     for of in heap.types.iter().take(rows) {
@@ -71,7 +71,10 @@ pub(super) fn table(heap: &HeapStatistics, rows: usize) -> String {
             units::bytes(of.amount.bytes),
             units::count(of.amount.objects),
             of.module.clone().unwrap_or_default(),
-            type_text(of.name.as_deref(), of.type_handle),
+            match &of.name {
+                None if analysis.names.is_dynamic(of.type_handle) => core_heap::dynamic_type(of.type_handle),
+                name => type_text(name.as_deref(), of.type_handle),
+            },
         ]);
     }
     let mut text = columns.fitted(&["MODULE"]);

@@ -119,9 +119,11 @@ fn missing(
         }
         Ok(of) => {
             missing.extend(heap::damage(analysis, of));
-            let unnamed = of.types.iter().filter(|of| of.name.is_none()).count();
-            // A few are of modules that are made in memory.
-            if unnamed > of.types.len() / 4 {
+            let is_unnamed = |of: &&clr_dump::TypeStatistics| {
+                of.name.is_none() && !analysis.names.is_dynamic(of.type_handle)
+            };
+            let unnamed = of.types.iter().filter(is_unnamed).count();
+            if unnamed > 0 {
                 let types = units::counted(unnamed as u64, "type has no name", "types have no names");
                 let advice = core_advice::better(analysis.source);
                 missing.push(format!("{types}: the metadata of their modules is not in the dump; {advice}"));
@@ -161,7 +163,7 @@ fn text(analysis: &Analysis<'_>, facts: &Facts<'_>, written: Option<&str>, width
         text.push('\n');
         text.push_str(&heading("Heap"));
         text.push_str(&heap::summary(of));
-        text.push_str(&heap::table(of, TYPES));
+        text.push_str(&heap::table(analysis, of, TYPES));
         text.push_str(&heap::holders_text(facts.holders.as_ref()));
     }
     if !facts.missing.is_empty() {
