@@ -393,7 +393,8 @@ fn contract(name: &str) -> Option<Value> {
 }
 
 /// Keys that dotnet-monitor does not have.
-const OURS: [(&str, &str); 3] = [
+const OURS: [(&str, &str); 4] = [
+    ("AspNetResponseStatusOptions", "RequestCount"),
     ("CollectExceptionsOptions", "Duration"),
     ("EgressOptions", "GoogleCloudStorage"),
     ("EgressOptions", "ParquetDataSet"),
@@ -598,21 +599,9 @@ const DOCUMENTED: [(&str, &str); 27] = [
     ("", ""),
     ("", BLOB),
     ("", S3),
-    (
-        "",
-        "ignored InProcessFeatures:Enabled: /stacks and /exceptions answer from sessions: no code is loaded into \
-         processes\n",
-    ),
-    (
-        "",
-        "ignored InProcessFeatures:Enabled: /stacks and /exceptions answer from sessions: no code is loaded into \
-         processes\n",
-    ),
-    (
-        "",
-        "ignored InProcessFeatures:Enabled: /stacks and /exceptions answer from sessions: no code is loaded into \
-         processes\n",
-    ),
+    ("", ""),
+    ("", ""),
+    ("", ""),
     ("", ""),
     ("", ""),
     ("", ""),
