@@ -112,9 +112,11 @@ impl Place {
     }
 }
 
+/// The files of a directory without the monitor's own list of its recordings.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten();
-    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name != ".dipc-recordings").collect();
     names.sort();
     names
 }
