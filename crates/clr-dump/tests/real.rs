@@ -176,6 +176,19 @@ fn methods_have_the_names_that_the_runtime_gives_them() {
 struct Random(u64);
 
 impl Random {
+    /// Puts another value in the place of a word.
+    fn damage(&mut self, bytes: &mut [u8], at: usize) {
+        const VALUES: [u64; 8] = [0, 1, 8, 0x7fff_ffff, 0xffff_ffff, 1 << 60, u64::MAX, u64::MAX - 7];
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let value = match self.below(3) {
+            0 => VALUES[self.below(VALUES.len())],
+            // Another word of the file: an address of something else.
+            1 => word(self.below(bytes.len() / 8 - 1) * 8),
+            _ => word(at) ^ 1 << self.below(64),
+        };
+        bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -283,7 +296,6 @@ fn strip(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn ten_thousand_damaged_cores_neither_hang_nor_panic() {
     let mut random = Random(0x0123_4567_89ab_cdef);
-    let values = [0, 1, 8, 0x7fff_ffff, 0xffff_ffff, 1 << 60, u64::MAX, u64::MAX - 7];
     let cores = [core(), heap_core(), old_core()];
     // The words that an analysis reads first decide most: headers and notes are damaged more often.
     let mut outcomes = [0_u32; 3];
@@ -292,15 +304,7 @@ fn ten_thousand_damaged_cores_neither_hang_nor_panic() {
         for _ in 0..=random.below(12) {
             let end = [0x400, 0x8000, bytes.len(), bytes.len()][random.below(4)];
             let at = random.below(end / 8 - 1) * 8;
-            let value = match random.below(3) {
-                0 => values[random.below(values.len())],
-                1 => {
-                    let from = random.below(bytes.len() / 8 - 1) * 8;
-                    u64::from_le_bytes(bytes[from..from + 8].try_into().unwrap())
-                }
-                _ => u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) ^ 1 << random.below(64),
-            };
-            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            random.damage(&mut bytes, at);
         }
         outcomes[read_threads(bytes)] += 1;
     }
@@ -337,22 +341,12 @@ fn a_damaged_heap_neither_hangs_nor_panics() {
 
 fn damage(whole: &[u8], times: u32) {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let values = [0, 1, 8, 0x7fff_ffff, 0xffff_ffff, 1 << 60, u64::MAX, u64::MAX - 7];
     let mut outcomes = [0; 2];
     for _ in 0..times {
         let mut bytes = whole.to_vec();
         for _ in 0..=random.below(64) {
             let at = random.below(bytes.len() / 8 - 1) * 8;
-            let value = match random.below(3) {
-                0 => values[random.below(values.len())],
-                // Another word of the file: an address of something else.
-                1 => {
-                    let from = random.below(bytes.len() / 8 - 1) * 8;
-                    u64::from_le_bytes(bytes[from..from + 8].try_into().unwrap())
-                }
-                _ => u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) ^ 1 << random.below(64),
-            };
-            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+            random.damage(&mut bytes, at);
         }
         if let Ok(core) = CoreFile::open(bytes.clone())
             && let Ok(copy) = StrippedCore::new(&core)

@@ -36,7 +36,7 @@ const BUNDLE_FILES: [&str; 4] = ["overview.txt", "events.nettrace", "counters.js
 /// Held while a list is written. Directories are few, and this takes little time.
 static LISTS: Mutex<()> = Mutex::new(());
 
-/// What is known about an artifact when it is written.
+/// The known facts about an artifact when it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RecordingNote {

@@ -1,7 +1,7 @@
 //! Requests to end something that runs.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,6 +43,36 @@ impl StopSignal {
     /// Whether it was asked to end at once.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Acquire) == CANCELLED
+    }
+}
+
+/// The end of work that goes on until it is asked to end, and its pauses.
+#[derive(Debug, Default)]
+pub struct WorkEnd {
+    is_over: AtomicBool,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl WorkEnd {
+    /// Asks to end the work, and ends its pauses.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        let _guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.changed.notify_all();
+    }
+
+    /// Whether the work was asked to end.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    /// Pauses for a time, or until the work is asked to end.
+    pub fn pause(&self, time: Duration) {
+        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_over() {
+            drop(self.changed.wait_timeout(guard, time));
+        }
     }
 }
 

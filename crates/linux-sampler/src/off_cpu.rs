@@ -39,10 +39,10 @@ struct Away<T> {
     from_start: Option<FromStart>,
 }
 
-/// What is known of a thread before its first record.
+/// The known facts about a thread before its first record.
 #[derive(Debug, Clone, Copy)]
 struct FromStart {
-    /// When it was looked at.
+    /// The time at which it was looked at.
     seen_ns: u64,
     was_waiting: bool,
 }
@@ -69,13 +69,9 @@ impl<T> OffCpuTracker<T> {
             return;
         }
         let was_waiting = wait.is_some();
-        let away = Away {
-            thread,
-            left: Some((from_ns, !was_waiting)),
-            stack: wait.flatten(),
-            from_start: Some(FromStart { seen_ns, was_waiting }),
-        };
-        self.threads.insert(thread.tid, away);
+        let away = Away::new(thread, Some((from_ns, !was_waiting)), wait.flatten());
+        let from_start = Some(FromStart { seen_ns, was_waiting });
+        self.threads.insert(thread.tid, Away { from_start, ..away });
     }
 
     /// Stores the stack of a thread that is about to leave, from a [`Switch`](crate::SampleEvent::Switch)
@@ -84,7 +80,7 @@ impl<T> OffCpuTracker<T> {
         if self.threads.len() >= MOST_THREADS {
             return;
         }
-        self.threads.insert(thread.tid, Away { thread, left: None, stack: Some(stack), from_start: None });
+        self.threads.insert(thread.tid, Away::new(thread, None, Some(stack)));
     }
 
     /// Applies a record. Returns the interval that it ends.
@@ -97,10 +93,10 @@ impl<T> OffCpuTracker<T> {
                 match self.threads.get_mut(&thread.tid) {
                     Some(away) if away.left.is_none() => away.left = left,
                     // The record of coming back was lost, or the thread ran when sampling began.
-                    Some(away) => *away = Away { thread, left, stack: None, from_start: None },
+                    Some(away) => *away = Away::new(thread, left, None),
                     None if full => {}
                     None => {
-                        self.threads.insert(thread.tid, Away { thread, left, stack: None, from_start: None });
+                        self.threads.insert(thread.tid, Away::new(thread, left, None));
                     }
                 }
                 None
@@ -142,6 +138,10 @@ impl<T> OffCpuTracker<T> {
 }
 
 impl<T> Away<T> {
+    const fn new(thread: ThreadKey, left: Option<(u64, bool)>, stack: Option<T>) -> Self {
+        Self { thread, left, stack, from_start: None }
+    }
+
     fn until(self, to_ns: u64) -> Option<OffCpuInterval<T>> {
         let (from_ns, preempted) = self.left?;
         let to_ns = to_ns.max(from_ns);

@@ -8,12 +8,10 @@ use crate::maps::{Mapping, ProcessMaps};
 use crate::record::{Registers, ThreadKey};
 use crate::runtime_code::FramePosition;
 use crate::unwind::{Process, word};
+use crate::waiting::read_stack;
 
 /// The most bytes of a stack that are searched for the last frame of a chain.
 const MOST_STACK: usize = 1 << 20;
-
-/// The bytes that are read at a time.
-const PIECE: usize = 64 << 10;
 
 /// The most frames from the end of a chain to the root.
 const MOST_FRAMES: usize = 64;
@@ -37,6 +35,8 @@ const STARTS: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-mus
 pub(crate) struct Roots {
     memory: Option<File>,
     threads: HashMap<i32, Root>,
+    /// The bytes of a stack that are compared.
+    now: Vec<u8>,
 }
 
 /// The root's end of the stack of a thread.
@@ -74,7 +74,8 @@ impl Roots {
         if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&tid) {
             self.threads.clear();
         }
-        let is_known = self.threads.get_mut(&tid).is_some_and(|known| known.still_holds(tail, memory));
+        let now = &mut self.now;
+        let is_known = self.threads.get_mut(&tid).is_some_and(|known| known.still_holds(tail, memory, now));
         if !is_known {
             self.threads.insert(tid, Root::find(process, pid, maps, tail, sp, memory));
         }
@@ -88,8 +89,8 @@ fn is_start(mapping: &Mapping) -> bool {
 }
 
 impl Root {
-    /// Whether it continues these chains, and the stack has not changed.
-    fn still_holds(&mut self, tail: (u64, u64), memory: &File) -> bool {
+    /// Whether it continues these chains, and the stack, which is read into `now`, has not changed.
+    fn still_holds(&mut self, tail: (u64, u64), memory: &File, now: &mut Vec<u8>) -> bool {
         if self.tail != tail {
             return false;
         }
@@ -97,8 +98,8 @@ impl Root {
             self.pause = self.pause.saturating_sub(1);
             return self.pause > 0;
         }
-        let mut now = vec![0; self.bytes.len()];
-        memory.read_exact_at(&mut now, self.start).is_ok() && now == self.bytes
+        now.resize(self.bytes.len(), 0);
+        memory.read_exact_at(now, self.start).is_ok() && *now == self.bytes
     }
 
     /// Searches a stack from the stack pointer of a sample on.
@@ -112,18 +113,7 @@ impl Root {
     ) -> Self {
         let nothing = Self { tail, start: 0, bytes: Vec::new(), frames: Vec::new(), pause: PAUSE };
         let start = sp & !7;
-        let mut stack = Vec::new();
-        while stack.len() < MOST_STACK {
-            let filled = stack.len();
-            stack.resize(filled.saturating_add(PIECE), 0);
-            let at = start.saturating_add(filled as u64);
-            let piece = stack.get_mut(filled..).unwrap_or_default();
-            let count = memory.read_at(piece, at).unwrap_or(0);
-            stack.truncate(filled.saturating_add(count));
-            if count < PIECE {
-                break;
-            }
-        }
+        let Ok(stack) = read_stack(memory, start, MOST_STACK) else { return nothing };
         let read = |at: u64| word(&stack, start, at);
         // The frame that returns to the last but one, and its link to the one that returns to the last.
         let link = (start..start.saturating_add(stack.len() as u64)).step_by(8).find(|&frame| {

@@ -75,7 +75,8 @@ struct Filter {
     /// Threads that events were opened for. A thread that began meanwhile may have inherited other events as
     /// well.
     opened: HashSet<i32>,
-    thinning: Thinning,
+    /// The thinning of stacks of switches; `None` if they are not recorded.
+    thinning: Option<Thinning>,
     /// Whether the stacks of switches have buffers of their own.
     stacks_apart: bool,
 }
@@ -87,13 +88,14 @@ impl Filter {
         if !self.takes(&record, source) {
             return None;
         }
+        let Some(thinning) = &mut self.thinning else { return Some(record) };
         let tid = record.thread.tid;
         match &mut record.kind {
             RecordKind::Sample(sample) if sample.event == SampleEvent::Switch => {
-                sample.period = self.thinning.stack(tid)?;
+                sample.period = thinning.stack(tid)?;
             }
-            RecordKind::SwitchOut { .. } => self.thinning.switch(tid),
-            RecordKind::Ended { thread } => self.thinning.ended(thread.tid),
+            RecordKind::SwitchOut { .. } => thinning.switch(tid),
+            RecordKind::Ended { thread } => thinning.ended(thread.tid),
             RecordKind::Lost { count } if self.stacks_apart && source.event == SampleEvent::Switch => {
                 record.kind = RecordKind::LostStacks { count: *count };
             }
@@ -151,11 +153,7 @@ impl Sampler {
             processes: None,
             children: config.children,
             opened: HashSet::new(),
-            thinning: Thinning::new(
-                config.switch_stacks_per_second,
-                switches_per_stack(config),
-                sys::monotonic_ns(),
-            ),
+            thinning: None,
             stacks_apart: false,
         };
         let mut pids: &[i32] = &[];
@@ -177,6 +175,10 @@ impl Sampler {
             Scope::Machine => opening.tasks(Tasks::All, None)?,
         }
         let Opening { events, buffers, ids, access, .. } = opening;
+        filter.thinning = access.off_cpu_stacks.then(|| {
+            let limit = config.switch_stacks_per_second;
+            Thinning::new(limit, switches_per_stack(config), sys::monotonic_ns())
+        });
         let of_stacks = buffers.iter().filter(|buffer| buffer.of_switch_stacks).count();
         filter.stacks_apart = of_stacks > 0 && of_stacks.saturating_mul(2) == buffers.len();
         for (token, buffer) in buffers.iter().enumerate() {
@@ -242,7 +244,9 @@ impl Sampler {
         self.remove_ended();
         let horizon = self.last_read_ns;
         self.take();
-        self.filter.thinning.adjust(self.last_read_ns);
+        if let Some(thinning) = &mut self.filter.thinning {
+            thinning.adjust(self.last_read_ns);
+        }
         Ok(self.records_until(horizon))
     }
 
@@ -258,7 +262,9 @@ impl Sampler {
 
     /// Changes the number of switches between two stacks: see [`OffCpu::Stacks`].
     pub fn set_switches_per_stack(&mut self, every: u32) {
-        self.filter.thinning.set_least(every);
+        if let Some(thinning) = &mut self.filter.thinning {
+            thinning.set_least(every);
+        }
     }
 
     /// Removes the processes that have ended since.

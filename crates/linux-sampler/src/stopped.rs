@@ -10,11 +10,11 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linux_proc::{Stat, Status};
+use linux_proc::Status;
 
 use crate::error::Error;
 use crate::sys::{self, Report};
-use crate::threads::{folder, threads};
+use crate::threads::{folder, state, threads};
 
 /// The time between looks at threads that have not stopped yet.
 const TICK: Duration = Duration::from_micros(200);
@@ -232,8 +232,7 @@ fn is_traced_here(pid: i32, tid: i32) -> bool {
 
 /// Whether a thread has ended, by its state in `/proc`.
 fn is_dead(pid: i32, tid: i32) -> bool {
-    let Ok(stat) = linux_proc::read(&folder(pid, tid).join("stat")) else { return true };
-    matches!(Stat::parse(&stat).and_then(|stat| stat.state()), Some('Z' | 'X'))
+    state(pid, tid).map_or(true, |state| matches!(state, Some('Z' | 'X')))
 }
 
 #[cfg(test)]
@@ -268,7 +267,7 @@ mod tests {
     }
 
     fn state(pid: i32) -> char {
-        Stat::parse(&linux_proc::read(&folder(pid, pid).join("stat")).unwrap()).unwrap().state().unwrap()
+        super::state(pid, pid).unwrap().unwrap()
     }
 
     fn await_state(pid: i32, expected: char) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use linux_proc::Status;
+use linux_proc::{Stat, Status};
 
 use crate::error::Error;
 
@@ -27,6 +27,15 @@ pub fn threads(pid: i32) -> Result<Vec<i32>, Error> {
 pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
     let status = linux_proc::read(&folder(pid, tid).join("status")).ok()?;
     Status::new(&status).innermost_id()?.try_into().ok()
+}
+
+/// Returns the state of a thread by `/proc`, as `R` for one that runs; `None` if the kernel's line has none.
+///
+/// # Errors
+/// If it cannot be read, as when the thread has ended.
+pub(crate) fn state(pid: i32, tid: i32) -> io::Result<Option<char>> {
+    let stat = linux_proc::read(&folder(pid, tid).join("stat"))?;
+    Ok(Stat::parse(&stat).and_then(|stat| stat.state()))
 }
 
 /// Returns the folder of a thread in `/proc`.

@@ -98,7 +98,7 @@ impl Unwinder {
         frames: &mut Vec<u64>,
     ) -> io::Result<()> {
         frames.clear();
-        let stack = read_stack(pid, wait.sp)?;
+        let stack = read_stack(&File::open(format!("/proc/{pid}/mem"))?, wait.sp, MOST_STACK)?;
         let maps = processes.of(pid);
         let process = self.process(pid);
         unwind(pid, wait, &stack, maps, process, frames);
@@ -106,10 +106,9 @@ impl Unwinder {
     }
 }
 
-/// Reads a stack from the stack pointer on, as far as it is mapped.
-fn read_stack(pid: i32, sp: u64) -> io::Result<Vec<u8>> {
-    let memory = File::open(format!("/proc/{pid}/mem"))?;
-    let mut stack = vec![0; MOST_STACK];
+/// Reads a stack from the stack pointer on, `most` bytes of it, as far as it is mapped.
+pub(crate) fn read_stack(memory: &File, sp: u64, most: usize) -> io::Result<Vec<u8>> {
+    let mut stack = vec![0; most];
     let mut filled = 0;
     while let Some(rest) = stack.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match memory.read_at(rest, sp.saturating_add(filled as u64)) {

@@ -1,4 +1,4 @@
-//! What a core dump does not have, and how to take one that has it.
+//! Missing parts of core dumps, and advice for taking one that has them.
 
 use clr_dump::{CopiedContent, CopyNote};
 

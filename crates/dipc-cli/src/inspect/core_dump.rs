@@ -201,6 +201,13 @@ pub(crate) struct ManagedThread {
     pub(crate) waits: Vec<MonitorWait>,
 }
 
+impl ManagedThread {
+    /// Whether it throws or handles an exception.
+    pub(crate) fn throws(&self) -> bool {
+        self.exceptions.iter().any(|(state, _)| *state == ExceptionState::Current)
+    }
+}
+
 /// An exception in words.
 pub(crate) struct ExceptionText {
     pub(crate) exception: Exception,

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +22,7 @@ use crate::monitor::Monitor;
 use crate::operation::{Operations, RunningOperation};
 use crate::process::Watched;
 use crate::server::StoredRequest;
+use crate::stop::WorkEnd;
 
 /// The most jobs of a queue.
 const MOST_JOBS: usize = 200;
@@ -49,8 +49,7 @@ struct Shared {
     stores: OnceLock<Arc<dyn StoreClient>>,
     /// The number of jobs.
     jobs: Mutex<usize>,
-    is_over: AtomicBool,
-    wake: (Mutex<()>, Condvar),
+    end: WorkEnd,
     /// The jobs of an earlier run, until they are taken up.
     earlier: Mutex<Vec<Job>>,
 }
@@ -98,8 +97,7 @@ impl EgressQueue {
             providers: Mutex::default(),
             stores: OnceLock::new(),
             jobs: Mutex::new(earlier.len()),
-            is_over: AtomicBool::new(false),
-            wake: (Mutex::default(), Condvar::new()),
+            end: WorkEnd::default(),
             earlier: Mutex::new(earlier),
         })))
     }
@@ -156,9 +154,7 @@ impl EgressQueue {
 
     /// Ends the work on the queue. What has not arrived stays in it.
     pub fn close(&self) {
-        self.0.is_over.store(true, Ordering::Release);
-        let _guard = lock(&self.0.wake.0);
-        self.0.wake.1.notify_all();
+        self.0.end.end();
     }
 
     /// Promises an artifact: when this returns, it arrives even if the program ends. `operation` is begun.
@@ -321,17 +317,6 @@ impl EgressQueue {
         *jobs = jobs.saturating_sub(1);
     }
 
-    fn is_over(&self) -> bool {
-        self.0.is_over.load(Ordering::Acquire)
-    }
-
-    fn wait(&self, time: Duration) {
-        let guard = lock(&self.0.wake.0);
-        if !self.is_over() {
-            drop(self.0.wake.1.wait_timeout(guard, time));
-        }
-    }
-
     /// Goes on with a job of an earlier run. `find` returns its process once it is known.
     fn resume_job(&self, job: Job, operations: &Operations, find: impl Fn(&Job) -> Option<Arc<Watched>>) {
         let artifact = job.request.artifact();
@@ -353,14 +338,14 @@ impl EgressQueue {
         }
         let until = Instant::now() + RETURN;
         while Instant::now() < until && !operation.stop.is_stopped() {
-            if self.is_over() {
+            if self.0.end.is_over() {
                 return;
             }
             if let Some(process) = find(&job) {
                 self.collect(job, &artifact, &process, operation);
                 return;
             }
-            self.wait(LOOK);
+            self.0.end.pause(LOOK);
         }
         if let Ok(places) = job.places() {
             places.remove_part();
@@ -395,7 +380,7 @@ impl EgressQueue {
                 self.deliver(job, operation);
             }
             // It is collected again after the next start.
-            Err(ArtifactError::Cancelled) if self.is_over() => {}
+            Err(ArtifactError::Cancelled) if self.0.end.is_over() => {}
             Err(error) => {
                 self.forget(&job);
                 operation.end(Err(error.to_string()));
@@ -429,7 +414,7 @@ impl EgressQueue {
             }
             let until = Instant::now() + retry.next();
             while Instant::now() < until {
-                if self.is_over() {
+                if self.0.end.is_over() {
                     return None;
                 }
                 if operation.is_cancelled() {
@@ -439,7 +424,7 @@ impl EgressQueue {
                     self.forget(&job);
                     return None;
                 }
-                self.wait(until.saturating_duration_since(Instant::now()).min(LONGEST_WAIT));
+                self.0.end.pause(until.saturating_duration_since(Instant::now()).min(LONGEST_WAIT));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a trigger has seen, as an explanation of a rule that has not fired.
+//! Observations of a trigger, as an explanation of a rule that has not fired.
 
 use std::time::Duration;
 

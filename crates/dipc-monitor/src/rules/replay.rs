@@ -172,7 +172,7 @@ impl RuleReplay {
         self.engine.status(rule_number, self.now)
     }
 
-    /// What a rule's trigger has seen while the rule watched for it.
+    /// The observations of a rule's trigger while the rule watched for it.
     pub fn evidence(&self, rule_number: usize) -> Option<&Evidence> {
         self.engine.evidence(rule_number)
     }

@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use linux_proc::Stat;
-
 use super::{RecordingWriter, SwitchStack};
 use crate::kernel::kernel_addresses;
 use crate::record::ThreadKey;
 use crate::sys;
-use crate::threads::folder;
+use crate::threads::state;
 use crate::waiting::{ThreadActivity, ThreadWait, thread_activity};
 
 impl RecordingWriter {
@@ -29,7 +27,7 @@ impl RecordingWriter {
             let wait = match look {
                 Ok(ThreadActivity::Waiting(wait)) => Some(self.existing_stack(thread, wait, &kernel)),
                 // Not permitted, or ended.
-                Err(_) if is_asleep(thread) => Some(None),
+                Err(_) if matches!(state(pid, *tid), Ok(Some('S' | 'D' | 'T' | 't' | 'I'))) => Some(None),
                 Ok(ThreadActivity::Running) | Err(_) => None,
             };
             self.off_cpu.existing(thread, self.start_ns, sys::monotonic_ns(), wait);
@@ -52,10 +50,4 @@ impl RecordingWriter {
         frames.extend_from_slice(&stack);
         Some(SwitchStack { frames, switches: 1 })
     }
-}
-
-/// Whether a thread sleeps, or is stopped.
-fn is_asleep(thread: ThreadKey) -> bool {
-    let Ok(stat) = linux_proc::read(&folder(thread.pid, thread.tid).join("stat")) else { return false };
-    matches!(Stat::parse(&stat).and_then(|stat| stat.state()), Some('S' | 'D' | 'T' | 't' | 'I'))
 }

@@ -29,7 +29,7 @@ pub(super) struct OtlpArgs {
     /// ActivitySources, with the ids that the application gives them.
     #[arg(long, value_name = "URL", value_parser = Collector::parse)]
     otlp: Option<Collector>,
-    /// What the collector gets: all but profiles by default
+    /// The signals for the collector: all but profiles by default
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', requires = "otlp", default_values_t = [Signal::Metrics, Signal::Logs, Signal::Traces])]
     otlp_signals: Vec<Signal>,
     /// A header of the requests; may be repeated

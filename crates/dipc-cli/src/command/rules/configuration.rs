@@ -15,7 +15,7 @@ use crate::exit::{Failure, Outcome};
 use crate::inspect::recording::Recording;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
-use crate::render::{messages, output};
+use crate::render::{messages, output, units};
 
 /// A test of a configuration's rules.
 pub(super) struct ConfigurationTest<'a> {
@@ -248,7 +248,7 @@ fn report<'a>(
                 passing,
                 least: range.map(|(least, _)| least),
                 most: range.map(|(_, most)| most),
-                longest_ns: nanoseconds(longest),
+                longest_ns: units::nanoseconds(longest),
             }),
             Evidence::Condition { met } => Some(EvidenceReport::Condition { met }),
             _ => None,
@@ -256,15 +256,15 @@ fn report<'a>(
         missing_providers: &result.missing,
     };
     let of_firing = |firing: &'a ReplayedFiring| FiringReport {
-        time_ns: nanoseconds(firing.time),
+        time_ns: units::nanoseconds(firing.time),
         rule: name_of(rules, firing),
         result: if firing.execution.is_some() { "fired" } else { "throttled" },
         number: firing.execution.map(|(number, _)| number),
-        actions_end_ns: firing.execution.map(|(_, end)| nanoseconds(end)),
+        actions_end_ns: firing.execution.map(|(_, end)| units::nanoseconds(end)),
         cause: &firing.cause,
     };
     Report {
-        duration_ns: nanoseconds(last),
+        duration_ns: units::nanoseconds(last),
         rules: results.iter().map(of_rule).collect(),
         firings: firings.list.iter().map(of_firing).collect(),
         firings_left_out: firings.left_out,
@@ -273,10 +273,6 @@ fn report<'a>(
 
 fn name_of<'a>(rules: &'a [Arc<Rule>], firing: &ReplayedFiring) -> &'a str {
     rules.get(firing.rule_number).map(|rule| &*rule.name).unwrap_or_default()
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn table(results: &[RuleResult<'_>], firings: &Firings, rules: &[Arc<Rule>], last: Duration) -> String {

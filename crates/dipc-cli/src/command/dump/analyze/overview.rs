@@ -64,7 +64,7 @@ struct Facts<'a> {
     monitors: clr_dump::Monitors,
     heap: Result<HeapStatistics, Failure>,
     holders: Option<Holders>,
-    /// What is missing, a sentence each.
+    /// Missing parts, a sentence each.
     missing: Vec<String>,
 }
 
@@ -81,9 +81,7 @@ impl<'a> Facts<'a> {
     fn shown_first(&self, analysis: &'a Analysis<'_>) -> Vec<&'a ManagedThread> {
         let died = self.death.as_ref().and_then(|death| death.thread);
         let throws = |thread: &&ManagedThread| {
-            let is_current = |(state, _): &(ExceptionState, _)| *state == ExceptionState::Current;
-            thread.exceptions.iter().any(is_current)
-                && died.is_none_or(|died| died.thread.address != thread.thread.address)
+            thread.throws() && died.is_none_or(|died| died.thread.address != thread.thread.address)
         };
         died.into_iter().chain(analysis.threads.iter().filter(throws)).collect()
     }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use clr_counters::otlp::Request;
 use clr_events::CodeMap;
-use dipc_monitor::{OtlpSignal, OtlpSink, ProcessObserver, Watched, resource_attributes};
+use dipc_monitor::{OtlpSignal, OtlpSink, ProcessObserver, Watched, WorkEnd, resource_attributes};
 use nettrace_export::{Metric, Options, ProfileBuilder};
 
 use super::Senders;
@@ -48,8 +48,7 @@ struct Shared {
     processes: Mutex<BTreeMap<u32, Arc<Profiled>>>,
     /// The reasons that were reported.
     reasons: Mutex<BTreeSet<String>>,
-    is_over: AtomicBool,
-    wake: (Mutex<()>, Condvar),
+    end: WorkEnd,
 }
 
 /// A process that is sampled.
@@ -76,8 +75,7 @@ impl Profiles {
             attributes,
             processes: Mutex::default(),
             reasons: Mutex::default(),
-            is_over: AtomicBool::new(false),
-            wake: (Mutex::default(), Condvar::new()),
+            end: WorkEnd::default(),
         });
         let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new().name("profiles".to_owned()).spawn(move || of_thread.run())?;
@@ -86,10 +84,7 @@ impl Profiles {
 
     /// Ends the sampling. What was sampled for an incomplete profile is dropped.
     pub(super) fn stop(&self) {
-        self.shared.is_over.store(true, Ordering::Release);
-        let guard = lock(&self.shared.wake.0);
-        self.shared.wake.1.notify_all();
-        drop(guard);
+        self.shared.end.end();
         if let Some(thread) = lock(&self.thread).take() {
             // A panic of that thread was printed where it happened.
             let _ = thread.join();
@@ -115,20 +110,9 @@ impl ProcessObserver for Profiles {
 }
 
 impl Shared {
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Acquire)
-    }
-
-    fn wait(&self, time: Duration) {
-        let guard = lock(&self.wake.0);
-        if !self.is_over() {
-            drop(self.wake.1.wait_timeout(guard, time));
-        }
-    }
-
     /// Samples the processes, again and again.
     fn run(&self) {
-        while !self.is_over() {
+        while !self.end.is_over() {
             let now = Instant::now();
             let mut due: Vec<_> = lock(&self.processes).values().cloned().collect();
             due.retain(|it| !it.is_refused.load(Ordering::Relaxed) && *lock(&it.next) <= now);
@@ -142,7 +126,7 @@ impl Shared {
                 }
             });
             if due.is_empty() {
-                self.wait(LOOK);
+                self.end.pause(LOOK);
             }
         }
     }
@@ -186,8 +170,8 @@ impl Shared {
         let begin = Instant::now();
         while begin.elapsed() < SAMPLED && !samples.is_over() {
             samples.read(|event| builder.add(event));
-            self.wait(TICK);
-            if self.is_over() {
+            self.end.pause(TICK);
+            if self.end.is_over() {
                 return Ok(None);
             }
         }
@@ -195,7 +179,7 @@ impl Shared {
         let target = process.target();
         if !target.is_native_aot().unwrap_or(false) {
             // Without its list, methods have no names; the process may have ended.
-            let _ = for_each_method(target, || self.is_over(), |event| builder.code_mut().add(event));
+            let _ = for_each_method(target, || self.end.is_over(), |event| builder.code_mut().add(event));
         }
         let (mut profile, _) = builder.finish(None).map_err(|error| Failure::new(Exit::Failed, error))?;
         if profile.samples() == 0 {

@@ -47,7 +47,7 @@ pub(super) struct Summary {
     pub(super) lost: u64,
     /// The part of them that is samples and records of the kernel.
     pub(super) lost_samples: u64,
-    /// How the kernel took samples, and what it did not permit; `None` without its samples.
+    /// The settings of the kernel's samples, and limits of permission, in words; `None` without samples.
     pub(super) sampling: Option<String>,
     pub(super) lost_is_lower_bound: bool,
     pub(super) truncated: bool,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use clr_dump::{CoreFile, ExceptionState, FramePosition, Gap};
+use clr_dump::{CoreFile, FramePosition, Gap};
 
 use crate::inspect::core_dump::{
     Analysis, FrameText, ManagedThread, NativeThread, common_signal, signalled_thread,
@@ -98,13 +98,9 @@ pub(super) fn of<'a>(analysis: &'a Analysis<'_>) -> Option<Death<'a>> {
     if let Some((cause, thread)) = analysis.threads.iter().find_map(known) {
         return Some(Death { cause, thread: Some(thread), native: None });
     }
-    let mut throwing = analysis.threads.iter().filter(|thread| throws(thread));
+    let mut throwing = analysis.threads.iter().filter(|thread| thread.throws());
     let thread = throwing.next().filter(|_| throwing.next().is_none())?;
     Some(Death { cause: Cause::OnlyException, thread: Some(thread), native: None })
-}
-
-fn throws(thread: &ManagedThread) -> bool {
-    thread.exceptions.iter().any(|(state, _)| *state == ExceptionState::Current)
 }
 
 /// The cause that the thread's own state shows. `is_own` is whether it is known that the process ended itself.
@@ -115,7 +111,7 @@ fn known_cause(analysis: &Analysis<'_>, thread: &ManagedThread, is_own: bool) ->
     if let Some(frames) = overflow(analysis, thread) {
         return Some(Cause::StackOverflow(frames));
     }
-    (is_own && throws(thread) && runtime_aborted(analysis, thread)).then_some(Cause::Unhandled)
+    (is_own && thread.throws() && runtime_aborted(analysis, thread)).then_some(Cause::Unhandled)
 }
 
 /// Whether the signal of a core dump came from the process. createdump records neither a cause nor a sender for

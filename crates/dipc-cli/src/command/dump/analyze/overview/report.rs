@@ -1,6 +1,6 @@
 //! The overview as JSON: rows as the views have them.
 
-use clr_dump::{CoreFile, ExceptionState};
+use clr_dump::CoreFile;
 use serde::Serialize;
 
 use super::facts;
@@ -77,7 +77,7 @@ pub(super) struct Report<'r> {
     heap: Option<HeapRow>,
     /// The types that retain the most bytes; null if that was not computed.
     holders: Option<Vec<HolderRow>>,
-    /// What is missing, in words.
+    /// Missing parts, in words.
     missing: &'r [String],
 }
 
@@ -125,10 +125,7 @@ impl<'r> Report<'r> {
         facts: &'r super::Facts<'r>,
         written: Option<String>,
     ) -> Self {
-        let throwing = analysis
-            .threads
-            .iter()
-            .filter(|thread| thread.exceptions.iter().any(|(state, _)| *state == ExceptionState::Current));
+        let throwing = analysis.threads.iter().filter(|thread| thread.throws());
         let died = facts.death.as_ref().map(|death| Died {
             cause: death.cause.name(),
             text: death.cause.to_string(),
@@ -155,7 +152,7 @@ impl<'r> Report<'r> {
     }
 }
 
-/// What is left of a core dump that lacks the runtime's data.
+/// The rest of a core dump that lacks the runtime's data.
 #[derive(Debug, Serialize)]
 pub(super) struct Remains<'r> {
     #[serde(flatten)]
