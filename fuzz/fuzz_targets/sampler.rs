@@ -22,6 +22,8 @@ mod maps;
 mod off_cpu;
 #[path = "../../crates/linux-sampler/src/record.rs"]
 mod record;
+#[path = "../../crates/linux-sampler/src/root.rs"]
+mod root;
 #[path = "../../crates/linux-sampler/src/runtime_code.rs"]
 mod runtime_code;
 #[path = "../../crates/linux-sampler/src/sys.rs"]
@@ -30,6 +32,8 @@ mod sys;
 mod threads;
 #[path = "../../crates/linux-sampler/src/unwind.rs"]
 mod unwind;
+#[path = "../../crates/linux-sampler/src/waiting.rs"]
+mod waiting;
 
 use std::cell::RefCell;
 use std::fs;
@@ -44,6 +48,9 @@ use record::{
     EventIds, EventSource, MapRecord, Record, RecordKind, Registers, Sample, SampleEvent, ThreadKey,
 };
 use unwind::Unwinder;
+
+/// Not one of this machine's processes: their mappings and their memory are no part of the input.
+const THREAD: ThreadKey = ThreadKey { pid: -1, tid: -1 };
 
 /// Where a program is mapped.
 const START: u64 = 0x1_0000;
@@ -71,8 +78,7 @@ fn read_records(input: &[u8]) {
         record::time_of(&input[place.clone()]);
         let Some((record, _)) = record::parse(&input[place], &ids) else { continue };
         if let RecordKind::Sample(sample) = record.kind {
-            // Not one of this machine's processes: their mappings are no part of the input.
-            unwinder.user_stack(-1, &sample, &mut processes, &mut frames);
+            unwinder.user_stack(THREAD, &sample, &mut processes, &mut frames);
             assert!(frames.len() <= input.len() / 8 + 512);
             sample.kernel_frames().for_each(drop);
             off_cpu.stack(record.thread, frames.len());
@@ -130,7 +136,7 @@ fn read_program(input: &[u8]) {
         }
         let registers = Some(Registers { ip, sp: 0x8000, fp: 0x8010, lr: ip });
         let sample = Sample { event: SampleEvent::Cpu, ip, period: 1, chain: &[], registers, stack };
-        unwinder.user_stack(-1, &sample, &mut processes, &mut frames);
+        unwinder.user_stack(THREAD, &sample, &mut processes, &mut frames);
         assert!(frames.len() <= 512);
     }
 }

@@ -1,6 +1,6 @@
 //! Names of the kernel's functions.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 
@@ -21,25 +21,6 @@ pub fn kernel_symbols() -> io::Result<SymbolTable> {
 /// If the file cannot be read.
 pub fn kernel_symbols_at(addresses: &BTreeSet<u64>) -> io::Result<SymbolTable> {
     parse_at(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?), addresses)
-}
-
-/// Reads the addresses of some functions. Of several with the same name, the first is taken.
-pub(crate) fn kernel_addresses(names: &BTreeSet<&[u8]>) -> io::Result<HashMap<Vec<u8>, u64>> {
-    if names.is_empty() {
-        return Ok(HashMap::new());
-    }
-    addresses(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?), names)
-}
-
-fn addresses(text: impl BufRead, names: &BTreeSet<&[u8]>) -> io::Result<HashMap<Vec<u8>, u64>> {
-    let mut found = HashMap::new();
-    each_function(text, |address, name| {
-        if names.contains(name) {
-            found.entry(name.to_vec()).or_insert(address);
-        }
-        true
-    })?;
-    Ok(found)
 }
 
 /// Reads `address kind name [module]` lines.
@@ -88,7 +69,10 @@ fn parse_at(text: impl BufRead, addresses: &BTreeSet<u64>) -> io::Result<SymbolT
 }
 
 /// Passes the address and the name of each function to `add`, until that returns false.
-fn each_function(mut text: impl BufRead, mut add: impl FnMut(u64, &[u8]) -> bool) -> io::Result<()> {
+pub(crate) fn each_function(
+    mut text: impl BufRead,
+    mut add: impl FnMut(u64, &[u8]) -> bool,
+) -> io::Result<()> {
     let mut line = Vec::new();
     loop {
         line.clear();
@@ -123,13 +107,6 @@ mod tests {
         assert_eq!(table.len(), 2);
         assert_eq!(table.at(0xffff_ffff_8100_0015).unwrap().name, b"_text");
         assert_eq!(table.at(0xffff_ffff_8100_0025).unwrap().name, b"other");
-    }
-
-    #[test]
-    fn addresses_of_some_functions_are_read() {
-        let text = "50 t e\n10 T a\n20 t b\n30 d c\n60 t b\n";
-        let found = addresses(text.as_bytes(), &BTreeSet::from([&b"b"[..], b"c", b"e"])).unwrap();
-        assert_eq!(found, HashMap::from([(b"b".to_vec(), 0x20), (b"e".to_vec(), 0x50)]));
     }
 
     /// The whole table is the reference.

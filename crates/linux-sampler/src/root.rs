@@ -1,5 +1,6 @@
 //! The root's end of stacks, where frame pointers do not lead to it.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -33,7 +34,8 @@ const STARTS: [&str; 5] = ["libc.so", "libc-", "libpthread", "ld-linux", "ld-mus
 /// chain are found there by the link from one to the other.
 #[derive(Debug, Default)]
 pub(crate) struct Roots {
-    memory: Option<File>,
+    /// The memory of the process; `None` if it may not be read.
+    memory: OnceCell<Option<File>>,
     threads: HashMap<i32, Root>,
     /// The bytes of a stack that are compared.
     now: Vec<u8>,
@@ -67,10 +69,8 @@ impl Roots {
         if !is_open {
             return &[];
         }
-        if self.memory.is_none() {
-            self.memory = File::open(format!("/proc/{pid}/mem")).ok();
-        }
-        let Some(memory) = &self.memory else { return &[] };
+        let memory = self.memory.get_or_init(|| File::open(format!("/proc/{pid}/mem")).ok());
+        let Some(memory) = memory else { return &[] };
         if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&tid) {
             self.threads.clear();
         }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use linux_proc::{SchedStat, thread_folder};
 use linux_sampler::{
     Error, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
-    Sampler, SamplerConfig, Scope, Trial, Unwinder, spawn_prepared,
+    Sampler, SamplerConfig, Scope, ThreadKey, Trial, Unwinder, spawn_prepared,
 };
 
 const WAIT: Duration = Duration::from_millis(50);
@@ -522,6 +522,9 @@ fn time_off_the_processors_is_what_schedstat_leaves() {
         let times = || sched_stat(process.pid(), process.pid()).unwrap();
         let (start, before) = (Sampler::now_ns(), times());
         let mut tracker = OffCpuTracker::<()>::new();
+        // On a busy machine it may wait for a processor when the time begins, or it sleeps.
+        let thread = ThreadKey { pid: process.pid(), tid: process.pid() };
+        tracker.existing(thread, start, start, (name == "sleeps").then_some(None));
         let (mut blocked, mut runnable) = (0_u64, 0_u64);
         let mut add = |interval: OffCpuInterval<()>| {
             let length = interval.to_ns - interval.from_ns;

@@ -1,9 +1,11 @@
 //! Threads that wait already when a recording begins.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 
 use super::{RecordingWriter, SwitchStack};
-use crate::kernel::kernel_addresses;
+use crate::kernel::each_function;
 use crate::record::ThreadKey;
 use crate::sys;
 use crate::threads::state;
@@ -49,5 +51,36 @@ impl RecordingWriter {
         self.kernel_frames.extend(frames.iter().copied());
         frames.extend_from_slice(&stack);
         Some(SwitchStack { frames, switches: 1 })
+    }
+}
+
+/// Reads the addresses of some functions. Of several with the same name, the first is taken.
+fn kernel_addresses(names: &BTreeSet<&[u8]>) -> io::Result<HashMap<Vec<u8>, u64>> {
+    if names.is_empty() {
+        return Ok(HashMap::new());
+    }
+    addresses(BufReader::with_capacity(1 << 16, File::open("/proc/kallsyms")?), names)
+}
+
+fn addresses(text: impl BufRead, names: &BTreeSet<&[u8]>) -> io::Result<HashMap<Vec<u8>, u64>> {
+    let mut found = HashMap::new();
+    each_function(text, |address, name| {
+        if names.contains(name) {
+            found.entry(name.to_vec()).or_insert(address);
+        }
+        true
+    })?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_some_functions_are_read() {
+        let text = "50 t e\n10 T a\n20 t b\n30 d c\n60 t b\n";
+        let found = addresses(text.as_bytes(), &BTreeSet::from([&b"b"[..], b"c", b"e"])).unwrap();
+        assert_eq!(found, HashMap::from([(b"b".to_vec(), 0x20), (b"e".to_vec(), 0x50)]));
     }
 }
