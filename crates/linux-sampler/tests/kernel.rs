@@ -48,6 +48,24 @@ fn cpu_ns(pid: i32, tid: i32) -> u64 {
     sched_stat(pid, tid).map_or(0, |times| times.cpu_ns)
 }
 
+/// Returns how often a thread left a processor.
+fn switches(pid: i32, tid: i32) -> u64 {
+    let folder = thread_folder(pid.unsigned_abs(), tid.unsigned_abs());
+    let status = linux_proc::read(&folder.join("status")).unwrap();
+    let lines = std::str::from_utf8(&status).unwrap().lines();
+    let counts = lines.filter(|line| line.contains("voluntary_ctxt_switches"));
+    counts.map(|line| line.split_whitespace().next_back().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+/// Asserts that the samples of a thread cover its time, which is between two numbers of nanoseconds.
+///
+/// A thread that is preempted is charged until the wakeup that preempts it, its samples until it has left
+/// the processor: 14 µs later, measured in a virtual machine.
+fn assert_covers(covered: u64, (least, most): (u64, u64), switches: u64) {
+    let (least, most) = (least as f64 * 0.95, most as f64 * 1.02 + switches as f64 * 25e3);
+    assert!((least..=most).contains(&(covered as f64)), "{covered} ns of {least} to {most}, {switches}");
+}
+
 /// A child that is killed at the end of the test.
 struct Busy(Child);
 
@@ -100,32 +118,51 @@ fn read_until(sampler: &mut Sampler, mut handle: impl FnMut(&Record<'_>), mut do
 #[test]
 fn samples_stand_for_the_time_that_the_kernel_says_a_thread_ran() {
     let busy = Busy::start();
+    // The sampler begins between two looks at the clock, and ends between two others: other threads may run
+    // for a long time between any two lines here.
+    let before_begin = busy.cpu_ns();
     let Some(mut sampler) = open(&SamplerConfig::of_process(busy.pid())) else { return };
-    let before = busy.cpu_ns();
+    let after_begin = busy.cpu_ns();
     let mut covered = 0_u64;
+    let mut before_end = 0;
     let handle = |record: &Record<'_>| {
         if let RecordKind::Sample(sample) = record.kind {
             assert_eq!((record.thread.pid, sample.event), (busy.pid(), SampleEvent::Cpu));
             covered += sample.period;
         }
     };
-    read_until(&mut sampler, handle, || busy.cpu_ns() - before > 1_000_000_000);
-    let ran = busy.cpu_ns() - before;
-    let ratio = covered as f64 / ran as f64;
-    assert!((0.95..=1.02).contains(&ratio), "{covered} ns of {ran}: {ratio}");
+    read_until(&mut sampler, handle, || {
+        before_end = busy.cpu_ns();
+        before_end - after_begin > 1_000_000_000
+    });
+    let (least, most) = (before_end - after_begin, busy.cpu_ns() - before_begin);
+    assert_covers(covered, (least, most), switches(busy.pid(), busy.pid()));
 }
 
 #[test]
 fn threads_that_begin_later_are_sampled_once_each() {
+    // The samplers of other tests take stacks at each switch of these threads, which costs them time that the
+    // scheduler does not count for them.
+    if !is_alone("threads_that_begin_later_are_sampled_once_each") {
+        return;
+    }
     let Some(mut sampler) = open(&SamplerConfig::of_process(own_pid())) else { return };
-    let work = || {
+    let (done, results) = mpsc::channel();
+    let work = |done: mpsc::Sender<i32>, end: mpsc::Receiver<()>| {
         let tid = own_tid();
         while cpu_ns(own_pid(), tid) < 300_000_000 {
             std::hint::black_box((0..10_000_u64).sum::<u64>());
         }
-        (tid, cpu_ns(own_pid(), tid))
+        done.send(tid).unwrap();
+        // It waits, so that the kernel counts all of its time, until that has been read.
+        let _ = end.recv();
     };
-    let workers: Vec<_> = (0..4).map(|_| std::thread::spawn(work)).collect();
+    let workers: Vec<_> = (0..4)
+        .map(|_| {
+            let (done, (end, ended)) = (done.clone(), mpsc::channel());
+            (std::thread::spawn(move || work(done, ended)), end)
+        })
+        .collect();
     let mut covered = BTreeMap::<i32, u64>::new();
     let mut started = BTreeSet::new();
     let handle = |record: &Record<'_>| match record.kind {
@@ -135,12 +172,19 @@ fn threads_that_begin_later_are_sampled_once_each() {
         }
         _ => {}
     };
-    read_until(&mut sampler, handle, || workers.iter().all(std::thread::JoinHandle::is_finished));
-    for worker in workers {
-        let (tid, ran) = worker.join().unwrap();
+    let mut tids = Vec::new();
+    read_until(&mut sampler, handle, || {
+        tids.extend(results.try_iter());
+        tids.len() == workers.len()
+    });
+    for tid in tids {
+        let ran = cpu_ns(own_pid(), tid);
         assert!(started.contains(&tid), "{tid} of {started:?}");
-        let ratio = covered.get(&tid).copied().unwrap_or(0) as f64 / ran as f64;
-        assert!((0.9..=1.02).contains(&ratio), "thread {tid}: {ratio}");
+        assert_covers(covered.get(&tid).copied().unwrap_or(0), (ran, ran), switches(own_pid(), tid));
+    }
+    for (worker, end) in workers {
+        drop(end);
+        worker.join().unwrap();
     }
 }
 
@@ -252,9 +296,10 @@ fn a_full_buffer_loses_records_and_says_how_many() {
     let mut config = SamplerConfig::of_process(busy.pid());
     config.buffer_pages = 1;
     config.stack_bytes = 2048;
+    let before_begin = busy.cpu_ns();
     let Some(mut sampler) = open(&config) else { return };
-    let (start, before) = (Instant::now(), busy.cpu_ns());
-    while busy.cpu_ns() - before < 300_000_000 {
+    let (start, after_begin) = (Instant::now(), busy.cpu_ns());
+    while busy.cpu_ns() - after_begin < 300_000_000 {
         assert!(start.elapsed() < DEADLINE);
         std::thread::yield_now();
     }
@@ -272,7 +317,12 @@ fn a_full_buffer_loses_records_and_says_how_many() {
         recording.record(record).unwrap();
     };
     let until = busy.cpu_ns() + 50_000_000;
-    read_until(&mut sampler, count, || busy.cpu_ns() > until);
+    let mut before_end = 0;
+    read_until(&mut sampler, count, || {
+        before_end = busy.cpu_ns();
+        before_end > until
+    });
+    let (least, most) = (before_end - after_begin, busy.cpu_ns() - before_begin);
     assert!(lost > seen && seen > 0, "{lost} lost, {seen} samples");
     #[cfg(feature = "nettrace")]
     {
@@ -287,8 +337,9 @@ fn a_full_buffer_loses_records_and_says_how_many() {
         assert_eq!((events.loss().total(), cpu_events), (lost, seen));
     }
     // Together there is one sample for each period that the child ran.
-    let ratio = (lost + seen) as f64 / ((busy.cpu_ns() - before) as f64 * 997e-9);
-    assert!((0.9..=1.05).contains(&ratio), "{lost} lost, {seen} samples: {ratio}");
+    let periods = |ns| ns as f64 * 997e-9;
+    let (low, high) = ((lost + seen) as f64 / periods(least), (lost + seen) as f64 / periods(most));
+    assert!(low >= 0.9 && high <= 1.05, "{lost} lost, {seen} samples: {low} to {high}");
 }
 
 #[test]
