@@ -314,11 +314,13 @@ impl ProcessIdentity {
     }
 
     /// Whether both are one process, as far as can be determined. A process can change its user; users
-    /// distinguish processes whose pids are not visible.
+    /// distinguish processes whose pids are not visible. A process that has ended since it connected has no
+    /// start time any more.
     fn is_same(&self, other: &Self) -> bool {
         match (self.pid, other.pid) {
             (Some(mine), Some(other_pid)) => {
-                mine == other_pid && (self.start_key.is_none() || self.start_key == other.start_key)
+                let keys = self.start_key.zip(other.start_key);
+                mine == other_pid && keys.is_none_or(|(mine, other_key)| mine == other_key)
             }
             (None, None) => self.uid == other.uid,
             _ => false,
@@ -338,5 +340,23 @@ impl ProcessIdentity {
             // Other errors, such as too many open files, are not evidence.
             Err(error) => matches!(error, dipc_transport::Error::NoSuchProcess { .. }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ProcessIdentity;
+
+    fn identity(pid: u32, start_key: Option<u64>) -> ProcessIdentity {
+        ProcessIdentity { pid: Some(pid), uid: Some(0), start_key }
+    }
+
+    #[test]
+    fn a_connection_that_is_read_after_the_end_of_its_process_is_of_the_same_process() {
+        let process = identity(7, Some(1));
+        assert!(process.is_same(&identity(7, Some(1))));
+        assert!(process.is_same(&identity(7, None)));
+        assert!(!process.is_same(&identity(7, Some(2))));
+        assert!(!process.is_same(&identity(8, None)));
     }
 }
