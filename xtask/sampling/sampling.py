@@ -212,12 +212,13 @@ def clock_origin(recording):
     return int(datetime.datetime.fromisoformat(json.loads(stat.stdout)["start"]).timestamp() * 1e3) * 1_000_000
 
 
-# The last module before the root of a thread: libc has the start of threads, the program that of the process.
-ROOTS = re.compile(r"^(libc\.so|libc-|ld-musl|ld-linux|dotnet!|workload|azmcp!|libpthread)")
+# The first frame of a program or thread; functions of the C library that are not exported have no names.
+ROOTS = re.compile(r"^(.*!_start|workload-native!.*|(libc|ld|libpthread)[-.].*!(\?|clone3?|start_thread))$")
+
 
 def chains():
-    """Chains of managed code that reach the root of the thread, by kind of thread."""
-    heading("Chains with managed frames that reach the thread's root", "runtime", "work", "thread", "samples", "with managed code", "reach the root", "other ends")
+    """Stacks that reach the root of the thread, by kind of thread."""
+    heading("Stacks that reach the thread's root", "runtime", "work", "thread", "samples", "reach the root", "with managed code", "other ends")
     work = [("loop", "spin 60000"), ("allocation", "alloc 100000"), ("exceptions", "throw 10000000"), ("forced collections", "gc 2 1000000"), ("locks", "contend 1000000"), ("JIT, tasks", "tasks 100000000")]
     for version in ("3.1.23", "9.0.1", "NativeAOT"):
         if not (command := workload(version)):
@@ -252,23 +253,26 @@ def print_chains(version, title, program):
     for by in ("cpu", "off-cpu"):
         found = {}
         for tid, stack, _ in recording.samples(by):
+            # A thread that begins or ends in the kernel has no frames of the program.
+            if not stack or stack[0].startswith("vmlinux!"):
+                continue
             name = "main" if tid == program.pid else threads.get(tid, "?")
             name = re.sub(r"[-_ ]?\d+$", "", name)
             counts = found.setdefault(name, [0, 0, 0, {}])
             has_managed = any(frame in managed_names for frame in stack)
             # The names of NativeAOT's methods are in a file of its own: all of its program is one module.
             has_managed |= version == "NativeAOT" and any(frame.startswith("workload") for frame in stack)
+            is_rooted = bool(ROOTS.match(stack[0]))
             counts[0] += 1
             counts[1] += has_managed
-            counts[2] += has_managed and bool(ROOTS.match(stack[0]))
-            if has_managed and not ROOTS.match(stack[0]):
+            counts[2] += is_rooted
+            if not is_rooted:
                 end = stack[0] if stack[0] not in managed_names else "a method"
                 counts[3][end] = counts[3].get(end, 0) + 1
         for name, (count, managed, rooted, ends) in sorted(found.items(), key=lambda item: -item[1][0]):
             if count >= 20:
-                part = f"{rooted} ({100 * rooted / managed:.1f} %)" if managed else "–"
                 others = ", ".join(f"{end} {count}" for end, count in sorted(ends.items(), key=lambda item: -item[1])[:2])
-                row(version, f"{title}{', off' if by == 'off-cpu' else ''}", name, count, managed, part, others)
+                row(version, f"{title}{', off' if by == 'off-cpu' else ''}", name, count, f"{rooted} ({100 * rooted / count:.1f} %)", managed, others)
 
 
 class Server:

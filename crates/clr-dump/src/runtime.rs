@@ -169,8 +169,10 @@ impl Runtime {
             return Err("the kind of heap is neither workstation nor server");
         }
         let (count, threads) = self.thread_list(memory).map_err(|_| "the list of threads cannot be read")?;
+        let length = u32::try_from(threads.len()).unwrap_or(u32::MAX);
         match count {
-            Some(count) if usize::try_from(count).ok() != Some(threads.len()) => {
+            // Threads begin and end while the list of a running process is read.
+            Some(count) if count.abs_diff(length) > (count / 8).max(1) => {
                 Err("the number of threads is not the length of their list")
             }
             None if threads.is_empty() => Err("there are no threads"),

@@ -57,7 +57,7 @@ pub struct SamplerConfig {
     /// Whether samples have the kernel's part of a stack.
     pub kernel_stacks: bool,
     /// Bytes of the stack in samples of running threads, for unwinding: see [`Unwinder`](crate::Unwinder).
-    /// 512 by default.
+    /// 4,096 by default: the runtime's collector calls the C library with large buffers on the stack.
     pub stack_bytes: u32,
     /// Bytes of the stack in samples of threads that leave a processor: most wait in a C library without
     /// frame pointers. 8,192 by default.
@@ -72,8 +72,8 @@ pub struct SamplerConfig {
     pub max_frames: u16,
     /// Whether child processes are sampled as well.
     pub children: bool,
-    /// Pages of each processor's buffer, a power of two. 128 by default, which is allowed for an unprivileged
-    /// user.
+    /// Pages of each processor's buffer, a power of two; half of it if the user may not have that much. 256 by
+    /// default: unprivileged users are allowed 128.
     pub buffer_pages: usize,
 }
 
@@ -86,12 +86,12 @@ impl SamplerConfig {
             off_cpu: OffCpu::No,
             kernel: true,
             kernel_stacks: true,
-            stack_bytes: 512,
+            stack_bytes: 4096,
             off_cpu_stack_bytes: 8192,
             switch_stacks_per_second: 2_000,
             max_frames: 127,
             children: false,
-            buffer_pages: 128,
+            buffer_pages: 256,
         }
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use framehop::ExplicitModuleSectionInfo;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, SegmentFlags, SymbolKind};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 /// The most bytes of a file that are read for one purpose. The largest libraries have some 100 MiB of
@@ -33,6 +33,7 @@ struct Segment {
     file_offset: u64,
     file_size: u64,
     address: u64,
+    is_code: bool,
 }
 
 /// The unwind information of an image, with its addresses.
@@ -55,7 +56,10 @@ impl Image {
         let (build_id, debug_link, segments) = with_object(&file, |object| {
             let segments = object.segments().map(|segment| {
                 let (file_offset, file_size) = segment.file_range();
-                Segment { file_offset, file_size, address: segment.address() }
+                let flags = segment.flags();
+                let is_code =
+                    matches!(flags, SegmentFlags::Elf { p_flags, .. } if (p_flags & object::elf::PF_X).0 != 0);
+                Segment { file_offset, file_size, address: segment.address(), is_code }
             });
             let link = object.gnu_debuglink().ok().flatten();
             (
@@ -77,18 +81,9 @@ impl Image {
         self.debug_link.as_deref()
     }
 
-    /// The image's own address for an offset in the file.
+    /// The image's own address for an offset of code in the file.
     pub fn address_of(&self, file_offset: u64) -> Option<u64> {
-        let segment = self.segments.iter().find(|segment| {
-            file_offset.checked_sub(segment.file_offset).is_some_and(|inside| inside < segment.file_size)
-        });
-        // A mapping begins with the page of a segment, which can be before the segment.
-        let page = rustix::param::page_size() as u64;
-        let segment = segment.or_else(|| {
-            self.segments.iter().find(|segment| {
-                segment.file_offset.checked_sub(file_offset).is_some_and(|before| before < page)
-            })
-        })?;
+        let segment = segment_of(&self.segments, file_offset, rustix::param::page_size() as u64)?;
         Some(segment.address.wrapping_add(file_offset.wrapping_sub(segment.file_offset)))
     }
 
@@ -150,6 +145,19 @@ impl Image {
             table
         })
     }
+}
+
+/// Returns the segment of code at an offset in the file.
+///
+/// A mapping begins with the page in which a segment begins. The first bytes of that page can be the end of the
+/// segment before, as in files that `lld` has linked, which is mapped elsewhere.
+fn segment_of(segments: &[Segment], file_offset: u64, page: u64) -> Option<&Segment> {
+    let is_in = |segment: &&Segment| {
+        let first_page = segment.file_offset - segment.file_offset % page;
+        file_offset >= first_page
+            && file_offset.checked_sub(segment.file_offset).is_none_or(|inside| inside < segment.file_size)
+    };
+    segments.iter().filter(|segment| segment.is_code).find(is_in).or_else(|| segments.iter().find(is_in))
 }
 
 /// Whether the header of unwind information at the address `at` is a search table as linkers write it, all of
@@ -308,6 +316,19 @@ mod tests {
         assert_eq!(at(110), None);
         assert_eq!(at(299), Some((&b"b"[..], 300)));
         assert_eq!(at(310), None);
+    }
+
+    #[test]
+    fn the_first_page_of_code_is_not_of_the_segment_that_ends_in_it() {
+        // The segments of libcoreclr.so of 9.0.1.
+        let segment =
+            |file_offset, file_size, address, is_code| Segment { file_offset, file_size, address, is_code };
+        let segments = [segment(0, 0x1d_2bb4, 0, false), segment(0x1d_2bc0, 0x4e_b690, 0x1d_3bc0, true)];
+        let address = |offset| Some(segment_of(&segments, offset, 4096)?.address);
+        for offset in [0x1d_2000, 0x1d_2bb4, 0x1d_2bc0, 0x6b_e24f] {
+            assert_eq!(address(offset), Some(0x1d_3bc0), "{offset:x}");
+        }
+        assert_eq!((address(0x1d_1fff), address(0x6b_e250)), (Some(0), None));
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl Sampler {
         sys::monotonic_ns()
     }
 
-    /// Waits until a buffer is half full, a process ends, a signal comes or the timeout expires. Returns the
+    /// Waits until a buffer is a quarter full, a process ends, a signal comes or the timeout expires. Returns the
     /// records up to the previous call, in time order: a later record in one buffer can precede an earlier
     /// one in another.
     ///
@@ -515,7 +515,7 @@ impl<'c> Opening<'c> {
             inherit: self.inherit,
             side_band: false,
             switches: false,
-            watermark: u32::try_from(bytes / 2).unwrap_or(u32::MAX),
+            watermark: u32::try_from(bytes / 4).unwrap_or(u32::MAX),
         }
     }
 
@@ -551,9 +551,14 @@ impl<'c> Opening<'c> {
             return sys::set_output(event.as_fd(), leader).map_err(Error::io("the buffer of an event"));
         }
         let pages = self.config.buffer_pages;
-        let ring = match Ring::map(event.as_fd(), pages) {
+        let is_refused = |error: &io::Error| error.raw_os_error() == Some(libc::EPERM);
+        // The kernel's limit for users allows for 128 pages of 4 KiB and the control page.
+        let ring = Ring::map(event.as_fd(), pages).or_else(|error| {
+            if is_refused(&error) && pages > 1 { Ring::map(event.as_fd(), pages / 2) } else { Err(error) }
+        });
+        let ring = match ring {
             Ok(ring) => ring,
-            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            Err(error) if is_refused(&error) => {
                 // More memory is not permitted: stacks of switches go where the rest goes.
                 let main = Place { of_switch_stacks: false, ..place };
                 let Some(leader) = self.leader(main) else {

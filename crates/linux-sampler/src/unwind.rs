@@ -23,10 +23,10 @@ const MOST_IMAGES: usize = 4096;
 /// NativeAOT's. C libraries do not: a leaf there hides its caller, and a wait there ends the chain after one
 /// frame. Small methods of a JIT compiler do not either, and hide the caller wherever they stand in a stack.
 ///
-/// Frames are therefore unwound within the copied bytes of the stack: by the unwind information of the image
-/// until the kernel's chain is met, by a [`RuntimeUnwinder`] in code outside images, and by frame pointers
-/// elsewhere. The chain continues where the copy ends; where code without frame pointers ends it before the
-/// root, the rest is unwound in the memory of the process.
+/// Frames are therefore unwound within the copied bytes of the stack: by the unwind information of the image,
+/// by a [`RuntimeUnwinder`] in code outside images, and by frame pointers elsewhere. The chain continues where
+/// the copy ends; where code without frame pointers ends it before the root, the rest is unwound in the memory
+/// of the process.
 #[derive(Debug, Default)]
 pub struct Unwinder {
     processes: HashMap<i32, Process>,
@@ -122,6 +122,8 @@ impl Unwinder {
         let mut position = FramePosition::Innermost;
         let mut by_frame_pointers = false;
         frames.push(registers.ip);
+        // The frames of the chain up to the last one that was unwound as well.
+        let mut met = 1;
         let mut here = maps.at(lookup_address(registers.ip, position));
         for _ in 0..MOST_STEPS {
             let Some(mapping) = here else { break };
@@ -145,28 +147,27 @@ impl Unwinder {
                 caller.filter(|caller| caller.sp > registers.sp || in_register && caller.sp == registers.sp);
             let Some(caller) = caller else { break };
             here = maps.at(lookup_address(caller.ip, FramePosition::Caller));
-            let Some(mapping) = here else { break };
+            if here.is_none() {
+                break;
+            }
             frames.push(caller.ip);
             registers = caller;
             position = FramePosition::Caller;
-            if !by_frame_pointers && let Some(at) = chain.iter().position(|&frame| frame == caller.ip) {
-                if process.load(pid, mapping) {
-                    // Native code keeps frame pointers from here on.
-                    frames.extend_from_slice(chain.get(at.saturating_add(1)..).unwrap_or_default());
-                    return;
-                }
-                by_frame_pointers = true;
+            let later = chain.get(met..).unwrap_or_default();
+            if let Some(at) = later.iter().position(|&frame| frame == caller.ip) {
+                met = met.saturating_add(at).saturating_add(1);
             }
             if by_frame_pointers && self.runtime.is_none() && pointers.contains(&registers.fp) {
                 // The chain has all that follows.
                 break;
             }
         }
-        // The frame with the pointer at `index` was called from the entry after it.
+        // The frame with the pointer at `index` was called from the entry after it. Frames after the last one
+        // that was met have no frame pointer: the chain goes on with their callers.
         let rest = pointers.iter().position(|&pointer| pointer == registers.fp);
-        let rest = rest.or_else(|| chain.iter().position(|&frame| frame == registers.ip));
-        let rest = rest.and_then(|index| chain.get(index.saturating_add(1)..));
-        frames.extend_from_slice(rest.unwrap_or_default());
+        let rest = rest.map(|index| index.saturating_add(1));
+        let rest = rest.or((met > 1 || frames.len() == 1).then_some(met));
+        frames.extend_from_slice(rest.and_then(|rest| chain.get(rest..)).unwrap_or_default());
         if frames.len() < chain.len() {
             frames.clear();
             frames.extend_from_slice(chain);

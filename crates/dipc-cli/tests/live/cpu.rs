@@ -15,7 +15,11 @@ use crate::program::{Finished, Running, dipc, run};
 use crate::runtime::{Runtime, on_each_runtime, say_not_run};
 use crate::workload::Workload;
 
-on_each_runtime!(samples_of_a_hot_method_reach_the_main_method, the_split_of_two_methods_is_the_programs_own);
+on_each_runtime!(
+    samples_of_a_hot_method_reach_the_main_method,
+    stacks_of_collections_reach_the_root,
+    the_split_of_two_methods_is_the_programs_own
+);
 
 /// Whether this kernel permits all that the tests ask for.
 fn is_permitted(recorded: &str) -> bool {
@@ -91,6 +95,43 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     assert!(overview.contains("Samples       by the kernel, 997 samples a second"), "{overview}");
     let stacks = run(["report", file, "stacks", "--by", "cpu"]).with_code(0).text();
     assert!(stacks.contains("libcoreclr.so!") && stacks.contains("Spin.Hot("), "{stacks}");
+}
+
+/// The collector calls the C library, which keeps no frame pointers, with large buffers on the stack.
+fn stacks_of_collections_reach_the_root(runtime: Runtime) {
+    let Some(mut workload) = Workload::start(runtime) else { return };
+    let file = workload.folder().join("cpu.nettrace");
+    let file = file.to_str().unwrap();
+    let pid = workload.pid().to_string();
+    workload.send("gc 2 1000000");
+    let provider = "Microsoft-Windows-DotNETRuntime:1:1";
+    let trace = ["trace", "-p", &pid, "--cpu", "--providers", provider, "--duration", "2s", "-o", file];
+    let recorded = run(trace).with_code(0);
+    if !is_permitted(&recorded.stderr) {
+        return;
+    }
+    let report =
+        run(["report", file, "stacks", "--by", "cpu", "--idle", "-n", "1000000", "--format", "json"]);
+    let report = report.with_code(0).json();
+    // The program's start, which has no name in the stripped NativeAOT program, that of a thread in the C
+    // library, and threads that begin or end in the kernel.
+    let is_root = |frame: &str| {
+        frame.ends_with("!_start")
+            || runtime == Runtime::NativeAot9 && frame == "workload!?"
+            || frame.starts_with("vmlinux!")
+            || frame.starts_with("libc.so.6!") && (frame.ends_with("!?") || frame.contains("clone"))
+    };
+    let (mut all, mut others) = (0, Vec::new());
+    for node in report["tree"].as_array().unwrap().iter().filter(|node| node["depth"] == 0) {
+        let (frame, time) = (node["frame"].as_str().unwrap(), node["inclusive"].as_u64().unwrap());
+        all += time;
+        if !is_root(frame) {
+            others.push((time, frame.to_owned()));
+        }
+    }
+    let broken: u64 = others.iter().map(|(time, _)| time).sum();
+    eprintln!("{runtime:?}: {broken} of {all} ns do not reach the root: {others:?}");
+    assert!(broken * 25 < all, "{broken} of {all} ns: {others:?}");
 }
 
 /// Samples the program `sampled` for some seconds while it carries out a command, after its methods were
