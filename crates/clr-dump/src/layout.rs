@@ -135,6 +135,9 @@ pub(crate) struct Thread {
     /// The offset of the pointer to ThreadLocalData, which has the thread's static fields, or to a list of
     /// objects that have them (NativeAOT); `None` where they are in arrays that handles hold.
     pub(crate) static_fields: Option<u64>,
+    /// The offset of ThreadLocalBlock, which has an array with the thread's static fields of each module, and its
+    /// length; `None` where there is none.
+    pub(crate) static_modules: Option<u64>,
 }
 
 /// The place of a thread's allocation context, whose pointer and limit come first.
@@ -174,8 +177,20 @@ pub(crate) struct Module {
     pub(crate) defined_types: u64,
     /// The offset of the map from rows of referenced types.
     pub(crate) referenced_types: u64,
+    /// The table of types that are made of others; `None` where there is none.
+    pub(crate) instances: Option<InstanceTable>,
     /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
     pub(crate) ready_to_run: Option<ReadyToRun>,
+}
+
+/// The pointer to a module's table of types that are made of others, by its offset in Module. The table's
+/// entries are in chains, each with a type and the next entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InstanceTable {
+    /// Its array of buckets begins with their number.
+    Buckets(u64),
+    /// It has the numbers of buckets and entries.
+    WarmBuckets(u64),
 }
 
 /// MethodTable and EEClass.
@@ -358,6 +373,7 @@ pub(crate) const NET_3_1: Layout = Layout {
         last_thrown: Some(504),
         exception_tracker: 520,
         static_fields: None,
+        static_modules: Some(1080),
     },
     module: Module {
         // PEFile, PEImage, the characters of its path.
@@ -366,6 +382,7 @@ pub(crate) const NET_3_1: Layout = Layout {
         base: &[16, 8, 88, 8],
         defined_types: 696,
         referenced_types: 728,
+        instances: Some(InstanceTable::WarmBuckets(1024)),
         ready_to_run: Some(ReadyToRun { info: 1216, entry_points: 352 }),
     },
     types: Types {
@@ -430,12 +447,14 @@ pub(crate) const NET_9: Layout = Layout {
         last_thrown: Some(336),
         exception_tracker: 352,
         static_fields: Some(928),
+        static_modules: None,
     },
     module: Module {
         path: &[272],
         base: &[288],
         defined_types: 624,
         referenced_types: 8,
+        instances: Some(InstanceTable::Buckets(808)),
         ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }),
     },
     types: TYPES_9,
@@ -485,12 +504,14 @@ pub(crate) const NET_10: Layout = Layout {
         last_thrown: Some(336),
         exception_tracker: 352,
         static_fields: Some(568),
+        static_modules: None,
     },
     module: Module {
         path: &[208],
         base: &[224],
         defined_types: 416,
         referenced_types: 8,
+        instances: Some(InstanceTable::Buckets(600)),
         ready_to_run: None,
     },
     types: TYPES_9,
@@ -544,8 +565,16 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
         last_thrown: None,
         exception_tracker: 0,
         static_fields: None,
+        static_modules: None,
     },
-    module: Module { path: &[], base: &[], defined_types: 0, referenced_types: 0, ready_to_run: None },
+    module: Module {
+        path: &[],
+        base: &[],
+        defined_types: 0,
+        referenced_types: 0,
+        instances: None,
+        ready_to_run: None,
+    },
     types: Types {
         form: TypeForm::NativeAot,
         canonical_mark: 1,

@@ -254,7 +254,7 @@ fn add_finalizable(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
 fn add_statics(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
     let mut sorted: Vec<_> = types.iter().copied().collect();
     sorted.sort_unstable();
-    for field in names.static_fields(sorted) {
+    for field in names.static_fields(sorted, &[]) {
         if !matches!(field.field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE) {
             continue;
         }

@@ -52,6 +52,7 @@ mod scale;
 mod seccomp;
 mod single_file;
 mod stacks;
+mod static_fields;
 mod stopping;
 mod streamed_dump;
 mod stripped_dump;

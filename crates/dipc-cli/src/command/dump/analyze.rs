@@ -261,7 +261,7 @@ impl View {
         Ok(Some(match self {
             Self::Objects(args) => objects::print(source, &names, args, format)?,
             Self::Strings(args) => strings::print(source, &names, args, format)?,
-            Self::Statics(args) => roots::print_statics(source, &names, args, format)?,
+            Self::Statics(args) => roots::print_statics(source, runtime, &names, args, format)?,
             Self::Handles(args) => roots::print_handles(source, &names, args, format)?,
             Self::Object(args) if args.no_path => {
                 object::print(&names, args, None, format)?;
