@@ -9,7 +9,8 @@ use gcdump::{HeapGraph, MemoryCompleteness, MemoryGraphBuilder, MemoryType, Root
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_advice;
-use crate::inspect::core_dump::{Analysis, Source};
+use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_source::Source;
 use crate::inspect::pause::Pause;
 use crate::render::units;
 

@@ -32,7 +32,8 @@ use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::core_advice;
-use crate::inspect::core_dump::{Analysis, Source, check_described};
+use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_source::{Source, check_described};
 use crate::inspect::heap::Heap;
 
 #[derive(Debug, Args)]
