@@ -146,14 +146,15 @@ impl Names<'_> {
         let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
         let Some(metadata) = metadata else { return Ok(Vec::new()) };
         let row = self.type_row(type_handle)?;
-        let rows = metadata.fields_of_type(row).unwrap_or_default();
+        let numbers = metadata.fields_of_type(row).unwrap_or_default().take(MOST_FIELDS);
+        let rows: HashSet<u32> = numbers.filter_map(|number| metadata.field_row(number).ok()).collect();
         let list = memory.u64(offset(self.class(type_handle)?, 24))?;
         if list == 0 {
             return Ok(Vec::new());
         }
         // The runtime has no description of constants, which have no place.
         let has_place = |row: &u32| metadata.field(*row).is_ok_and(|field| !field.is_constant());
-        let count = rows.clone().take(MOST_FIELDS).filter(has_place).count();
+        let count = rows.iter().filter(|row| has_place(row)).count();
         let mut fields = Vec::new();
         for index in (0_u64..).take(count) {
             let at = offset(list, index.wrapping_mul(16));

@@ -183,8 +183,20 @@ pub(crate) struct Module {
     pub(crate) referenced_types: u64,
     /// The table of types that are made of others; `None` where there is none.
     pub(crate) instances: Option<InstanceTable>,
+    /// The metadata of a module that was made in memory.
+    pub(crate) made_metadata: Option<MadeMetadata>,
     /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
     pub(crate) ready_to_run: Option<ReadyToRun>,
+}
+
+/// The pointer to the metadata of a module that was made in memory, by its offset in Module. It is a copy that the
+/// runtime makes when a type is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MadeMetadata {
+    /// A size of four bytes, and the metadata.
+    Sized(u64),
+    /// SBuffer: the size, and at 16 a pointer to the metadata.
+    Buffer(u64),
 }
 
 /// The pointer to a module's table of types that are made of others, by its offset in Module. The table's

@@ -133,7 +133,7 @@ impl<'m> Names<'m> {
         let memory = self.memory;
         let method = self.method_of(method_desc).ok()?;
         let Some((module, token)) = method.module.as_ref().zip(method.token) else { return Some(method) };
-        if module.size == 0 {
+        if module.size == 0 && module.metadata.is_none() {
             return None;
         }
         if let Some(metadata) =
@@ -241,7 +241,7 @@ impl<'m> Names<'m> {
         Some(module).filter(|module| !module.file_name().is_empty())
     }
 
-    /// Whether a type is of a module that was made in memory, whose names are not read.
+    /// Whether a type is of a module that was made in memory.
     pub fn is_dynamic(&self, type_handle: u64) -> bool {
         let module = self.module_of(type_handle).ok().filter(|_| !self.runtime.is_native_aot());
         module.is_some_and(|module| self.module(module).is_dynamic)

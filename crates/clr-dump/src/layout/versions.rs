@@ -2,8 +2,8 @@
 
 use super::{
     AllocationContext, CodeRanges, Exception, ExceptionTracker, FrameKind, FrameKinds, HandleTables, Heap,
-    InstanceTable, Layout, Module, MonitorOwner, NibbleMap, ReadyToRun, SlotForm, Slots, StaticFields,
-    Thread, ThreadStore, Thrown, TypeForm, Types,
+    InstanceTable, Layout, MadeMetadata, Module, MonitorOwner, NibbleMap, ReadyToRun, SlotForm, Slots,
+    StaticFields, Thread, ThreadStore, Thrown, TypeForm, Types,
 };
 
 /// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and
@@ -47,6 +47,7 @@ pub(crate) const NET_3_1: Layout = Layout {
         defined_types: 696,
         referenced_types: 728,
         instances: Some(InstanceTable::WarmBuckets(1024)),
+        made_metadata: Some(MadeMetadata::Buffer(1656)),
         ready_to_run: Some(ReadyToRun { info: 1216, entry_points: 352 }),
     },
     types: Types {
@@ -119,6 +120,7 @@ pub(crate) const NET_9: Layout = Layout {
         defined_types: 624,
         referenced_types: 8,
         instances: Some(InstanceTable::Buckets(808)),
+        made_metadata: Some(MadeMetadata::Sized(1120)),
         ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }),
     },
     types: TYPES_9,
@@ -176,6 +178,7 @@ pub(crate) const NET_10: Layout = Layout {
         defined_types: 416,
         referenced_types: 8,
         instances: Some(InstanceTable::Buckets(600)),
+        made_metadata: Some(MadeMetadata::Sized(840)),
         ready_to_run: None,
     },
     types: TYPES_9,
@@ -237,6 +240,7 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
         defined_types: 0,
         referenced_types: 0,
         instances: None,
+        made_metadata: None,
         ready_to_run: None,
     },
     types: Types {

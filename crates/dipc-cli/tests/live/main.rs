@@ -33,6 +33,7 @@ mod lines;
 mod listing;
 mod live_events;
 mod loss;
+mod made_types;
 mod memory;
 mod monitor;
 mod monitor_faults;
