@@ -97,8 +97,21 @@ class Program:
         shutil.rmtree(self.folder)
 
 
+# The versions that are tried, each with its runtime's folder and the settings of the runtime. The collector of
+# servers has a heap for each processor.
+VERSIONS = {
+    "9.0.1": ("9.0.1", {}),
+    "9.0.1 server": ("9.0.1", {"DOTNET_gcServer": "1"}),
+    "10.0.5": ("10.0.5", {}),
+    "3.1.23": ("3.1.23", {}),
+    "3.1.23 server": ("3.1.23", {"COMPlus_gcServer": "1"}),
+    "NativeAOT": (None, {}),
+}
+
+
 def dotnet(version, assembly):
-    program = RUNTIMES / version / "dotnet"
+    folder, _ = VERSIONS[version]
+    program = RUNTIMES / folder / "dotnet"
     return [str(program), str(WORKLOADS / assembly)] if program.exists() else None
 
 
@@ -284,7 +297,8 @@ def stripped(core):
 def park(version):
     """The workload with parked threads; the names that it gave them."""
     assembly = "netstandard2.1/workload.dll" if version.startswith("3") else "net8.0/workload.dll"
-    program = Program(native() if version == "NativeAOT" else dotnet(version, assembly))
+    command = native() if version == "NativeAOT" else dotnet(version, assembly)
+    program = Program(command, VERSIONS[version][1])
     program.line()
     for command in ("keep 1000", "park"):
         program.send(command)
@@ -304,7 +318,7 @@ def server():
 
 def known(assembly, *arguments):
     def start(version):
-        program = Program(dotnet(version, assembly) + list(arguments))
+        program = Program(dotnet(version, assembly) + list(arguments), VERSIONS[version][1])
         program.line()
         return program
     return start
@@ -404,8 +418,9 @@ def main():
     print("| version | core dump | " + " | ".join(QUESTIONS) + " |")
     print("|---" * (len(QUESTIONS) + 2) + "|")
     notes = []
-    for version in sys.argv[5:] or ["9.0.1", "10.0.5", "3.1.23", "NativeAOT"]:
-        if version != "NativeAOT" and not (RUNTIMES / version).exists():
+    for version in sys.argv[5:] or VERSIONS:
+        folder, _ = VERSIONS[version]
+        if folder is not None and not (RUNTIMES / folder).exists():
             notes.append(f"{version}: not set up (cargo xtask runtimes)")
             continue
         for kind in KINDS:

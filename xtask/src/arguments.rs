@@ -300,7 +300,7 @@ pub(crate) struct PlantedOptions {
 #[derive(Args)]
 pub(crate) struct DumpsOptions {
     /// Only these versions [default: all]
-    #[arg(value_parser = ["9.0.1", "10.0.5", "3.1.23", "NativeAOT"])]
+    #[arg(value_parser = ["9.0.1", "9.0.1 server", "10.0.5", "3.1.23", "3.1.23 server", "NativeAOT"])]
     pub(crate) versions: Vec<String>,
 }
 

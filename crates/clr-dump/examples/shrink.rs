@@ -69,7 +69,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for object in examples.0.values() {
         let _ = names.content(object, 4);
     }
-    for field in names.static_fields(examples.0.keys().copied()) {
+    let threads = runtime.threads(&recorded)?;
+    for field in names.static_fields(examples.0.keys().copied(), &threads) {
         names.static_value(&field);
     }
     let _ = (names.handles(), names.finalizable(), names.static_field_objects(), names.await_chains());

@@ -12,6 +12,8 @@ use crate::module::Module;
 use crate::names::Names;
 use crate::native_names;
 use crate::signature;
+use crate::thread::Thread;
+use crate::thread_statics::ThreadStatics;
 
 /// The most fields of a type.
 const MOST_FIELDS: usize = 1 << 16;
@@ -53,7 +55,9 @@ pub struct Field {
 pub(crate) enum Storage {
     Object,
     Static,
-    /// Static in a thread, or in the image.
+    /// Static in a thread.
+    Thread,
+    /// In the image.
     Elsewhere,
 }
 
@@ -99,6 +103,8 @@ pub struct StaticField {
     pub type_handle: u64,
     /// The address of its value; of a structure, that of the reference to its box.
     pub address: u64,
+    /// The id in the system of the thread that has this value (`[ThreadStatic]`); `None` if all threads have it.
+    pub thread: Option<u64>,
 }
 
 impl Names<'_> {
@@ -140,14 +146,15 @@ impl Names<'_> {
         let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
         let Some(metadata) = metadata else { return Ok(Vec::new()) };
         let row = self.type_row(type_handle)?;
-        let rows = metadata.fields_of_type(row).unwrap_or_default();
+        let numbers = metadata.fields_of_type(row).unwrap_or_default().take(MOST_FIELDS);
+        let rows: HashSet<u32> = numbers.filter_map(|number| metadata.field_row(number).ok()).collect();
         let list = memory.u64(offset(self.class(type_handle)?, 24))?;
         if list == 0 {
             return Ok(Vec::new());
         }
         // The runtime has no description of constants, which have no place.
         let has_place = |row: &u32| metadata.field(*row).is_ok_and(|field| !field.is_constant());
-        let count = rows.clone().take(MOST_FIELDS).filter(has_place).count();
+        let count = rows.iter().filter(|row| has_place(row)).count();
         let mut fields = Vec::new();
         for index in (0_u64..).take(count) {
             let at = offset(list, index.wrapping_mul(16));
@@ -170,6 +177,7 @@ impl Names<'_> {
                 storage: match first >> 24 & 7 {
                     0 => Storage::Object,
                     1 => Storage::Static,
+                    3 => Storage::Thread,
                     _ => Storage::Elsewhere,
                 },
             });
@@ -229,26 +237,21 @@ impl Names<'_> {
         })
     }
 
-    /// Returns the static fields of the loaded types that modules define, and of `others`: instances of
-    /// generic types. Those of threads are not among them.
-    pub fn static_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<StaticField> {
-        let others: Vec<u64> = others.into_iter().take(MOST_TYPES).collect();
-        // Modules whose code is all compiled at run time are known by their types.
-        for of in &others {
-            self.type_module(*of);
-        }
-        let mut types = Vec::new();
-        for module in self.known_modules() {
-            let metadata = module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
-            let count = metadata.map_or(0, |metadata| metadata.type_count());
-            let left = MOST_TYPES.saturating_sub(types.len());
-            types.extend((1..=count).filter_map(|row| self.defined_type(module.address, row)).take(left));
-        }
+    /// Returns the static fields of the loaded types that modules define, of the loaded instances of generic
+    /// types, and of `others`: types of objects. Those that each thread has for itself are among them for
+    /// `threads` that have used their type.
+    pub fn static_fields(
+        &self,
+        others: impl IntoIterator<Item = u64>,
+        threads: &[Thread],
+    ) -> Vec<StaticField> {
+        let threads: Vec<_> =
+            threads.iter().filter_map(|thread| self.thread_statics(thread).ok().flatten()).collect();
         let mut seen = HashSet::new();
         let mut fields = Vec::new();
-        for of in types.into_iter().chain(others) {
+        for of in self.types_with_fields(others) {
             if seen.insert(of) {
-                self.add_static_fields(of, &mut fields);
+                self.add_static_fields(of, &threads, &mut fields);
             }
             if fields.len() >= MOST_STATIC {
                 break;
@@ -257,19 +260,83 @@ impl Names<'_> {
         fields
     }
 
-    fn add_static_fields(&self, type_handle: u64, fields: &mut Vec<StaticField>) {
-        let Ok(Some(places)) = self.static_places(type_handle) else { return };
-        for field in self.own_fields(type_handle).unwrap_or_default() {
-            if field.storage != Storage::Static {
-                continue;
+    /// Returns the types that modules define or have instances of, and others.
+    fn types_with_fields(&self, others: impl IntoIterator<Item = u64>) -> Vec<u64> {
+        let mut types: Vec<u64> = others.into_iter().take(MOST_TYPES).collect();
+        // Modules whose code is all compiled at run time are known by their types.
+        for of in &types {
+            self.type_module(*of);
+        }
+        let mut modules = HashSet::new();
+        loop {
+            let known = self.known_modules();
+            let mut new = known.iter().filter(|module| modules.insert(module.address)).peekable();
+            if new.peek().is_none() {
+                return types;
             }
-            // A structure is in a box.
-            let is_reference = matches!(field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE);
-            let base = if is_reference { places.references } else { places.others };
-            if base != 0 {
-                let address = offset(base, field.offset.into());
-                fields.push(StaticField { field, type_handle, address });
+            for module in new {
+                let metadata =
+                    module.metadata.as_deref().and_then(|bytes| ProgramMetadata::parse(bytes).ok());
+                let count = metadata.map_or(0, |metadata| metadata.type_count());
+                let left = MOST_TYPES.saturating_sub(types.len());
+                let defined = (1..=count).filter_map(|row| self.defined_type(module.address, row));
+                types.extend(defined.take(left));
+                let left = MOST_TYPES.saturating_sub(types.len());
+                let instances = self.instances(module.address, left).unwrap_or_default();
+                for of in &instances {
+                    self.type_module(*of);
+                }
+                types.extend(instances);
             }
         }
     }
+
+    fn add_static_fields(&self, type_handle: u64, threads: &[ThreadStatics], fields: &mut Vec<StaticField>) {
+        let Ok(Some(places)) = self.static_places(type_handle) else { return };
+        let mut of_threads = Vec::new();
+        for field in self.own_fields(type_handle).unwrap_or_default() {
+            match field.storage {
+                Storage::Static => {}
+                Storage::Thread => {
+                    of_threads.push(field);
+                    continue;
+                }
+                Storage::Object | Storage::Elsewhere => continue,
+            }
+            let base = if is_in_references(&field) { places.references } else { places.others };
+            if base != 0 {
+                let address = offset(base, field.offset.into());
+                fields.push(StaticField { field, type_handle, address, thread: None });
+            }
+        }
+        if !of_threads.is_empty() {
+            self.add_fields_of_threads(type_handle, &of_threads, threads, fields);
+        }
+    }
+
+    fn add_fields_of_threads(
+        &self,
+        type_handle: u64,
+        of_type: &[Field],
+        threads: &[ThreadStatics],
+        fields: &mut Vec<StaticField>,
+    ) {
+        for thread in threads {
+            let Ok(places) = self.thread_places(thread, type_handle) else { continue };
+            for field in of_type {
+                let place = if is_in_references(field) { places.references } else { places.others };
+                let Some(address) = place.and_then(|place| place.field(field.offset)) else { continue };
+                if fields.len() >= MOST_STATIC {
+                    return;
+                }
+                let thread = Some(thread.os_id);
+                fields.push(StaticField { field: field.clone(), type_handle, address, thread });
+            }
+        }
+    }
+}
+
+/// Whether a static field is among the references of its type: a structure is in a box.
+const fn is_in_references(field: &Field) -> bool {
+    matches!(field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE)
 }

@@ -10,6 +10,10 @@
 //! `vm/ceeload.h`; for 3.1 dotnet/coreclr `src/inc/dacvars.h` and `src/vm`. Offsets measured on the builds of
 //! [`BUILDS`], on x86-64 Linux.
 
+mod versions;
+
+pub(crate) use self::versions::{NATIVE_AOT, NET_3_1, NET_9, NET_10};
+
 /// A build of the runtime, which the build id of `libcoreclr.so` identifies.
 #[derive(Debug)]
 pub(crate) struct Build {
@@ -135,6 +139,9 @@ pub(crate) struct Thread {
     /// The offset of the pointer to ThreadLocalData, which has the thread's static fields, or to a list of
     /// objects that have them (NativeAOT); `None` where they are in arrays that handles hold.
     pub(crate) static_fields: Option<u64>,
+    /// The offset of ThreadLocalBlock, which has an array with the thread's static fields of each module, and its
+    /// length; `None` where there is none.
+    pub(crate) static_modules: Option<u64>,
 }
 
 /// The place of a thread's allocation context, whose pointer and limit come first.
@@ -174,8 +181,32 @@ pub(crate) struct Module {
     pub(crate) defined_types: u64,
     /// The offset of the map from rows of referenced types.
     pub(crate) referenced_types: u64,
+    /// The table of types that are made of others; `None` where there is none.
+    pub(crate) instances: Option<InstanceTable>,
+    /// The metadata of a module that was made in memory.
+    pub(crate) made_metadata: Option<MadeMetadata>,
     /// The methods of an image that was compiled ahead of time; `None` where their place is not known.
     pub(crate) ready_to_run: Option<ReadyToRun>,
+}
+
+/// The pointer to the metadata of a module that was made in memory, by its offset in Module. It is a copy that the
+/// runtime makes when a type is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MadeMetadata {
+    /// A size of four bytes, and the metadata.
+    Sized(u64),
+    /// SBuffer: the size, and at 16 a pointer to the metadata.
+    Buffer(u64),
+}
+
+/// The pointer to a module's table of types that are made of others, by its offset in Module. The table's
+/// entries are in chains, each with a type and the next entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InstanceTable {
+    /// Its array of buckets begins with their number.
+    Buckets(u64),
+    /// It has the numbers of buckets and entries.
+    WarmBuckets(u64),
 }
 
 /// MethodTable and EEClass.
@@ -326,249 +357,6 @@ pub(crate) enum FrameKind {
     /// Frames are of one kind, which has none: PInvokeTransitionFrame of NativeAOT.
     Transition,
 }
-
-/// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and
-/// the instructions of the functions that use a field, such as `MethodTable::GetModule`.
-pub(crate) const NET_3_1: Layout = Layout {
-    major: 3,
-    slots: Slots {
-        count: 177,
-        form: SlotForm::Relative,
-        range_map: 0,
-        thread_store: 16,
-        heap_type: 33,
-        gc_data: 34,
-        string_type: 56,
-        exception_type: 61,
-        free_type: 68,
-        sync_table: 94,
-    },
-    thread_store: ThreadStore { first: 168, count: Some(192) },
-    thread: Thread {
-        state: Some(8),
-        mode: Some(12),
-        frame: 16,
-        managed_id: Some(36),
-        link: 256,
-        link_target: 256,
-        os_id: 456,
-        allocation_context: AllocationContext::Thread(88),
-        object_handle: Some(464),
-        blocking_item: Some(1208),
-        last_thrown: Some(504),
-        exception_tracker: 520,
-        static_fields: None,
-    },
-    module: Module {
-        // PEFile, PEImage, the characters of its path.
-        path: &[16, 8, 16],
-        // PEFile, PEImage, the layout that is used, its base.
-        base: &[16, 8, 88, 8],
-        defined_types: 696,
-        referenced_types: 728,
-        ready_to_run: Some(ReadyToRun { info: 1216, entry_points: 352 }),
-    },
-    types: Types {
-        form: TypeForm::ShortRow,
-        canonical_mark: 2,
-        kind: 52,
-        rank: 56,
-        static_fields: StaticFields::DomainLocalModule(1304),
-    },
-    method_row_bits: 14,
-    exception_tracker: ExceptionTracker { previous: 8, thrown: Thrown::Handle(64) },
-    exception: Exception::of_coreclr(116),
-    heap: Heap::Fixed { generations: 4, first_segment: 56, generation_table: 344 },
-    handle_tables: HandleTables { segments: 208, next: 1992, data_block: 11 },
-    monitor_owner: MonitorOwner::Thread,
-    thin_lock_owner_bits: 10,
-    code_ranges: CodeRanges::List,
-    nibble_map: NibbleMap::Linear,
-    frames: FrameKinds {
-        inlined_call: FrameKind::Vtable { slot: 153 },
-        inlined_call_registers: 32,
-        fault: Some(FrameKind::Vtable { slot: 144 }),
-        has_helpers: true,
-    },
-};
-
-/// The same in .NET 9 and 10.
-const TYPES_9: Types = Types {
-    form: TypeForm::RowInFlags,
-    canonical_mark: 1,
-    kind: 48,
-    rank: 72,
-    static_fields: StaticFields::Auxiliary,
-};
-
-pub(crate) const NET_9: Layout = Layout {
-    major: 9,
-    slots: Slots {
-        count: 158,
-        form: SlotForm::Addresses,
-        range_map: 0,
-        thread_store: 16,
-        heap_type: 19,
-        gc_data: 20,
-        string_type: 46,
-        exception_type: 50,
-        free_type: 57,
-        sync_table: 82,
-    },
-    thread_store: ThreadStore { first: 160, count: Some(184) },
-    thread: Thread {
-        state: Some(0),
-        mode: Some(4),
-        frame: 8,
-        managed_id: Some(16),
-        link: 112,
-        link_target: 112,
-        os_id: 296,
-        allocation_context: AllocationContext::RuntimeThreadLocals(0),
-        object_handle: Some(304),
-        blocking_item: Some(1032),
-        last_thrown: Some(336),
-        exception_tracker: 352,
-        static_fields: Some(928),
-    },
-    module: Module {
-        path: &[272],
-        base: &[288],
-        defined_types: 624,
-        referenced_types: 8,
-        ready_to_run: Some(ReadyToRun { info: 984, entry_points: 448 }),
-    },
-    types: TYPES_9,
-    method_row_bits: 12,
-    exception_tracker: ExceptionTracker { previous: 0, thrown: Thrown::Handle(8) },
-    exception: Exception::of_coreclr(108),
-    heap: Heap::Described,
-    handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
-    monitor_owner: MonitorOwner::Thread,
-    thin_lock_owner_bits: 16,
-    code_ranges: CodeRanges::Tree,
-    nibble_map: NibbleMap::Linear,
-    frames: FrameKinds {
-        inlined_call: FrameKind::Vtable { slot: 137 },
-        inlined_call_registers: 24,
-        fault: Some(FrameKind::Vtable { slot: 129 }),
-        has_helpers: true,
-    },
-};
-
-pub(crate) const NET_10: Layout = Layout {
-    major: 10,
-    slots: Slots {
-        count: 128,
-        form: SlotForm::Addresses,
-        range_map: 0,
-        thread_store: 15,
-        heap_type: 18,
-        gc_data: 19,
-        string_type: 45,
-        exception_type: 49,
-        free_type: 56,
-        sync_table: 77,
-    },
-    thread_store: ThreadStore { first: 88, count: Some(112) },
-    thread: Thread {
-        state: Some(0),
-        mode: Some(4),
-        frame: 8,
-        managed_id: Some(16),
-        link: 112,
-        link_target: 112,
-        os_id: 296,
-        allocation_context: AllocationContext::RuntimeThreadLocals(8),
-        object_handle: Some(304),
-        blocking_item: Some(672),
-        last_thrown: Some(336),
-        exception_tracker: 352,
-        static_fields: Some(568),
-    },
-    module: Module {
-        path: &[208],
-        base: &[224],
-        defined_types: 416,
-        referenced_types: 8,
-        ready_to_run: None,
-    },
-    types: TYPES_9,
-    method_row_bits: 12,
-    exception_tracker: ExceptionTracker { previous: 0, thrown: Thrown::Handle(8) },
-    exception: Exception::of_coreclr(108),
-    heap: Heap::Described,
-    handle_tables: HandleTables { segments: 56, next: 1998, data_block: 12 },
-    monitor_owner: MonitorOwner::ManagedId,
-    thin_lock_owner_bits: 16,
-    code_ranges: CodeRanges::Tree,
-    nibble_map: NibbleMap::WithPointers,
-    frames: FrameKinds {
-        inlined_call: FrameKind::Identifier(1),
-        inlined_call_registers: 24,
-        fault: None,
-        has_helpers: false,
-    },
-};
-
-/// The parts that the runtime of a program that was compiled ahead of time does not describe itself. The
-/// others are zero here, and filled in from its description.
-///
-/// Fields of exceptions were measured on 9.0.20.
-pub(crate) const NATIVE_AOT: Layout = Layout {
-    major: 0,
-    slots: Slots {
-        count: 8,
-        form: SlotForm::Addresses,
-        range_map: 0,
-        thread_store: 1,
-        heap_type: 2,
-        gc_data: 3,
-        string_type: 4,
-        exception_type: 5,
-        free_type: 6,
-        sync_table: 7,
-    },
-    thread_store: ThreadStore { first: 0, count: None },
-    thread: Thread {
-        state: None,
-        mode: None,
-        frame: 0,
-        managed_id: None,
-        link: 0,
-        link_target: 0,
-        os_id: 0,
-        allocation_context: AllocationContext::Thread(0),
-        object_handle: None,
-        blocking_item: None,
-        last_thrown: None,
-        exception_tracker: 0,
-        static_fields: None,
-    },
-    module: Module { path: &[], base: &[], defined_types: 0, referenced_types: 0, ready_to_run: None },
-    types: Types {
-        form: TypeForm::NativeAot,
-        canonical_mark: 1,
-        kind: 0,
-        rank: 0,
-        static_fields: StaticFields::Unknown,
-    },
-    method_row_bits: 12,
-    exception_tracker: ExceptionTracker { previous: 0, thrown: Thrown::Object(0) },
-    exception: Exception { message: 8, inner: 24, stack_trace: 64, hresult: 72, frame_count: Some(76) },
-    heap: Heap::Described,
-    handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
-    monitor_owner: MonitorOwner::ManagedId,
-    thin_lock_owner_bits: 16,
-    code_ranges: CodeRanges::None,
-    nibble_map: NibbleMap::Linear,
-    frames: FrameKinds {
-        inlined_call: FrameKind::Transition,
-        inlined_call_registers: 0,
-        fault: None,
-        has_helpers: false,
-    },
-};
 
 /// The layout of a build.
 pub(crate) fn build(build_id: &[u8]) -> Option<&'static Build> {

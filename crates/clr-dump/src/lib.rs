@@ -71,6 +71,7 @@
 //! - `regions`, `heap_window`, `pointers`, `heap`: the objects of the heap, with their references.
 //! - `kept`, `strip`: copies without texts and buffers.
 //! - `field`, `object`, `handle`, `root`: contents of objects; what keeps them alive.
+//! - `instances`, `static_places`, `thread_statics`: types that have static fields, and their places.
 //! - `delegate`, `async_type`, `async_roles`, `await_graph`, `await_chain`: delegates; `async` methods, and
 //!   what they wait for.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -107,6 +108,7 @@ mod field;
 mod handle;
 mod heap;
 mod heap_window;
+mod instances;
 mod kept;
 mod layout;
 mod lock;
@@ -136,6 +138,7 @@ mod stack;
 mod static_places;
 mod strip;
 mod thread;
+mod thread_statics;
 mod touched;
 mod unwind;
 

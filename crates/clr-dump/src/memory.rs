@@ -151,7 +151,7 @@ pub(crate) mod tests {
         fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
             let missing = Missing { address };
             let (start, bytes) = self.parts.range(..=address).next_back().ok_or(missing)?;
-            let from = usize::try_from(address - start).unwrap();
+            let from = usize::try_from(address - start).map_err(|_| missing)?;
             let end = from.checked_add(buffer.len()).ok_or(missing)?;
             buffer.copy_from_slice(bytes.get(from..end).ok_or(missing)?);
             Ok(())

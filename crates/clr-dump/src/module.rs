@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::layout;
+use crate::layout::{self, MadeMetadata};
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
 /// The most characters of a path.
@@ -29,8 +29,7 @@ pub struct Module {
     pub base: u64,
     /// The size of its image.
     pub size: u32,
-    /// Whether it was made in memory (`System.Reflection.Emit`): it has neither a path nor an image, and its
-    /// names are not in the form of an image's metadata.
+    /// Whether it was made in memory (`System.Reflection.Emit`): it has neither a path nor an image.
     pub is_dynamic: bool,
     pub(crate) metadata: Option<Arc<[u8]>>,
     /// Whether the program has its names, being compiled ahead of time.
@@ -46,7 +45,11 @@ impl Module {
         let is_dynamic = path.as_deref() == Ok("") && base == Ok(0);
         let base = base.unwrap_or_default();
         let image = PeImage::read(memory, base).ok();
-        let metadata = image.as_ref().and_then(|image| image.metadata(memory).ok());
+        let metadata = match image.as_ref() {
+            Some(image) => image.metadata(memory).ok(),
+            None if is_dynamic => made_metadata(memory, layout, address).ok().flatten(),
+            None => None,
+        };
         Self {
             address,
             path: path.unwrap_or_default(),
@@ -82,6 +85,30 @@ impl Module {
     pub const fn has_metadata(&self) -> bool {
         self.metadata.is_some() || self.has_native_names
     }
+}
+
+/// Reads the metadata of a module that was made in memory; `None` if there is none.
+fn made_metadata(
+    memory: &dyn Memory,
+    layout: &layout::Module,
+    module: u64,
+) -> MemoryResult<Option<(u64, Vec<u8>)>> {
+    let Some(of) = layout.made_metadata else { return Ok(None) };
+    let (MadeMetadata::Sized(place) | MadeMetadata::Buffer(place)) = of;
+    let header = memory.u64(offset(module, place))?;
+    if header == 0 {
+        return Ok(None);
+    }
+    let size = memory.u32(header)?;
+    let at = match of {
+        MadeMetadata::Sized(_) => offset(header, 4),
+        MadeMetadata::Buffer(_) => memory.u64(offset(header, 16))?,
+    };
+    if size > MOST_METADATA || memory.array(at)? != METADATA {
+        return Ok(None);
+    }
+    let bytes = memory.bytes(at, usize::try_from(size).unwrap_or_default())?;
+    Ok(Some((at, bytes)))
 }
 
 /// Follows pointers; zero if one of them is null.

@@ -225,8 +225,15 @@ impl Entry {
         Ok(Self { bytes, own, bases: BaseAddresses::default().set_eh_frame(start) })
     }
 
+    fn section(&self) -> EhFrame<Bytes<'_>> {
+        let mut section = EhFrame::new(&self.bytes, LittleEndian);
+        // The default is the size of the reader's own addresses.
+        section.set_address_size(ENCODING.address_size);
+        section
+    }
+
     fn function(&self, at: u64) -> Option<NativeFunction> {
-        let section = EhFrame::new(&self.bytes, LittleEndian);
+        let section = self.section();
         let entry = section.fde_from_offset(&self.bases, self.own.into(), EhFrame::cie_from_offset).ok()?;
         let language_data = match entry.lsda() {
             Some(gimli::Pointer::Direct(at)) => Some(at),
@@ -242,7 +249,7 @@ impl Entry {
         registers: &Registers,
         address: u64,
     ) -> Result<Option<Caller>, UnwindError> {
-        let section = EhFrame::new(&self.bytes, LittleEndian);
+        let section = self.section();
         let entry = section.fde_from_offset(&self.bases, self.own.into(), EhFrame::cie_from_offset)?;
         let mut context = UnwindContext::new();
         let row = entry.unwind_info_for_address(&section, &self.bases, &mut context, address)?;

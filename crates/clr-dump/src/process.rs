@@ -66,10 +66,11 @@ mod tests {
 
     #[test]
     fn the_memory_of_this_process_is_read() {
-        static VALUE: u64 = 0x1234_5678_9abc_def0;
+        // As x86-64 has it in its memory.
+        static VALUE: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
         let memory = ProcessMemory::open(std::process::id()).unwrap();
         let address = std::ptr::from_ref(&VALUE).addr() as u64;
-        assert_eq!((&memory as &dyn Memory).u64(address), Ok(VALUE));
+        assert_eq!((&memory as &dyn Memory).u64(address), Ok(u64::from_le_bytes(VALUE)));
         assert_eq!((&memory as &dyn Memory).u64(0), Err(Missing { address: 0 }));
         assert_eq!((&memory as &dyn Memory).u64(u64::MAX - 7), Err(Missing { address: u64::MAX - 7 }));
         let files = memory.files().unwrap();

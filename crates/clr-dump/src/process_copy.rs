@@ -292,7 +292,8 @@ mod tests {
     fn the_memory_of_this_process_is_in_its_core() {
         use crate::core_file::CoreFile;
         use crate::memory::Memory;
-        static VALUE: u64 = 0x0123_4567_89ab_cdef;
+        // As x86-64 has it in its memory.
+        static VALUE: [u8; 8] = 0x0123_4567_89ab_cdef_u64.to_le_bytes();
         let kept = vec![0x5a_u8; 3 << 20];
         let memory = ProcessMemory::open(std::process::id()).unwrap();
         let thread = ThreadNote { tid: 1, registers: vec![0; 216], ..ThreadNote::default() };
@@ -340,7 +341,7 @@ mod tests {
             }
             assert_eq!(copied.omitted_bytes, 0);
             assert!(value.unwrap() == kept);
-            assert_eq!((&core as &dyn Memory).u64(value_at), Ok(VALUE));
+            assert_eq!((&core as &dyn Memory).u64(value_at), Ok(u64::from_le_bytes(VALUE)));
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::memory::{MemoryResult, offset};
 use crate::names::{HAS_COMPONENT_SIZE, MODULE, Names};
 
 /// Offsets in a MethodTable.
-const AUXILIARY: u64 = 32;
+pub(crate) const AUXILIARY: u64 = 32;
 const OPTIONAL_MEMBERS: u64 = 64;
 
 /// The addresses of a type's static fields; zero where it has none of a kind, or they have no place yet.
@@ -50,40 +50,51 @@ impl Names<'_> {
     }
 
     /// Finds the places in the DomainLocalModule of the module that loaded the type: in its own arrays, or in
-    /// the entry of an instance of a generic type, and of a type that was made at run time.
+    /// the type's own entry.
     fn places_by_module(&self, type_handle: u64, place: u64) -> MemoryResult<Option<StaticPlaces>> {
-        const IN_ENTRY: u32 = 6;
-        const COLLECTIBLE: u32 = 8;
         let memory = self.memory();
-        let module = memory.u64(offset(type_handle, MODULE))?;
-        let local = memory.u64(offset(module, place))?;
+        let local = memory.u64(offset(memory.u64(offset(type_handle, MODULE))?, place))?;
         if local == 0 {
             return Ok(None);
         }
-        let flags = memory.u32(type_handle)?;
-        if flags & IN_ENTRY == 0 || flags & HAS_COMPONENT_SIZE != 0 {
+        if !self.has_static_entry(type_handle)? {
             let references = memory.u64(offset(local, 32))?;
             return Ok(Some(StaticPlaces { references, others: local }));
         }
-        let Some(number) = self.static_entry(type_handle, flags)? else { return Ok(None) };
-        let [entries, count] = memory.words(offset(local, 8))?;
+        match self.static_entry(type_handle, offset(local, 8))? {
+            Some(entry) => Ok(Some(StaticPlaces { references: memory.u64(entry)?, others: entry })),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a type has an entry of its own in a module's data: instances of generic types have, and types
+    /// that were made at run time.
+    pub(crate) fn has_static_entry(&self, type_handle: u64) -> MemoryResult<bool> {
+        const IN_ENTRY: u32 = 6;
+        let flags = self.memory().u32(type_handle)?;
+        Ok(flags & IN_ENTRY != 0 && flags & HAS_COMPONENT_SIZE == 0)
+    }
+
+    /// Returns a type's entry; `None` if it has none yet, or if handles lead to its fields, as to those of types
+    /// that can be unloaded. `table` has the address of the entries, and their number.
+    pub(crate) fn static_entry(&self, type_handle: u64, table: u64) -> MemoryResult<Option<u64>> {
+        const COLLECTIBLE: u32 = 8;
+        let memory = self.memory();
+        let Some(number) = self.static_entry_number(type_handle)? else { return Ok(None) };
+        let [entries, count] = memory.words(table)?;
         if number >= count {
             return Ok(None);
         }
-        let entry = offset(entries, number.wrapping_mul(16));
-        let (others, flags) = (memory.u64(entry)?, memory.u32(offset(entry, 8))?);
-        // Handles lead to the fields of types that can be unloaded.
-        if others == 0 || flags & COLLECTIBLE != 0 {
-            return Ok(None);
-        }
-        Ok(Some(StaticPlaces { references: memory.u64(others)?, others }))
+        let at = offset(entries, number.wrapping_mul(16));
+        let (entry, flags) = (memory.u64(at)?, memory.u32(offset(at, 8))?);
+        Ok((entry != 0 && flags & COLLECTIBLE == 0).then_some(entry))
     }
 
-    /// The number of a type's entry in DomainLocalModule.
-    fn static_entry(&self, type_handle: u64, flags: u32) -> MemoryResult<Option<u64>> {
+    /// The number of a type's entry.
+    fn static_entry_number(&self, type_handle: u64) -> MemoryResult<Option<u64>> {
         const IS_GENERIC: u32 = 4;
         let memory = self.memory();
-        if flags & IS_GENERIC == 0 {
+        if memory.u32(type_handle)? & IS_GENERIC == 0 {
             let optional = memory.u64(offset(self.class(type_handle)?, 8))?;
             return Ok(if optional == 0 { None } else { Some(memory.u32(offset(optional, 16))?.into()) });
         }

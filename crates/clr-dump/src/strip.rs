@@ -225,8 +225,13 @@ fn read_heap(recorder: &Recorder<'_>, names: &Names<'_>) -> Contents {
         names.is_type(object.type_handle);
         let _ = names.content(object, ELEMENTS);
     }
-    for field in names.static_fields(examples.iter().map(|object| object.type_handle)) {
+    let threads = names.runtime().threads(recorder).unwrap_or_default();
+    for field in names.static_fields(examples.iter().map(|object| object.type_handle), &threads) {
         names.static_value(&field);
+        if field.thread.is_some() {
+            // It lies in an array of the heap.
+            recorder.keep(field.address & !7, 8);
+        }
         names.reference_at(field.address);
         names.type_name(field.type_handle);
     }

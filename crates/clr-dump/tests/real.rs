@@ -81,15 +81,16 @@ fn read_objects(core: &CoreFile, names: &Names<'_>, runtime: &Runtime) -> u64 {
     for object in examples.objects.values() {
         let _ = names.content(object, 16);
     }
-    for field in names.static_fields(examples.objects.keys().copied()) {
+    let threads = runtime.threads(core).unwrap_or_default();
+    for field in names.static_fields(examples.objects.keys().copied(), &threads) {
         names.static_value(&field);
     }
     let _ = (names.handles(), names.finalizable(), names.static_field_objects());
-    for thread in runtime.threads(core).unwrap_or_default() {
+    for thread in &threads {
         let registers = core.registers(thread.os_id);
-        let stack = runtime.stack(core, &thread, registers);
-        let _ = names.thread_static_array(&thread);
-        let _ = names.stack_words(&thread, &stack, registers);
+        let stack = runtime.stack(core, thread, registers);
+        let _ = names.thread_static_array(thread);
+        let _ = names.stack_words(thread, &stack, registers);
     }
     examples.references
 }
@@ -266,7 +267,7 @@ fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
     assert!(handles.handles.iter().all(|handle| starts.0.contains(&handle.object)));
     assert!(names.has_static_places());
     // The core dump was cut down by what was read then, which their places were not.
-    assert!(names.static_fields(heap.types.iter().map(|of| of.type_handle)).is_empty());
+    assert!(names.static_fields(heap.types.iter().map(|of| of.type_handle), &threads).is_empty());
 }
 
 #[test]

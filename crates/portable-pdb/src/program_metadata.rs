@@ -15,7 +15,12 @@ const LONGEST: usize = 1024;
 /// The most enclosing types of a type.
 const DEEPEST: usize = 16;
 
+/// The most rows that are searched one by one.
+const MOST_ROWS: u32 = 1 << 16;
+
 const TYPE_REF: usize = 0x01;
+const FIELD_POINTER: usize = 0x03;
+const METHOD_POINTER: usize = 0x05;
 const METHOD: usize = 0x06;
 
 /// The metadata of a program: the bytes that begin with `BSJB`, which a running process has in its memory.
@@ -138,15 +143,47 @@ impl<'a> ProgramMetadata<'a> {
         })
     }
 
-    /// Returns the rows of the fields of a type.
+    /// Returns the numbers of the fields of a type, of which [`field_row`](Self::field_row) returns the rows.
     ///
     /// # Errors
     /// As [`type_name`](Self::type_name).
     pub fn fields_of_type(&self, row: u32) -> Result<Range<u32>> {
-        let all = self.tables.count(FIELD).saturating_add(1);
+        let all = match self.tables.count(FIELD_POINTER) {
+            0 => self.tables.count(FIELD),
+            pointers => pointers,
+        };
+        let all = all.saturating_add(1);
         let first = self.first_field(row)?;
         let end = if row < self.type_count() { self.first_field(row.saturating_add(1))? } else { all };
         Ok(first..end.min(all))
+    }
+
+    /// Returns the row of a field by its number in the order of the types. It is the same, but for metadata that
+    /// a program has made.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn field_row(&self, number: u32) -> Result<u32> {
+        if self.tables.count(FIELD_POINTER) == 0 {
+            return Ok(number);
+        }
+        let is_wide = self.tables.is_wide(Column::Row(FIELD));
+        self.row(FIELD_POINTER, number)?.index(is_wide, "pointer to a field")
+    }
+
+    /// Returns the number of a method in the order of the types.
+    fn method_number(&self, row: u32) -> Result<u32> {
+        let count = self.tables.count(METHOD_POINTER);
+        if count == 0 {
+            return Ok(row);
+        }
+        let is_wide = self.tables.is_wide(Column::Row(METHOD));
+        for number in 1..=count.min(MOST_ROWS) {
+            if self.row(METHOD_POINTER, number)?.index(is_wide, "pointer to a method")? == row {
+                return Ok(number);
+            }
+        }
+        Err(self.tables.row(METHOD, row)?.damaged("method that a type defines"))
     }
 
     /// Returns a field.
@@ -213,6 +250,7 @@ impl<'a> ProgramMetadata<'a> {
 
     /// Searches for the last type whose first method is not after `method`.
     fn type_of_method(&self, method: u32) -> Result<u32> {
+        let method = self.method_number(method)?;
         let (mut low, mut high) = (1, self.type_count());
         while low < high {
             let middle = low.midpoint(high.saturating_add(1));
@@ -225,7 +263,8 @@ impl<'a> ProgramMetadata<'a> {
         Ok(low)
     }
 
-    /// Searches for the row of the enclosing type; the table is sorted by the nested ones.
+    /// Searches for the row of the enclosing type; the table is sorted by the nested ones, unless a program has
+    /// made it.
     fn enclosing_type(&self, nested: u32) -> Result<Option<u32>> {
         let is_wide = self.tables.is_wide(Column::Row(TYPE_DEF));
         let pair = |row| -> Result<(u32, u32)> {
@@ -233,6 +272,15 @@ impl<'a> ProgramMetadata<'a> {
             Ok((at.index(is_wide, "nested type")?, at.index(is_wide, "type around a nested one")?))
         };
         let (mut low, mut high) = (1, self.tables.count(NESTED_CLASS));
+        if !self.tables.is_sorted(NESTED_CLASS) {
+            for row in 1..=high.min(MOST_ROWS) {
+                let (found, outer) = pair(row)?;
+                if found == nested {
+                    return Ok(Some(outer));
+                }
+            }
+            return Ok(None);
+        }
         while low <= high {
             let middle = low.midpoint(high);
             let (found, outer) = pair(middle)?;

@@ -93,7 +93,8 @@ impl<'a> Streams<'a> {
             )?;
             match name(&mut at)? {
                 b"#Pdb" => named.pdb = Some(part),
-                b"#~" => named.tables = Some(part),
+                // The second is that of metadata that a program has made, which can have tables of pointers.
+                b"#~" | b"#-" => named.tables = Some(part),
                 b"#Blob" => named.blobs = Some(part),
                 b"#Strings" => named.strings = Some(part),
                 _ => {}

@@ -211,6 +211,8 @@ const COLUMNS: [&[Column]; NESTED_CLASS + 1] = {
 pub(crate) struct Tables<'a> {
     heaps: u8,
     counts: [u32; TABLES],
+    /// The tables whose rows are sorted, a bit for each.
+    sorted: u64,
     /// The rows of all tables.
     rows: Cursor<'a>,
 }
@@ -222,7 +224,7 @@ impl<'a> Tables<'a> {
         let heaps = at.u8("sizes of heaps")?;
         at.u8("header of the tables")?;
         let present = at.u64("list of tables")?;
-        at.u64("list of sorted tables")?;
+        let sorted = at.u64("list of sorted tables")?;
         let mut counts = [0; TABLES];
         for table in (0..u64::BITS).filter(|table| present >> table & 1 != 0) {
             let count = at.u32("number of rows")?;
@@ -234,7 +236,15 @@ impl<'a> Tables<'a> {
         if heaps & 0x40 != 0 {
             at.u32("extra data of the tables")?;
         }
-        Ok(Self { heaps, counts, rows: at })
+        Ok(Self { heaps, counts, sorted, rows: at })
+    }
+
+    /// Returns whether the rows of a table are sorted.
+    pub(crate) fn is_sorted(&self, table: usize) -> bool {
+        u32::try_from(table)
+            .ok()
+            .and_then(|table| self.sorted.checked_shr(table))
+            .is_some_and(|bits| bits & 1 != 0)
     }
 
     pub(crate) fn count(&self, table: usize) -> u32 {

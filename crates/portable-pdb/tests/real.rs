@@ -261,3 +261,43 @@ fn fields_belong_to_the_type_whose_rows_they_are() {
     }
     assert!(metadata.fields_of_type(metadata.type_count() + 1).is_err());
 }
+
+/// The metadata of types that a program has made by turns: their fields and methods are in the order of their making,
+/// and further tables bring them into that of the types.
+#[test]
+fn metadata_that_a_program_has_made_has_the_members_of_its_types() {
+    let bytes = testdata("../made/made.metadata");
+    let metadata = ProgramMetadata::parse(&bytes).unwrap();
+    let types: Vec<_> = (1..=metadata.type_count())
+        .map(|row| {
+            let fields = metadata.fields_of_type(row).unwrap();
+            let fields =
+                fields.map(|number| metadata.field(metadata.field_row(number).unwrap()).unwrap().name);
+            (metadata.type_name(row).unwrap(), fields.collect::<Vec<_>>())
+        })
+        .collect();
+    // As `made.cs` makes them.
+    let expected = [
+        ("<Module>", &[][..]),
+        ("Made.First", &["Number", "Label"]),
+        ("Made.Second", &["Text", "Shared", "Count"]),
+        ("Made.First+Inner", &["Ratio"]),
+    ];
+    assert_eq!(
+        types,
+        expected.map(|(name, fields)| (name.to_owned(), fields.iter().map(|it| (*it).to_owned()).collect()))
+    );
+    let methods = (1..=metadata.method_count()).map(|row| metadata.method(row).unwrap());
+    let methods: Vec<_> = methods.map(|of| (metadata.type_name(of.type_row).unwrap(), of.name)).collect();
+    let of =
+        |name: &str| methods.iter().filter(|(_, of)| of == name).map(|(of, _)| &**of).collect::<Vec<_>>();
+    assert_eq!((of("Runs"), of("Calls")), (vec!["Made.Second"], vec!["Made.First"]));
+    assert_eq!(of("Unused"), ["Made.First", "Made.First+Inner"]);
+    for end in 0..bytes.len() {
+        let Ok(metadata) = ProgramMetadata::parse(&bytes[..end]) else { continue };
+        for row in 0..8 {
+            let _ = (metadata.type_name(row), metadata.method(row), metadata.field_row(row));
+            let _ = metadata.fields_of_type(row);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use dipc_transport::TcpReach;
 use crate::args::candidates;
 use crate::duration;
 use crate::exit::Failure;
-use crate::inspect::core_dump::Source;
+use crate::inspect::core_source::Source;
 use crate::process::target::{FoundTarget, TargetSelector};
 
 /// The arguments of [`TargetArgs`] that name a process. A command takes one of them.

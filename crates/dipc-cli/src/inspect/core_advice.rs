@@ -3,7 +3,7 @@
 use clr_dump::{CopiedContent, CopyNote};
 
 use crate::duration;
-use crate::inspect::core_dump::{Source, common_signal};
+use crate::inspect::core_source::{Source, common_signal};
 use crate::render::units;
 
 /// The limits that left memory out of a core dump, in words; `None` if none did.

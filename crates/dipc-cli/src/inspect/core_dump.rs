@@ -1,171 +1,23 @@
-//! A core dump, or the memory of a process, with its managed threads and the names of their frames.
+//! The managed threads of a core dump, or of the memory of a process, with the names of their frames.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
 use std::time::Duration;
 
 use clr_dump::{
-    CoreFile, CoreThread, Error, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MappedFile,
-    Memory, Method, Monitor, MonitorWait, Monitors, Names, NativeImage, NativeImages, ReadAt, Registers,
-    Runtime, Stack, Thread, WaitKind, deadlocks,
+    CoreFile, CoreThread, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MappedFile,
+    Memory, Monitor, MonitorWait, Monitors, Names, NativeImages, Registers, Runtime, Stack, Thread, WaitKind,
+    deadlocks,
 };
-use clr_events::csharp::{Detail, RuntimeName, type_name};
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::core_source::Source;
+use crate::inspect::core_text::{FrameKind, FrameText, frame_text, native_frame_text};
 use crate::inspect::native_symbols::NativeSymbols;
-use crate::inspect::unpacked_core;
-use crate::render::units;
 
 /// The number of times that the exceptions of a running thread are read, and the time between.
 const EXCEPTION_ATTEMPTS: u32 = 20;
 const EXCEPTION_WAIT: Duration = Duration::from_millis(5);
-
-/// The memory that is analyzed.
-pub(crate) enum Source {
-    Core(Box<CoreFile>),
-    #[cfg(target_os = "linux")]
-    Process(clr_dump::ProcessMemory),
-}
-
-impl Source {
-    /// Opens a core dump, also a compressed one.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let failed = |error: &dyn std::fmt::Display| {
-            Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()))
-        };
-        let file = if is_open_stream(path) {
-            unpacked_core::open_stream(path)?
-        } else {
-            // Opening a pipe would wait for its writer.
-            if !path.metadata().map_err(|error| failed(&error))?.is_file() {
-                return Err(failed(&"it is not a regular file").with_help(
-                    "a core dump from a pipe is read from standard input: dipc dump analyze - < PIPE",
-                ));
-            }
-            unpacked_core::open(path)?
-        };
-        let mut core = CoreFile::open(file).map_err(|error| match error {
-            Error::TruncatedHeader { .. } => {
-                Failure::new(Exit::Incomplete, format_args!("{}: {error}", path.display()))
-            }
-            error => failed(&error),
-        })?;
-        core.add_files(|path| {
-            // Opening a pipe would wait for its writer.
-            let is_file = std::fs::metadata(path).is_ok_and(|file| file.is_file());
-            let file = is_file.then(|| File::open(path).ok()).flatten()?;
-            Some(Box::new(file) as Box<dyn ReadAt>)
-        });
-        Ok(Self::Core(Box::new(core)))
-    }
-
-    /// Opens the memory of a process.
-    pub(crate) fn attach(pid: u32) -> Result<Self, Failure> {
-        #[cfg(target_os = "linux")]
-        return clr_dump::ProcessMemory::open(pid).map(Self::Process).map_err(|error| {
-            Failure::new(Exit::NotReachable, format_args!("dump analyze: process {pid}: {error}"))
-                .with_help("this takes the permission to trace the process: be its user, or root")
-        });
-        #[cfg(not(target_os = "linux"))]
-        Err(Failure::usage(format_args!("dump analyze: process {pid}: only on Linux"))
-            .with_help("analyze a core dump: dipc dump -p PID writes one"))
-    }
-
-    pub(crate) fn memory(&self) -> &dyn Memory {
-        match self {
-            Self::Core(core) => &**core,
-            #[cfg(target_os = "linux")]
-            Self::Process(memory) => memory,
-        }
-    }
-
-    /// The process that is read; `None` of a core dump.
-    pub(crate) const fn pid(&self) -> Option<u32> {
-        match self {
-            Self::Core(_) => None,
-            #[cfg(target_os = "linux")]
-            Self::Process(memory) => Some(memory.pid()),
-        }
-    }
-
-    /// The core dump; `None` for a process.
-    pub(crate) fn core(&self) -> Option<&CoreFile> {
-        match self {
-            Self::Core(core) => Some(core),
-            #[cfg(target_os = "linux")]
-            Self::Process(_) => None,
-        }
-    }
-
-    /// Finds the runtime.
-    pub(crate) fn runtime(&self) -> Result<Runtime, Failure> {
-        let files = match self {
-            Self::Core(core) => Ok(core.files().to_vec()),
-            #[cfg(target_os = "linux")]
-            Self::Process(memory) => memory.files(),
-        };
-        let runtime = files.and_then(|files| Runtime::find(self.memory(), &files));
-        runtime.map_err(|error| {
-            let failure = Failure::new(Exit::Failed, format_args!("dump analyze: {error}"));
-            match error {
-                Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
-                    failure.with_help(
-                        "dipc has the structures of .NET 9, 10, NativeAOT 9 and .NET Core 3.1.23 on x86-64: those of the threads, code, \
-                         frames, types and heap of others are missing; dotnet-dump analyze reads them",
-                    )
-                }
-                Error::NoRuntime => failure.with_help("dipc reads .NET 9, 10, NativeAOT 9 and .NET Core 3.1.23 on x86-64"),
-                _ => failure,
-            }
-        })
-    }
-
-    /// The exit code: a truncated core was read as far as it goes.
-    pub(crate) fn exit(&self) -> Exit {
-        match self.core() {
-            Some(core) if core.is_truncated() => Exit::Incomplete,
-            _ => Exit::Done,
-        }
-    }
-
-    /// The truncation of a core dump in words; `None` of a whole one, and of a process.
-    pub(crate) fn truncation(&self) -> Option<String> {
-        let core = self.core().filter(|core| core.is_truncated())?;
-        let [has, promised] = [core.file_bytes(), core.promised_bytes()].map(units::count);
-        Some(format!("it has {has} of the {promised} bytes that its headers promise"))
-    }
-}
-
-/// Whether a path is standard input, or a pipe that this process was started with.
-fn is_open_stream(path: &Path) -> bool {
-    let is_descriptor = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
-    path.as_os_str() == "-" || (is_descriptor && path.metadata().is_ok_and(|file| !file.is_file()))
-}
-
-/// Fails for a program that was compiled ahead of time, whose runtime does not say what a view is about.
-pub(crate) fn check_described(runtime: &Runtime, what: &str) -> Result<(), Failure> {
-    if !runtime.is_native_aot() {
-        return Ok(());
-    }
-    Err(Failure::new(
-        Exit::Failed,
-        format_args!("dump analyze: {what} are not known: the runtime of a program that was compiled ahead of time does not describe them"),
-    )
-    .with_help("of such programs threads, stacks, exceptions, modules, heap, paths, objects, strings and handles are known"))
-}
-
-/// Whether a file is a core dump, by its first bytes. A pipe is not looked into.
-pub(crate) fn is_core(path: &Path) -> bool {
-    const TYPE: usize = 16;
-    const CORE: u8 = 4;
-    let mut beginning = [0; TYPE + 1];
-    let is_file = path.metadata().is_ok_and(|file| file.is_file());
-    let read = is_file && File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok();
-    read && beginning.starts_with(b"\x7fELF") && beginning[TYPE] == CORE
-}
 
 /// The managed threads of a dump or process, with their stacks.
 pub(crate) struct Analysis<'s> {
@@ -212,52 +64,6 @@ impl ManagedThread {
 pub(crate) struct ExceptionText {
     pub(crate) exception: Exception,
     pub(crate) frames: Vec<FrameText>,
-}
-
-/// A frame in words.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct FrameText {
-    pub(crate) ip: u64,
-    /// The C# name; `None` if the memory lacks it.
-    pub(crate) name: Option<FrameName>,
-    /// The file of the module.
-    pub(crate) module: Option<String>,
-    pub(crate) token: Option<u32>,
-    /// Whether the method was made in memory, and has no name.
-    pub(crate) is_dynamic: bool,
-    pub(crate) kind: FrameKind,
-}
-
-/// A kind of frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum FrameKind {
-    Managed,
-    Native {
-        /// The offset in the image.
-        offset: Option<u64>,
-    },
-}
-
-impl FrameText {
-    pub(crate) fn is_managed(&self) -> bool {
-        self.kind == FrameKind::Managed
-    }
-}
-
-/// The name of a method.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct FrameName {
-    /// The name in C# form with its namespace.
-    pub(crate) text: String,
-    /// The bytes of the namespace and the dot after it.
-    pub(crate) namespace_len: usize,
-}
-
-impl FrameName {
-    /// The name without its namespace.
-    pub(crate) fn short(&self) -> &str {
-        self.text.get(self.namespace_len..).unwrap_or(&self.text)
-    }
 }
 
 impl<'s> Analysis<'s> {
@@ -433,26 +239,6 @@ impl<'s> Analysis<'s> {
     }
 }
 
-/// The signal of all threads of a core dump that does not say which one it ended: createdump of .NET Core 3.1 marks
-/// all threads of a process that crashes.
-pub(crate) fn common_signal(core: &CoreFile) -> Option<i32> {
-    let mut threads = core.threads().iter();
-    let signal = threads.next()?.signal;
-    let is_common = core.signal().is_none() && signal != 0 && threads.all(|other| other.signal == signal);
-    is_common.then(|| signal.into())
-}
-
-/// The thread that a signal has ended, of a core dump that was written for one.
-pub(crate) fn signalled_thread(core: &CoreFile) -> Option<u64> {
-    let signal = core.signal()?;
-    let own = |thread: &&CoreThread| i32::from(thread.signal) == signal.number;
-    // The kernel puts it first; createdump marks none, or all.
-    let threads = core.threads();
-    let count = threads.iter().filter(own).count();
-    let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
-    first.map(|thread| u64::from(thread.tid))
-}
-
 /// Reads all that the views of threads, stacks, exceptions and modules need, for a small core dump that has
 /// it.
 pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64, Option<Registers>)]) {
@@ -477,19 +263,6 @@ pub(crate) fn touch(memory: &dyn Memory, files: &[MappedFile], registers: &[(u64
     names.known_modules();
 }
 
-fn native_frame_text(frame: &Frame, image: Option<&NativeImage>, symbols: &NativeSymbols) -> FrameText {
-    let address = frame.position.lookup_address(frame.ip);
-    let name = image.and_then(|image| symbols.name(image, address));
-    FrameText {
-        ip: frame.ip,
-        name: name.map(|text| FrameName { text, namespace_len: 0 }),
-        module: image.map(|image| image.file_name().to_owned()),
-        token: None,
-        is_dynamic: false,
-        kind: FrameKind::Native { offset: image.map(|image| frame.ip.wrapping_sub(image.base)) },
-    }
-}
-
 /// The threads of a core dump with native frames only: the runtime's data is missing, or there is no runtime.
 pub(crate) fn native_threads(core: &CoreFile) -> Vec<NativeThread> {
     let (images, symbols) = (NativeImages::new(core.files()), NativeSymbols::new(None));
@@ -512,39 +285,4 @@ pub(crate) fn native_threads(core: &CoreFile) -> Vec<NativeThread> {
         NativeThread { tid: thread.tid, frames: stack.frames.iter().map(frame).collect(), stack }
     };
     core.threads().iter().map(thread).collect()
-}
-
-fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
-    let name = method.and_then(|method| method.name.as_ref()).map(|name| {
-        let of_runtime =
-            RuntimeName { namespace: &name.type_name, name: &name.name, signature: &name.signature };
-        match of_runtime.csharp(Detail::Short) {
-            Some(csharp) => FrameName { text: csharp.text, namespace_len: csharp.namespace_len },
-            None => FrameName { text: [&*name.type_name, ".", &*name.name].concat(), namespace_len: 0 },
-        }
-    });
-    FrameText {
-        ip,
-        name,
-        module: method
-            .and_then(|method| method.module.as_ref())
-            .map(|module| module.file_name().to_owned())
-            .filter(|name| !name.is_empty()),
-        token: method.and_then(|method| method.token),
-        is_dynamic: method.is_some_and(|method| method.token.is_none() && method.name.is_none()),
-        kind: FrameKind::Managed,
-    }
-}
-
-/// The C# name of a method with its namespace; `None` if it has no name.
-pub(crate) fn method_text(method: &Method) -> Option<String> {
-    frame_text(0, Some(method)).name.map(|name| name.text)
-}
-
-/// The C# name of a type.
-pub(crate) fn type_text(name: Option<&str>, address: u64) -> String {
-    match name {
-        Some(name) => type_name(name).unwrap_or_else(|| name.to_owned()),
-        None => format!("{address:#x}"),
-    }
 }

@@ -9,7 +9,8 @@ use gcdump::{HeapGraph, MemoryCompleteness, MemoryGraphBuilder, MemoryType, Root
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_advice;
-use crate::inspect::core_dump::{Analysis, Source};
+use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_source::Source;
 use crate::inspect::pause::Pause;
 use crate::render::units;
 
@@ -254,7 +255,7 @@ fn add_finalizable(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
 fn add_statics(names: &Names<'_>, types: &BTreeSet<u64>, builder: &mut MemoryGraphBuilder) {
     let mut sorted: Vec<_> = types.iter().copied().collect();
     sorted.sort_unstable();
-    for field in names.static_fields(sorted) {
+    for field in names.static_fields(sorted, &[]) {
         if !matches!(field.field.kind, ValueKind::REFERENCE | ValueKind::STRUCTURE) {
             continue;
         }

@@ -3,7 +3,7 @@
 use clr_dump::{Field, FieldValue, Names, Value};
 use serde::Serialize;
 
-use crate::inspect::core_dump::type_text;
+use crate::inspect::core_text::type_text;
 
 /// A field in words.
 pub(crate) struct FieldText {

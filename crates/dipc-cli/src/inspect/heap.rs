@@ -6,8 +6,8 @@ use std::time::Duration;
 use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, file};
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::{Source, is_core};
 use crate::inspect::core_heap;
+use crate::inspect::core_source::{Source, is_core};
 use crate::inspect::recording::{Recording, is_gcdump};
 use crate::render::{messages, units};
 

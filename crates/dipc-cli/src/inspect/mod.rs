@@ -13,12 +13,14 @@
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts.
 //!   `merging`: many recordings merged into one.
-//! - `core_dump`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`: what
-//!   they lack. `core_heap`, `core_value`: their objects.
+//! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`: what
+//!   they lack. `core_dump`, `core_text`: their threads. `core_heap`, `core_value`: their objects.
 
 pub(crate) mod core_advice;
 pub(crate) mod core_dump;
 pub(crate) mod core_heap;
+pub(crate) mod core_source;
+pub(crate) mod core_text;
 pub(crate) mod core_value;
 pub(crate) mod counters;
 pub(crate) mod event_list;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clr_dump::Registers;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::Source;
+use crate::inspect::core_source::Source;
 use crate::render::{messages, units};
 
 /// A process that is stopped while its memory is read.

@@ -32,7 +32,8 @@ use crate::args::heap_view::{HeapViewArgs, MemoryFormat};
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::core_advice;
-use crate::inspect::core_dump::{Analysis, Source, check_described};
+use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_source::{Source, check_described};
 use crate::inspect::heap::Heap;
 
 #[derive(Debug, Args)]
@@ -261,7 +262,7 @@ impl View {
         Ok(Some(match self {
             Self::Objects(args) => objects::print(source, &names, args, format)?,
             Self::Strings(args) => strings::print(source, &names, args, format)?,
-            Self::Statics(args) => roots::print_statics(source, &names, args, format)?,
+            Self::Statics(args) => roots::print_statics(source, runtime, &names, args, format)?,
             Self::Handles(args) => roots::print_handles(source, &names, args, format)?,
             Self::Object(args) if args.no_path => {
                 object::print(&names, args, None, format)?;

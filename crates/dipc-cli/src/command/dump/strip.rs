@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::core_dump::Source;
+use crate::inspect::core_source::Source;
 use crate::render::escape::escape_controls;
 use crate::render::output_file::{NameOrigin, OutputFile, is_device, is_same_file};
 use crate::render::{messages, output, units, width};

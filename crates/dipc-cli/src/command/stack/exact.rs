@@ -7,7 +7,8 @@ use crate::args::format::Format;
 use crate::command::dump::stacks::{self, Shown};
 use crate::command::stack::{StackArgs, StackFormat};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::core_dump::{Analysis, Source};
+use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_source::Source;
 use crate::inspect::pause::Pause;
 use crate::process::target::FoundTarget;
 

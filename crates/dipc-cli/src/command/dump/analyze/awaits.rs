@@ -13,8 +13,9 @@ use serde::Serialize;
 use super::stacks::label;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::{Analysis, ManagedThread, method_text, type_text};
+use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_heap;
+use crate::inspect::core_text::{method_text, type_text};
 use crate::render::escape::escape_controls;
 use crate::render::{output, units, width};
 

@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::stacks::{self, FrameReport};
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::{Analysis, ExceptionText, ManagedThread, type_text};
+use crate::inspect::core_dump::{Analysis, ExceptionText, ManagedThread};
+use crate::inspect::core_text::type_text;
 use crate::render::escape::escape_controls;
 use crate::render::{output, units, width};
 

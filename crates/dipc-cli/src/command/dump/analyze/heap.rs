@@ -7,8 +7,9 @@ use gcdump::{Dominators, Grouping, HeapReport, ReportRow};
 use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::inspect::core_dump::{Analysis, type_text};
+use crate::inspect::core_dump::Analysis;
 use crate::inspect::core_heap;
+use crate::inspect::core_text::type_text;
 use crate::render::table::{Align, Columns};
 use crate::render::units;
 

@@ -8,7 +8,8 @@ use serde::Serialize;
 use super::stacks::label;
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::inspect::core_dump::{Analysis, ManagedThread, type_text};
+use crate::inspect::core_dump::{Analysis, ManagedThread};
+use crate::inspect::core_text::type_text;
 use crate::render::{output, width};
 
 pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {

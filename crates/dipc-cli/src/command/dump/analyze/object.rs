@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::args::format::Format;
 use crate::args::heap_paths::parse_address;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::type_text;
+use crate::inspect::core_text::type_text;
 use crate::inspect::core_value::{JsonField, JsonValue, field_texts, json_fields, json_value, value_text};
 use crate::inspect::heap_page::step_name;
 use crate::render::escape::escape_controls;

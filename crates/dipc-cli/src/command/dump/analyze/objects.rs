@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::{Source, type_text};
 use crate::inspect::core_heap;
+use crate::inspect::core_source::Source;
+use crate::inspect::core_text::type_text;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 

@@ -16,7 +16,9 @@ use super::{exceptions, locks};
 use crate::args::format::Format;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::core_advice;
-use crate::inspect::core_dump::{Analysis, FrameText, ManagedThread, Source};
+use crate::inspect::core_dump::{Analysis, ManagedThread};
+use crate::inspect::core_source::Source;
+use crate::inspect::core_text::FrameText;
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 

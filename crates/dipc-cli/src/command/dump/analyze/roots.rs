@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Handle, HeapObject, HeapVisitor, Names, StaticField, Value};
+use clr_dump::{Handle, HeapObject, HeapVisitor, Names, Runtime, StaticField, Thread, Value};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
 use super::objects;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::{Source, type_text};
 use crate::inspect::core_heap;
+use crate::inspect::core_source::Source;
+use crate::inspect::core_text::type_text;
 use crate::inspect::core_value::{JsonValue, field_name, json_value, value_text};
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
@@ -49,6 +50,7 @@ impl HeapVisitor for Types {
 
 pub(super) fn print_statics(
     source: &Source,
+    runtime: &Runtime,
     names: &Names<'_>,
     args: &StaticsArgs,
     format: Format,
@@ -62,20 +64,29 @@ pub(super) fn print_statics(
     }
     let mut types = Types::default();
     let walk = objects::walk(source, names, &mut types)?;
+    let threads = runtime.threads(source.memory()).unwrap_or_default();
+    let name = |thread: &Thread| Some((thread.os_id, runtime.thread_name(source.memory(), thread).ok()??));
+    let thread_names: BTreeMap<u64, String> = threads.iter().filter_map(name).collect();
     let pattern = args.of.as_deref().map(Pattern::new);
     let mut fields: Vec<(String, StaticField)> = names
-        .static_fields(types.0)
+        .static_fields(types.0, &threads)
         .into_iter()
         .map(|field| (type_text(names.type_name(field.type_handle).as_deref(), field.type_handle), field))
         .filter(|(owner, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(owner)))
         .collect();
-    fields.sort_by(|a, b| (&a.0, &a.1.field.name).cmp(&(&b.0, &b.1.field.name)));
+    fields.sort_by(|(owner, a), (other, b)| {
+        (owner, &a.field.name, a.thread).cmp(&(other, &b.field.name, b.thread))
+    });
     match format {
-        Format::Table => output::print(statics_text(names, &fields, args.head.unwrap_or(ROWS)))?,
+        Format::Table => {
+            output::print(statics_text(names, &fields, &thread_names, args.head.unwrap_or(ROWS)))?;
+        }
         Format::Json => {
             let row = |(owner, field): &(String, StaticField)| StaticRow {
                 owner: owner.clone(),
                 field: field_name(&field.field),
+                tid: field.thread,
+                thread: field.thread.and_then(|tid| thread_names.get(&tid).cloned()),
                 value: json_value(names, &names.static_value(field)),
             };
             let rows: Vec<_> = fields.iter().take(args.head.unwrap_or(usize::MAX)).map(row).collect();
@@ -85,20 +96,36 @@ pub(super) fn print_statics(
     Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
 }
 
-fn statics_text(names: &Names<'_>, fields: &[(String, StaticField)], most: usize) -> String {
+fn statics_text(
+    names: &Names<'_>,
+    fields: &[(String, StaticField)],
+    thread_names: &BTreeMap<u64, String>,
+    most: usize,
+) -> String {
     use Align::Left;
-    let mut columns = Columns::new([("FIELD", Left), ("TYPE", Left), ("VALUE", Left)]);
+    let has_threads = fields.iter().take(most).any(|(_, field)| field.thread.is_some());
+    let mut columns = if has_threads {
+        Columns::new([("FIELD", Left), ("THREAD", Left), ("TYPE", Left), ("VALUE", Left)])
+    } else {
+        Columns::new([("FIELD", Left), ("TYPE", Left), ("VALUE", Left)])
+    };
     for (owner, field) in fields.iter().take(most) {
         let value = names.static_value(field);
         let type_name = match &value {
             Value::Reference { type_name, .. } => type_name.as_deref().map(|name| type_text(Some(name), 0)),
             _ => field.field.kind.name().map(str::to_owned),
         };
-        columns.row([
-            format!("{owner}.{}", field_name(&field.field)),
-            type_name.unwrap_or_default(),
-            value_text(&value),
-        ]);
+        let thread = field.thread.map(|tid| match thread_names.get(&tid) {
+            Some(name) => format!("{tid} {name}"),
+            None => tid.to_string(),
+        });
+        let name = format!("{owner}.{}", field_name(&field.field));
+        let (type_name, value) = (type_name.unwrap_or_default(), value_text(&value));
+        if has_threads {
+            columns.row([name, thread.unwrap_or_default(), type_name, value]);
+        } else {
+            columns.row([name, type_name, value]);
+        }
     }
     let mut text = columns.fitted(&[]);
     let left = fields.len().saturating_sub(most);
@@ -119,6 +146,12 @@ struct StaticRow {
     /// The type that declares the field.
     owner: String,
     field: String,
+    /// The thread that has this value, of a field that each thread has for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tid: Option<u64>,
+    /// The name of that thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<String>,
     value: JsonValue,
 }
 

@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::exit::Failure;
-use crate::inspect::core_dump::{Analysis, FrameKind, FrameText, ManagedThread, NativeThread};
+use crate::inspect::core_dump::{Analysis, ManagedThread, NativeThread};
+use crate::inspect::core_text::{FrameKind, FrameText};
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::fit_csharp;
 use crate::render::{output, units, width};

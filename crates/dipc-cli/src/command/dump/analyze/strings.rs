@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::objects;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_dump::Source;
+use crate::inspect::core_source::Source;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 

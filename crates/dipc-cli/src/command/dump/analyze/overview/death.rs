@@ -4,9 +4,9 @@ use std::fmt;
 
 use clr_dump::{CoreFile, FramePosition, Gap};
 
-use crate::inspect::core_dump::{
-    Analysis, FrameText, ManagedThread, NativeThread, common_signal, signalled_thread,
-};
+use crate::inspect::core_dump::{Analysis, ManagedThread, NativeThread};
+use crate::inspect::core_source::{common_signal, signalled_thread};
+use crate::inspect::core_text::FrameText;
 use crate::render::escape::escape_controls;
 use crate::render::units;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clr_dump::{CoreFile, Runtime, SignalInfo};
 
 use crate::inspect::core_advice;
-use crate::inspect::core_dump::{Source, common_signal, signalled_thread};
+use crate::inspect::core_source::{Source, common_signal, signalled_thread};
 use crate::render::escape::escape_controls;
 use crate::render::units;
 

@@ -8,7 +8,8 @@ use crate::command::dump::analyze::exceptions::{self, Row};
 use crate::command::dump::analyze::heap::{HeapRow, HolderRow, heap_row, holder_rows};
 use crate::command::dump::analyze::locks::{DeadlockRow, deadlock_rows};
 use crate::command::dump::analyze::stacks::{self, FrameReport, NativeReport, Shape, Shown, ThreadReport};
-use crate::inspect::core_dump::{Analysis, NativeThread, common_signal, signalled_thread};
+use crate::inspect::core_dump::{Analysis, NativeThread};
+use crate::inspect::core_source::{common_signal, signalled_thread};
 
 /// The facts of the file.
 #[derive(Debug, Serialize)]

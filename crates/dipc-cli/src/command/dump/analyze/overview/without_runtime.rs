@@ -10,7 +10,8 @@ use crate::command::dump::analyze::overview::report::Remains;
 use crate::command::dump::analyze::stacks::{self, Shown};
 use crate::exit::{Exit, Outcome};
 use crate::inspect::core_advice;
-use crate::inspect::core_dump::{NativeThread, Source, native_threads, signalled_thread};
+use crate::inspect::core_dump::{NativeThread, native_threads};
+use crate::inspect::core_source::{Source, signalled_thread};
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 

@@ -1,0 +1,175 @@
+//! A core dump, or the memory of a process, that is analyzed.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use clr_dump::{CoreFile, CoreThread, Error, Memory, ReadAt, Runtime};
+
+use crate::exit::{Exit, Failure};
+use crate::inspect::unpacked_core;
+use crate::render::units;
+
+/// The memory that is analyzed.
+pub(crate) enum Source {
+    Core(Box<CoreFile>),
+    #[cfg(target_os = "linux")]
+    Process(clr_dump::ProcessMemory),
+}
+
+impl Source {
+    /// Opens a core dump, also a compressed one.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()))
+        };
+        let file = if is_open_stream(path) {
+            unpacked_core::open_stream(path)?
+        } else {
+            // Opening a pipe would wait for its writer.
+            if !path.metadata().map_err(|error| failed(&error))?.is_file() {
+                return Err(failed(&"it is not a regular file").with_help(
+                    "a core dump from a pipe is read from standard input: dipc dump analyze - < PIPE",
+                ));
+            }
+            unpacked_core::open(path)?
+        };
+        let mut core = CoreFile::open(file).map_err(|error| match error {
+            Error::TruncatedHeader { .. } => {
+                Failure::new(Exit::Incomplete, format_args!("{}: {error}", path.display()))
+            }
+            error => failed(&error),
+        })?;
+        core.add_files(|path| {
+            // Opening a pipe would wait for its writer.
+            let is_file = std::fs::metadata(path).is_ok_and(|file| file.is_file());
+            let file = is_file.then(|| File::open(path).ok()).flatten()?;
+            Some(Box::new(file) as Box<dyn ReadAt>)
+        });
+        Ok(Self::Core(Box::new(core)))
+    }
+
+    /// Opens the memory of a process.
+    pub(crate) fn attach(pid: u32) -> Result<Self, Failure> {
+        #[cfg(target_os = "linux")]
+        return clr_dump::ProcessMemory::open(pid).map(Self::Process).map_err(|error| {
+            Failure::new(Exit::NotReachable, format_args!("dump analyze: process {pid}: {error}"))
+                .with_help("this takes the permission to trace the process: be its user, or root")
+        });
+        #[cfg(not(target_os = "linux"))]
+        Err(Failure::usage(format_args!("dump analyze: process {pid}: only on Linux"))
+            .with_help("analyze a core dump: dipc dump -p PID writes one"))
+    }
+
+    pub(crate) fn memory(&self) -> &dyn Memory {
+        match self {
+            Self::Core(core) => &**core,
+            #[cfg(target_os = "linux")]
+            Self::Process(memory) => memory,
+        }
+    }
+
+    /// The process that is read; `None` of a core dump.
+    pub(crate) const fn pid(&self) -> Option<u32> {
+        match self {
+            Self::Core(_) => None,
+            #[cfg(target_os = "linux")]
+            Self::Process(memory) => Some(memory.pid()),
+        }
+    }
+
+    /// The core dump; `None` for a process.
+    pub(crate) fn core(&self) -> Option<&CoreFile> {
+        match self {
+            Self::Core(core) => Some(core),
+            #[cfg(target_os = "linux")]
+            Self::Process(_) => None,
+        }
+    }
+
+    /// Finds the runtime.
+    pub(crate) fn runtime(&self) -> Result<Runtime, Failure> {
+        let files = match self {
+            Self::Core(core) => Ok(core.files().to_vec()),
+            #[cfg(target_os = "linux")]
+            Self::Process(memory) => memory.files(),
+        };
+        let runtime = files.and_then(|files| Runtime::find(self.memory(), &files));
+        runtime.map_err(|error| {
+            let failure = Failure::new(Exit::Failed, format_args!("dump analyze: {error}"));
+            match error {
+                Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
+                    failure.with_help(
+                        "dipc has the structures of .NET 9, 10, NativeAOT 9 and .NET Core 3.1.23 on x86-64: those of the threads, code, \
+                         frames, types and heap of others are missing; dotnet-dump analyze reads them",
+                    )
+                }
+                Error::NoRuntime => failure.with_help("dipc reads .NET 9, 10, NativeAOT 9 and .NET Core 3.1.23 on x86-64"),
+                _ => failure,
+            }
+        })
+    }
+
+    /// The exit code: a truncated core was read as far as it goes.
+    pub(crate) fn exit(&self) -> Exit {
+        match self.core() {
+            Some(core) if core.is_truncated() => Exit::Incomplete,
+            _ => Exit::Done,
+        }
+    }
+
+    /// The truncation of a core dump in words; `None` of a whole one, and of a process.
+    pub(crate) fn truncation(&self) -> Option<String> {
+        let core = self.core().filter(|core| core.is_truncated())?;
+        let [has, promised] = [core.file_bytes(), core.promised_bytes()].map(units::count);
+        Some(format!("it has {has} of the {promised} bytes that its headers promise"))
+    }
+}
+
+/// Whether a path is standard input, or a pipe that this process was started with.
+fn is_open_stream(path: &Path) -> bool {
+    let is_descriptor = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
+    path.as_os_str() == "-" || (is_descriptor && path.metadata().is_ok_and(|file| !file.is_file()))
+}
+
+/// Fails for a program that was compiled ahead of time, whose runtime does not say what a view is about.
+pub(crate) fn check_described(runtime: &Runtime, what: &str) -> Result<(), Failure> {
+    if !runtime.is_native_aot() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Exit::Failed,
+        format_args!("dump analyze: {what} are not known: the runtime of a program that was compiled ahead of time does not describe them"),
+    )
+    .with_help("of such programs threads, stacks, exceptions, modules, heap, paths, objects, strings and handles are known"))
+}
+
+/// Whether a file is a core dump, by its first bytes. A pipe is not looked into.
+pub(crate) fn is_core(path: &Path) -> bool {
+    const TYPE: usize = 16;
+    const CORE: u8 = 4;
+    let mut beginning = [0; TYPE + 1];
+    let is_file = path.metadata().is_ok_and(|file| file.is_file());
+    let read = is_file && File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok();
+    read && beginning.starts_with(b"\x7fELF") && beginning[TYPE] == CORE
+}
+
+/// The signal of all threads of a core dump that does not say which one it ended: createdump of .NET Core 3.1 marks
+/// all threads of a process that crashes.
+pub(crate) fn common_signal(core: &CoreFile) -> Option<i32> {
+    let mut threads = core.threads().iter();
+    let signal = threads.next()?.signal;
+    let is_common = core.signal().is_none() && signal != 0 && threads.all(|other| other.signal == signal);
+    is_common.then(|| signal.into())
+}
+
+/// The thread that a signal has ended, of a core dump that was written for one.
+pub(crate) fn signalled_thread(core: &CoreFile) -> Option<u64> {
+    let signal = core.signal()?;
+    let own = |thread: &&CoreThread| i32::from(thread.signal) == signal.number;
+    // The kernel puts it first; createdump marks none, or all.
+    let threads = core.threads();
+    let count = threads.iter().filter(own).count();
+    let first = threads.iter().find(own).filter(|first| count == 1 || threads.first() == Some(*first));
+    first.map(|thread| u64::from(thread.tid))
+}

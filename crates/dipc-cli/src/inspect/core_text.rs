@@ -1,0 +1,106 @@
+//! Frames of core dumps, and names of types and methods, in words.
+
+use clr_dump::{Frame, Method, NativeImage};
+use clr_events::csharp::{Detail, RuntimeName, type_name};
+
+use crate::inspect::native_symbols::NativeSymbols;
+
+/// A frame in words.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FrameText {
+    pub(crate) ip: u64,
+    /// The C# name; `None` if the memory lacks it.
+    pub(crate) name: Option<FrameName>,
+    /// The file of the module.
+    pub(crate) module: Option<String>,
+    pub(crate) token: Option<u32>,
+    /// Whether the method was made in memory, and has no name.
+    pub(crate) is_dynamic: bool,
+    pub(crate) kind: FrameKind,
+}
+
+/// A kind of frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum FrameKind {
+    Managed,
+    Native {
+        /// The offset in the image.
+        offset: Option<u64>,
+    },
+}
+
+impl FrameText {
+    pub(crate) fn is_managed(&self) -> bool {
+        self.kind == FrameKind::Managed
+    }
+}
+
+/// The name of a method.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct FrameName {
+    /// The name in C# form with its namespace.
+    pub(crate) text: String,
+    /// The bytes of the namespace and the dot after it.
+    pub(crate) namespace_len: usize,
+}
+
+impl FrameName {
+    /// The name without its namespace.
+    pub(crate) fn short(&self) -> &str {
+        self.text.get(self.namespace_len..).unwrap_or(&self.text)
+    }
+}
+
+/// A frame of native code in words.
+pub(crate) fn native_frame_text(
+    frame: &Frame,
+    image: Option<&NativeImage>,
+    symbols: &NativeSymbols,
+) -> FrameText {
+    let address = frame.position.lookup_address(frame.ip);
+    let name = image.and_then(|image| symbols.name(image, address));
+    FrameText {
+        ip: frame.ip,
+        name: name.map(|text| FrameName { text, namespace_len: 0 }),
+        module: image.map(|image| image.file_name().to_owned()),
+        token: None,
+        is_dynamic: false,
+        kind: FrameKind::Native { offset: image.map(|image| frame.ip.wrapping_sub(image.base)) },
+    }
+}
+
+/// A frame of managed code in words.
+pub(crate) fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
+    let name = method.and_then(|method| method.name.as_ref()).map(|name| {
+        let of_runtime =
+            RuntimeName { namespace: &name.type_name, name: &name.name, signature: &name.signature };
+        match of_runtime.csharp(Detail::Short) {
+            Some(csharp) => FrameName { text: csharp.text, namespace_len: csharp.namespace_len },
+            None => FrameName { text: [&*name.type_name, ".", &*name.name].concat(), namespace_len: 0 },
+        }
+    });
+    FrameText {
+        ip,
+        name,
+        module: method
+            .and_then(|method| method.module.as_ref())
+            .map(|module| module.file_name().to_owned())
+            .filter(|name| !name.is_empty()),
+        token: method.and_then(|method| method.token),
+        is_dynamic: method.is_some_and(|method| method.token.is_none() && method.name.is_none()),
+        kind: FrameKind::Managed,
+    }
+}
+
+/// The C# name of a method with its namespace; `None` if it has no name.
+pub(crate) fn method_text(method: &Method) -> Option<String> {
+    frame_text(0, Some(method)).name.map(|name| name.text)
+}
+
+/// The C# name of a type.
+pub(crate) fn type_text(name: Option<&str>, address: u64) -> String {
+    match name {
+        Some(name) => type_name(name).unwrap_or_else(|| name.to_owned()),
+        None => format!("{address:#x}"),
+    }
+}

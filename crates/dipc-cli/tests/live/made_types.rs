@@ -1,0 +1,79 @@
+//! `dump analyze`: types that were made in memory (`System.Reflection.Emit`), whose names, fields and methods are
+//! known (`testdata/workload/made`).
+
+use serde_json::{Value, json};
+
+use crate::bundle;
+use crate::program::run;
+use crate::runtime::Runtime;
+use crate::workload::Target;
+
+fn view(source: &[&str], arguments: &[&str]) -> Value {
+    run([&["dump", "analyze"], source, arguments, &["--format", "json"]].concat()).with_code(0).json()
+}
+
+/// The fields of the only object of a type.
+fn fields(source: &[&str], of: &str) -> Vec<(String, Value)> {
+    let objects = view(source, &["objects", "--type", of]);
+    assert_eq!(objects["objects"], 1, "{of}: {objects}");
+    assert_eq!(objects["rows"][0]["type"], of.trim_matches(['^', '$']));
+    let object = view(source, &["object", objects["rows"][0]["address"].as_str().unwrap(), "--no-path"]);
+    let value = |value: &Value| if value.is_object() { value["text"].clone() } else { value.clone() };
+    let fields = object["fields"].as_array().unwrap().iter();
+    fields.map(|field| (field["name"].as_str().unwrap().to_owned(), value(&field["value"]))).collect()
+}
+
+fn check(target: &Target, third: &str) {
+    assert_eq!(target.line(), "ready");
+    let folder = tempfile::tempdir().unwrap();
+    let core = folder.path().join("core").into_os_string().into_string().unwrap();
+    let pid = target.pid().to_string();
+    run(["dump", "-p", &pid, "--type", "heap", "--stream", "-o", &core]).with_code(0);
+    for source in [&["-p", &*pid][..], &[&*core]] {
+        let named = |fields: &[(&str, Value)]| {
+            fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Vec<_>>()
+        };
+        let first = named(&[("Number", json!(11)), ("Label", json!("a label"))]);
+        assert_eq!(fields(source, "^Made.First$"), first);
+        let second = named(&[("Text", json!("a text")), ("Count", json!(12))]);
+        assert_eq!(fields(source, "^Made.Second$"), second);
+        assert_eq!(fields(source, third), named(&[("Ratio", json!(0.5))]));
+        let statics = view(source, &["statics", "--type", "^Made"]);
+        let row = &statics["rows"][0];
+        assert_eq!((&statics["fields"], &row["owner"]), (&json!(1), &json!("Made.Second")));
+        assert_eq!((&row["field"], &row["value"]), (&json!("Shared"), &json!(13)));
+        let heap = view(source, &["heap", "--no-retained"]);
+        let rows = heap["rows"].as_array().unwrap();
+        let of_second = rows.iter().find(|row| row["csharp"] == "Made.Second");
+        assert_eq!(of_second.unwrap_or_else(|| panic!("{heap}"))["objects"], 1);
+    }
+    let stacks = view(&[&core], &["stacks"]);
+    let methods =
+        stacks["threads"].as_array().unwrap().iter().flat_map(|of| of["frames"].as_array().unwrap());
+    let methods: Vec<_> = methods.map(|frame| frame["method"].as_str().unwrap_or_default()).collect();
+    let expected = ["Program.Wait()", "Made.Second.Runs()", "Made.First.Calls()"];
+    assert!(methods.windows(3).any(|of| of == expected), "{methods:?}");
+}
+
+fn check_on(runtime: Runtime) {
+    let Some(program) = runtime.program("made/made.dll") else { return };
+    check(&Target::start(program), "^Made.First.Inner$");
+}
+
+#[test]
+fn types_that_were_made_in_memory_have_names_fields_and_methods() {
+    check_on(Runtime::Net9_0);
+}
+
+#[test]
+fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_core_3_1() {
+    check_on(Runtime::Net3_1);
+}
+
+#[test]
+fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_10() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("made");
+    let Some(program) = bundle::program("workload/made/made10.dll", &path) else { return };
+    check(&Target::start(program), "^Made.Third$");
+}
