@@ -254,7 +254,8 @@ def print_chains(version, title, program):
         found = {}
         for tid, stack, _ in recording.samples(by):
             # A thread that begins or ends in the kernel has no frames of the program.
-            if not stack or stack[0].startswith("vmlinux!"):
+            # Some switches have times and no stack.
+            if not stack or stack[0].startswith("vmlinux!") or stack[0] in ("BLOCKED_TIME", "READY_TIME"):
                 continue
             name = "main" if tid == program.pid else threads.get(tid, "?")
             name = re.sub(r"[-_ ]?\d+$", "", name)
@@ -432,9 +433,10 @@ def costs():
             running = os.sysconf("SC_CLK_TCK")
             fields = open(f"/proc/{recording.process.pid}/stat").read().rpartition(")")[2].split()
             sampling = (int(fields[11]) + int(fields[12])) / running
+            most = next(line for line in open(f"/proc/{recording.process.pid}/status") if line.startswith("VmHWM"))
             recording.stop()
             whole = recording.usage.ru_utime + recording.usage.ru_stime
-            row(f"trace {title}".strip(), f"{sampling * 1000:.0f} while sampling, {whole * 1000:.0f} with the end", f"{100 * sampling / recording.seconds:.1f}", f"{recording.usage.ru_maxrss / 1024:.1f}")
+            row(f"trace {title}".strip(), f"{sampling * 1000:.0f} while sampling, {whole * 1000:.0f} with the end", f"{100 * sampling / recording.seconds:.1f}", f"{int(most.split()[1]) / 1024:.1f}")
 
 
 ALL = {"split": split, "account": account, "chains": chains, "waits": waits, "perf": perf, "costs": costs}

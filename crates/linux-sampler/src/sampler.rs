@@ -46,6 +46,8 @@ pub struct Sampler {
     running: usize,
     /// The bytes of the records that were read.
     bytes: Vec<u8>,
+    /// The memory of the bytes before.
+    spare: Vec<u8>,
     /// Time and range of each record in `bytes`.
     order: Vec<(u64, Range<usize>)>,
     /// The number of records in `order` that were returned.
@@ -207,6 +209,7 @@ impl Sampler {
             wakeups: mio::Events::with_capacity(64),
             processes,
             bytes: Vec::new(),
+            spare: Vec::new(),
             order: Vec::new(),
             returned: 0,
             last_read_ns: sys::monotonic_ns(),
@@ -283,7 +286,8 @@ impl Sampler {
     fn take(&mut self) {
         // Returned records are dropped; the others move to the front.
         let left = self.order.split_off(self.returned.min(self.order.len()));
-        let mut kept = Vec::new();
+        let mut kept = std::mem::take(&mut self.spare);
+        kept.clear();
         self.order.clear();
         for (time, place) in left {
             let start = kept.len();
@@ -291,7 +295,7 @@ impl Sampler {
             self.order.push((time, start..kept.len()));
         }
         let mut at = kept.len();
-        self.bytes = kept;
+        self.spare = std::mem::replace(&mut self.bytes, kept);
         self.returned = 0;
         self.last_read_ns = sys::monotonic_ns();
         for buffer in &mut self.buffers {

@@ -12,8 +12,8 @@ use linux_sampler::{FramePosition, Registers, RuntimeUnwinder, SampledFrame};
 const LIFETIME: Duration = Duration::from_secs(1);
 /// The most addresses whose functions are kept.
 const MOST_ADDRESSES: usize = 1 << 16;
-/// The most pages that are kept: 4 MiB.
-const MOST_PAGES: usize = 1 << 10;
+/// The pages that are kept: 4 MiB.
+const PAGES: usize = 1 << 10;
 const PAGE: usize = 4096;
 /// The bytes above the stack pointer that are read from the sample only.
 const STACK_BYTES: u64 = 256 << 10;
@@ -81,14 +81,14 @@ impl Process {
     fn find(pid: i32) -> Option<Self> {
         let memory = ProcessMemory::open(u32::try_from(pid).ok()?).ok()?;
         let runtime = Runtime::find(&memory, &memory.files().ok()?).ok()?;
-        let memory = CachedMemory { memory, pages: RefCell::default() };
+        let memory = CachedMemory { memory, pages: RefCell::new(vec![None; PAGES]) };
         Some(Self { runtime, memory, functions: HashMap::new(), since: Instant::now() })
     }
 
     fn expire(&mut self) {
         if self.since.elapsed() > LIFETIME || self.functions.len() >= MOST_ADDRESSES {
             self.functions.clear();
-            self.memory.pages.get_mut().clear();
+            self.memory.pages.get_mut().fill(None);
             self.since = Instant::now();
         }
     }
@@ -129,12 +129,19 @@ impl RuntimeUnwinder for ManagedCode {
     }
 }
 
-/// The memory of a process, by pages that are read once.
+/// The memory of a process, by pages that are read once, or again if others took their places.
 #[derive(Debug)]
 struct CachedMemory {
     memory: ProcessMemory,
-    /// Pages by number; `None` if one cannot be read.
-    pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE]>>>>,
+    /// Pages at their numbers modulo [`PAGES`].
+    pages: RefCell<Vec<Option<CachedPage>>>,
+}
+
+#[derive(Debug, Clone)]
+struct CachedPage {
+    number: u64,
+    /// `None` if it cannot be read.
+    bytes: Option<Box<[u8; PAGE]>>,
 }
 
 impl CachedMemory {
@@ -145,17 +152,21 @@ impl CachedMemory {
         let start = usize::try_from(address % PAGE as u64).map_err(|_| missing)?;
         let length = buffer.len().min(PAGE - start);
         let mut pages = self.pages.borrow_mut();
-        if pages.len() >= MOST_PAGES {
-            pages.clear();
-        }
-        let page = pages.entry(number).or_insert_with(|| {
-            let mut page = Box::new([0; PAGE]);
-            self.memory.read(number * PAGE as u64, page.as_mut_slice()).ok()?;
-            Some(page)
-        });
-        let bytes = page.as_ref().and_then(|page| page.get(start..start + length)).ok_or(missing)?;
+        let place = usize::try_from(number % PAGES as u64).map_err(|_| missing)?;
+        let place = pages.get_mut(place).ok_or(missing)?;
+        let page = match place {
+            Some(page) if page.number == number => page,
+            _ => place.insert(CachedPage { number, bytes: self.page(number) }),
+        };
+        let bytes = page.bytes.as_ref().and_then(|page| page.get(start..start + length)).ok_or(missing)?;
         buffer.get_mut(..length).ok_or(missing)?.copy_from_slice(bytes);
         Ok(length)
+    }
+
+    fn page(&self, number: u64) -> Option<Box<[u8; PAGE]>> {
+        let mut page = Box::new([0; PAGE]);
+        self.memory.read(number * PAGE as u64, page.as_mut_slice()).ok()?;
+        Some(page)
     }
 }
 
