@@ -149,6 +149,17 @@ impl Sampler {
         if !config.stack_bytes.is_multiple_of(8) || !config.off_cpu_stack_bytes.is_multiple_of(8) {
             return Err(Error::Settings("the bytes of a stack are a multiple of 8"));
         }
+        match Self::open_buffers(config) {
+            // The kernel's limit for unprivileged users allows for 128 pages of 4 KiB and the control page.
+            Err(Error::BufferMemory { pages, .. }) if pages > 1 => {
+                Self::open_buffers(&SamplerConfig { buffer_pages: pages / 2, ..config.clone() })
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens the events with buffers of the configured size.
+    fn open_buffers(config: &SamplerConfig) -> Result<Self, Error> {
         let poll = mio::Poll::new().map_err(Error::io("epoll"))?;
         let mut opening = Opening::new(config)?;
         let mut filter = Filter {
@@ -555,14 +566,9 @@ impl<'c> Opening<'c> {
             return sys::set_output(event.as_fd(), leader).map_err(Error::io("the buffer of an event"));
         }
         let pages = self.config.buffer_pages;
-        let is_refused = |error: &io::Error| error.raw_os_error() == Some(libc::EPERM);
-        // The kernel's limit for users allows for 128 pages of 4 KiB and the control page.
-        let ring = Ring::map(event.as_fd(), pages).or_else(|error| {
-            if is_refused(&error) && pages > 1 { Ring::map(event.as_fd(), pages / 2) } else { Err(error) }
-        });
-        let ring = match ring {
+        let ring = match Ring::map(event.as_fd(), pages) {
             Ok(ring) => ring,
-            Err(error) if is_refused(&error) => {
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
                 // More memory is not permitted: stacks of switches go where the rest goes.
                 let main = Place { of_switch_stacks: false, ..place };
                 let Some(leader) = self.leader(main) else {
