@@ -114,11 +114,12 @@ fn read_objects(core: &CoreFile, names: &Names<'_>, runtime: &Runtime) {
     for object in &examples.objects {
         let _ = names.content(object, 16);
     }
-    for field in names.static_fields(examples.types.iter().copied()) {
+    let threads = runtime.threads(core).unwrap_or_default();
+    for field in names.static_fields(examples.types.iter().copied(), &threads) {
         names.static_value(&field);
     }
     let _ = (names.handles(), names.finalizable());
-    for thread in runtime.threads(core).unwrap_or_default() {
+    for thread in threads {
         let registers = core.registers(thread.os_id);
         let stack = runtime.stack(core, &thread, registers);
         let _ = names.thread_static_array(&thread);
