@@ -333,17 +333,11 @@ mod tests {
     use super::*;
     use crate::layout::{NET_3_1, NET_9};
     use crate::memory::tests::TestMemory;
-    use crate::thread::ThreadState;
 
     const BASE: u64 = 0x1000;
     const DERIVED: u64 = 0x2000;
     const TEXT: u64 = 0x3000;
     const OBJECT_TYPE: u64 = 0x4000;
-
-    fn thread(address: u64) -> Thread {
-        let state = ThreadState(0);
-        Thread { address, os_id: 1, managed_id: 1, state, is_cooperative: false, frame: 0 }
-    }
 
     /// A runtime with types: `System.Exception`, one that derives from it, and the type of texts.
     fn runtime(memory: &mut TestMemory) -> Runtime {
@@ -393,7 +387,7 @@ mod tests {
                 memory.put_words(tracker + previous, &[next]).put_words(tracker + thrown, &[handle]);
             }
             let runtime = Runtime::of_slots(layout, &[]);
-            let found = runtime.thread_exceptions(&memory, &thread(0x1000)).unwrap();
+            let found = runtime.thread_exceptions(&memory, &Thread::at(0x1000)).unwrap();
             let (current, last) = (ExceptionState::Current, ExceptionState::LastThrown);
             assert_eq!(found, [(current, 0xe1), (current, 0xe2), (last, 0xe3)], "{}", layout.major);
         }

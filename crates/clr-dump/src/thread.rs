@@ -29,6 +29,14 @@ pub struct Thread {
     pub frame: u64,
 }
 
+#[cfg(test)]
+impl Thread {
+    /// A thread of which tests need the address.
+    pub(crate) const fn at(address: u64) -> Self {
+        Self { address, os_id: 1, managed_id: 1, state: ThreadState(0), is_cooperative: false, frame: 0 }
+    }
+}
+
 /// The state bits of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadState(pub u32);

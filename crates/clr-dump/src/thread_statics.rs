@@ -57,7 +57,7 @@ struct IndexedData {
 }
 
 /// The places that a thread has for the static fields of a type; `None` where it has not used them yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ThreadPlaces {
     /// References, and references to the boxes of structures.
     pub(crate) references: Option<ThreadPlace>,
@@ -134,7 +134,7 @@ impl Names<'_> {
             ThreadData::Indexed(data) => {
                 let auxiliary = memory.u64(offset(type_handle, AUXILIARY))?;
                 if memory.u64(auxiliary.wrapping_sub(8))? != type_handle {
-                    return Ok(ThreadPlaces { references: None, others: None });
+                    return Ok(ThreadPlaces::default());
                 }
                 let index = |before: u64| memory.u32(auxiliary.wrapping_sub(before));
                 Ok(ThreadPlaces {
@@ -145,7 +145,7 @@ impl Names<'_> {
             ThreadData::ByModule { modules, count } => {
                 let of = self.module_data(*modules, *count, type_handle)?;
                 let Some((references, others)) = of else {
-                    return Ok(ThreadPlaces { references: None, others: None });
+                    return Ok(ThreadPlaces::default());
                 };
                 let references = match references {
                     0 => None,
@@ -255,17 +255,6 @@ mod tests {
     const TYPE: u64 = 0x5000;
     const ARRAY_TYPE: u64 = 0x6000;
 
-    fn thread() -> Thread {
-        Thread {
-            address: THREAD,
-            os_id: 7,
-            managed_id: 1,
-            state: crate::thread::ThreadState(0),
-            is_cooperative: false,
-            frame: 0,
-        }
-    }
-
     /// A thread with data, and a type with the indexes of its references and its other fields.
     fn memory(data: &[u64], references: u32, others: u32) -> TestMemory {
         let place = NET_9.thread.static_fields.unwrap();
@@ -285,7 +274,7 @@ mod tests {
     fn places(memory: &TestMemory) -> Option<ThreadPlaces> {
         let runtime = Runtime::of_slots(&NET_9, &[]);
         let names = Names::new(memory, &runtime);
-        let statics = names.thread_statics(&thread()).unwrap()?;
+        let statics = names.thread_statics(&Thread::at(THREAD)).unwrap()?;
         Some(names.thread_places(&statics, TYPE).unwrap())
     }
 

@@ -156,12 +156,13 @@ impl Sampler {
             return Err(Error::Settings("the bytes of a stack are a multiple of 8"));
         }
         let mut config = config.clone();
-        let all = processors()?.len().saturating_mul(rustix::param::page_size());
+        let processors = processors()?;
+        let all = processors.len().saturating_mul(rustix::param::page_size());
         while config.buffer_pages > ALLOWED_PAGES && config.buffer_pages.saturating_mul(all) > MOST_BUFFERS {
             config.buffer_pages /= 2;
         }
         loop {
-            match Self::open_buffers(&config) {
+            match Self::open_buffers(&config, &processors) {
                 Err(Error::BufferMemory { .. }) if config.buffer_pages > ALLOWED_PAGES => {
                     config.buffer_pages /= 2;
                 }
@@ -171,9 +172,9 @@ impl Sampler {
     }
 
     /// Opens the events with buffers of the configured size.
-    fn open_buffers(config: &SamplerConfig) -> Result<Self, Error> {
+    fn open_buffers(config: &SamplerConfig, processors: &[i32]) -> Result<Self, Error> {
         let poll = mio::Poll::new().map_err(Error::io("epoll"))?;
-        let mut opening = Opening::new(config)?;
+        let mut opening = Opening::new(config, processors);
         let mut filter = Filter {
             processes: None,
             children: config.children,
@@ -397,7 +398,7 @@ struct Opening<'c> {
 }
 
 impl<'c> Opening<'c> {
-    fn new(config: &'c SamplerConfig) -> Result<Self, Error> {
+    fn new(config: &'c SamplerConfig, processors: &[i32]) -> Self {
         let inherit = match config.scope {
             Scope::Processes(_) | Scope::ProcessesByProcessor(_) if config.children => Inherit::Children,
             Scope::Processes(_) | Scope::ProcessesByProcessor(_) => Inherit::Threads,
@@ -408,16 +409,16 @@ impl<'c> Opening<'c> {
             off_cpu_stacks: config.kernel && matches!(config.off_cpu, OffCpu::Stacks { .. }),
             children_excluded: !config.children,
         };
-        Ok(Self {
+        Self {
             config,
-            processors: processors()?,
+            processors: processors.to_vec(),
             inherit,
             access,
             events: Vec::new(),
             buffers: Vec::new(),
             ids: EventIds::default(),
             has_thread: false,
-        })
+        }
     }
 
     /// Opens the events of all threads of processes, including those that begin meanwhile.
