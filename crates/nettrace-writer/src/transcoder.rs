@@ -480,14 +480,12 @@ impl Transcoder {
     ) -> Result<(), Error> {
         self.describe_all(threads)?;
         let ended = self.ended(threads)?;
-        if self.encoder.version == Version::V4 {
-            if self.encoder.from_v6 {
-                // Of several threads with one id, the last number is that of the id.
-                let mut last: BTreeMap<u64, u32> = numbers.iter().copied().collect();
-                numbers.retain_mut(|(id, number)| last.remove(id).map(|last| *number = last).is_some());
-            }
+        if self.encoder.version == Version::V4 && self.encoder.from_v6 {
             // V4 does not record the end of a thread, so a last number that shows a loss is written here.
             numbers.extend(ended.iter().filter(|end| end.is_loss).map(|end| (end.number, end.sequence)));
+            // Of several threads with one id, the last number is that of the id.
+            let mut last: BTreeMap<u64, u32> = numbers.iter().copied().collect();
+            numbers.retain_mut(|(id, number)| last.remove(id).map(|last| *number = last).is_some());
         }
         if self.encoder.version == Version::V6 {
             let mut ends: Vec<_> = ended.iter().map(|end| (end.number, end.sequence)).collect();
