@@ -22,6 +22,13 @@ pub(crate) struct ElfImage {
     dynamic: Option<u64>,
 }
 
+/// An exported variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    pub(crate) address: u64,
+    pub(crate) size: u64,
+}
+
 impl ElfImage {
     /// Reads the headers of the image whose first byte is at `base`; `None` if it is not one of 64 bits.
     pub(crate) fn read(memory: &dyn Memory, base: u64) -> MemoryResult<Option<Self>> {
@@ -54,8 +61,8 @@ impl ElfImage {
         Ok(Some(image))
     }
 
-    /// Returns the address of an exported symbol.
-    pub(crate) fn symbol(&self, memory: &dyn Memory, name: &str) -> MemoryResult<Option<u64>> {
+    /// Returns an exported symbol.
+    pub(crate) fn symbol(&self, memory: &dyn Memory, name: &str) -> MemoryResult<Option<Symbol>> {
         let Some(dynamic) = self.dynamic else { return Ok(None) };
         let (mut hash, mut strings, mut symbols) = (None, None, None);
         for index in 0..MOST_DYNAMIC {
@@ -86,7 +93,8 @@ impl ElfImage {
                 let symbol = offset(symbols, u64::from(index).wrapping_mul(24));
                 let at = offset(strings, memory.u32(symbol)?.into());
                 if is_text(memory, at, name)? {
-                    return Ok(Some(offset(self.bias, memory.u64(offset(symbol, 8))?)));
+                    let [value, size] = memory.words(offset(symbol, 8))?;
+                    return Ok(Some(Symbol { address: offset(self.bias, value), size }));
                 }
             }
             if hash & 1 != 0 {

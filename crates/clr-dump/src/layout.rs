@@ -12,7 +12,7 @@
 
 mod versions;
 
-pub(crate) use self::versions::{NATIVE_AOT, NET_3_1, NET_9, NET_10};
+pub(crate) use self::versions::{NATIVE_AOT, NET_3_1, NET_8, NET_9, NET_10};
 
 /// A build of the runtime, which the build id of `libcoreclr.so` identifies.
 #[derive(Debug)]
@@ -22,11 +22,13 @@ pub(crate) struct Build {
     pub(crate) version: &'static str,
     /// The address of `g_dacTable` relative to the image.
     pub(crate) dac_table: u64,
+    /// The number of its entries.
+    pub(crate) variables: usize,
     pub(crate) layout: &'static Layout,
 }
 
 /// The known builds.
-pub(crate) const BUILDS: [Build; 3] = [
+pub(crate) const BUILDS: [Build; 4] = [
     Build {
         id: [
             0x36, 0xbd, 0x33, 0x59, 0x43, 0x8f, 0xe9, 0x29, 0x89, 0x22, 0x29, 0x8f, 0xa1, 0xbe, 0x6f, 0x2b,
@@ -34,7 +36,18 @@ pub(crate) const BUILDS: [Build; 3] = [
         ],
         version: "3.1.23",
         dac_table: 0x76_9d08,
+        variables: 177,
         layout: &NET_3_1,
+    },
+    Build {
+        id: [
+            0x4d, 0x49, 0xe2, 0x62, 0x21, 0xed, 0x94, 0xf6, 0x79, 0x57, 0x8d, 0x35, 0x82, 0xbf, 0x70, 0xba,
+            0x0f, 0x8b, 0xc4, 0x30,
+        ],
+        version: "8.0.28",
+        dac_table: 0xa8_dee8,
+        variables: 157,
+        layout: &NET_8,
     },
     Build {
         id: [
@@ -43,6 +56,7 @@ pub(crate) const BUILDS: [Build; 3] = [
         ],
         version: "9.0.1",
         dac_table: 0x72_5128,
+        variables: 158,
         layout: &NET_9,
     },
     Build {
@@ -52,6 +66,7 @@ pub(crate) const BUILDS: [Build; 3] = [
         ],
         version: "10.0.5",
         dac_table: 0xb7_57a0,
+        variables: 128,
         layout: &NET_10,
     },
 ];
@@ -72,6 +87,8 @@ pub(crate) struct Layout {
     pub(crate) exception: Exception,
     pub(crate) heap: Heap,
     pub(crate) handle_tables: HandleTables,
+    /// The offset of the index of the first entry of the sync table that was never used in SyncBlockCache.
+    pub(crate) first_unused_entry: u64,
     pub(crate) monitor_owner: MonitorOwner,
     /// The number of bits of a thin lock's holder; those of the recursion follow.
     pub(crate) thin_lock_owner_bits: u32,
@@ -85,6 +102,8 @@ pub(crate) struct Layout {
 pub(crate) struct Slots {
     /// The number of all slots.
     pub(crate) count: usize,
+    /// The index of a variable that later builds have besides: it is left out.
+    pub(crate) added: Option<usize>,
     pub(crate) form: SlotForm,
     pub(crate) range_map: usize,
     pub(crate) thread_store: usize,
@@ -94,6 +113,26 @@ pub(crate) struct Slots {
     pub(crate) exception_type: usize,
     pub(crate) free_type: usize,
     pub(crate) sync_table: usize,
+    pub(crate) sync_cache: usize,
+}
+
+impl Slots {
+    /// The most entries of a table.
+    const MOST_ENTRIES: usize = 1024;
+
+    /// The number of entries of a table of `size` bytes.
+    pub(crate) fn entries(&self, size: u64) -> usize {
+        usize::try_from(size).map_or(0, |size| (size / self.form.size()).min(Self::MOST_ENTRIES))
+    }
+
+    /// Leaves the slots of the table of a build that are known; false if it is not known which ones it has.
+    pub(crate) fn leave_known(&self, table: &mut Vec<u64>) -> bool {
+        if let Some(added) = self.added.filter(|added| table.len() == self.count + 1 && *added < table.len())
+        {
+            table.remove(added);
+        }
+        table.len() == self.count
+    }
 }
 
 /// The form of the entries of `g_dacTable`.
@@ -103,6 +142,15 @@ pub(crate) enum SlotForm {
     Addresses,
     /// Addresses of four bytes, relative to the image.
     Relative,
+}
+
+impl SlotForm {
+    pub(crate) const fn size(self) -> usize {
+        match self {
+            Self::Addresses => 8,
+            Self::Relative => 4,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -366,5 +414,5 @@ pub(crate) fn build(build_id: &[u8]) -> Option<&'static Build> {
 /// The layout of a version, as `9.0.7`.
 pub(crate) fn of_version(version: &str) -> Option<&'static Layout> {
     let major: u32 = version.split('.').next()?.parse().ok()?;
-    [&NET_9, &NET_10].into_iter().find(|layout| layout.major == major)
+    [&NET_8, &NET_9, &NET_10].into_iter().find(|layout| layout.major == major)
 }

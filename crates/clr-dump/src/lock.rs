@@ -86,20 +86,17 @@ impl Runtime {
 
     fn read_monitors(&self, memory: &dyn Memory, monitors: &mut Vec<Monitor>) -> MemoryResult<()> {
         let table = self.variable(memory, self.layout.slots.sync_table)?;
+        let cache = self.variable(memory, self.layout.slots.sync_cache)?;
+        // The rest of the table is not initialized.
+        let end = memory.u32(offset(cache, self.layout.first_unused_entry))?;
         let threads = match self.layout.monitor_owner {
             MonitorOwner::Thread => Vec::new(),
             MonitorOwner::ManagedId => self.threads(memory)?,
         };
-        for index in 1..MOST_ENTRIES {
+        for index in 1..u64::from(end).min(MOST_ENTRIES) {
             let [block, object] = memory.words(offset(table, index.wrapping_mul(16)))?;
             // A free entry has an odd number in the place of the object.
-            if object & 1 != 0 {
-                continue;
-            }
-            if block == 0 && object == 0 {
-                break;
-            }
-            if block == 0 || object == 0 || !is_of(memory, object, index)? {
+            if object & 1 != 0 || block == 0 || object == 0 || !is_of(memory, object, index)? {
                 continue;
             }
             let state = memory.u32(block)?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::code_map::CodeMap;
 use crate::elf_image::ElfImage;
 use crate::error::Error;
-use crate::layout::{self, Layout, SlotForm, Slots};
+use crate::layout::{self, Layout, SlotForm};
 use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::native::{NativeImage, NativeImages};
@@ -49,8 +49,9 @@ pub struct Runtime {
 struct KnownBuild {
     version: String,
     layout: &'static Layout,
-    /// The address of `g_dacTable`.
+    /// The address of `g_dacTable`, and its number of entries.
     table: u64,
+    entries: usize,
     /// Whether the facts were measured on this build, and not only on its version.
     is_measured: bool,
 }
@@ -68,20 +69,22 @@ impl Runtime {
             if let Some(build) = layout::build(id) {
                 let table = offset(image.bias, build.dac_table);
                 let version = build.version.to_owned();
-                let known = KnownBuild { version, layout: build.layout, table, is_measured: true };
+                let (layout, entries) = (build.layout, build.variables);
+                let known = KnownBuild { version, layout, table, entries, is_measured: true };
                 return Self::read(memory, files, file, &image, known);
             }
             let table = image.symbol(memory, "g_dacTable").ok().flatten();
             if table.is_none() && !file.path.ends_with("/libcoreclr.so") {
                 if let Ok(Some(header)) = image.symbol(memory, "DotNetRuntimeDebugHeader") {
-                    native.get_or_insert((file, image, header));
+                    native.get_or_insert((file, image, header.address));
                 }
                 continue;
             }
             let version = version(memory, &image, &file.path);
             let layout = version.as_deref().and_then(layout::of_version);
             if let (Some(version), Some(layout), Some(table)) = (version, layout, table) {
-                let known = KnownBuild { version, layout, table, is_measured: false };
+                let entries = layout.slots.entries(table.size);
+                let known = KnownBuild { version, layout, table: table.address, entries, is_measured: false };
                 return Self::read(memory, files, file, &image, known);
             }
             unknown.get_or_insert((file.path.to_string(), hexadecimal(id)));
@@ -126,9 +129,15 @@ impl Runtime {
         image: &ElfImage,
         known: KnownBuild,
     ) -> Result<Self, Error> {
-        let KnownBuild { version, layout, table, is_measured } = known;
+        let KnownBuild { version, layout, table, entries, is_measured } = known;
         let missing = Error::missing("the runtime's table of variables");
-        let slots = slots(memory, &layout.slots, table, file.start).map_err(missing)?;
+        let mut slots = slots(memory, layout.slots.form, table, entries, file.start).map_err(missing)?;
+        if !layout.slots.leave_known(&mut slots) {
+            return Err(Error::WrongLayout {
+                version,
+                what: "the table of its variables has another length",
+            });
+        }
         let root = slots.get(layout.slots.range_map).copied().unwrap_or_default();
         let runtime = Self {
             version,
@@ -335,14 +344,17 @@ fn known_type(type_handle: Option<u64>) -> MemoryResult<u64> {
 }
 
 /// Reads the entries of `g_dacTable`.
-fn slots(memory: &dyn Memory, slots: &Slots, table: u64, base: u64) -> MemoryResult<Vec<u64>> {
-    Ok(match slots.form {
-        SlotForm::Addresses => {
-            let bytes = memory.bytes(table, slots.count.saturating_mul(8))?;
-            bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
-        }
+fn slots(
+    memory: &dyn Memory,
+    form: SlotForm,
+    table: u64,
+    entries: usize,
+    base: u64,
+) -> MemoryResult<Vec<u64>> {
+    let bytes = memory.bytes(table, entries.saturating_mul(form.size()))?;
+    Ok(match form {
+        SlotForm::Addresses => bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect(),
         SlotForm::Relative => {
-            let bytes = memory.bytes(table, slots.count.saturating_mul(4))?;
             let address = |entry: &[u8; 4]| match u32::from_le_bytes(*entry) {
                 0 => 0,
                 relative => offset(base, relative.into()),
@@ -358,6 +370,7 @@ fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> 
     const SIGNATURE: &[u8] = b"DotNetRuntimeInfo\0";
     let info = image.symbol(memory, "DotNetRuntimeInfo").ok().flatten();
     if let Some(info) = info
+        && let info = info.address
         && memory.bytes(info, SIGNATURE.len()).as_deref() == Ok(SIGNATURE)
         && memory.u32(offset(info, 20)).is_ok_and(|version| version >= 2)
     {

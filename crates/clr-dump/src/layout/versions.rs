@@ -12,6 +12,7 @@ pub(crate) const NET_3_1: Layout = Layout {
     major: 3,
     slots: Slots {
         count: 177,
+        added: None,
         form: SlotForm::Relative,
         range_map: 0,
         thread_store: 16,
@@ -21,6 +22,7 @@ pub(crate) const NET_3_1: Layout = Layout {
         exception_type: 61,
         free_type: 68,
         sync_table: 94,
+        sync_cache: 95,
     },
     thread_store: ThreadStore { first: 168, count: Some(192) },
     thread: Thread {
@@ -62,6 +64,7 @@ pub(crate) const NET_3_1: Layout = Layout {
     exception: Exception::of_coreclr(116),
     heap: Heap::Fixed { generations: 4, first_segment: 56, generation_table: 344 },
     handle_tables: HandleTables { segments: 208, next: 1992, data_block: 11 },
+    first_unused_entry: 188,
     monitor_owner: MonitorOwner::Thread,
     thin_lock_owner_bits: 10,
     code_ranges: CodeRanges::List,
@@ -70,6 +73,77 @@ pub(crate) const NET_3_1: Layout = Layout {
         inlined_call: FrameKind::Vtable { slot: 153 },
         inlined_call_registers: 32,
         fault: Some(FrameKind::Vtable { slot: 144 }),
+        has_helpers: true,
+    },
+};
+
+/// Measured on 8.0.28, the single file of a program: the runtime's own data beside what the program is known
+/// to do.
+pub(crate) const NET_8: Layout = Layout {
+    major: 8,
+    slots: Slots {
+        count: 156,
+        added: Some(68),
+        form: SlotForm::Addresses,
+        range_map: 0,
+        thread_store: 16,
+        heap_type: 19,
+        gc_data: 20,
+        string_type: 43,
+        exception_type: 47,
+        free_type: 54,
+        sync_table: 79,
+        sync_cache: 80,
+    },
+    thread_store: ThreadStore { first: 160, count: Some(184) },
+    thread: Thread {
+        state: Some(8),
+        mode: Some(12),
+        frame: 16,
+        managed_id: Some(32),
+        link: 232,
+        link_target: 232,
+        os_id: 424,
+        allocation_context: AllocationContext::Thread(88),
+        object_handle: Some(432),
+        blocking_item: Some(1192),
+        last_thrown: Some(464),
+        exception_tracker: 480,
+        static_fields: None,
+        static_modules: Some(1080),
+    },
+    module: Module {
+        // PEAssembly, PEImage, the characters of its path.
+        path: &[272, 8, 16],
+        // PEAssembly, PEImage, the layout that is used, its base.
+        base: &[272, 8, 120, 8],
+        defined_types: 752,
+        referenced_types: 8,
+        instances: Some(InstanceTable::Buckets(968)),
+        made_metadata: None,
+        ready_to_run: Some(ReadyToRun { info: 1152, entry_points: 448 }),
+    },
+    types: Types {
+        form: TypeForm::ShortRow,
+        canonical_mark: 1,
+        kind: 48,
+        rank: 72,
+        static_fields: StaticFields::DomainLocalModule(1224),
+    },
+    method_row_bits: 12,
+    exception_tracker: ExceptionTracker { previous: 8, thrown: Thrown::Handle(64) },
+    exception: Exception::of_coreclr(116),
+    heap: Heap::Described,
+    handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
+    first_unused_entry: 180,
+    monitor_owner: MonitorOwner::Thread,
+    thin_lock_owner_bits: 16,
+    code_ranges: CodeRanges::Tree,
+    nibble_map: NibbleMap::Linear,
+    frames: FrameKinds {
+        inlined_call: FrameKind::Vtable { slot: 134 },
+        inlined_call_registers: 32,
+        fault: Some(FrameKind::Vtable { slot: 126 }),
         has_helpers: true,
     },
 };
@@ -87,6 +161,7 @@ pub(crate) const NET_9: Layout = Layout {
     major: 9,
     slots: Slots {
         count: 158,
+        added: Some(71),
         form: SlotForm::Addresses,
         range_map: 0,
         thread_store: 16,
@@ -96,6 +171,7 @@ pub(crate) const NET_9: Layout = Layout {
         exception_type: 50,
         free_type: 57,
         sync_table: 82,
+        sync_cache: 83,
     },
     thread_store: ThreadStore { first: 160, count: Some(184) },
     thread: Thread {
@@ -129,6 +205,7 @@ pub(crate) const NET_9: Layout = Layout {
     exception: Exception::of_coreclr(108),
     heap: Heap::Described,
     handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
+    first_unused_entry: 180,
     monitor_owner: MonitorOwner::Thread,
     thin_lock_owner_bits: 16,
     code_ranges: CodeRanges::Tree,
@@ -145,6 +222,7 @@ pub(crate) const NET_10: Layout = Layout {
     major: 10,
     slots: Slots {
         count: 128,
+        added: Some(69),
         form: SlotForm::Addresses,
         range_map: 0,
         thread_store: 15,
@@ -154,6 +232,7 @@ pub(crate) const NET_10: Layout = Layout {
         exception_type: 49,
         free_type: 56,
         sync_table: 77,
+        sync_cache: 78,
     },
     thread_store: ThreadStore { first: 88, count: Some(112) },
     thread: Thread {
@@ -187,6 +266,7 @@ pub(crate) const NET_10: Layout = Layout {
     exception: Exception::of_coreclr(108),
     heap: Heap::Described,
     handle_tables: HandleTables { segments: 56, next: 1998, data_block: 12 },
+    first_unused_entry: 108,
     monitor_owner: MonitorOwner::ManagedId,
     thin_lock_owner_bits: 16,
     code_ranges: CodeRanges::Tree,
@@ -206,7 +286,8 @@ pub(crate) const NET_10: Layout = Layout {
 pub(crate) const NATIVE_AOT: Layout = Layout {
     major: 0,
     slots: Slots {
-        count: 8,
+        count: 9,
+        added: None,
         form: SlotForm::Addresses,
         range_map: 0,
         thread_store: 1,
@@ -216,6 +297,7 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
         exception_type: 5,
         free_type: 6,
         sync_table: 7,
+        sync_cache: 8,
     },
     thread_store: ThreadStore { first: 0, count: None },
     thread: Thread {
@@ -255,6 +337,7 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
     exception: Exception { message: 8, inner: 24, stack_trace: 64, hresult: 72, frame_count: Some(76) },
     heap: Heap::Described,
     handle_tables: HandleTables { segments: 48, next: 1992, data_block: 11 },
+    first_unused_entry: 0,
     monitor_owner: MonitorOwner::ManagedId,
     thin_lock_owner_bits: 16,
     code_ranges: CodeRanges::None,
