@@ -48,8 +48,8 @@
 //!
 //! # Versions
 //!
-//! .NET 9 and 10, and .NET Core 3.1.23. The offsets were measured on 9.0.1, 10.0.5 and 3.1.23 (`layout`);
-//! other builds of .NET 9 and 10 are read with the same offsets if they pass the checks. Other builds of .NET
+//! .NET 8, 9 and 10, and .NET Core 3.1.23. The offsets were measured on 8.0.28, 9.0.1, 10.0.5 and 3.1.23
+//! (`layout`); other builds of .NET 8, 9 and 10 are read with the same offsets if they pass the checks. Other builds of .NET
 //! Core 3.1 export nothing that leads to their data. Static fields of types that can be unloaded are not read
 //! there.
 //!

@@ -86,15 +86,19 @@ impl Runtime {
 
     fn read_monitors(&self, memory: &dyn Memory, monitors: &mut Vec<Monitor>) -> MemoryResult<()> {
         let table = self.variable(memory, self.layout.slots.sync_table)?;
-        let cache = self.variable(memory, self.layout.slots.sync_cache)?;
-        // The rest of the table is not initialized.
-        let end = memory.u32(offset(cache, self.layout.first_unused_entry))?;
+        // The rest of the table is not initialized, and zeros in most processes.
+        let cache = self.variable(memory, self.layout.slots.sync_cache);
+        let end = cache.and_then(|cache| memory.u32(offset(cache, self.layout.first_unused_entry)));
+        let end = end.map_or(MOST_ENTRIES, |end| u64::from(end).min(MOST_ENTRIES));
         let threads = match self.layout.monitor_owner {
             MonitorOwner::Thread => Vec::new(),
             MonitorOwner::ManagedId => self.threads(memory)?,
         };
-        for index in 1..u64::from(end).min(MOST_ENTRIES) {
+        for index in 1..end {
             let [block, object] = memory.words(offset(table, index.wrapping_mul(16)))?;
+            if block == 0 && object == 0 {
+                break;
+            }
             // A free entry has an odd number in the place of the object.
             if object & 1 != 0 || block == 0 || object == 0 || !is_of(memory, object, index)? {
                 continue;
@@ -195,6 +199,32 @@ mod tests {
         let waits = [Some(1), Some(0), Some(0), None, Some(5), Some(6), Some(4), Some(7)];
         assert_eq!(deadlocks(&waits), [vec![0, 1], vec![4, 5, 6], vec![7]]);
         assert_eq!(deadlocks(&[Some(9), None]), Vec::<Vec<usize>>::new());
+    }
+
+    #[test]
+    fn the_sync_table_ends_where_its_cache_says() {
+        use crate::layout::NET_9;
+        use crate::memory::tests::TestMemory;
+
+        let slots = &NET_9.slots;
+        let runtime = Runtime::of_slots(&NET_9, &[(slots.sync_table, 0x100), (slots.sync_cache, 0x108)]);
+        let mut memory = TestMemory::default();
+        memory.put_words(0x100, &[0x1000, 0x2000]);
+        // A held monitor, a free entry, a held monitor, and one that is left from other data.
+        memory.put_words(0x1000, &[0, 0, 0x3000, 0x4008, 0, 0x5, 0x3000, 0x5008, 0x3000, 0x6008]);
+        memory.put_words(0x3000, &[1, 0x7000]);
+        for (object, index) in [(0x4000, 1_u64), (0x5000, 3), (0x6000, 4)] {
+            memory.put_words(object, &[(0x0800_0000 | index) << 32, 0]);
+        }
+        let mut cache = vec![0; 32];
+        cache[22] = 4 << 32;
+        memory.put_words(0x2000, &cache);
+        let objects = |memory: &TestMemory| {
+            let monitors = runtime.monitors(memory);
+            assert!(!monitors.is_incomplete);
+            monitors.monitors.iter().map(|monitor| monitor.object).collect::<Vec<_>>()
+        };
+        assert_eq!(objects(&memory), [0x4008, 0x5008]);
     }
 
     #[test]

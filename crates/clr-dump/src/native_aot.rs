@@ -34,8 +34,8 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// The bytes that the description begins with.
 const COOKIE: [u8; 4] = *b"DNDH";
-/// The major version of the description.
-const VERSION: u16 = 4;
+/// The major versions of the description: of .NET 8 and 9.
+const VERSIONS: [u16; 2] = [3, 4];
 /// The first word of the program's header.
 const HEADER: [u8; 4] = *b"RTR\0";
 
@@ -82,7 +82,8 @@ pub(crate) fn read(
     if memory.array(header).map_err(missing)? != COOKIE {
         return Err(wrong("it has no description of itself"));
     }
-    if memory.u16(offset(header, 4)) != Ok(VERSION) || memory.u32(offset(header, 8)) != Ok(1) {
+    let is_known = memory.u16(offset(header, 4)).is_ok_and(|version| VERSIONS.contains(&version));
+    if !is_known || memory.u32(offset(header, 8)) != Ok(1) {
         return Err(wrong("its description of itself is of another version"));
     }
     let missing = Error::missing("the runtime's description of itself");

@@ -288,8 +288,12 @@ pub(crate) fn instance(
         }
     };
     let (definition, arguments) = (follow(at)?, follow(offset(at, pointer_size))?);
-    // The definition, which has no objects, has the number in the place of their size.
-    let count = memory.u32(offset(definition, 4))?;
+    // The definition, which has no objects, has the number in the place of their size, and before .NET 9 in
+    // that of the size of elements.
+    let count = match memory.u32(offset(definition, 4))? {
+        0 => memory.u16(definition)?.into(),
+        count => count,
+    };
     if count == 0 || count > MOST_ARGUMENTS {
         return Err(Missing { address: definition });
     }

@@ -39,8 +39,8 @@ pub(crate) struct Sections(HashMap<u32, Range<u64>>);
 impl Sections {
     /// Reads the sections of a header, and whether its version is known: of an unknown one there are none.
     pub(crate) fn read(memory: &dyn Memory, header: u64) -> MemoryResult<(Self, bool)> {
-        /// Measured: .NET 9.
-        const KNOWN: [u16; 1] = [10];
+        /// Measured: .NET 8 and 9.
+        const KNOWN: [u16; 2] = [9, 10];
         let mut sections = Self::default();
         if !KNOWN.contains(&memory.u16(offset(header, 4))?) {
             return Ok((sections, false));

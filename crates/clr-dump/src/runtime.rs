@@ -375,7 +375,8 @@ fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> 
         && memory.u32(offset(info, 20)).is_ok_and(|version| version >= 2)
     {
         let [major, minor, build] = [96, 100, 104].map(|at| memory.u32(offset(info, at)));
-        return Some(format!("{}.{}.{}", major.ok()?, minor.ok()?, build.ok()?));
+        // The last two digits of the build are those of the year.
+        return Some(format!("{}.{}.{}", major.ok()?, minor.ok()?, build.ok()? / 100));
     }
     let folder = path.rsplit('/').nth(1)?;
     folder.split('.').next()?.parse::<u32>().ok()?;

@@ -120,7 +120,7 @@ pub(crate) const NET_8: Layout = Layout {
         defined_types: 752,
         referenced_types: 8,
         instances: Some(InstanceTable::Buckets(968)),
-        made_metadata: None,
+        made_metadata: Some(MadeMetadata::Buffer(1688)),
         ready_to_run: Some(ReadyToRun { info: 1152, entry_points: 448 }),
     },
     types: Types {
