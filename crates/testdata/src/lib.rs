@@ -5,10 +5,14 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::panic, clippy::missing_panics_doc, reason = "for tests, which fail then")]
 
+mod single_file;
+
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
+
+pub use single_file::single_file_program;
 
 /// Returns the path of a file or folder of testdata.
 pub fn path(name: &str) -> PathBuf {

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bundle;
 use crate::program::run;
-use crate::runtime::{Runtime, mcp_server};
+use crate::runtime::{Runtime, mcp_server, program_of_10};
 use crate::streamed_dump::trace_a_crash;
 use crate::workload::{Target, Workload};
 
@@ -354,9 +353,7 @@ fn a_deadlock_of_a_running_program_is_found() {
 /// The same program on .NET 10.0.5.
 #[test]
 fn a_deadlock_of_a_running_program_of_net_10_is_found() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("deadlock");
-    if let Some(program) = bundle::program("workload/deadlock/deadlock10.dll", &path) {
+    if let Some(program) = program_of_10("deadlock/deadlock10.dll") {
         check_deadlock(program);
     }
 }
@@ -481,9 +478,8 @@ fn async_methods_that_wait_for_known_things_are_found_with_what_they_wait_for() 
 /// The same program on .NET 10.0.5.
 #[test]
 fn async_methods_of_net_10_are_found_with_what_they_wait_for() {
+    let Some(program) = program_of_10("awaits/awaits10.dll") else { return };
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("awaits");
-    let Some(program) = bundle::program("workload/awaits/awaits10.dll", &path) else { return };
     let target = Target::start(program);
     assert_eq!(target.line(), "ready");
     let pid = target.pid().to_string();

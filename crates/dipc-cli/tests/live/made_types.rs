@@ -3,9 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::bundle;
 use crate::program::run;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, program_of_10};
 use crate::workload::Target;
 
 fn view(source: &[&str], arguments: &[&str]) -> Value {
@@ -72,8 +71,6 @@ fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_core_3_1(
 
 #[test]
 fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_10() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("made");
-    let Some(program) = bundle::program("workload/made/made10.dll", &path) else { return };
+    let Some(program) = program_of_10("made/made10.dll") else { return };
     check(&Target::start(program), "^Made.Third$");
 }

@@ -9,7 +9,6 @@
 mod bad_files;
 mod bad_peers;
 mod bad_targets;
-mod bundle;
 mod completions;
 mod control;
 mod converted;

@@ -11,17 +11,20 @@ use std::sync::OnceLock;
 pub(crate) enum Runtime {
     NativeAot9,
     Net3_1,
+    /// Programs of single files, made from a published one.
+    Net8_0,
     Net9_0,
 }
 
 impl Runtime {
-    pub(crate) const ALL: [Self; 3] = [Self::NativeAot9, Self::Net3_1, Self::Net9_0];
+    pub(crate) const ALL: [Self; 4] = [Self::NativeAot9, Self::Net3_1, Self::Net8_0, Self::Net9_0];
 
     /// What `Environment.Version` says there.
     pub(crate) fn version(self) -> &'static str {
         match self {
             Self::NativeAot9 => "9.0.20",
             Self::Net3_1 => "3.1.23",
+            Self::Net8_0 => "8.0.28",
             Self::Net9_0 => "9.0.1",
         }
     }
@@ -32,30 +35,45 @@ impl Runtime {
         match self {
             Self::NativeAot9 => native_workload().map(Command::new),
             Self::Net3_1 => self.program("netstandard2.1/workload.dll"),
-            Self::Net9_0 => self.program("net8.0/workload.dll"),
+            Self::Net8_0 | Self::Net9_0 => self.program("net8.0/workload.dll"),
         }
     }
 
-    /// The command line of a program in `testdata/workload` under this runtime, which must have a `dotnet`.
+    /// The command line of a program in `testdata/workload` under this runtime, which is not NativeAOT.
     pub(crate) fn program(self, assembly: &str) -> Option<Command> {
+        if self == Self::Net8_0 {
+            return Some(single_file(&installed(self.version(), "Sarif.Multitool")?, assembly));
+        }
         let mut command = Command::new(installed(self.version(), "dotnet")?);
         command.arg(testdata().join("workload").join(assembly));
         Some(command)
     }
 }
 
-/// The program of .NET 10.0.5, which cannot run the workload.
+/// The program of .NET 10.0.5.
 pub(crate) fn mcp_server() -> Option<Command> {
     let mut command = Command::new(installed("10.0.5", "azmcp")?);
     command.args(["server", "start"]);
     Some(command)
 }
 
+/// The command line of a program in `testdata/workload` on .NET 10.0.5. Its framework is trimmed: most programs
+/// do not find what they use.
+pub(crate) fn program_of_10(assembly: &str) -> Option<Command> {
+    Some(single_file(&installed("10.0.5", "azmcp")?, assembly))
+}
+
+/// A program in the place of that of a single-file application.
+fn single_file(application: &Path, assembly: &str) -> Command {
+    let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    Command::new(testdata::single_file_program(application, &format!("workload/{assembly}"), &programs))
+}
+
 pub(crate) fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
 }
 
-/// The folder of a runtime that `cargo xtask runtimes` set up.
+/// The folder of a runtime that `cargo xtask runtimes` set up, and that has a `dotnet`.
 pub(crate) fn installation(runtime: Runtime) -> Option<PathBuf> {
     installed(runtime.version(), "dotnet")?.parent().map(Path::to_path_buf)
 }
@@ -120,6 +138,11 @@ macro_rules! on_each_runtime {
             #[test]
             fn net_3_1() {
                 super::$name(Runtime::Net3_1);
+            }
+
+            #[test]
+            fn net_8_0() {
+                super::$name(Runtime::Net8_0);
             }
 
             #[test]

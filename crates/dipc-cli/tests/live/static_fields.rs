@@ -3,9 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::bundle;
 use crate::program::run;
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, program_of_10};
 use crate::workload::Target;
 
 /// The fields of all threads. There are no objects of the generic types.
@@ -139,8 +138,6 @@ fn static_fields_of_threads_and_of_generic_types_have_their_values_on_net_core_3
 
 #[test]
 fn static_fields_of_threads_and_of_generic_types_have_their_values_on_net_10() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("statics");
-    let Some(program) = bundle::program("workload/statics/statics10.dll", &path) else { return };
+    let Some(program) = program_of_10("statics/statics10.dll") else { return };
     check(&Target::start(program));
 }

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::bundle;
 use crate::program::{Running, dipc, run};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, program_of_10};
 use crate::workload::{Target, Workload};
 
 const VIEWS: [&str; 6] = ["threads", "stacks", "exceptions", "heap", "locks", "modules"];
@@ -169,11 +168,7 @@ fn a_program_that_crashes_leaves_its_core_beside_the_snapshot() {
 /// The same program on .NET 10.0.5.
 #[test]
 fn a_running_program_of_net_10_that_crashes_leaves_its_core_beside_the_snapshot() {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(mut program) = bundle::program("workload/crash/crash10.dll", &folder.path().join("crash"))
-    else {
-        return;
-    };
+    let Some(mut program) = program_of_10("crash/crash10.dll") else { return };
     program.arg("unhandled").env("DOTNET_DbgEnableMiniDump", "0");
     let mut target = Target::start(program);
     assert_eq!(target.line(), "ready");

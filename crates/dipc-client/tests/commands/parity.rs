@@ -88,7 +88,7 @@ fn table(outcomes: &Outcomes) -> String {
     for runtime in Runtime::ALL {
         write!(table, " {} |", runtime.name()).unwrap();
     }
-    table += " NETCore.Client | here |\n|---|---|---|---|---|---|---|\n";
+    table += " NETCore.Client | here |\n|---|---|---|---|---|---|---|---|\n";
     for (command, case, theirs, ours) in ROWS {
         write!(table, "| {command} |").unwrap();
         for runtime in Runtime::ALL {

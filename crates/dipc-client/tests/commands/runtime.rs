@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runtime {
     Net3_1,
+    /// The workload as a single-file program.
+    Net8_0,
     Net9_0,
     /// A single-file program, published without startup hooks.
     Net10_0,
@@ -16,12 +18,14 @@ pub(crate) enum Runtime {
 }
 
 impl Runtime {
-    pub(crate) const ALL: [Self; 4] = [Self::Net3_1, Self::Net9_0, Self::Net10_0, Self::NativeAot9];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Net3_1, Self::Net8_0, Self::Net9_0, Self::Net10_0, Self::NativeAot9];
 
     /// The name of its folder, and of its lines in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Net3_1 => "3.1.23",
+            Self::Net8_0 => "8.0.28",
             Self::Net9_0 => "9.0.1",
             Self::Net10_0 => "10.0.5",
             Self::NativeAot9 => "nativeaot-9",
@@ -64,6 +68,11 @@ impl Runtime {
         let assembly = match self {
             Self::Net3_1 => "netstandard2.1",
             Self::Net9_0 => "net8.0",
+            Self::Net8_0 => {
+                let (published, assembly) = (folder.join("Sarif.Multitool"), "workload/net8.0/workload.dll");
+                let programs = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+                return Command::new(testdata::single_file_program(&published, assembly, &programs));
+            }
             Self::Net10_0 => {
                 let mut command = Command::new(folder.join("azmcp"));
                 command.args(["server", "start"]);

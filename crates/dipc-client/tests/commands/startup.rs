@@ -73,7 +73,7 @@ fn applied(it: &mut Subject, path: &str) -> String {
 fn ran(it: &mut Subject) -> String {
     // The program has begun: a hook has run by then, and one that failed has ended the process, or is about
     // to.
-    if it.runtime == Runtime::Net9_0 {
+    if matches!(it.runtime, Runtime::Net8_0 | Runtime::Net9_0) {
         it.settle(|it| std::fs::read(it.path("hook")).is_ok_and(|seen| !seen.is_empty()));
     }
     match std::fs::read_to_string(it.path("hook")) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
-use super::package::{self, NET3_1, NET9_0, NET10_0, NET10_0_WINDOWS, Package};
+use super::package::{self, NET3_1, NET8_0, NET9_0, NET10_0, NET10_0_WINDOWS, Package};
 use crate::task::workspace;
 
 /// The folders of packages.
@@ -47,8 +47,18 @@ pub(super) fn net3_1(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     make_executable(&layout.join("dotnet"))
 }
 
-/// Makes .NET 9.0.1: such a folder, from an application that contains its frameworks unpacked, and the
-/// `dotnet` of 3.1.
+/// Makes .NET 8.0.28: an application that contains the runtime, of which the tests make programs of theirs.
+pub(super) fn net8_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
+    const PROGRAM: &str = "Sarif.Multitool";
+    let package = packages.obtain(&NET8_0)?;
+    let unpacked = tempfile::tempdir_in(layout)?;
+    let program = layout.join(PROGRAM);
+    fs::rename(package::unpack_npm(&package, unpacked.path())?.join(PROGRAM), &program)?;
+    make_executable(&program)
+}
+
+/// Makes .NET 9.0.1: a folder as that of 3.1, from an application that contains its frameworks unpacked, and
+/// the `dotnet` of 3.1.
 pub(super) fn net9_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     let (wheel, application) = (packages.obtain(&NET3_1)?, packages.obtain(&NET9_0)?);
     let unpacked = tempfile::tempdir_in(layout)?;
@@ -119,7 +129,8 @@ const REPLACED: [&str; 4] = [
     "System.Threading.Channels/9.0.4",
 ];
 
-/// Makes .NET 10.0.5: an application, `azmcp`, that contains the runtime. It cannot run another program.
+/// Makes .NET 10.0.5: an application, `azmcp`, that contains the runtime. It is trimmed, so that few other
+/// programs find what they use.
 pub(super) fn net10_0(packages: &Packages<'_>, layout: &Path) -> Result<()> {
     unpack_application(&packages.obtain(&NET10_0)?, layout)?;
     make_executable(&layout.join("azmcp"))

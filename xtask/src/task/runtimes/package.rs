@@ -34,6 +34,14 @@ pub(super) const NET3_1: Package = Package {
     sha256: "5f076ddc39da0c685e7de20ecb91ee81185928918ec86fbeb3bffc55dd867ab5",
 };
 
+/// A single-file application of .NET 8.0.28, neither compressed nor trimmed.
+pub(super) const NET8_0: Package = Package {
+    client: Client::Npm,
+    requirement: "@microsoft/sarif-multitool-linux@5.4.0",
+    file: "microsoft-sarif-multitool-linux-5.4.0.tgz",
+    sha256: "6139b3da8a8e8298a3bafbaedac90cff8be1a69e9a1715f79d45d2dc68d3a74a",
+};
+
 /// A self-contained application with .NET and ASP.NET Core 9.0.1 unpacked beside it.
 pub(super) const NET9_0: Package = Package {
     client: Client::Npm,
