@@ -171,7 +171,7 @@ impl Names<'_> {
         let free = runtime.variable(memory, runtime.layout.slots.free_type)?;
         let mut result =
             HeapWalk { regions: layout.regions.len(), is_moving: layout.is_moving, ..HeapWalk::default() };
-        let mut walk = Walk::new(memory);
+        let mut walk = Walk::new(memory, runtime.layout.types.contains_pointers);
         let mut holes: Vec<_> = layout.holes.iter().map(|(start, end)| (*start, *end)).collect();
         holes.sort_unstable();
         let mut holes = holes.into_iter().peekable();
@@ -250,7 +250,7 @@ impl Names<'_> {
         if !address.is_multiple_of(8) {
             return None;
         }
-        let mut walk = Walk::new(self.memory());
+        let mut walk = Walk::new(self.memory(), self.runtime().layout.types.contains_pointers);
         walk.window.set_end(address.saturating_add(LEAST_OBJECT));
         walk.object(address).filter(|object| self.is_type(object.type_handle))
     }
@@ -289,6 +289,8 @@ struct Walk<'m> {
     recent: [usize; RECENT],
     /// Whether there is a type at an address, where that was asked for; `None` if the memory does not say.
     known: HashMap<u64, Option<bool>>,
+    /// The flag of types whose objects have references.
+    contains_pointers: u32,
 }
 
 /// A type of objects.
@@ -301,7 +303,7 @@ struct ObjectType {
 }
 
 impl<'m> Walk<'m> {
-    fn new(memory: &'m dyn Memory) -> Self {
+    fn new(memory: &'m dyn Memory, contains_pointers: u32) -> Self {
         let window = HeapWindow::new(memory);
         Self {
             window,
@@ -310,6 +312,7 @@ impl<'m> Walk<'m> {
             types: Vec::new(),
             recent: [0; RECENT],
             known: HashMap::new(),
+            contains_pointers,
         }
     }
 
@@ -411,7 +414,10 @@ impl<'m> Walk<'m> {
         let (place, memory) = (self.type_place(object.type_handle), self.memory);
         let Some(of) = place.and_then(|place| self.types.get_mut(place)) else { return false };
         let (type_handle, flags) = (of.type_handle, of.flags);
-        let read = || Pointers::read(memory, type_handle, flags);
+        let read = || match flags & self.contains_pointers {
+            0 => Ok(Pointers::None),
+            _ => Pointers::read(memory, type_handle),
+        };
         let Ok(pointers) = of.pointers.get_or_insert_with(read) else { return false };
         let window = &mut self.window;
         pointers.each(object.address, object.size, |at| {

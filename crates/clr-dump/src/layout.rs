@@ -261,6 +261,10 @@ pub(crate) enum InstanceTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Types {
     pub(crate) form: TypeForm,
+    /// The flag of types whose objects have references.
+    pub(crate) contains_pointers: u32,
+    /// The flag of types with optional fields of their own, of NativeAOT 8; zero elsewhere.
+    pub(crate) optional_fields: u32,
     /// The bit that marks the canonical MethodTable in the place of the class.
     pub(crate) canonical_mark: u64,
     /// The offset of the kind of a type's values in EEClass.

@@ -138,6 +138,10 @@ impl Description {
         let field = |name| self.field(of, name);
         let link = field("m_pNext")?;
         let mut layout = layout::NATIVE_AOT;
+        if of == "ThreadBuffer" {
+            layout.types.contains_pointers = 0x0020_0000;
+            layout.types.optional_fields = 0x0100_0000;
+        }
         layout.thread_store.first = self.field("ThreadStore", "m_ThreadList")?;
         layout.thread.link = link;
         // Two other pointers to frames come between.

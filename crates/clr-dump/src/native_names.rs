@@ -261,10 +261,12 @@ pub(crate) fn rank(memory: &dyn Memory, type_handle: u64) -> MemoryResult<u8> {
 }
 
 /// The definition of a generic type, and the arguments of an instance; `None` for other types.
+/// `optional_fields` is the flag of types with another optional part.
 pub(crate) fn instance(
     memory: &dyn Memory,
     type_handle: u64,
     flags: u32,
+    optional_fields: u32,
 ) -> MemoryResult<Option<(u64, Vec<u64>)>> {
     if flags & IS_GENERIC == 0 {
         return Ok(None);
@@ -274,7 +276,7 @@ pub(crate) fn instance(
     let is_dynamic = flags & IS_DYNAMIC != 0;
     let pointer_size = if is_dynamic { 8 } else { 4 };
     // The module, and data of its own, come before those that not all types have.
-    let optional = flags & (HAS_DISPATCH_MAP | HAS_FINALIZER | HAS_SEALED_SLOTS);
+    let optional = flags & (HAS_DISPATCH_MAP | HAS_FINALIZER | HAS_SEALED_SLOTS | optional_fields);
     let before = u64::from(optional.count_ones()).wrapping_add(2).wrapping_mul(pointer_size);
     let table = slots.wrapping_add(interfaces).wrapping_mul(8).wrapping_add(24);
     let at = offset(offset(type_handle, table), before);

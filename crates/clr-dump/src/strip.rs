@@ -16,7 +16,6 @@ use crate::heap::{Amount, HeapObject, HeapVisitor};
 use crate::kept::{CHUNK, Kept, Recorder};
 use crate::memory::{Memory, offset};
 use crate::names::{HAS_COMPONENT_SIZE, Names};
-use crate::pointers::CONTAINS_POINTERS;
 use crate::regions::HeapLayout;
 use crate::root::stack_range;
 use crate::runtime::Runtime;
@@ -279,7 +278,7 @@ impl HeapReader<'_, '_> {
             }
         } else if !self.names.is_of_array(flags) {
             Shape::String
-        } else if flags & CONTAINS_POINTERS == 0 {
+        } else if flags & self.contains_pointers() == 0 {
             // The header, the type, the length, and the bounds of several dimensions.
             Shape::Buffer(base)
         } else {
@@ -288,6 +287,10 @@ impl HeapReader<'_, '_> {
         self.examples.push(*object);
         self.shapes.insert(object.type_handle, shape);
         shape
+    }
+
+    fn contains_pointers(&self) -> u32 {
+        self.names.runtime().layout.types.contains_pointers
     }
 
     fn is_delegate(&self, type_handle: u64) -> bool {
@@ -301,7 +304,7 @@ impl HeapReader<'_, '_> {
         let array = |address: u64, has_references: bool| {
             let object = self.names.object_at(address)?;
             let flags = memory.u32(object.type_handle).ok()?;
-            (self.names.is_of_array(flags) && (flags & CONTAINS_POINTERS != 0) == has_references)
+            (self.names.is_of_array(flags) && (flags & self.contains_pointers() != 0) == has_references)
                 .then_some(object)
         };
         let place = self.names.runtime().layout.exception.stack_trace;

@@ -6,6 +6,9 @@ use super::{
     StaticFields, Thread, ThreadStore, Thrown, TypeForm, Types,
 };
 
+/// The flag of types whose objects have references, of most versions.
+const CONTAINS_POINTERS: u32 = 0x0100_0000;
+
 /// Measured on 3.1.23 with the symbols of its `libcoreclr.so` (`.symtab`): the addresses in the table, and
 /// the instructions of the functions that use a field, such as `MethodTable::GetModule`.
 pub(crate) const NET_3_1: Layout = Layout {
@@ -54,6 +57,8 @@ pub(crate) const NET_3_1: Layout = Layout {
     },
     types: Types {
         form: TypeForm::ShortRow,
+        contains_pointers: CONTAINS_POINTERS,
+        optional_fields: 0,
         canonical_mark: 2,
         kind: 52,
         rank: 56,
@@ -125,6 +130,8 @@ pub(crate) const NET_8: Layout = Layout {
     },
     types: Types {
         form: TypeForm::ShortRow,
+        contains_pointers: CONTAINS_POINTERS,
+        optional_fields: 0,
         canonical_mark: 1,
         kind: 48,
         rank: 72,
@@ -151,6 +158,8 @@ pub(crate) const NET_8: Layout = Layout {
 /// The same in .NET 9 and 10.
 const TYPES_9: Types = Types {
     form: TypeForm::RowInFlags,
+    contains_pointers: CONTAINS_POINTERS,
+    optional_fields: 0,
     canonical_mark: 1,
     kind: 48,
     rank: 72,
@@ -327,6 +336,8 @@ pub(crate) const NATIVE_AOT: Layout = Layout {
     },
     types: Types {
         form: TypeForm::NativeAot,
+        contains_pointers: CONTAINS_POINTERS,
+        optional_fields: 0,
         canonical_mark: 1,
         kind: 0,
         rank: 0,

@@ -45,13 +45,17 @@ impl<'m> Names<'m> {
                 of = self.memory.u64(offset(of, self.element_type()))?;
                 continue;
             }
-            if let Some((definition, _)) = native_names::instance(self.memory, of, flags)? {
+            if let Some((definition, _)) = self.native_instance(of, flags)? {
                 of = definition;
             }
             let assembly = self.native_names().and_then(|names| names.assembly(of));
             return Ok(assembly.map(|assembly| self.assembly(assembly)));
         }
         Ok(None)
+    }
+
+    fn native_instance(&self, type_handle: u64, flags: u32) -> MemoryResult<Option<(u64, Vec<u64>)>> {
+        native_names::instance(self.memory, type_handle, flags, self.runtime.layout.types.optional_fields)
     }
 
     /// The name of a type that the compiler has made for the objects that have static fields. They have none
@@ -81,7 +85,7 @@ impl<'m> Names<'m> {
             let of = memory.u64(offset(handle, self.element_type())).ok()?;
             return Some([self.read_native_type(of, depth, left)?, suffix].concat());
         }
-        let Some((definition, arguments)) = native_names::instance(memory, handle, flags).ok()? else {
+        let Some((definition, arguments)) = self.native_instance(handle, flags).ok()? else {
             return self.native_names()?.definition(handle).or_else(|| self.storage_name(handle));
         };
         let name = self.native_names()?.definition(definition)?;
