@@ -167,27 +167,47 @@ fn unordered(
     pieces
 }
 
-/// The files that have native code.
+/// The images of native code.
 struct Images<'m> {
+    /// The files that have such code.
     all: HashSet<&'m str>,
     /// Those whose headers and unwind information are mapped with their code.
     in_one_piece: HashSet<&'m str>,
+    /// The addresses of code that belongs to an image. A single file has managed modules besides, which are
+    /// mapped elsewhere.
+    code: HashSet<u64>,
 }
 
 impl<'m> Images<'m> {
     fn of(mappings: &'m [Mapping]) -> Self {
         let executable = mappings.iter().filter(|mapping| mapping.is_executable && mapping.is_file());
         let first = executable.clone().filter(|mapping| mapping.file_offset == 0);
+        let mut code = HashSet::new();
+        // An image is mapped from the beginning of its file on, without gaps.
+        let mut last: Option<&Mapping> = None;
+        for mapping in mappings {
+            let goes_on = last.is_some_and(|last| last.end == mapping.start && last.name == mapping.name);
+            let is_part = mapping.is_file() && !mapping.is_shared && (goes_on || mapping.file_offset == 0);
+            if is_part && mapping.is_executable {
+                code.insert(mapping.start);
+            }
+            last = is_part.then_some(mapping);
+        }
         Self {
             all: executable.map(|mapping| &*mapping.name).collect(),
             in_one_piece: first.map(|mapping| &*mapping.name).collect(),
+            code,
         }
     }
 
-    /// Whether a mapping has more of an image than code.
+    /// Whether a mapping has more of an image than native code.
     fn has_headers(&self, mapping: &Mapping) -> bool {
-        let files = if mapping.is_executable { &self.in_one_piece } else { &self.all };
-        files.contains(&*mapping.name)
+        let name = &*mapping.name;
+        if !mapping.is_executable {
+            return self.all.contains(name);
+        }
+        let is_module = mapping.is_file() && !mapping.is_shared && !self.code.contains(&mapping.start);
+        self.in_one_piece.contains(name) || is_module
     }
 }
 
@@ -320,6 +340,19 @@ mod tests {
         let orders: Vec<_> = mappings.iter().map(|mapping| order(mapping, false, &images)).collect();
         let (kept, left_out) = (order::MODULES, order::OTHERS);
         assert_eq!(orders, [kept, left_out, kept, kept, kept, left_out]);
+    }
+
+    #[test]
+    fn managed_modules_of_a_single_file_are_kept() {
+        // A module, mapped twice, the program, and memory that the runtime maps twice.
+        let maps = b"1000-2000 r--p 00059000 fe:00 1 /program\n3000-4000 r-xp 00059000 fe:00 1 /program\n\
+            5000-6000 r--p 00000000 fe:00 1 /program\n6000-7000 r-xp 00001000 fe:00 1 /program\n\
+            8000-9000 r--s 00059000 fe:00 1 /program\na000-b000 r-xs 00001000 00:01 2 /memfd:code (deleted)\n";
+        let mappings = crate::mapping::parse_mappings(maps);
+        let images = Images::of(&mappings);
+        let orders: Vec<_> = mappings.iter().map(|mapping| order(mapping, false, &images)).collect();
+        let kept = order::MODULES;
+        assert_eq!(orders, [kept, kept, kept, order::OTHERS, kept, order::MEMORY]);
     }
 
     #[test]

@@ -122,12 +122,14 @@ impl Slots {
 
     /// The number of entries of a table of `size` bytes.
     pub(crate) fn entries(&self, size: u64) -> usize {
-        usize::try_from(size).map_or(0, |size| (size / self.form.size()).min(Self::MOST_ENTRIES))
+        let entries = usize::try_from(size).ok().and_then(|size| size.checked_div(self.form.size()));
+        entries.unwrap_or_default().min(Self::MOST_ENTRIES)
     }
 
     /// Leaves the slots of the table of a build that are known; false if it is not known which ones it has.
     pub(crate) fn leave_known(&self, table: &mut Vec<u64>) -> bool {
-        if let Some(added) = self.added.filter(|added| table.len() == self.count + 1 && *added < table.len())
+        if let Some(added) = self.added.filter(|added| *added < table.len())
+            && table.len() == self.count.saturating_add(1)
         {
             table.remove(added);
         }

@@ -65,6 +65,11 @@ fn types_that_were_made_in_memory_have_names_fields_and_methods() {
 }
 
 #[test]
+fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_8() {
+    check_on(Runtime::Net8_0);
+}
+
+#[test]
 fn types_that_were_made_in_memory_have_names_fields_and_methods_on_net_core_3_1() {
     check_on(Runtime::Net3_1);
 }

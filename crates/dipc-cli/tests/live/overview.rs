@@ -198,13 +198,18 @@ fn a_core_of_a_collection_has_its_threads_and_what_is_whole_of_the_heap() {
 }
 
 #[test]
+fn a_core_of_a_collection_of_net_8_has_its_threads_and_what_is_whole_of_the_heap() {
+    check_collection(Runtime::Net8_0);
+}
+
+#[test]
 fn a_core_of_a_collection_of_net_core_3_1_has_its_threads_and_what_is_whole_of_the_heap() {
     check_collection(Runtime::Net3_1);
 }
 
 #[test]
 fn a_type_that_was_made_in_memory_has_its_name() {
-    for runtime in [Runtime::Net9_0, Runtime::Net3_1] {
+    for runtime in [Runtime::Net9_0, Runtime::Net8_0, Runtime::Net3_1] {
         let Some(mut program) = runtime.program("nested/nested.dll") else { return };
         program.arg("dynamic");
         let mut target = Target::start(program);

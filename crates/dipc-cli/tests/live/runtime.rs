@@ -9,6 +9,8 @@ use std::sync::OnceLock;
 /// A runtime that can run the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Runtime {
+    /// Not one of [`ALL`](Self::ALL): what it answers is what the next version answers, but for its memory.
+    NativeAot8,
     NativeAot9,
     Net3_1,
     /// Programs of single files, made from a published one.
@@ -22,6 +24,7 @@ impl Runtime {
     /// What `Environment.Version` says there.
     pub(crate) fn version(self) -> &'static str {
         match self {
+            Self::NativeAot8 => "8.0.31",
             Self::NativeAot9 => "9.0.20",
             Self::Net3_1 => "3.1.23",
             Self::Net8_0 => "8.0.28",
@@ -33,7 +36,14 @@ impl Runtime {
     /// said.
     pub(crate) fn workload(self) -> Option<Command> {
         match self {
-            Self::NativeAot9 => native_workload().map(Command::new),
+            Self::NativeAot8 => {
+                static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+                PROGRAM.get_or_init(|| unpack_native_workload("workload-8")).as_ref().map(Command::new)
+            }
+            Self::NativeAot9 => {
+                static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+                PROGRAM.get_or_init(|| unpack_native_workload("workload-9")).as_ref().map(Command::new)
+            }
             Self::Net3_1 => self.program("netstandard2.1/workload.dll"),
             Self::Net8_0 | Self::Net9_0 => self.program("net8.0/workload.dll"),
         }
@@ -92,21 +102,17 @@ fn installed(runtime: &str, program: &str) -> Option<PathBuf> {
     None
 }
 
-/// The workload that needs no .NET, unpacked once for all tests and test runs.
-fn native_workload() -> Option<&'static Path> {
-    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PROGRAM.get_or_init(unpack_native_workload).as_deref()
-}
-
-fn unpack_native_workload() -> Option<PathBuf> {
+/// A workload that needs no .NET, unpacked once for all tests and test runs.
+fn unpack_native_workload(name: &str) -> Option<PathBuf> {
     if cfg!(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))) {
         not_run("the NativeAOT workload is for x86-64 Linux with glibc");
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     fs::create_dir_all(folder).unwrap();
-    let program = folder.join("workload");
-    testdata::install("workload/nativeaot/workload-9.xz", &program);
+    let program = folder.join(name).join("workload");
+    fs::create_dir_all(program.parent()?).unwrap();
+    testdata::install(&format!("workload/nativeaot/{name}.xz"), &program);
     Some(program)
 }
 

@@ -132,6 +132,11 @@ fn static_fields_of_threads_and_of_generic_types_have_their_values() {
 }
 
 #[test]
+fn static_fields_of_threads_and_of_generic_types_have_their_values_on_net_8() {
+    check_on(Runtime::Net8_0);
+}
+
+#[test]
 fn static_fields_of_threads_and_of_generic_types_have_their_values_on_net_core_3_1() {
     check_on(Runtime::Net3_1);
 }

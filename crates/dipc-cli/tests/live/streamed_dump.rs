@@ -191,7 +191,16 @@ pub(crate) fn trace_a_crash(pid: u32, output: &Path, crash: impl FnOnce()) {
 
 #[test]
 fn a_running_program_that_crashes_leaves_its_core_beside_the_snapshot() {
-    let Some(mut program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
+    check_crash(Runtime::Net9_0);
+}
+
+#[test]
+fn a_running_program_of_net_8_that_crashes_leaves_its_core_beside_the_snapshot() {
+    check_crash(Runtime::Net8_0);
+}
+
+fn check_crash(runtime: Runtime) {
+    let Some(mut program) = runtime.program("crash/crash.dll") else { return };
     program.arg("unhandled").env("DOTNET_DbgEnableMiniDump", "0");
     let mut target = Target::start(program);
     assert!(target.line().starts_with("ready "));

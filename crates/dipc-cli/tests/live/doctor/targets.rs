@@ -34,7 +34,7 @@ fn a_process_without_problems(runtime: Runtime) {
         Runtime::Net3_1 => {
             examined.names("version", "warning", &["old", "trace", "info, env"]);
         }
-        Runtime::Net8_0 | Runtime::Net9_0 | Runtime::NativeAot9 => {
+        Runtime::Net8_0 | Runtime::Net9_0 | Runtime::NativeAot8 | Runtime::NativeAot9 => {
             examined.finding("version", "ok");
         }
     }
