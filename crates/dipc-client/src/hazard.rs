@@ -49,9 +49,29 @@ pub enum Hazard {
         /// The fault.
         problem: &'static str,
     },
+    /// A dump of a single-file program of .NET 8 or 9: the child process that writes it does not end, and
+    /// answers the next requests in the place of the program, from its copy of the memory.
+    #[error(
+        "the program is a single file of .NET {version}: the child process that writes its dump does not end, and \
+         answers the next requests instead of the program"
+    )]
+    DumpInSingleFile {
+        /// Its version, as reported by the runtime.
+        version: String,
+    },
 }
 
 impl Hazard {
+    /// Returns the harm that a dump does to a single-file program of this version. Before .NET 8 such a
+    /// program writes none.
+    ///
+    /// # Source
+    /// Seen on 8.0.28; dotnet/runtime pull requests 84864 (.NET 8) and 117286 (.NET 10).
+    pub fn of_dump_in_single_file(version: &str) -> Option<Self> {
+        let is_harmed = matches!(version.split('.').next(), Some("8" | "9"));
+        is_harmed.then(|| Self::DumpInSingleFile { version: version.to_owned() })
+    }
+
     /// Returns the way around it, if there is one.
     pub fn help(&self) -> Option<&'static str> {
         match self {
@@ -62,7 +82,29 @@ impl Hazard {
             Self::NoCreateDump { .. } => {
                 Some("restore the runtime's createdump, or make it executable (chmod +x)")
             }
+            Self::DumpInSingleFile { .. } => Some(
+                "read the memory without the runtime (dipc dump --stream), which every type of dump can do",
+            ),
             Self::HookNotFound { .. } | Self::UnsetInNativeAot => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Hazard;
+
+    #[test]
+    fn dumps_harm_single_files_of_two_versions() {
+        for (version, expected) in [
+            ("8.0.28", true),
+            ("9.0.1", true),
+            ("10.0.5", false),
+            ("7.0.2", false),
+            ("80.1", false),
+            ("", false),
+        ] {
+            assert_eq!(Hazard::of_dump_in_single_file(version).is_some(), expected, "{version}");
         }
     }
 }

@@ -132,9 +132,20 @@ impl ProcessView {
     /// Returns whether CoreCLR is seen in the process: by its library, or by the names of its threads, which
     /// single-file programs have, too. NativeAOT has neither.
     pub(crate) fn runs_coreclr(&self) -> bool {
-        if self.mapped("libcoreclr.so").is_some() {
-            return true;
-        }
+        self.mapped("libcoreclr.so").is_some() || self.has_coreclr_threads()
+    }
+
+    /// Returns whether the program contains CoreCLR, as a single file does. False if the list of mapped files
+    /// cannot be read.
+    pub(crate) fn contains_coreclr(&self) -> bool {
+        let mut has_library = false;
+        let read = self.for_each_mapped_file(|path| {
+            has_library |= path.file_name().is_some_and(|name| name == "libcoreclr.so");
+        });
+        read.is_ok() && !has_library && self.has_coreclr_threads()
+    }
+
+    fn has_coreclr_threads(&self) -> bool {
         let Ok(threads) = fs::read_dir(self.folder.join("task")) else { return false };
         let mut names = threads.flatten().filter_map(|thread| fs::read(thread.path().join("comm")).ok());
         names.any(|name| name.starts_with(b".NET EventPipe") || name.starts_with(b".NET Finalizer"))

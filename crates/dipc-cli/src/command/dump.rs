@@ -248,7 +248,10 @@ fn failed(error: Error) -> Failure {
             messages::note(format_args!("runtime: {}", line.trim_end()));
         }
     }
-    let blocked = matches!(&error, Error::Blocked { hazard: Hazard::NoCreateDump { .. }, .. });
+    let blocked = matches!(
+        &error,
+        Error::Blocked { hazard: Hazard::NoCreateDump { .. } | Hazard::DumpInSingleFile { .. }, .. }
+    );
     let help = error.help();
     let refusal = match &error {
         Error::Refused { reason, .. } => Some(reason.detail.is_none()),

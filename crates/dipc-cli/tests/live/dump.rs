@@ -86,6 +86,31 @@ fn what_a_program_without_createdump_cannot_do_is_said() {
     run(["info", "-p", &pid]).with_code(0);
 }
 
+/// The child process that writes the dump does not end (dotnet/runtime pull request 117286).
+#[test]
+fn a_single_file_of_net_8_is_not_asked_for_a_dump() {
+    let Some(mut workload) = Workload::start(Runtime::Net8_0) else { return };
+    let pid = workload.pid().to_string();
+    let file = workload.folder().join("core");
+    let path = file.to_str().unwrap();
+    let dump = run(["dump", "-p", &pid, "-o", path]).with_code(1);
+    dump.assert_error_names(&["GenerateCoreDump", "a single file of .NET 8.0.28"]);
+    assert!(dump.stderr.contains("dipc dump --stream") && dump.stderr.contains("--force"), "{}", dump.stderr);
+    assert!(!file.exists());
+    let warned = run(["doctor", "-p", &pid]).with_code(0).text();
+    assert!(warned.contains("a single file of .NET 8.0.28"), "{warned}");
+
+    run(["dump", "-p", &pid, "--stream", "-o", path]).with_code(0);
+    assert!(fs::read(&file).unwrap().starts_with(ELF));
+    workload.run("keep 1234");
+    let heap = run(["gcdump", "report", "-p", &pid, "--format", "json"]).with_code(0).json();
+    let is_node = |row: &&Value| row["name"] == "Node";
+    let node = heap["rows"].as_array().unwrap().iter().find(is_node).unwrap_or_else(|| panic!("{heap}"));
+    assert_eq!(node["objects"], 1234, "the program itself has answered");
+    run(["dump", "-p", &pid, "--force", "-o", path]).with_code(0);
+    assert!(fs::read(&file).unwrap().starts_with(ELF));
+}
+
 #[test]
 fn what_an_old_runtime_cannot_say_is_an_error() {
     let Some(workload) = Workload::start(Runtime::Net3_1) else { return };

@@ -41,7 +41,7 @@ fn prometheus_has_what_the_program_counts(runtime: Runtime) {
     // One way of reporting only: on a busy machine, .NET's code for both waits for itself at times when both
     // are asked for first.
     let system =
-        if runtime == Runtime::Net3_1 { r"EventCounters\System.Runtime" } else { r"Meter\System.Runtime" };
+        if runtime.has_runtime_meter() { r"Meter\System.Runtime" } else { r"EventCounters\System.Runtime" };
     let counters = format!("{system},Workload-Counters,Workload.Meter");
     let served = Served::start(&["-p", &pid, "--refresh-interval", "0.5", "--counters", &counters]);
     let Some(prometheus) = Prometheus::start(&served.address, &[]) else { return };
@@ -66,9 +66,10 @@ fn prometheus_has_what_the_program_counts(runtime: Runtime) {
         exactly(&format!("temperature_C{{{process}}}"), 21.5);
     }
     // The counters of the runtime itself: its Meter from 9.0 on.
-    let memory = match runtime {
-        Runtime::Net3_1 => "system_runtime_working_set_bytes",
-        _ => "dotnet_process_memory_working_set_bytes",
+    let memory = if runtime.has_runtime_meter() {
+        "dotnet_process_memory_working_set_bytes"
+    } else {
+        "system_runtime_working_set_bytes"
     };
     let memory = until(memory, || prometheus.value(memory));
     assert!((1e6..1e10).contains(&memory), "{memory}");

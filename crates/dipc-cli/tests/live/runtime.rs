@@ -32,6 +32,19 @@ impl Runtime {
         }
     }
 
+    /// The name of the workload's process: `dotnet` runs it, or it is a program of its own.
+    pub(crate) fn process_name(self) -> &'static str {
+        match self {
+            Self::NativeAot9 | Self::Net8_0 => "workload",
+            Self::Net3_1 | Self::Net9_0 => "dotnet",
+        }
+    }
+
+    /// Whether the runtime's own counters are instruments of a Meter, too: from .NET 9 on.
+    pub(crate) fn has_runtime_meter(self) -> bool {
+        matches!(self, Self::NativeAot9 | Self::Net9_0)
+    }
+
     /// The workload's command line under this runtime; none where the runtime is not set up, which is then
     /// said.
     pub(crate) fn workload(self) -> Option<Command> {

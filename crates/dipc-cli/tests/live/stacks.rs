@@ -26,7 +26,7 @@ fn threads_have_names_states_and_frames(runtime: Runtime) {
     let shown = run(["stack", "-p", &pid, "--format", "json"]).with_code(0).json();
     let threads = shown["threads"].as_array().unwrap();
     let main = threads.iter().find(|thread| thread["tid"] == workload.pid()).unwrap();
-    assert_eq!((&main["name"], &main["samples"]), (&"dotnet".into(), &1.into()));
+    assert_eq!((&main["name"], &main["samples"]), (&runtime.process_name().into(), &1.into()));
     assert!(main["kernel_state"].is_string(), "{main}");
     let frames = main["stacks"][0]["frames"].as_array().unwrap();
     assert!(frames.iter().any(|frame| frame["csharp"] == "workload!Program.Main(string[])"), "{main}");

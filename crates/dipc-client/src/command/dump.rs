@@ -5,7 +5,7 @@ use dipc_wire::{Command as _, DumpFlags, DumpType, GenerateCoreDump1, GenerateCo
 
 use crate::optional_feature::drop_unsupported;
 use crate::process_view::ProcessView;
-use crate::{Error, OptionalFeature, Target};
+use crate::{Error, Hazard, OptionalFeature, Target};
 
 /// The options of a core dump, which a process writes of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,15 +101,15 @@ impl Target {
     ///
     /// # Errors
     /// [`Error::UnsupportedOption`] if only a newer form has an option. Blocked if the runtime cannot start
-    /// its `createdump` ([`Hazard::NoCreateDump`](crate::Hazard)). [`Error::Refused`] carries the runtime's
-    /// own message since .NET 7.
-    /// .NET 7.
+    /// its `createdump` ([`Hazard::NoCreateDump`]), and for a single-file program of .NET 8 or 9
+    /// ([`Hazard::DumpInSingleFile`]). [`Error::Refused`] carries the runtime's own message since .NET 7.
     pub fn dump(&self, dump: &Dump) -> Result<WrittenDump, Error> {
         let out_of_range = |what| Error::OutOfRange { command: GenerateCoreDump1::<String>::NAME, what };
         dump.check().map_err(out_of_range)?;
         let view = self.view()?;
         if self.has_safeguards()
-            && let Some(hazard) = view.as_ref().and_then(ProcessView::createdump_hazard)
+            && let Some(view) = &view
+            && let Some(hazard) = self.dump_hazard(view)?
         {
             return Err(self.blocked(GenerateCoreDump1::<String>::NAME, hazard));
         }
@@ -118,6 +118,15 @@ impl Target {
         let file = view.and_then(|view| view.locate(Path::new(&dump.path)).ok());
         let bytes = file.as_ref().and_then(|file| file.metadata().ok()).map(|metadata| metadata.len());
         Ok(WrittenDump { command, dropped_features, file, bytes })
+    }
+
+    /// Returns the harm that a dump would do to the process; `None` if none is known.
+    fn dump_hazard(&self, view: &ProcessView) -> Result<Option<Hazard>, Error> {
+        if !view.contains_coreclr() {
+            return Ok(view.createdump_hazard());
+        }
+        let version = self.info()?.clr_version.unwrap_or_default();
+        Ok(Hazard::of_dump_in_single_file(&version))
     }
 
     /// Requests the dump in the newest form that the runtime knows; returns that form and the options that

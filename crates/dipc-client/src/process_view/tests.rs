@@ -80,6 +80,11 @@ fn createdump_is_looked_for_beside_the_runtime() {
     fs::set_permissions(&createdump, fs::Permissions::from_mode(0o744)).unwrap();
     assert_eq!(problem(&view), None);
 
+    threads(&folder, &["single-file", ".NET EventPipe"]);
+    assert!(!view.contains_coreclr());
     fs::write(folder.path().join("maps"), "7f00-7f01 r--p 00000000 08:01 1   /app/single-file\n").unwrap();
     assert_eq!(problem(&view), None, "a program that contains its runtime");
+    assert!(view.contains_coreclr());
+    fs::remove_file(folder.path().join("maps")).unwrap();
+    assert!(!view.contains_coreclr(), "without a list of libraries");
 }

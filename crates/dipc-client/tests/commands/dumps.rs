@@ -39,7 +39,7 @@ pub(crate) const CASES: &[Case] = &[
     running("GenerateCoreDump, %p in its path", |it| {
         let path = it.path("core.%p").to_str().unwrap().to_owned();
         let (dump_type, flags) = (DumpType::FULL, DumpFlags::NONE);
-        let answer = it.send_command(&GenerateCoreDump1 { path, dump_type, flags });
+        let answer = request(it, &GenerateCoreDump1 { path, dump_type, flags });
         let names = [
             ("the pid", format!("core.{}", it.pid())),
             ("the pid in hexadecimal", format!("core.0x{:x}", it.pid())),
@@ -50,25 +50,13 @@ pub(crate) const CASES: &[Case] = &[
         }
     }),
     running("GenerateCoreDump into a folder that does not exist", |it| {
-        it.send_command(&GenerateCoreDump1 {
-            path: NO_FILE,
-            dump_type: DumpType::FULL,
-            flags: DumpFlags::NONE,
-        })
+        request(it, &GenerateCoreDump1 { path: NO_FILE, dump_type: DumpType::FULL, flags: DumpFlags::NONE })
     }),
     running("GenerateCoreDump2 into a folder that does not exist", |it| {
-        it.send_command(&GenerateCoreDump2 {
-            path: NO_FILE,
-            dump_type: DumpType::FULL,
-            flags: DumpFlags::NONE,
-        })
+        request(it, &GenerateCoreDump2 { path: NO_FILE, dump_type: DumpType::FULL, flags: DumpFlags::NONE })
     }),
     running("GenerateCoreDump3 into a folder that does not exist", |it| {
-        it.send_command(&GenerateCoreDump3 {
-            path: NO_FILE,
-            dump_type: DumpType::FULL,
-            flags: DumpFlags::NONE,
-        })
+        request(it, &GenerateCoreDump3 { path: NO_FILE, dump_type: DumpType::FULL, flags: DumpFlags::NONE })
     }),
     running("GenerateCoreDump3 where createdump is not executable", |it| {
         without_createdump(it, |it| {
@@ -95,7 +83,7 @@ fn third(it: &mut Subject, dump_type: DumpType, flags: DumpFlags) -> String {
 }
 
 fn dump<C: Command<Reply = HResult>>(it: &mut Subject, command: &C, name: &str) -> String {
-    let answer = it.send_command(command);
+    let answer = request(it, command);
     if answer != "ok" {
         return answer;
     }
@@ -104,6 +92,14 @@ fn dump<C: Command<Reply = HResult>>(it: &mut Subject, command: &C, name: &str) 
     let report = if fs::remove_file(report).is_ok() { ", with a crash report" } else { "" };
     let _ = fs::remove_file(core);
     format!("{answer}: {written}{report}")
+}
+
+/// Requests a dump. A single file of .NET 8 serves no other case: from then on the child process answers.
+fn request<C: Command<Reply = HResult>>(it: &mut Subject, command: &C) -> String {
+    if it.runtime == Runtime::Net8_0 {
+        it.spend();
+    }
+    it.send_command(command)
 }
 
 /// Damages a process so that its runtime cannot start its `createdump`, if the runtime has one.

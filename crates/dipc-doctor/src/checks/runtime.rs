@@ -1,5 +1,7 @@
 //! The kind and the version of the runtime.
 
+use dipc_client::Hazard;
+
 use crate::facts::Process;
 use crate::{Evidence, Finding, Fix, RuntimeEvidence, RuntimeKind, VersionSupport};
 
@@ -62,11 +64,18 @@ pub(super) fn platform(process: &Process) -> Option<Finding> {
 
 /// Reports a hazard of writing dumps, if one is known.
 pub(super) fn createdump(process: &Process) -> Option<Finding> {
-    let hazard = process.createdump.clone()?;
+    let hazard = dump_hazard(process)?;
     let help = hazard.help();
     let finding = Finding::warning(Evidence::Createdump(hazard));
     Some(match help {
         Some(help) => finding.with_fix(Fix::Advice(help)),
         None => finding,
     })
+}
+
+/// Returns the harm that a dump does to the process; `None` if none is known.
+pub(super) fn dump_hazard(process: &Process) -> Option<Hazard> {
+    let is_single_file = process.image().is_some_and(|image| image.kind == RuntimeKind::SingleFile);
+    let of_single_file = || Hazard::of_dump_in_single_file(&process.version().filter(|_| is_single_file)?);
+    process.createdump.clone().or_else(of_single_file)
 }

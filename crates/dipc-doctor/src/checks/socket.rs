@@ -94,7 +94,7 @@ fn listens_elsewhere(
 ) -> (MissingSocketReason, Fix) {
     let path = actual.to_path_buf();
     if actual == expected {
-        let may_be_dump = process.createdump.is_some();
+        let may_be_dump = super::runtime::dump_hazard(process).is_some();
         return (MissingSocketReason::Removed { path, may_be_dump }, Fix::RestartAndKeepFolder);
     }
     let reachable = match process.has_own_files {

@@ -191,6 +191,23 @@ fn a_socket_that_was_removed_perhaps_by_a_dump() {
 }
 
 #[test]
+fn a_dump_of_a_single_file_does_harm_in_some_versions() {
+    for (kind, version, expected) in [
+        (RuntimeKind::SingleFile, "8.0.28", true),
+        (RuntimeKind::SingleFile, "10.0.5", false),
+        (RuntimeKind::CoreClr, "8.0.28", false),
+    ] {
+        let examination = judged(Process { image: Ok(Some(image(kind, version))), ..process() });
+        let finding = find(&examination, Check::Createdump);
+        assert_eq!(finding.is_some(), expected, "{kind:?} {version}");
+        if let Some(finding) = finding {
+            assert_eq!(finding.status, Status::Warning);
+            assert!(matches!(&finding.evidence, Evidence::Createdump(Hazard::DumpInSingleFile { .. })));
+        }
+    }
+}
+
+#[test]
 fn musl_is_reported_and_no_problem() {
     let musl = RuntimeImage { is_musl: true, ..image(RuntimeKind::CoreClr, "9.0.1") };
     let examination = judged(Process { image: Ok(Some(musl)), answer: answered(), ..process() });

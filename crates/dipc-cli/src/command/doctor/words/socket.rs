@@ -30,7 +30,7 @@ pub(super) fn socket(evidence: &SocketEvidence) -> Words {
 fn missing(reason: &MissingSocketReason) -> String {
     match reason {
         MissingSocketReason::Removed { path, may_be_dump } => {
-            let by_dump = "by the runtime itself after a dump request without a working createdump, or ";
+            let by_dump = "by the runtime itself after a dump request, or ";
             format!(
                 "the runtime still listens on {}, but the file was removed: {}by something that clears temporary files",
                 path.display(),
