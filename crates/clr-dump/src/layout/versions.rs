@@ -134,7 +134,7 @@ pub(crate) const NET_8: Layout = Layout {
         optional_fields: 0,
         canonical_mark: 1,
         kind: 48,
-        rank: 72,
+        rank: 56,
         static_fields: StaticFields::DomainLocalModule(1224),
     },
     method_row_bits: 12,

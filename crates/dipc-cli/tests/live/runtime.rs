@@ -35,7 +35,7 @@ impl Runtime {
     /// The name of the workload's process: `dotnet` runs it, or it is a program of its own.
     pub(crate) fn process_name(self) -> &'static str {
         match self {
-            Self::NativeAot9 | Self::Net8_0 => "workload",
+            Self::NativeAot8 | Self::NativeAot9 | Self::Net8_0 => "workload",
             Self::Net3_1 | Self::Net9_0 => "dotnet",
         }
     }
