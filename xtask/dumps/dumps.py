@@ -6,8 +6,8 @@ usage: dumps.py DIPC RUNTIMES WORKLOADS OUTPUT
 DIPC is the program, RUNTIMES the folder of `cargo xtask runtimes`, WORKLOADS testdata/workload and OUTPUT a
 folder for core dumps, which are removed. Oracles are not dipc's: createdump's crash report for frames, the
 programs' own account for names, exceptions, deadlocks and chains, and the runtime's heap dump (EventPipe) for
-types. The createdump of .NET Core 3.1 writes no report: there the frames are those of the runtime's own sampler
-(EventPipe) by name, and then by address. NativeAOT has neither: there the frames are the methods of the threads
+types. The createdump of .NET Core 3.1 writes no report, and a single file of .NET 8 has none: there the frames are
+those of the runtime's own sampler (EventPipe) by name, and then by address. NativeAOT has neither: there the frames are the methods of the threads
 that the workload parks, by its source. A kind that cannot be taken here is named with the reason, and so is a
 core that cannot be read.
 """
@@ -103,21 +103,41 @@ VERSIONS = {
     "9.0.1": ("9.0.1", {}),
     "9.0.1 server": ("9.0.1", {"DOTNET_gcServer": "1"}),
     "10.0.5": ("10.0.5", {}),
+    "8.0.28": ("8.0.28", {}),
+    "8.0.28 server": ("8.0.28", {"DOTNET_gcServer": "1"}),
     "3.1.23": ("3.1.23", {}),
     "3.1.23 server": ("3.1.23", {"COMPlus_gcServer": "1"}),
-    "NativeAOT": (None, {}),
+    "NativeAOT 9": (None, {}),
+    "NativeAOT 8": (None, {}),
 }
+
+
+def single_file(program, name, assembly):
+    """A single file with another assembly in the place of its program's, which is called `name`: at its end."""
+    content = bytearray(program.read_bytes())
+    new = (WORKLOADS / assembly).read_bytes()
+    # The kind of an assembly and its path; before them are its offset, size and compressed size.
+    at = content.rindex(b"\x01" + bytes([len(name)]) + name.encode())
+    content += bytes(-len(content) % 4096)
+    struct.pack_into("<qqq", content, at - 24, len(content), len(new), 0)
+    file = OUTPUT / "single-file"
+    file.unlink(missing_ok=True)
+    file.write_bytes(content + new)
+    file.chmod(0o755)
+    return [str(file)]
 
 
 def dotnet(version, assembly):
     folder, _ = VERSIONS[version]
+    if version.startswith("8"):
+        return single_file(RUNTIMES / folder / "Sarif.Multitool", "Sarif.Multitool.dll", assembly)
     program = RUNTIMES / folder / "dotnet"
     return [str(program), str(WORKLOADS / assembly)] if program.exists() else None
 
 
-def native():
+def native(version):
     program = OUTPUT / "workload-native"
-    program.write_bytes(lzma.open(WORKLOADS / "nativeaot/workload-9.xz").read())
+    program.write_bytes(lzma.open(WORKLOADS / f"nativeaot/workload-{version[-1]}.xz").read())
     program.chmod(0o755)
     return [str(program)]
 
@@ -138,19 +158,8 @@ def take(program, kind):
 
 
 def bundled(assembly):
-    """The single file of 10.0.5 with another assembly in the place of its program's, which it waits for."""
-    content = bytearray((RUNTIMES / "10.0.5/azmcp").read_bytes())
-    new = (WORKLOADS / assembly).read_bytes()
-    # The kind of an assembly and its path; before them are its offset, size and compressed size.
-    at = content.rindex(b"\x01\x09azmcp.dll")
-    start, size, _ = struct.unpack_from("<qqq", content, at - 24)
-    assert len(new) <= size and content[start:start + 2] == b"MZ"
-    content[start:start + len(new)] = new
-    struct.pack_into("<q", content, at - 16, len(new))
-    file = OUTPUT / "bundled"
-    file.write_bytes(content)
-    file.chmod(0o755)
-    program = Program([str(file)])
+    """A program of 10.0.5, which is waited for."""
+    program = Program(single_file(RUNTIMES / "10.0.5/azmcp", "azmcp.dll", assembly))
     program.line()
     return program
 
@@ -176,6 +185,9 @@ def sampled_frames(program):
         if names != [frame["method"] for frame in named]:
             named = [{"address": "0x0", "token": "0x1"}] * len(names)
         rows = [{"native_address": frame["address"], "token": frame["token"]} for frame in named]
+        # Without registers the innermost address is that in the runtime's frame of a call, near the real one.
+        for innermost in rows[:1]:
+            innermost["native_address"] = None
         threads.append({"native_thread_id": hex(thread["tid"]), "stack_frames": rows})
     lost = [{"native_address": "0x0", "token": "0x1"}] * sum(map(len, sampled.values()))
     return {"payload": {"threads": threads + [{"native_thread_id": "0x0", "stack_frames": lost}]}}
@@ -200,8 +212,10 @@ def frames(program, core, report):
             if token & 0xffffff == 0:
                 continue
             expected += 1
-            wanted = (int(frame["native_address"], 16), token)
-            found += any((int(it["address"], 16), int(it["token"] or "0x0", 16)) == wanted for it in mine)
+            address = frame["native_address"]
+            is_wanted = lambda it: int(it["token"] or "0x0", 16) == token and (
+                address is None or int(it["address"], 16) == int(address, 16))
+            found += any(map(is_wanted, mine))
     return of(found, expected), names
 
 
@@ -297,7 +311,7 @@ def stripped(core):
 def park(version):
     """The workload with parked threads; the names that it gave them."""
     assembly = "netstandard2.1/workload.dll" if version.startswith("3") else "net8.0/workload.dll"
-    command = native() if version == "NativeAOT" else dotnet(version, assembly)
+    command = native(version) if version.startswith("NativeAOT") else dotnet(version, assembly)
     program = Program(command, VERSIONS[version][1])
     program.line()
     for command in ("keep 1000", "park"):
@@ -375,7 +389,7 @@ def row(version, kind):
         report = pathlib.Path(f"{core}.crashreport.json")
         report = json.loads(report.read_text()) if report.exists() else sampled
         answers["threads"] = names_of_threads(core, names)
-        if version == "NativeAOT":
+        if version.startswith("NativeAOT"):
             answers["frames"], answers["names"] = parked_methods(core)
             answers["stripped"] = stripped(core)
         else:
@@ -396,11 +410,11 @@ def row(version, kind):
 
     program, names = server() if version.startswith("10") else park(version)
     expected = None if names is None else third_heap(program)
-    sampled = sampled_frames(program) if version.startswith("3") else None
+    sampled = sampled_frames(program) if version.startswith(("3", "8")) else None
     reason = with_core(program, parked)
     if reason is not None:
         return reason
-    if names is not None and version != "NativeAOT":
+    if names is not None and not version.startswith("NativeAOT"):
         program = known("secrets/secrets.dll", SECRET)(version)
         with_core(program, lambda core: answers.update(exception=exception(core), stripped=stripped(core)))
         with_core(deadlocked(version), lambda core: answers.update(deadlock=deadlock(core)))

@@ -300,7 +300,10 @@ pub(crate) struct PlantedOptions {
 #[derive(Args)]
 pub(crate) struct DumpsOptions {
     /// Only these versions [default: all]
-    #[arg(value_parser = ["9.0.1", "9.0.1 server", "10.0.5", "3.1.23", "3.1.23 server", "NativeAOT"])]
+    #[arg(value_parser = [
+        "9.0.1", "9.0.1 server", "10.0.5", "8.0.28", "8.0.28 server", "3.1.23", "3.1.23 server", "NativeAOT 9",
+        "NativeAOT 8",
+    ])]
     pub(crate) versions: Vec<String>,
 }
 

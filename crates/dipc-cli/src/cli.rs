@@ -242,7 +242,7 @@ pub(crate) enum Command {
     /// Show the heap of a process by its memory, without a collection: it is stopped for a stated time, or
     /// not at all
     ///
-    /// The report is that of dipc gcdump report, for .NET 8, 9, 10, 3.1.23 and NativeAOT 9 on x86-64 Linux.
+    /// The report is that of dipc gcdump report, for .NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9 on x86-64 Linux.
     /// Objects that nothing refers to and that no collection has removed yet are in it. It needs the rights
     /// of a debugger: the same user, or CAP_SYS_PTRACE.
     Heap(Deferred<HeapArgs>),

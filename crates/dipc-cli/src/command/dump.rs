@@ -79,7 +79,7 @@ enum DumpCommand {
     /// Show what is in a core dump, or in the memory of a process, with no .NET installed
     ///
     /// A process is read while it runs, without stopping it and without its runtime: threads that run at that
-    /// moment are not shown as they are. .NET 8, 9, 10 and 3.1.23, and NativeAOT of .NET 9, on x86-64
+    /// moment are not shown as they are. .NET 8, 9, 10 and 3.1.23, and NativeAOT of .NET 8 and 9, on x86-64
     /// Linux.
     Analyze(analyze::AnalyzeArgs),
     /// Copy a core dump without the texts and buffers of the program, to pass it on

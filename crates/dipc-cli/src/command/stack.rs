@@ -45,7 +45,7 @@ pub(crate) struct StackArgs {
     #[arg(long, conflicts_with_all = ["file", "count", "by_task"])]
     native: bool,
     /// Read the stacks from the memory of the process, without a session: all threads at once, with IL stubs
-    /// and threads that have no sample (.NET 8, 9, 10, 3.1.23 and NativeAOT 9, Linux
+    /// and threads that have no sample (.NET 8, 9, 10, 3.1.23 and NativeAOT 8 and 9, Linux
     /// on x86-64)
     ///
     /// Without --stop the process runs on, and threads in managed code have no innermost frames. It needs the
