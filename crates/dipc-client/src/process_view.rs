@@ -125,7 +125,7 @@ impl ProcessView {
     }
 
     /// Returns the path of the program that the process runs, as reported by the kernel.
-    pub(crate) fn executable(&self) -> io::Result<PathBuf> {
+    pub fn executable(&self) -> io::Result<PathBuf> {
         fs::read_link(self.folder.join("exe"))
     }
 
