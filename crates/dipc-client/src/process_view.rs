@@ -125,7 +125,7 @@ impl ProcessView {
     }
 
     /// Returns the path of the program that the process runs, as reported by the kernel.
-    pub(crate) fn executable(&self) -> io::Result<PathBuf> {
+    pub fn executable(&self) -> io::Result<PathBuf> {
         fs::read_link(self.folder.join("exe"))
     }
 
@@ -137,7 +137,7 @@ impl ProcessView {
 
     /// Returns whether the program contains CoreCLR, as a single file does. False if the list of mapped files
     /// cannot be read.
-    pub(crate) fn contains_coreclr(&self) -> bool {
+    pub fn contains_coreclr(&self) -> bool {
         let mut has_library = false;
         let read = self.for_each_mapped_file(|path| {
             has_library |= path.file_name().is_some_and(|name| name == "libcoreclr.so");

@@ -6,7 +6,7 @@
 //!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `stopping_event`, `stream_stats`: its end
 //!   and its figures. `watch`: several processes at once, with a session each.
 //! - `names`: names for recordings that end without a rundown; `module_types`: types of modules, from their
-//!   files.
+//!   files or from the `bundle` of a single-file program.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
 //!   recording or to a live reader. `kernel_samples`: the kernel's samples, merged into the recording.
 //! - `process_core`: core dumps of processes, read from outside.
@@ -14,6 +14,7 @@
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
 //!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
 
+mod bundle;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;

@@ -229,8 +229,8 @@ fn without_a_reason_the_end_of_the_recording_is_one() {
 }
 
 /// The program that ends as it is told, and its ring: what is left of it.
-fn crashed(way: &str, limit: Option<&str>) -> Option<(PathBuf, String, tempfile::TempDir)> {
-    let program = Runtime::Net9_0.program("crash/crash.dll")?;
+fn crashed(runtime: Runtime, way: &str, limit: Option<&str>) -> Option<(PathBuf, String, tempfile::TempDir)> {
+    let program = runtime.program("crash/crash.dll")?;
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{} exec \"$@\"", limit.unwrap_or_default()), "sh"]);
     command.arg(program.get_program()).args(program.get_args()).arg(way);
@@ -329,35 +329,36 @@ fn a_counter_of_net10_leaves_a_snapshot() {
 
 #[test]
 fn a_killed_program_leaves_its_last_seconds() {
-    crashed("kill", None);
+    crashed(Runtime::Net9_0, "kill", None);
 }
 
 #[test]
 fn fail_fast_leaves_its_last_seconds() {
-    crashed("failfast", None);
+    crashed(Runtime::Net9_0, "failfast", None);
 }
 
 /// The exception itself may be missing: runtimes send what they have ten times a second, and a crash takes
 /// the last of it along.
 #[test]
 fn an_unhandled_exception_leaves_its_last_seconds() {
-    crashed("unhandled", None);
+    crashed(Runtime::Net9_0, "unhandled", None);
+    crashed(Runtime::Net8_0, "unhandled", None);
 }
 
 #[test]
 fn a_stack_overflow_leaves_its_last_seconds() {
-    crashed("overflow", None);
+    crashed(Runtime::Net9_0, "overflow", None);
 }
 
 #[test]
 fn memory_that_runs_out_leaves_its_last_seconds() {
-    crashed("memory", Some("export DOTNET_GCHeapHardLimit=0x10000000;"));
-    crashed("memory", Some("ulimit -v 4000000; export DOTNET_GCRegionRange=0x40000000;"));
+    crashed(Runtime::Net9_0, "memory", Some("export DOTNET_GCHeapHardLimit=0x10000000;"));
+    crashed(Runtime::Net9_0, "memory", Some("ulimit -v 4000000; export DOTNET_GCRegionRange=0x40000000;"));
 }
 
 #[test]
 fn an_orderly_end_leaves_a_snapshot_with_the_runtimes_own_list() {
-    let Some((_, line, _folder)) = crashed("exit", None) else { return };
+    let Some((_, line, _folder)) = crashed(Runtime::Net9_0, "exit", None) else { return };
     assert!(line.ends_with(": the process ended"), "{line}");
 }
 

@@ -138,6 +138,11 @@ fn stacks_of_tasks_go_on_where_they_were_created_on_net_3_1() {
 }
 
 #[test]
+fn stacks_of_tasks_go_on_where_they_were_created_on_net_8_0() {
+    stacks_of_tasks_go_on_where_they_were_created(Runtime::Net8_0);
+}
+
+#[test]
 fn stacks_of_tasks_go_on_where_they_were_created_on_net_9_0() {
     stacks_of_tasks_go_on_where_they_were_created(Runtime::Net9_0);
 }
@@ -145,6 +150,11 @@ fn stacks_of_tasks_go_on_where_they_were_created_on_net_9_0() {
 #[test]
 fn requests_and_tasks_have_their_time_on_net_3_1() {
     requests_and_tasks_have_their_time(Runtime::Net3_1);
+}
+
+#[test]
+fn requests_and_tasks_have_their_time_on_net_8_0() {
+    requests_and_tasks_have_their_time(Runtime::Net8_0);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -150,6 +151,18 @@ fn check_bundle(folder: &Path, has_report: bool) {
 #[test]
 fn a_program_that_crashes_leaves_its_core_beside_the_snapshot() {
     let Some(program) = Runtime::Net9_0.program("crash/crash.dll") else { return };
+    check_bundle(crash_of_a_started_program(&program).path(), true);
+}
+
+/// The runtime of a single file writes no dump with heaps, so dipc traces the program.
+#[test]
+fn a_single_file_that_crashes_leaves_its_core_beside_the_snapshot() {
+    let Some(program) = program_of_10("crash/crash10.dll") else { return };
+    check_bundle(crash_of_a_started_program(&program).path(), false);
+}
+
+/// Starts a program by dipc, which crashes, and returns the folder of what it leaves.
+fn crash_of_a_started_program(program: &Command) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let input = tempfile::NamedTempFile::new().unwrap();
     fs::write(input.path(), "go\n").unwrap();
@@ -162,7 +175,7 @@ fn a_program_that_crashes_leaves_its_core_beside_the_snapshot() {
     command.env_remove("DOTNET_DbgEnableMiniDump");
     let finished = Running::start(command).finish();
     assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
-    check_bundle(folder.path(), true);
+    folder
 }
 
 /// The same program on .NET 10.0.5.

@@ -71,7 +71,10 @@ impl CrashCore {
             messages::warning("--dump-on: the process at this address has no process id here: no core dump");
             return None;
         };
-        if is_told && ProcessView::of(pid).createdump_hazard().is_none() {
+        let view = ProcessView::of(pid);
+        // A single file writes full dumps only, and the variables ask for one with heaps.
+        let cannot = view.createdump_hazard().is_some() || dump.has_our_names && view.contains_coreclr();
+        if is_told && !cannot {
             return Some(Self::Runtime { has_our_names: dump.has_our_names });
         }
         #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
