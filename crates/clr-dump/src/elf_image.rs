@@ -8,6 +8,8 @@ const MOST_HEADERS: u16 = 64;
 const MOST_NOTE_BYTES: u64 = 4096;
 /// The most entries of the dynamic section.
 const MOST_DYNAMIC: u64 = 256;
+/// The flag of parts that can be written.
+const WRITABLE: u32 = 2;
 /// The most symbols of a hash chain.
 const MOST_CHAIN: u32 = 4096;
 
@@ -19,6 +21,9 @@ pub(crate) struct ElfImage {
     pub(crate) build_id: Option<Vec<u8>>,
     /// The address of the search table of its unwind information (`.eh_frame_hdr`).
     pub(crate) unwind_table: Option<u64>,
+    /// The address and the size of the last part that can be written, without the variables that the file
+    /// does not have.
+    pub(crate) data: Option<(u64, u64)>,
     dynamic: Option<u64>,
 }
 
@@ -37,13 +42,16 @@ impl ElfImage {
         }
         let headers = offset(base, memory.u64(offset(base, 32))?);
         let count = memory.u16(offset(base, 56))?.min(MOST_HEADERS);
-        let mut image = Self { bias: base, build_id: None, unwind_table: None, dynamic: None };
-        let (mut notes, mut dynamic, mut unwind_table) = (Vec::new(), None, None);
+        let mut image = Self { bias: base, build_id: None, unwind_table: None, data: None, dynamic: None };
+        let (mut notes, mut dynamic, mut unwind_table, mut data) = (Vec::new(), None, None, None);
         for index in 0..u64::from(count) {
             let at = offset(headers, index.wrapping_mul(56));
             let (file_offset, address) = (memory.u64(offset(at, 8))?, memory.u64(offset(at, 16))?);
             match memory.u32(at)? {
                 1 if file_offset == 0 => image.bias = base.wrapping_sub(address),
+                1 if memory.u32(offset(at, 4))? & WRITABLE != 0 => {
+                    data = Some((address, memory.u64(offset(at, 32))?));
+                }
                 2 => dynamic = Some(address),
                 4 => notes.push((address, memory.u64(offset(at, 32))?)),
                 // PT_GNU_EH_FRAME
@@ -51,6 +59,7 @@ impl ElfImage {
                 _ => {}
             }
         }
+        image.data = data.map(|(address, size)| (offset(image.bias, address), size));
         image.dynamic = dynamic.map(|address| offset(image.bias, address));
         image.unwind_table = unwind_table.map(|address| offset(image.bias, address));
         for (address, size) in notes {

@@ -417,8 +417,46 @@ pub(crate) fn build(build_id: &[u8]) -> Option<&'static Build> {
     BUILDS.iter().find(|build| build.id == *build_id)
 }
 
+/// The layouts that hold for all builds of their version.
+const VERSIONS: [&Layout; 3] = [&NET_8, &NET_9, &NET_10];
+
 /// The layout of a version, as `9.0.7`.
 pub(crate) fn of_version(version: &str) -> Option<&'static Layout> {
     let major: u32 = version.split('.').next()?.parse().ok()?;
-    [&NET_8, &NET_9, &NET_10].into_iter().find(|layout| layout.major == major)
+    VERSIONS.into_iter().find(|layout| layout.major == major)
+}
+
+/// The layout of the version whose `g_dacTable` has a number of bytes.
+pub(crate) fn of_table(size: u64) -> Option<&'static Layout> {
+    let is_known = |layout: &&Layout| {
+        let slots = &layout.slots;
+        let more = usize::from(slots.added.is_some());
+        (slots.count..=slots.count.saturating_add(more)).contains(&slots.entries(size))
+    };
+    VERSIONS.into_iter().find(is_known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_the_table_tells_versions_apart() {
+        let major = |entries: u64| of_table(entries * 8).map(|layout| layout.major);
+        let found = [155, 156, 157, 158, 159, 160, 127, 128, 129, 130].map(major);
+        let (eight, nine, ten) = (Some(8), Some(9), Some(10));
+        assert_eq!(found, [None, eight, eight, nine, nine, None, None, ten, ten, None]);
+    }
+
+    #[test]
+    fn a_variable_that_later_builds_have_is_left_out() {
+        let mut table: Vec<u64> = (0..157).collect();
+        assert!(NET_8.slots.leave_known(&mut table));
+        assert_eq!((table[67], table[68], table[155]), (67, 69, 156));
+        let mut table: Vec<u64> = (0..156).collect();
+        assert!(NET_8.slots.leave_known(&mut table));
+        assert_eq!(table[155], 155);
+        assert!(!NET_8.slots.leave_known(&mut vec![0; 158]));
+        assert!(!NET_3_1.slots.leave_known(&mut vec![0; 178]));
+    }
 }

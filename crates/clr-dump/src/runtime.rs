@@ -23,6 +23,8 @@ const MOST_FILES: usize = 4096;
 const MOST_DEEP_FRAMES: u32 = 4_000_000;
 /// The most characters of a string that are read.
 const MOST_CHARACTERS: u32 = 1 << 16;
+/// The most bytes of the runtime's data that are searched for its version.
+const MOST_DATA: u64 = 1 << 20;
 /// The number of times that the checks are repeated: a running process can start a thread between two reads.
 const ATTEMPTS: usize = 3;
 
@@ -81,8 +83,12 @@ impl Runtime {
                 continue;
             }
             let version = version(memory, &image, &file.path);
-            let layout = version.as_deref().and_then(layout::of_version);
-            if let (Some(version), Some(layout), Some(table)) = (version, layout, table) {
+            let layout = match &version {
+                Some(version) => layout::of_version(version),
+                None => table.and_then(|table| layout::of_table(table.size)),
+            };
+            if let (Some(layout), Some(table)) = (layout, table) {
+                let version = version.unwrap_or_else(|| layout.major.to_string());
                 let entries = layout.slots.entries(table.size);
                 let known = KnownBuild { version, layout, table: table.address, entries, is_measured: false };
                 return Self::read(memory, files, file, &image, known);
@@ -368,6 +374,11 @@ fn slots(
 /// a shared runtime has a folder of its version.
 fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> {
     const SIGNATURE: &[u8] = b"DotNetRuntimeInfo\0";
+    if let Some((start, size)) = image.data
+        && let Some(version) = version_in_data(memory, start, size.min(MOST_DATA))
+    {
+        return Some(version);
+    }
     let info = image.symbol(memory, "DotNetRuntimeInfo").ok().flatten();
     if let Some(info) = info
         && let info = info.address
@@ -383,9 +394,75 @@ fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> 
     Some(folder.to_owned())
 }
 
+/// Finds the version in a text of the runtime's data, `@(#)Version 9.0.725.31616 @Commit: …`: the last two digits
+/// of the third number are those of the year.
+fn version_in_data(memory: &dyn Memory, start: u64, size: u64) -> Option<String> {
+    const MARKER: &[u8] = b"@(#)Version ";
+    const PAGE: u64 = 4096;
+    const LONGEST: usize = 32;
+    let mut data = Vec::new();
+    let end = offset(start, size);
+    let mut at = start;
+    while at < end {
+        let next = (at | (PAGE - 1)).saturating_add(1).min(end);
+        let page = memory.bytes(at, usize::try_from(next.saturating_sub(at)).ok()?);
+        // A core dump may lack a page.
+        match page {
+            Ok(page) => data.extend_from_slice(&page),
+            Err(_) => data.clear(),
+        }
+        if let Some(place) = data.windows(MARKER.len()).position(|text| text == MARKER) {
+            let text = data.get(place.saturating_add(MARKER.len())..)?;
+            let text = text.get(..text.len().min(LONGEST))?;
+            if let Some(length) = text.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.') {
+                let text = String::from_utf8_lossy(text.get(..length)?).into_owned();
+                let mut numbers = text.split('.').map(str::parse::<u32>);
+                let (major, minor, third) =
+                    (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
+                return Some(format!("{major}.{minor}.{}", third / 100));
+            }
+        } else {
+            let rest = data.len().saturating_sub(MARKER.len());
+            data.drain(..rest);
+        }
+        at = next;
+    }
+    None
+}
+
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version_in_data;
+    use crate::memory::tests::TestMemory;
+
+    /// The version in a text that begins `before` bytes before the end of the first page.
+    fn version(text: &str, before: usize, size: u64) -> Option<String> {
+        let mut data = vec![b'x'; 8192];
+        data[4096 - before..][..text.len()].copy_from_slice(text.as_bytes());
+        let words: Vec<u64> = data.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let mut memory = TestMemory::default();
+        memory.put_words(0x1_0000, &words);
+        version_in_data(&memory, 0x1_0000, size)
+    }
+
+    #[test]
+    fn the_version_is_found_wherever_it_is() {
+        let text = "@(#)Version 9.0.725.31616 @Commit: 3c2";
+        for before in [0, 1, 11, 12, 15, 30, 38, 4096] {
+            assert_eq!(version(text, before, 8192).as_deref(), Some("9.0.7"), "{before}");
+        }
+        assert_eq!(version("@(#)Version 10.0.526.15411 @", 100, 8192).as_deref(), Some("10.0.5"));
+        // The rest of the page is missing, and so is the version's end.
+        assert_eq!(version(text, 0, 4096), None);
+        assert_eq!(version("@(#)Version x9.0.725.31616", 100, 8192), None);
+        // A part that the memory lacks comes before it.
+        assert_eq!(version(text, 38, 1 << 20).as_deref(), Some("9.0.7"));
+    }
 }
