@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use portable_pdb::ProgramMetadata;
+
 use crate::layout::{self, MadeMetadata};
 use crate::memory::{Memory, MemoryResult, Missing, offset};
 
@@ -50,9 +52,16 @@ impl Module {
             None if is_dynamic => made_metadata(memory, layout, address).ok().flatten(),
             None => None,
         };
+        // Of an assembly in a single file, .NET 9 has no path.
+        let path = path.unwrap_or_default();
+        let own_name = || {
+            let (_, bytes) = metadata.as_ref().filter(|_| !is_dynamic)?;
+            ProgramMetadata::parse(bytes).ok()?.module_name().ok()
+        };
+        let path = if path.is_empty() { own_name().unwrap_or_default() } else { path };
         Self {
             address,
-            path: path.unwrap_or_default(),
+            path,
             base,
             size: image.as_ref().map_or(0, |image| image.size),
             is_dynamic,

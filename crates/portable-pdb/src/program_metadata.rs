@@ -18,6 +18,7 @@ const DEEPEST: usize = 16;
 /// The most rows that are searched one by one.
 const MOST_ROWS: u32 = 1 << 16;
 
+const MODULE: usize = 0x00;
 const TYPE_REF: usize = 0x01;
 const FIELD_POINTER: usize = 0x03;
 const METHOD_POINTER: usize = 0x05;
@@ -80,6 +81,16 @@ impl<'a> ProgramMetadata<'a> {
     /// The bytes are not a PE image with metadata, or the metadata is damaged.
     pub fn of_program(program: &'a [u8]) -> Result<Self> {
         Self::parse(image::metadata(program)?)
+    }
+
+    /// Returns the name of the program's file when it was compiled.
+    ///
+    /// # Errors
+    /// There is none, or the metadata is damaged.
+    pub fn module_name(&self) -> Result<String> {
+        let mut at = self.row(MODULE, 1)?;
+        at.u16("generation of a module")?;
+        self.text(self.tables.string(&mut at)?)
     }
 
     /// The number of types that the program defines.

@@ -218,6 +218,7 @@ fn types_and_methods_are_named_by_their_rows() {
     let program = testdata("../net8.0/workload.dll");
     let metadata = ProgramMetadata::of_program(&program).unwrap();
     let types = portable_pdb::type_definitions(&program).unwrap();
+    assert_eq!(metadata.module_name().unwrap(), "workload.dll");
     assert_eq!(usize::try_from(metadata.type_count()).unwrap(), types.len());
     for (row, of) in (1..).zip(&types) {
         assert_eq!(metadata.type_name(row).unwrap(), of.name);
