@@ -11,8 +11,9 @@ use std::str::FromStr;
 /// A version of .NET, as seen by a client of its diagnostic port.
 ///
 /// The answers of 3.1.23, 9.0.1, 10.0.5 and NativeAOT 9.0.20 were observed under Linux, those of 8 on
-/// NativeAOT 8.0 and in recorded conversations with 8.0.33. 6 and 11 were not available: their commands are
-/// from the protocol's text and the runtime's history, and otherwise they answer like the nearest version.
+/// 8.0.28, NativeAOT 8.0 and in recorded conversations with 8.0.33. 6 and 11 were not available: their
+/// commands are from the protocol's text and the runtime's history, and otherwise they answer like the nearest
+/// version.
 ///
 /// | | 3.1 | 6 | 8 | 9 | 10 | 11 | nativeaot-9 |
 /// |---|---|---|---|---|---|---|---|
@@ -30,6 +31,7 @@ use std::str::FromStr;
 /// | EnablePerfMap, DisablePerfMap, ApplyStartupHook | no | no | yes | yes | yes | yes | unsupported |
 /// | after the error for a bad CollectTracing | closes | closes | closes | open | open | open | open |
 /// | buffer size 0, or an unknown format | error | dies | dies | dies | error | error | dies |
+/// | a startup hook for a running process that does not exist | no | no | error | dies | ok | ok | unsupported |
 /// | bad payload of a Dump or Process command | error | dies | dies | dies | dies | dies | dies |
 ///
 /// "no" is [`HResult::UNKNOWN_COMMAND`], "bad encoding" [`HResult::BAD_ENCODING`], "unsupported"

@@ -68,8 +68,12 @@ impl Client<'_> {
     /// resumed.
     pub(super) fn apply_startup_hook(&mut self, ApplyStartupHook { path }: &ApplyStartupHook) -> Step {
         let suspended = self.state().suspended;
-        if !suspended && !Path::new(path).exists() && self.has(Quirk::DiesOfMissingHook) {
+        let is_missing = !suspended && !Path::new(path).exists();
+        if is_missing && self.has(Quirk::DiesOfMissingHook) {
             return Ok(self.die());
+        }
+        if is_missing && self.has(Quirk::RefusesMissingHook) {
+            return self.reply_result(HResult::INVALID_ARGUMENT);
         }
         let result = push_bounded(&mut self.state().startup_hooks, path.clone());
         self.reply_result(result)

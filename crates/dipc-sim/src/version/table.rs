@@ -69,6 +69,8 @@ pub(crate) enum Quirk {
     DiesOfUnsetting,
     /// A startup hook that does not exist ends the process, if it is running.
     DiesOfMissingHook,
+    /// A startup hook that does not exist is refused, if the process is running.
+    RefusesMissingHook,
     /// EnablePerfMap ends the process while it is suspended at its start.
     DiesOfEarlyPerfMap,
     /// While suspended, a dump is reported as written, and is not.
@@ -87,7 +89,7 @@ const QUIRKS: &[(Quirk, [bool; VERSIONS])] = {
     use Quirk::{
         CannotDump, DiesOfBadBuffer, DiesOfBadPayload, DiesOfEarlyPerfMap, DiesOfMissingHook,
         DiesOfUnsetting, DumpsNothingEarly, NoAssemblyNameWhileSuspended, ProgramAloneWhileSuspended,
-        StaysOpenAfterError, StrictVariableNames,
+        RefusesMissingHook, StaysOpenAfterError, StrictVariableNames,
     };
     const Y: bool = true;
     const N: bool = false;
@@ -97,7 +99,8 @@ const QUIRKS: &[(Quirk, [bool; VERSIONS])] = {
         (DiesOfBadBuffer, [N, Y, Y, Y, N, N, Y]),
         (DiesOfBadPayload, [N, Y, Y, Y, Y, Y, Y]),
         (DiesOfUnsetting, [N, N, N, N, N, N, Y]),
-        (DiesOfMissingHook, [N, N, Y, Y, N, N, N]),
+        (DiesOfMissingHook, [N, N, N, Y, N, N, N]),
+        (RefusesMissingHook, [N, N, Y, N, N, N, N]),
         (DiesOfEarlyPerfMap, [N, N, Y, Y, N, N, N]),
         (DumpsNothingEarly, [N, Y, Y, Y, N, N, N]),
         (CannotDump, [N, N, N, N, N, N, Y]),

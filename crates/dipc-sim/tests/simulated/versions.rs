@@ -223,6 +223,16 @@ fn each_version_answers_as_observed() {
     }
 }
 
+/// As seen on 8.0.28.
+#[test]
+fn net_8_refuses_a_hook_that_does_not_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = Runtime::builder().version(Version::NET8).start_in(folder.path()).unwrap();
+    let path = folder.path().join("no/such/file").to_str().unwrap().to_owned();
+    assert_eq!(outcome(&runtime, &ApplyStartupHook { path }.to_bytes().unwrap()), "80070057");
+    assert!(!runtime.has_died());
+}
+
 #[test]
 fn only_net_11_has_sessions_that_block() {
     let session = |mode| {
