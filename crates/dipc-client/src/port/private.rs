@@ -6,8 +6,9 @@ use std::process::Command;
 use dipc_transport::Address;
 use tempfile::TempDir;
 
+use crate::Error;
 #[cfg(unix)]
-use crate::{Error, PortError};
+use crate::PortError;
 
 /// The variable that names a runtime's ports.
 const DIAGNOSTIC_PORTS: &str = "DOTNET_DiagnosticPorts";
