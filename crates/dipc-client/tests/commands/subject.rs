@@ -1,7 +1,7 @@
 //! A process that commands are tried on.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use dipc_client::dipc_transport::Connection;
 use dipc_client::dipc_wire::{self, Feed, Message, MessageReader, ServerError, decode_reply};
 use dipc_client::{Deadline, Error, Startup, Target};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
 use crate::runtime::Runtime;
@@ -45,6 +46,7 @@ impl Subject {
             .env_remove("DOTNET_DiagnosticPorts")
             .env("DOTNET_DefaultDiagnosticPortSuspend", if suspended { "1" } else { "0" })
             .current_dir(folder.path())
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -249,7 +251,8 @@ impl Subject {
 
 impl Drop for Subject {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        // The children that wrote the dumps of a single file of .NET 8 do not end with it.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.wait();
     }
 }

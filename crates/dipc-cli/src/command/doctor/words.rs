@@ -45,7 +45,7 @@ pub(super) fn describe(finding: &Finding) -> Words {
         }
         Evidence::Answer(evidence) => answer::answer(evidence),
         Evidence::Createdump(hazard) => Words::new(hazard.to_string()).because(
-            "the runtime has createdump write its dumps, and a request of one can make it unreachable; dipc dump holds \
+            "the runtime has createdump write its dumps, and a request for one can make it unreachable; dipc dump holds \
              it back",
         ),
         Evidence::Sampling(evidence) => sampling::sampling(evidence),
