@@ -10,18 +10,16 @@ use std::thread;
 use anyhow::{Result, bail};
 
 use self::executables::Order;
-use crate::arguments::TestOptions;
+use crate::arguments::{TestOptions, WINDOWS};
+use crate::task::cross;
 use crate::task::packages::{array, metadata, text};
 use crate::task::runtimes::{self, Setup};
 use crate::task::steps::Steps;
-use crate::task::workspace::{self, at_lowest_priority, cargo, execute};
+use crate::task::workspace::{self, NO_STD, at_lowest_priority, cargo, execute};
 use crate::task::{fuzz, licences, msrv, packages, runtimes::REQUIRE_RUNTIMES};
 
 /// The environment variables by which tests fail without a program that they look at.
 const REQUIRE_PROGRAMS: [&str; 2] = ["DIPC_REQUIRE_BROWSER", "DIPC_REQUIRE_PROMETHEUS"];
-
-/// The crates that work without the standard library.
-pub(crate) const NO_STD: [&str; 4] = ["dipc-wire", "nettrace", "nettrace-writer", "clr-events"];
 
 /// The test targets that need real runtimes, a browser or other vendors' clients; `--quick` leaves them out.
 const SLOW: [&str; 6] = ["book", "commands", LIVE, "official", "page", "real_runtime"];
@@ -127,6 +125,8 @@ fn run_all(options: &TestOptions) -> Result<()> {
 fn compile(require_all: bool) -> Steps {
     let mut steps = Steps::new(require_all);
     msrv::check(&mut steps);
+    // Windows differs the most, and nothing else here compiles for it.
+    cross::type_check(&mut steps, WINDOWS);
     steps.run("clippy of the fuzz targets", fuzz_targets);
     steps
 }

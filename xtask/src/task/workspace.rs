@@ -11,6 +11,9 @@ use std::{iter, thread};
 
 use anyhow::{Context as _, Result, bail};
 
+/// The crates that work without the standard library.
+pub(crate) const NO_STD: [&str; 4] = ["dipc-wire", "nettrace", "nettrace-writer", "clr-events"];
+
 /// Returns the root of the workspace: the folder above this crate.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate is in a folder of the workspace")
