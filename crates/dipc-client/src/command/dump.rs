@@ -109,7 +109,7 @@ impl Target {
         let view = self.view()?;
         if self.has_safeguards()
             && let Some(view) = &view
-            && let Some(hazard) = self.dump_hazard(view)?
+            && let Some(hazard) = self.dump_hazard(view)
         {
             return Err(self.blocked(GenerateCoreDump1::<String>::NAME, hazard));
         }
@@ -121,12 +121,12 @@ impl Target {
     }
 
     /// Returns the harm that a dump would do to the process; `None` if none is known.
-    fn dump_hazard(&self, view: &ProcessView) -> Result<Option<Hazard>, Error> {
+    fn dump_hazard(&self, view: &ProcessView) -> Option<Hazard> {
         if !view.contains_coreclr() {
-            return Ok(view.createdump_hazard());
+            return view.createdump_hazard();
         }
-        let version = self.info()?.clr_version.unwrap_or_default();
-        Ok(Hazard::of_dump_in_single_file(&version))
+        let version = self.info().ok()?.clr_version?;
+        Hazard::of_dump_in_single_file(&version)
     }
 
     /// Requests the dump in the newest form that the runtime knows; returns that form and the options that

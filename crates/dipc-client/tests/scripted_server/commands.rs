@@ -1,18 +1,15 @@
 //! The commands whose reply is a result, and those that are blocked.
 
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dipc_client::dipc_wire::{
     ApplyStartupHook, AttachProfiler, CommandId, DisablePerfMap, EnablePerfMap, HResult, Message,
     ProcessInfo3Reply, Request, SetEnvironmentVariable, StartupProfiler, StopTracing, encode_error,
     encode_ok,
 };
-use dipc_client::{Error, ErrorKind, Hazard, PerfMapType, Startup, Target, Uuid};
+use dipc_client::{Error, ErrorKind, Hazard, PerfMapType, Target, Uuid};
 
-use crate::server::{ID, PATIENCE, Server, reply, sent_by};
+use crate::server::{ID, Server, reply, sent_by};
 
 const CLASS: Uuid = Uuid::from_u128(0x1111_1111_2222_3333_4444_5555_5555_5555);
 
@@ -129,96 +126,4 @@ fn a_variable_is_removed_only_where_that_does_not_end_the_process() {
     server.assert_seen(&[info, perf_map]);
     server.target().without_safeguards().set_environment_variable("A", None).unwrap();
     server.assert_seen(&[set]);
-}
-
-/// A thread of this process with a name that shows a runtime's state.
-struct Named {
-    end: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Named {
-    fn start(name: &str) -> Self {
-        let (end, ended) = channel::<()>();
-        let wait = move || assert!(ended.recv().is_err());
-        let thread = thread::Builder::new().name(name.into()).spawn(wait).unwrap();
-        Self { end: Some(end), thread: Some(thread) }
-    }
-}
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        self.end = None;
-        self.thread.take().map(JoinHandle::join);
-    }
-}
-
-/// A thread gets its name only when it runs.
-fn wait_for(target: &Target, startup: Startup) {
-    let started = Instant::now();
-    while target.startup().unwrap() != startup {
-        assert!(started.elapsed() < PATIENCE, "not seen to be {startup:?}");
-        thread::yield_now();
-    }
-}
-
-/// The server is this process, which thereby acts as the runtime: no other test here may look at its threads.
-#[test]
-#[cfg(target_os = "linux")]
-fn what_endangers_a_runtime_depends_on_whether_it_is_suspended() {
-    let version = Arc::new(Mutex::new("9.0.1"));
-    let server = Server::start({
-        let version = Arc::clone(&version);
-        move |request, mut connection| match request {
-            Request::ProcessInfo3(_) => {
-                let clr_version = version.lock().unwrap().to_string();
-                let mut info = ProcessInfo3Reply::<String>::default();
-                (info.version, info.clr_version) = (1, clr_version);
-                reply(&mut connection, &encode_ok(&info).unwrap());
-            }
-            _ => reply(&mut connection, &ok()),
-        }
-    });
-    let target = server.target();
-    let hook = std::env::current_exe().unwrap();
-    let hook = hook.to_str().unwrap();
-    let blocked = |path: &str| match target.apply_startup_hook(path).unwrap_err() {
-        Error::Blocked { command: "ApplyStartupHook", hazard, .. } => hazard,
-        error => panic!("{error:?}"),
-    };
-    assert_eq!(target.startup().unwrap(), Startup::Unknown);
-    assert_eq!(blocked(hook), Hazard::StartupUnknown);
-    for (path, expected) in [
-        ("hook.dll", "the path is not absolute"),
-        ("", "the path is not absolute"),
-        ("/a:b.dll", "a colon divides two paths"),
-        ("/no/such/hook.dll", "No such file or directory (os error 2)"),
-        ("/", "it is not a file"),
-    ] {
-        let hazard = blocked(path);
-        assert!(matches!(&hazard, Hazard::HookNotFound { why, .. } if why == expected), "{hazard:?}");
-    }
-    target.enable_perf_map(PerfMapType::ALL).unwrap();
-    server.assert_seen(&[CommandId::ENABLE_PERF_MAP]);
-
-    let server_thread = Named::start(".NET EventPipe");
-    wait_for(&target, Startup::Suspended);
-    target.apply_startup_hook(hook).unwrap();
-    assert!(matches!(blocked("/no/such/hook.dll"), Hazard::HookNotFound { .. }));
-    let error = target.enable_perf_map(PerfMapType::ALL).unwrap_err();
-    assert!(
-        matches!(&error, Error::Blocked { hazard: Hazard::PerfMapWhileSuspended { version }, .. } if version == "9.0.1"),
-        "{error:?}"
-    );
-    server.assert_seen(&[CommandId::APPLY_STARTUP_HOOK, CommandId::PROCESS_INFO_3]);
-    *version.lock().unwrap() = "10.0.5";
-    target.enable_perf_map(PerfMapType::ALL).unwrap();
-    server.assert_seen(&[CommandId::PROCESS_INFO_3, CommandId::ENABLE_PERF_MAP]);
-
-    let finalizer = Named::start(".NET Finalizer");
-    wait_for(&target, Startup::Running);
-    assert_eq!(blocked(hook), Hazard::HookWhileRunning);
-    target.clone().without_safeguards().apply_startup_hook("no/such").unwrap();
-    server.assert_seen(&[CommandId::APPLY_STARTUP_HOOK]);
-    drop((server_thread, finalizer));
 }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dipc_client::{Dump, DumpType};
 use jiff::Timestamp;
@@ -23,8 +24,12 @@ pub(super) fn collect(
     stop: &StopSignal,
     sink: &mut dyn ArtifactSink,
 ) -> Result<(), ArtifactError> {
+    // Two dumps of one millisecond, of other monitors too, have two names.
+    static DUMPS: AtomicU64 = AtomicU64::new(0);
+
     let time = Timestamp::now().strftime("%Y%m%d_%H%M%S_%3f");
-    let name = format!("dump_{time}_{}.dmp", process.number);
+    let number = DUMPS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("dump_{time}_{}_{number}.dmp", std::process::id());
     let path = process.dump_folder().unwrap_or(Path::new(FOLDER)).join(&name).display().to_string();
     let failed = |what: &str, error: &io::Error| ArtifactError::Failed(format!("{what} {path}: {error}"));
     let folder = Folder::of(process).map_err(|error| failed("open the folder of", &error))?;
