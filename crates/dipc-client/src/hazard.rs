@@ -66,7 +66,7 @@ impl Hazard {
     /// program writes none.
     ///
     /// # Source
-    /// Seen on 8.0.28; dotnet/runtime pull requests 84864 (.NET 8) and 117286 (.NET 10).
+    /// Seen on 8.0.28 and 9.0.7; dotnet/runtime pull requests 84864 (.NET 8) and 117286 (.NET 10).
     pub fn of_dump_in_single_file(version: &str) -> Option<Self> {
         let is_harmed = matches!(version.split('.').next(), Some("8" | "9"));
         is_harmed.then(|| Self::DumpInSingleFile { version: version.to_owned() })
