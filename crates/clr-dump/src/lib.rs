@@ -50,13 +50,13 @@
 //!
 //! .NET 8, 9 and 10, and .NET Core 3.1.23. The offsets were measured on 8.0.28, 9.0.1, 10.0.5 and 3.1.23
 //! (`layout`); other builds of .NET 8, 9 and 10 are read with the same offsets if they pass the checks. Other
-//! builds of .NET Core 3.1 export nothing that leads to their data. Static fields of types that can be unloaded
-//! are not read there and in .NET 8.
+//! builds of .NET Core 3.1 export nothing that leads to their data. Static fields of types that can be
+//! unloaded are not read there and in .NET 8.
 //!
 //! The runtime of NativeAOT describes itself, and its programs have the names of types and methods, also
 //! where symbols were removed: threads, stacks, exceptions and the heap are read. Names were measured with
-//! .NET 8 and 9; those of other versions are not read ([`Runtime::is_measured`]). It does not describe fields,
-//! static fields and monitors.
+//! .NET 8 and 9; those of other versions are not read ([`Runtime::is_measured`]). It does not describe
+//! fields, static fields and monitors.
 //!
 //! # Modules
 //!

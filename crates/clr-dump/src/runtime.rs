@@ -394,8 +394,8 @@ fn version(memory: &dyn Memory, image: &ElfImage, path: &str) -> Option<String> 
     Some(folder.to_owned())
 }
 
-/// Finds the version in a text of the runtime's data, `@(#)Version 9.0.725.31616 @Commit: …`: the last two digits
-/// of the third number are those of the year.
+/// Finds the version in a text of the runtime's data, `@(#)Version 9.0.725.31616 @Commit: …`: the last two
+/// digits of the third number are those of the year.
 fn version_in_data(memory: &dyn Memory, start: u64, size: u64) -> Option<String> {
     const MARKER: &[u8] = b"@(#)Version ";
     const PAGE: u64 = 4096;

@@ -1,4 +1,4 @@
-//! What endangers a runtime, by the state that the threads of its process show. The server is this process, which
+//! Hazards of a runtime, by the state that the threads of its process show. The server is this process, which
 //! thereby acts as the runtime: no other test may look at its threads.
 #![cfg(target_os = "linux")]
 

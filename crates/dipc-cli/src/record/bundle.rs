@@ -22,7 +22,7 @@ const MOST_HOST: u64 = 64 << 20;
 /// The largest list, in bytes.
 const MOST_LIST: u64 = 16 << 20;
 /// The version of the list since .NET 6, whose entries have a compressed size.
-const COMPRESSING_VERSION: u32 = 6;
+const COMPRESSING_VERSION: u64 = 6;
 
 /// A single-file program with the list of its files.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ fn entries(list: &[u8]) -> Option<HashMap<String, Entry>> {
     let mut entries = HashMap::new();
     for _ in 0..count {
         let (offset, size) = (list.number(8)?, list.number(8)?);
-        let compressed = if version >= u64::from(COMPRESSING_VERSION) { list.number(8)? } else { 0 };
+        let compressed = if version >= COMPRESSING_VERSION { list.number(8)? } else { 0 };
         let _kind = list.number(1)?;
         entries.insert(list.text()?.to_owned(), Entry { offset, size, compressed });
     }
