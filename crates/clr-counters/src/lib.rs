@@ -19,7 +19,8 @@
 //! - `event_counter`, `meter`: single events. `series`: the measured quantities, in a bounded table.
 //!   `aspect`, `sample`: the numbers of a value of a series.
 //! - `process_map`: states by process and name. `counters`: from events to samples, with the rule for names
-//!   that are both EventCounter and Meter. `thinning`: longer intervals.
+//!   that are both EventCounter and Meter. `thinning`: longer intervals. `silence`:
+//!   counters that no longer report.
 //! - `selection`, `comparison`, `condition`: the choices of users.
 //! - `dotnet_counters`: the rows and files of that tool.
 //! - `point`: the last state of each series with totals, in a bounded table, which `prometheus` and `otlp`
@@ -58,6 +59,7 @@ pub mod prometheus;
 mod sample;
 mod selection;
 mod series;
+mod silence;
 mod thinning;
 
 pub use aspect::Aspect;
@@ -73,6 +75,7 @@ pub use point::ProcessKey;
 pub use sample::{Measurement, Sample};
 pub use selection::{ProviderRequest, SHARED_SESSION, Selection, SelectionError, SessionSettings};
 pub use series::{Kind, Series, SeriesId};
+pub use silence::{CounterSource, SilenceWatch};
 pub use thinning::Thinning;
 
 /// The examples of the README are compiled.

@@ -205,6 +205,14 @@ impl SessionSettings {
         Self { client: client.into(), ..self }
     }
 
+    /// The same settings with a new, unique [`client`](Self::client). Each session needs its own: the runtime
+    /// counts a client of the shared session once and releases it at the end of each of its sessions, so that
+    /// the second one ends the Meters of all clients.
+    #[must_use]
+    pub fn with_unique_client(self) -> Self {
+        Self { client: unique_name(), ..self }
+    }
+
     /// Returns the known settings of the shared session, for another client: with them a session that [was
     /// refused](crate::Notice::OtherSettings) is accepted.
     #[must_use]
@@ -214,8 +222,7 @@ impl SessionSettings {
             interval: interval.unwrap_or(self.interval),
             max_histograms: shared.max_histograms.unwrap_or(self.max_histograms),
             max_time_series: shared.max_time_series.unwrap_or(self.max_time_series),
-            client: unique_name(),
-            ..self
+            ..self.with_unique_client()
         }
     }
 }

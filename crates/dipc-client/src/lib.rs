@@ -77,7 +77,7 @@
 //! The calls block, each for at most its [`Timeouts`] or until its [`Deadline`]. The streams of sessions have
 //! no end of their own: [`SessionReader`] documents how long its reads wait, and a [`Canceller`] ends a read
 //! ([`Session::canceller`]) or a wait at a port ([`PortServer::canceller`]) from another thread. The only
-//! threads are those of a [`PortServer`] and of [`LiveNames`]. Async programs use `dipc-wire` and `nettrace`
+//! threads are those of a [`PortServer`], of [`LiveNames`] and of a [`Renewal`]. Async programs use `dipc-wire` and `nettrace`
 //! alone, as in `examples/async_tokio.rs` (a session) and `examples/async_port.rs` (a port).
 //!
 //! # Modules
@@ -90,6 +90,7 @@
 //! - `providers`, `profile`, `session_config`: the contents of a session. `session` and its `reader` and
 //!   `stopper`; `user_events`.
 //! - `live_reader`: the events of a stream that the caller reads in pieces.
+//! - `renewal`: a session that enables the providers of others again.
 //! - `method_list`, `live_names`: names of methods while a process runs.
 //! - `port`: a thread with a hub, which hands connections to the waiting callers.
 //! - `process_info`, `process_view`: a process as described by the runtime and by the kernel;
@@ -120,6 +121,8 @@ mod crash_files;
 
 mod session;
 mod session_config;
+
+mod renewal;
 
 mod live_names;
 #[cfg(feature = "nettrace")]
@@ -155,6 +158,7 @@ pub use providers::{
     ArgumentsDiffer, DEFAULT_KEYWORDS, DEFAULT_LEVEL, ParseProvidersError, Providers, level_names,
     parse_level,
 };
+pub use renewal::{Renewal, RenewalState};
 pub use session::{Session, SessionReader, Stopper};
 pub use session_config::{Rundown, SessionConfig};
 pub use target::Target;

@@ -1,5 +1,8 @@
 mod form;
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher as _, Hasher as _};
+
 use dipc_wire::{BufferMode, CollectTracing4, EventFilter, FilteredProviderConfig, Format, Keywords, Level};
 
 use crate::optional_feature::drop_unsupported;
@@ -125,12 +128,16 @@ impl SessionConfig {
     /// the thread that starts the session holds the lock of all EventSources while the Meters' source needs
     /// that of `ArrayPool`, which the poller of EventCounters is creating, and waits for that lock. After a
     /// session of the Meters alone it is there (docs/decisions/0053).
+    ///
+    /// It has a client name of its own: the runtime counts a client once and releases it at the end of each
+    /// session, so that a client with two sessions ends those of all others (docs/decisions/0064).
     fn meters_alone(&self) -> Option<Self> {
         const METERS: &str = "System.Diagnostics.Metrics";
         let is_meters =
             |provider: &FilteredProviderConfig| provider.provider.name.eq_ignore_ascii_case(METERS);
         let mut arguments = self.providers.iter().map(|provider| &provider.provider.arguments);
-        let meters = self.providers.iter().find(|provider| is_meters(provider))?.clone();
+        let mut meters = self.providers.iter().find(|provider| is_meters(provider))?.clone();
+        meters.provider.arguments = with_other_client(&meters.provider.arguments);
         arguments.any(|arguments| arguments.contains("EventCounterIntervalSec")).then(|| {
             Self::new([meters]).with_rundown(Rundown::Off).with_optional(vec![OptionalFeature::NoRundown])
         })
@@ -183,6 +190,21 @@ impl SessionConfig {
         }
         Ok(())
     }
+}
+
+/// Returns the arguments of a request for Meters with another client name, if they have one.
+fn with_other_client(arguments: &str) -> String {
+    const KEY: &str = "ClientId=";
+    let is_key = |place: &usize| {
+        arguments.get(..*place).is_some_and(|before| before.is_empty() || before.ends_with(';'))
+    };
+    let place = arguments.match_indices(KEY).map(|(place, _)| place).find(is_key);
+    let parts = place.and_then(|place| arguments.split_at_checked(place.saturating_add(KEY.len())));
+    let Some((before, value)) = parts else { return arguments.to_owned() };
+    let (quote, value) = value.strip_prefix('"').map_or(("", value), |value| ("\"", value));
+    // The keys of a new hasher are random.
+    let random = RandomState::new().build_hasher().finish();
+    format!("{before}{quote}{random:016x}-{value}")
 }
 
 impl Target {

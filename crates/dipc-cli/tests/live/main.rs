@@ -24,6 +24,7 @@ mod event_names;
 mod executable;
 mod exporters;
 mod flight;
+mod foreign_sessions;
 mod gcdump;
 mod interruption;
 mod joined;

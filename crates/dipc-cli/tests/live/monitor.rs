@@ -18,14 +18,14 @@ use crate::workload::{Target, Workload};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A monitor with rules, whose routes are at a Unix socket.
-struct Monitor {
+pub(crate) struct Monitor {
     running: Running,
     folder: tempfile::TempDir,
 }
 
 impl Monitor {
     /// Starts it with rules for one process. Artifacts are in [`artifacts`](Self::artifacts).
-    fn start(pid: u32, rules: &Value) -> Self {
+    pub(crate) fn start(pid: u32, rules: &Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let configuration = json!({
             "Egress": {"FileSystem": {"files": {"DirectoryPath": folder.path().join("artifacts")}}},
@@ -62,7 +62,7 @@ impl Monitor {
     }
 
     /// Waits until a rule is in a state, after some number of executions.
-    fn await_rule(&self, name: &str, state: &str, executions: u64) {
+    pub(crate) fn await_rule(&self, name: &str, state: &str, executions: u64) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let rule = self.get(&format!("/collectionrules/{name}")).unwrap_or_default();
@@ -75,7 +75,7 @@ impl Monitor {
         }
     }
 
-    fn interrupt(self) -> (Finished, tempfile::TempDir) {
+    pub(crate) fn interrupt(self) -> (Finished, tempfile::TempDir) {
         self.running.signal(Signal::INT);
         (self.running.finish().with_code(0), self.folder)
     }

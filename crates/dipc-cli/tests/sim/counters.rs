@@ -2,6 +2,7 @@
 //! wrote.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -28,8 +29,8 @@ fn collected(recording: &str, format: &str) -> String {
     let arguments =
         ["counters", "collect", "--endpoint", sim.endpoint(), "--counters", "*", "--format", format];
     let mut command = dipc(&arguments);
-    // The replay is over at once; the session goes on until it is stopped.
-    let finished = command.args(["--duration", "5s", "-o"]).arg(&output).env("TZ", "UTC").output().unwrap();
+    // The replay is over at once, and silence is not waited for; the session goes on until it is stopped.
+    let finished = command.args(["--duration", "1s", "-o"]).arg(&output).env("TZ", "UTC").output().unwrap();
     assert_eq!(finished.status.code(), Some(0), "{finished:?}");
     fs::read_to_string(output).unwrap()
 }
@@ -50,10 +51,28 @@ fn a_mistyped_counter_is_answered_with_those_that_came() {
     }
 }
 
+/// A runtime that stops counters without a word is asked for them again.
+#[test]
+fn silent_counters_are_requested_again() {
+    let folder = TempDir::new().unwrap();
+    let recording = unpacked(&folder, "net10-csv.nettrace.xz");
+    // All of it comes at once, and nothing afterwards.
+    let sim = Sim::start(1, &["--replay", &recording, "--speed", "max"]);
+    let arguments = ["counters", "monitor", "--refresh-interval", "0.1", "--endpoint", sim.endpoint()];
+    let mut child = dipc(&arguments).spawn().unwrap();
+    let mut messages = BufReader::new(child.stderr.take().unwrap()).lines();
+    let silent = messages.find_map(|line| Some(line.unwrap()).filter(|line| line.contains("silent")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let silent = silent.expect("silence is said");
+    assert!(silent.starts_with("warning: counters: the "), "{silent}");
+    assert!(silent.ends_with("s, while the session runs: asking for them again"), "{silent}");
+}
+
 /// Connections that ask for nothing make room for those that do.
 #[test]
 fn silent_connections_do_not_delay_a_scrape() {
-    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::io::{Read as _, Write as _};
     use std::net::TcpStream;
     use std::time::Duration;
 

@@ -62,7 +62,24 @@ fn meters_beside_event_counters_have_a_session_before() {
     }
     for both in [vec![counters(), meters()], vec![meters(), counters()]] {
         let before = before(both).unwrap();
+        // Without a client name nothing is to be changed.
         assert_eq!(before.providers, SessionConfig::new([meters()]).providers);
         assert_eq!((before.rundown, before.meters_alone()), (Rundown::Off, None));
     }
+}
+
+/// A client with two sessions ends the Meters of all others when one of them stops.
+#[test]
+fn the_session_before_is_another_client() {
+    let rows = [
+        ("SessionId=SHARED;ClientId=C;Metrics=A", "SessionId=SHARED;ClientId=", "-C;Metrics=A"),
+        ("ClientId=C", "ClientId=", "-C"),
+        ("MyClientId=A;ClientId=\"C;D\"", "MyClientId=A;ClientId=\"", "-C;D\""),
+    ];
+    for (arguments, before, after) in rows {
+        let [one, other] = [(); 2].map(|()| with_other_client(arguments));
+        assert!(one.starts_with(before) && one.ends_with(after), "{one}");
+        assert!(one.len() > arguments.len() && one != other, "{one} {other}");
+    }
+    assert_eq!(with_other_client("MyClientId=A"), "MyClientId=A");
 }

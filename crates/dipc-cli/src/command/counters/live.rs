@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clr_conditions::Condition;
-use clr_counters::{ProcessKey, Sample};
+use clr_counters::{ProcessKey, ProviderRequest, Sample, SessionSettings};
 use nettrace::TraceInfo;
 
 use crate::args::sources::SourcesArgs;
@@ -61,6 +61,15 @@ impl LiveArgs {
     /// Whether there may be several processes at once.
     pub(super) fn may_be_many(&self) -> bool {
         self.sources.may_be_many()
+    }
+
+    /// The requests of a session for the counters, and for the events of the condition.
+    fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
+        let selection = self.selection.counters.clone().unwrap_or_default();
+        match &self.until {
+            Some(condition) => condition.requests_with(&selection, settings),
+            None => selection.requests(settings),
+        }
     }
 
     /// Whether restarted processes are watched again.

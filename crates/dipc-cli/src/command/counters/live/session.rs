@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clr_conditions::{Evaluator, Match};
-use clr_counters::{Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, Thinning};
-use dipc_client::{LiveReader, Rundown, SessionConfig, Target};
+use clr_counters::{
+    Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, SilenceWatch, Thinning,
+};
+use dipc_client::dipc_transport::process_state;
+use dipc_client::{LiveReader, Renewal, Rundown, SessionConfig, Target};
 use nettrace::RelativeTime;
 
 use super::{LiveArgs, SampleConsumer};
@@ -96,10 +99,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
             .with_exponential_histograms(self.delivery().consumer.wants_exponential_histograms());
         let mut is_first = true;
         loop {
-            let requests = match &args.until {
-                Some(condition) => condition.requests_with(&selection, &settings),
-                None => selection.requests(&settings),
-            };
+            let requests = args.requests(&settings);
             let session = start_unless(&source.target, &config(requests), || limits.is_over())?;
             let limits = limits.of_session(source);
             if is_first {
@@ -120,6 +120,9 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 has_begun: false,
                 newest: RelativeTime::START,
                 expected: None,
+                silence: SilenceWatch::new(settings.interval),
+                renewal: Renewal::new(source.target.clone()),
+                settings: settings.clone(),
             };
             let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: readings };
             let end = recorder::run(session, &mut stream, &limits)?;
@@ -217,6 +220,10 @@ struct Readings<'s, 'c, C> {
     newest: RelativeTime,
     /// The settings of the shared session, if they differ from ours.
     expected: Option<SharedSettings>,
+    silence: SilenceWatch,
+    /// The session by which counters that have fallen silent are requested again.
+    renewal: Renewal,
+    settings: SessionSettings,
 }
 
 /// The samples of a round, on their way to the consumer.
@@ -258,6 +265,7 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
         while samples.delivery.failure.is_none()
             && let Some(event) = reader.next()
         {
+            self.silence.add(&event);
             self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
             if let Some(evaluator) = &mut self.evaluator {
                 self.newest = event.relative_time();
@@ -286,6 +294,9 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
             Notice::OtherSettings { client, expected } if *client == self.client => Some(*expected),
             _ => None,
         });
+        if !is_end {
+            self.check_silence();
+        }
         Ok(())
     }
 
@@ -295,6 +306,27 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
 }
 
 impl<C: SampleConsumer> Readings<'_, '_, C> {
+    /// Requests counters again that have fallen silent, unless the process is stopped.
+    fn check_silence(&mut self) {
+        let silent = self.silence.check(Instant::now());
+        let is_stopped = || {
+            self.process.pid.and_then(|pid| process_state(pid).ok()).is_some_and(|it| it.is_unresponsive())
+        };
+        if silent.is_empty() || is_stopped() {
+            return;
+        }
+        for (source, time) in silent {
+            messages::warning(format_args!(
+                "counters: the {source} of {} have been silent for {} s, while the session runs: asking for them again",
+                self.process.title(),
+                time.as_secs(),
+            ));
+        }
+        // A client of the shared session must not have two sessions.
+        let settings = self.settings.clone().with_unique_client();
+        self.renewal.renew(config(self.shared.args.requests(&settings)));
+    }
+
     /// Tells the consumer that the session runs, once its stream's header is read.
     fn begin(&mut self, reader: &LiveReader) {
         if !self.has_begun
