@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all checks of a change before it lands.
 
-mod executables;
+pub(crate) mod executables;
 
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
