@@ -249,12 +249,14 @@ fn unfinished(error: &Error) -> Option<Failure> {
         return None;
     };
     let Some(ProcessState::Dumping { createdump }) = peer_state else { return None };
-    let message = format_args!(
-        "dump: process {pid}: its createdump, process {createdump}, did not end within {:.1} s",
-        after.as_secs_f64()
-    )
-    .to_string();
-    Some(Failure::new(Exit::TimedOut, message).with_help(format_args!(
+    let failure = Failure::new(
+        Exit::TimedOut,
+        format_args!(
+            "dump: process {pid}: its createdump, process {createdump}, did not end within {:.1} s",
+            after.as_secs_f64()
+        ),
+    );
+    Some(failure.with_help(format_args!(
         "it may still write (--timeout gives it longer) or hang: kill -KILL {createdump} ends it, and process {pid} runs \
          on; then dipc dump --stream -p {pid} writes a dump without createdump"
     )))

@@ -79,7 +79,7 @@ fn a_createdump_that_does_not_end_is_named() {
     assert!(dump.stderr.contains(&format!("kill -KILL {createdump} ")), "{}", dump.stderr);
     kill_process(Pid::from_raw(createdump.cast_signed()).unwrap(), Signal::KILL).unwrap();
     run(["info", "-p", &pid]).with_code(0);
-    run(["dump", "-p", &pid, "--stream", "-o", file.to_str().unwrap()]).with_code(0);
+    run(["dump", "-p", &pid, "--stream", "--pause", "60s", "-o", file.to_str().unwrap()]).with_code(0);
 }
 
 /// Starts a dump, and stops its createdump before it ends.
