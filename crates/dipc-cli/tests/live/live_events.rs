@@ -110,7 +110,7 @@ fn lines_of_messages(child: &mut Child) -> Receiver<String> {
 }
 
 /// A loaded machine may be late this often.
-const ATTEMPTS: u64 = 40;
+const ATTEMPTS: u32 = 40;
 const SECOND: Duration = Duration::from_secs(1);
 
 const TYPED: [&str; 2] = ["--provider", "Workload-Typed"];
