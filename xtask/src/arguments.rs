@@ -45,6 +45,12 @@ pub(crate) enum Task {
     /// (fuzz/corpora/TARGET.tar.xz, committed; `--minimize` writes it). A crash is written to
     /// fuzz/artifacts/TARGET: rerun it with `cargo xtask fuzz TARGET --input FILE`.
     Fuzz(FuzzOptions),
+    /// Runs the random tests with fresh seeds, which are fixed in `cargo xtask test` (1 h, or `--time`)
+    ///
+    /// Random tests are those in modules of the name `random`; they draw from proptest's seed,
+    /// `PROPTEST_RNG_SEED`. All run with one seed after the other until the time is over. For a failure the
+    /// command that repeats it is printed; what is found becomes a test of its own, with its input.
+    Explore(ExploreOptions),
     /// Compares the readers' output for testdata with the committed expectations, or rewrites these (minutes,
     /// most of them for the build)
     Golden(GoldenOptions),
@@ -198,6 +204,19 @@ pub(crate) struct FuzzOptions {
     /// Runs this one input through the target instead
     #[arg(long, requires = "targets", conflicts_with = "minimize")]
     pub(crate) input: Option<PathBuf>,
+}
+
+/// The arguments of `cargo xtask explore`.
+#[derive(Args)]
+pub(crate) struct ExploreOptions {
+    /// Only these crates [default: all that have random tests]
+    pub(crate) crates: Vec<String>,
+    /// Time after which no other seed is tried: seconds, or a number with s, m or h
+    #[arg(long, default_value = "1h", value_parser = parse_time)]
+    pub(crate) time: Duration,
+    /// Runs the tests once, with this seed
+    #[arg(long, conflicts_with = "time")]
+    pub(crate) seed: Option<u64>,
 }
 
 /// The arguments of `cargo xtask golden`.

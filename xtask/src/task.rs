@@ -6,6 +6,7 @@ mod browser;
 mod checksum;
 mod commands;
 mod cross;
+mod explore;
 mod fleet;
 mod fuzz;
 mod golden;
@@ -37,6 +38,7 @@ pub(crate) fn run(task: Task) -> Result<()> {
         Task::Setup(options) => setup::run(&options),
         Task::Runtimes(options) => runtimes::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Explore(options) => explore::run(&options),
         Task::Golden(options) => golden::run(&options),
         Task::Cross(options) => cross::run(&options),
         Task::Miri(options) => miri::run(&options),

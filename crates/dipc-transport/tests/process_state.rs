@@ -95,6 +95,35 @@ fn a_child_named_createdump_is_a_dump() {
     assert!(state.to_string().contains(&createdump.to_string()), "{state}");
 }
 
+/// A single file writes its dump so: it has no createdump to start.
+#[test]
+fn a_copy_that_traces_its_parent_is_a_dump() {
+    const SCRIPT: &str = "import ctypes, os, signal
+parent, libc = os.getpid(), ctypes.CDLL(None)
+if os.fork() == 0:
+    attached = libc.ptrace(16, parent, ctypes.c_void_p(0), ctypes.c_void_p(0)) == 0
+    os.write(1, b'1' if attached else b'0')
+    while attached and os.waitpid(parent, 0x40000000)[1] & 0x7f == 0x7f: pass
+    os._exit(0)
+signal.pause()";
+    let python =
+        Command::new("python3").args(["-c", SCRIPT]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+    let Ok(python) = python else {
+        eprintln!("NOT TESTED: python3, which forks, is not installed");
+        return;
+    };
+    let mut victim = Victim(python);
+    let mut attached = [0];
+    victim.0.stdout.as_mut().unwrap().read_exact(&mut attached).unwrap();
+    if attached == *b"0" {
+        eprintln!("NOT TESTED: a child may not trace its parent here");
+        return;
+    }
+    let state = victim.becomes(|state| matches!(state, ProcessState::Dumping { .. }));
+    let ProcessState::Dumping { createdump } = state else { unreachable!() };
+    assert_ne!(createdump, victim.pid());
+}
+
 /// The kernel continues to accept for the socket of a stopped runtime.
 #[test]
 fn a_time_out_has_the_state_of_the_peer() {

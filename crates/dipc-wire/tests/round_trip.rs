@@ -199,99 +199,103 @@ where
     Ok(())
 }
 
-proptest! {
-    #[test]
-    fn requests(request in request(), lengths in vec(0..40_usize, 0..20)) {
-        let bytes = request.to_bytes().unwrap();
-        let (message, used) = read_in_pieces(&bytes, &lengths).unwrap();
-        prop_assert_eq!(used, bytes.len());
-        prop_assert_eq!(message.header.command, request.command());
-        prop_assert_eq!(Request::decode(&message).unwrap(), request);
-    }
+mod random {
+    use super::*;
 
-    #[test]
-    fn process_information(info in info3()) {
-        returns::<ProcessInfo3>(&info)?;
-        let ProcessInfo3Reply {
-            process_id, runtime_cookie, command_line, os, arch, managed_entrypoint_assembly, clr_version, ..
-        } = info;
-        let mut first = ProcessInfo1Reply::new(process_id, runtime_cookie);
-        (first.command_line, first.os, first.arch) = (command_line, os, arch);
-        returns::<ProcessInfo1>(&first)?;
-        returns::<ProcessInfo2>(&ProcessInfo2Reply::new(first, managed_entrypoint_assembly, clr_version))?;
-    }
-
-    #[test]
-    fn numbers(id in any::<u64>(), code in any::<i32>(), incoming_bytes in any::<u32>(), future in any::<u16>()) {
-        returns::<StopTracing>(&SessionId(id))?;
-        returns::<CollectTracing4>(&SessionId(id))?;
-        returns::<ResumeRuntime>(&HResult(code))?;
-        let mut environment = EnvironmentReply::new(incoming_bytes);
-        environment.future = future;
-        returns::<ProcessEnvironment>(&environment)?;
-    }
-
-    #[test]
-    fn environments(variables in vec(text(), 0..30)) {
-        let environment = Environment(variables);
-        let (reply, bytes) = environment.to_bytes().unwrap();
-        prop_assert_eq!(reply.incoming_bytes as usize, bytes.len());
-        prop_assert_eq!(<Environment>::from_bytes(&bytes).unwrap(), environment);
-        for cut in 0..bytes.len() {
-            prop_assert!(<Environment>::from_bytes(&bytes[..cut]).unwrap_err().is_incomplete());
+    proptest! {
+        #[test]
+        fn requests(request in request(), lengths in vec(0..40_usize, 0..20)) {
+            let bytes = request.to_bytes().unwrap();
+            let (message, used) = read_in_pieces(&bytes, &lengths).unwrap();
+            prop_assert_eq!(used, bytes.len());
+            prop_assert_eq!(message.header.command, request.command());
+            prop_assert_eq!(Request::decode(&message).unwrap(), request);
         }
-    }
 
-    #[test]
-    fn advertisements(cookie in guid(), process_id in any::<u64>(), future in any::<u16>()) {
-        let mut advertise = Advertise::new(cookie, process_id);
-        advertise.future = future;
-        let bytes = advertise.to_bytes().unwrap();
-        prop_assert_eq!(bytes.len(), Advertise::LEN);
-        prop_assert_eq!(Advertise::from_bytes(&bytes), Ok(advertise));
-    }
+        #[test]
+        fn process_information(info in info3()) {
+            returns::<ProcessInfo3>(&info)?;
+            let ProcessInfo3Reply {
+                process_id, runtime_cookie, command_line, os, arch, managed_entrypoint_assembly, clr_version, ..
+            } = info;
+            let mut first = ProcessInfo1Reply::new(process_id, runtime_cookie);
+            (first.command_line, first.os, first.arch) = (command_line, os, arch);
+            returns::<ProcessInfo1>(&first)?;
+            returns::<ProcessInfo2>(&ProcessInfo2Reply::new(first, managed_entrypoint_assembly, clr_version))?;
+        }
 
-    #[test]
-    fn errors_with_words(code in any::<i32>(), words in text(), extra in vec(any::<u8>(), 0..20)) {
-        let detail = Some(words).filter(|words| !words.is_empty());
-        // Without a detail, bytes that look like a string would be read as one.
-        let extra = if detail.is_some() { extra } else { Vec::new() };
-        let mut error = ServerError::new(HResult(code)).with_extra(extra);
-        error.detail = detail;
-        let (message, _) = read_in_pieces(&encode_server_error(&error).unwrap(), &[]).unwrap();
-        prop_assert_eq!(decode_reply::<GenerateCoreDump3>(&message).unwrap(), Err(error));
-    }
+        #[test]
+        fn numbers(id in any::<u64>(), code in any::<i32>(), incoming_bytes in any::<u32>(), future in any::<u16>()) {
+            returns::<StopTracing>(&SessionId(id))?;
+            returns::<CollectTracing4>(&SessionId(id))?;
+            returns::<ResumeRuntime>(&HResult(code))?;
+            let mut environment = EnvironmentReply::new(incoming_bytes);
+            environment.future = future;
+            returns::<ProcessEnvironment>(&environment)?;
+        }
 
-    #[test]
-    fn errors(code in any::<i32>()) {
-        let bytes = encode_error(HResult(code));
-        prop_assert_eq!(bytes.len(), 24);
-        let (message, _) = read_in_pieces(&bytes, &[]).unwrap();
-        let error = decode_reply::<ProcessInfo1>(&message).unwrap().unwrap_err();
-        prop_assert_eq!(error.hresult, HResult(code));
-        prop_assert_eq!(error.detail, None);
-        prop_assert_eq!(error.extra, [0; 0]);
-    }
+        #[test]
+        fn environments(variables in vec(text(), 0..30)) {
+            let environment = Environment(variables);
+            let (reply, bytes) = environment.to_bytes().unwrap();
+            prop_assert_eq!(reply.incoming_bytes as usize, bytes.len());
+            prop_assert_eq!(<Environment>::from_bytes(&bytes).unwrap(), environment);
+            for cut in 0..bytes.len() {
+                prop_assert!(<Environment>::from_bytes(&bytes[..cut]).unwrap_err().is_incomplete());
+            }
+        }
 
-    #[test]
-    fn anything_after_a_good_beginning_is_a_message_or_an_error(
-        command in proptest::sample::select(CommandId::NAMED),
-        size in any::<u16>(),
-        payload in vec(prop_oneof![Just(0), 0..4_u8, any::<u8>()], 0..200),
-    ) {
-        let mut bytes = b"DOTNET_IPC_V1\0".to_vec();
-        bytes.extend(size.to_le_bytes());
-        bytes.extend([command.set.0, command.id, 0, 0]);
-        bytes.extend(&payload);
-        match MessageReader::new().feed(&bytes) {
-            Err(_) => prop_assert!(size < 20),
-            Ok(Feed::NeedMore(missing)) => prop_assert_eq!(missing, usize::from(size) - bytes.len()),
-            Ok(Feed::Message { message, used }) => {
-                prop_assert_eq!(used, usize::from(size));
-                if let Ok(request) = Request::decode(&message) {
-                    let again = request.to_bytes().unwrap();
-                    let (message, _) = read_in_pieces(&again, &[]).unwrap();
-                    prop_assert_eq!(Request::decode(&message).unwrap(), request);
+        #[test]
+        fn advertisements(cookie in guid(), process_id in any::<u64>(), future in any::<u16>()) {
+            let mut advertise = Advertise::new(cookie, process_id);
+            advertise.future = future;
+            let bytes = advertise.to_bytes().unwrap();
+            prop_assert_eq!(bytes.len(), Advertise::LEN);
+            prop_assert_eq!(Advertise::from_bytes(&bytes), Ok(advertise));
+        }
+
+        #[test]
+        fn errors_with_words(code in any::<i32>(), words in text(), extra in vec(any::<u8>(), 0..20)) {
+            let detail = Some(words).filter(|words| !words.is_empty());
+            // Without a detail, bytes that look like a string would be read as one.
+            let extra = if detail.is_some() { extra } else { Vec::new() };
+            let mut error = ServerError::new(HResult(code)).with_extra(extra);
+            error.detail = detail;
+            let (message, _) = read_in_pieces(&encode_server_error(&error).unwrap(), &[]).unwrap();
+            prop_assert_eq!(decode_reply::<GenerateCoreDump3>(&message).unwrap(), Err(error));
+        }
+
+        #[test]
+        fn errors(code in any::<i32>()) {
+            let bytes = encode_error(HResult(code));
+            prop_assert_eq!(bytes.len(), 24);
+            let (message, _) = read_in_pieces(&bytes, &[]).unwrap();
+            let error = decode_reply::<ProcessInfo1>(&message).unwrap().unwrap_err();
+            prop_assert_eq!(error.hresult, HResult(code));
+            prop_assert_eq!(error.detail, None);
+            prop_assert_eq!(error.extra, [0; 0]);
+        }
+
+        #[test]
+        fn anything_after_a_good_beginning_is_a_message_or_an_error(
+            command in proptest::sample::select(CommandId::NAMED),
+            size in any::<u16>(),
+            payload in vec(prop_oneof![Just(0), 0..4_u8, any::<u8>()], 0..200),
+        ) {
+            let mut bytes = b"DOTNET_IPC_V1\0".to_vec();
+            bytes.extend(size.to_le_bytes());
+            bytes.extend([command.set.0, command.id, 0, 0]);
+            bytes.extend(&payload);
+            match MessageReader::new().feed(&bytes) {
+                Err(_) => prop_assert!(size < 20),
+                Ok(Feed::NeedMore(missing)) => prop_assert_eq!(missing, usize::from(size) - bytes.len()),
+                Ok(Feed::Message { message, used }) => {
+                    prop_assert_eq!(used, usize::from(size));
+                    if let Ok(request) = Request::decode(&message) {
+                        let again = request.to_bytes().unwrap();
+                        let (message, _) = read_in_pieces(&again, &[]).unwrap();
+                        prop_assert_eq!(Request::decode(&message).unwrap(), request);
+                    }
                 }
             }
         }

@@ -64,68 +64,80 @@ impl Small {
     }
 }
 
-#[test]
-fn objects_and_types_retain_what_no_root_reaches_without_them() {
-    let (mut nested, mut together) = (0, 0);
-    for seed in 0..3000 {
-        let small = Small::random(seed, 24);
-        let graph = small.graph();
-        let dominators = Dominators::new(&graph);
-        let all = small.reached_without(|_| false);
-        let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
-        // The objects that each object dominates, itself included.
-        let dominated: Vec<BTreeSet<usize>> = (0..small.targets.len())
-            .map(|object| all.difference(&small.reached_without(|it| it == object)).copied().collect())
-            .collect();
-        for (object, dominated) in dominated.iter().enumerate() {
-            let expected = all.contains(&object).then(|| dominated.iter().map(|it| Small::size(*it)).sum());
-            assert_eq!(dominators.retained(ids[object]), expected, "object {object} of graph {seed}");
-        }
-        let report = HeapReport::new(&graph, Grouping::Type, Some(&dominators));
-        for row in &report.rows {
-            let of = |object: usize| format!("T{}", Small::of(object)) == row.name;
-            let left = small.reached_without(of);
-            let expected = all.difference(&left).map(|it| Small::size(*it)).sum();
-            assert_eq!(row.retained_bytes, Some(expected), "{} of graph {seed}", row.name);
-            assert!(!row.retains_more);
-            let alone = dominators
-                .retained_by_class(1, |object| (object.heap_type().unwrap().name() == row.name).then_some(0));
-            together += usize::from(alone[0] < expected);
-        }
-        let unreachable = report.unreachable.unwrap();
-        assert_eq!(unreachable.objects, (small.targets.len() - all.len()) as u64);
-        nested += dominated.iter().filter(|dominated| dominated.len() > 2).count();
-    }
-    assert!(nested > 1000, "the graphs have {nested} objects that hold two others");
-    assert!(together > 500, "{together} types hold more together than each object of them alone");
-}
+mod random {
+    use super::*;
 
-/// More sets than are processed together, of few objects each.
-#[test]
-fn many_sets_retain_what_no_root_reaches_without_each_of_them() {
-    const SETS: usize = 150;
-    let (mut together, mut outside) = (0, 0);
-    for seed in 0..100 {
-        let small = Small::random(seed, if seed % 2 == 0 { 700 } else { 250 });
-        let graph = small.graph();
-        let dominators = Dominators::new(&graph);
-        let set = |object: gcdump::Object<'_>| {
-            let object = usize::try_from((object.address().unwrap() - 0x1000) / 0x20).unwrap();
-            // The last few are in none.
-            Some(object * 7919 % (SETS + 5)).filter(|set| *set < SETS)
-        };
-        let alone = dominators.retained_by_class(SETS, set);
-        let sizes = RetainedSets::new(&dominators).sizes(SETS, set);
-        let all = small.reached_without(|_| false);
-        for (number, size) in sizes.iter().enumerate() {
-            let left = small.reached_without(|object| object * 7919 % (SETS + 5) == number);
-            let expected: u64 = all.difference(&left).map(|object| Small::size(*object)).sum();
-            assert_eq!((size.bytes, size.is_exact), (expected, true), "set {number} of graph {seed}");
-            together += usize::from(alone[number] < expected);
-        }
-        outside += small.targets.len() - all.len();
+    /// The seeds of as many graphs, from that of random tests: proptest's.
+    fn seeds(graphs: u64) -> impl Iterator<Item = u64> {
+        let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0u64);
+        (0..graphs).map(move |graph| seed.wrapping_mul(4000).wrapping_add(graph))
     }
-    assert!(together > 20 && outside > 100, "{together} {outside}");
+
+    #[test]
+    fn objects_and_types_retain_what_no_root_reaches_without_them() {
+        let (mut nested, mut together) = (0, 0);
+        for seed in seeds(3000) {
+            let small = Small::random(seed, 24);
+            let graph = small.graph();
+            let dominators = Dominators::new(&graph);
+            let all = small.reached_without(|_| false);
+            let ids: Vec<NodeId> = graph.objects().map(|object| object.id()).collect();
+            // The objects that each object dominates, itself included.
+            let dominated: Vec<BTreeSet<usize>> = (0..small.targets.len())
+                .map(|object| all.difference(&small.reached_without(|it| it == object)).copied().collect())
+                .collect();
+            for (object, dominated) in dominated.iter().enumerate() {
+                let expected =
+                    all.contains(&object).then(|| dominated.iter().map(|it| Small::size(*it)).sum());
+                assert_eq!(dominators.retained(ids[object]), expected, "object {object} of graph {seed}");
+            }
+            let report = HeapReport::new(&graph, Grouping::Type, Some(&dominators));
+            for row in &report.rows {
+                let of = |object: usize| format!("T{}", Small::of(object)) == row.name;
+                let left = small.reached_without(of);
+                let expected = all.difference(&left).map(|it| Small::size(*it)).sum();
+                assert_eq!(row.retained_bytes, Some(expected), "{} of graph {seed}", row.name);
+                assert!(!row.retains_more);
+                let alone = dominators.retained_by_class(1, |object| {
+                    (object.heap_type().unwrap().name() == row.name).then_some(0)
+                });
+                together += usize::from(alone[0] < expected);
+            }
+            let unreachable = report.unreachable.unwrap();
+            assert_eq!(unreachable.objects, (small.targets.len() - all.len()) as u64);
+            nested += dominated.iter().filter(|dominated| dominated.len() > 2).count();
+        }
+        assert!(nested > 1000, "the graphs have {nested} objects that hold two others");
+        assert!(together > 500, "{together} types hold more together than each object of them alone");
+    }
+
+    /// More sets than are processed together, of few objects each.
+    #[test]
+    fn many_sets_retain_what_no_root_reaches_without_each_of_them() {
+        const SETS: usize = 150;
+        let (mut together, mut outside) = (0, 0);
+        for seed in seeds(100) {
+            let small = Small::random(seed, if seed % 2 == 0 { 700 } else { 250 });
+            let graph = small.graph();
+            let dominators = Dominators::new(&graph);
+            let set = |object: gcdump::Object<'_>| {
+                let object = usize::try_from((object.address().unwrap() - 0x1000) / 0x20).unwrap();
+                // The last few are in none.
+                Some(object * 7919 % (SETS + 5)).filter(|set| *set < SETS)
+            };
+            let alone = dominators.retained_by_class(SETS, set);
+            let sizes = RetainedSets::new(&dominators).sizes(SETS, set);
+            let all = small.reached_without(|_| false);
+            for (number, size) in sizes.iter().enumerate() {
+                let left = small.reached_without(|object| object * 7919 % (SETS + 5) == number);
+                let expected: u64 = all.difference(&left).map(|object| Small::size(*object)).sum();
+                assert_eq!((size.bytes, size.is_exact), (expected, true), "set {number} of graph {seed}");
+                together += usize::from(alone[number] < expected);
+            }
+            outside += small.targets.len() - all.len();
+        }
+        assert!(together > 20 && outside > 100, "{together} {outside}");
+    }
 }
 
 #[test]

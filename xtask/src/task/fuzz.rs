@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail, ensure};
 
-pub(crate) use brief::check;
+pub(crate) use brief::{build, check};
 use seeds::{InputFormat, header};
 
 use crate::arguments::FuzzOptions;

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all checks of a change before it lands.
 
-mod executables;
+pub(crate) mod executables;
 
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
@@ -72,12 +72,16 @@ fn tested_targets(kind: &str) -> Result<BTreeSet<String>> {
 fn run_all(options: &TestOptions) -> Result<()> {
     let require_runtimes = options.require_runtimes || options.require_all;
     let mut steps = Steps::new(options.require_all);
-    steps.run("format", format);
-    steps.run("clippy", clippy);
-    steps.run("crates without std", without_std);
-    steps.run("single formats", single_formats);
     let folder = runtimes::folder(None)?;
-    let setups = runtimes::set_up_all(&folder, None);
+    // Runtimes are downloaded while compilers run.
+    let setups = thread::scope(|scope| {
+        let setups = scope.spawn(|| runtimes::set_up_all(&folder, None));
+        steps.run("format", format);
+        steps.run("clippy", clippy);
+        steps.run("crates without std", without_std);
+        steps.run("single formats", single_formats);
+        setups.join().unwrap_or_else(|panic| resume_unwind(panic))
+    });
     report_runtimes(&mut steps, &setups, require_runtimes);
     let require = |test: &mut Command| {
         test.env(runtimes::RUNTIMES, &folder);
@@ -110,25 +114,28 @@ fn run_all(options: &TestOptions) -> Result<()> {
     steps.run("doc tests", || {
         execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))
     });
-    steps.run("docs", || {
-        execute(
-            cargo(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
-        )
-    });
     fuzz::check(&mut steps);
     licences::check(&mut steps);
     steps.run("metadata and files of the packages", packages::check);
     steps.finish()
 }
 
-/// Runs the steps that only compile, in build folders of their own.
+/// Runs the steps that only compile: in build folders of their own, but for the docs at the end, when the tests
+/// beside them have been built.
 fn compile(require_all: bool) -> Steps {
     let mut steps = Steps::new(require_all);
     msrv::check(&mut steps);
     // Windows differs the most, and nothing else here compiles for it.
     cross::type_check(&mut steps, WINDOWS);
     steps.run("clippy of the fuzz targets", fuzz_targets);
+    fuzz::build(&mut steps);
+    steps.run("docs", docs);
     steps
+}
+
+fn docs() -> Result<()> {
+    let mut docs = cargo(["doc", "--workspace", "--all-features", "--no-deps"]);
+    execute(&mut at_lowest_priority(docs.env("RUSTDOCFLAGS", "-D warnings")))
 }
 
 fn format() -> Result<()> {

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum, ValueHint};
-use dipc_client::{Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessView, WrittenDump};
+use dipc_client::{
+    Dump, DumpFlags, DumpType, Error, Hazard, OptionalFeature, ProcessState, ProcessView, WrittenDump,
+};
 use jiff::Zoned;
 use serde::Serialize;
 
@@ -154,7 +156,7 @@ fn collect(args: &CollectArgs) -> Outcome {
         kind(dump.dump_type),
         dump.path
     ));
-    let written = target.dump(&dump).map_err(failed)?;
+    let written = target.dump(&dump).map_err(|error| unfinished(&error).unwrap_or_else(|| failed(error)))?;
     verify(&dump, &written);
     match args.format {
         Format::Json => output::print_json(&Written::new(&dump, &written))?,
@@ -238,6 +240,26 @@ fn kind(dump_type: DumpType) -> &'static str {
         DumpType::TRIAGE => "a triage dump",
         _ => "a mini dump",
     }
+}
+
+/// Returns the failure of a dump whose createdump had not ended at the time limit; `None` for other errors.
+fn unfinished(error: &Error) -> Option<Failure> {
+    let Error::Transport(dipc_transport::Error::TimedOut { after, peer: Some(pid), peer_state, .. }) = error
+    else {
+        return None;
+    };
+    let Some(ProcessState::Dumping { createdump }) = peer_state else { return None };
+    let failure = Failure::new(
+        Exit::TimedOut,
+        format_args!(
+            "dump: process {pid}: its createdump, process {createdump}, did not end within {:.1} s",
+            after.as_secs_f64()
+        ),
+    );
+    Some(failure.with_help(format_args!(
+        "it may still write (--timeout gives it longer) or hang: kill -KILL {createdump} ends it, and process {pid} runs \
+         on; then dipc dump --stream -p {pid} writes a dump without createdump"
+    )))
 }
 
 /// Prints the runtime's message, and returns the failure with its help.

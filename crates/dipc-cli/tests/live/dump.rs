@@ -5,9 +5,11 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use dipc_transport::{ProcessState, process_state};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::program::run;
+use crate::program::{Running, dipc, run};
 use crate::runtime::{Runtime, mcp_server, program_of_10};
 use crate::streamed_dump::trace_a_crash;
 use crate::workload::{Target, Workload};
@@ -62,6 +64,41 @@ fn a_pipe_is_refused_for_a_dump() {
         .assert_error_names(&["pipe", "it is not a regular file"]);
     run(["dump", "-p", &pid, "--type", "mini", "-o", &at("core")]).with_code(0);
     assert!(fs::read(at("core")).unwrap().starts_with(ELF));
+}
+
+#[test]
+fn a_createdump_that_does_not_end_is_named() {
+    let Some(workload) = Workload::start(Runtime::Net9_0) else { return };
+    let pid = workload.pid().to_string();
+    let file = workload.folder().join("core");
+    let (dump, createdump) = stopped_createdump(&workload, &["-o", file.to_str().unwrap()]);
+    let dump = dump.finish().with_code(5);
+    dump.assert_error_names(&[&pid, &format!("its createdump, process {createdump}, did not end within 2")]);
+    assert!(dump.stderr.contains(&format!("dipc dump --stream -p {pid}")), "{}", dump.stderr);
+    // What the message recommends.
+    assert!(dump.stderr.contains(&format!("kill -KILL {createdump} ")), "{}", dump.stderr);
+    kill_process(Pid::from_raw(createdump.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    run(["info", "-p", &pid]).with_code(0);
+    run(["dump", "-p", &pid, "--stream", "--pause", "60s", "-o", file.to_str().unwrap()]).with_code(0);
+}
+
+/// Starts a dump, and stops its createdump before it ends.
+fn stopped_createdump(workload: &Workload, arguments: &[&str]) -> (Running, u32) {
+    let pid = workload.pid().to_string();
+    let arguments = [&["dump", "-p", &pid, "--timeout", "2s"], arguments].concat();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline {
+        let mut dump = Running::start(dipc(arguments.iter().copied()));
+        while !dump.is_over() {
+            if let Ok(ProcessState::Dumping { createdump }) = process_state(workload.pid())
+                && kill_process(Pid::from_raw(createdump.cast_signed()).unwrap(), Signal::STOP).is_ok()
+                && process_state(createdump).is_ok_and(|state| state == ProcessState::Stopped)
+            {
+                return (dump, createdump);
+            }
+        }
+    }
+    panic!("no createdump could be stopped");
 }
 
 #[test]

@@ -109,6 +109,10 @@ fn lines_of_messages(child: &mut Child) -> Receiver<String> {
     lines(child.stderr.take().unwrap())
 }
 
+/// A loaded machine may be late this often.
+const ATTEMPTS: u32 = 40;
+const SECOND: Duration = Duration::from_secs(1);
+
 const TYPED: [&str; 2] = ["--provider", "Workload-Typed"];
 
 fn events_are_shown_within_a_second(runtime: Runtime) {
@@ -117,7 +121,7 @@ fn events_are_shown_within_a_second(runtime: Runtime) {
     let start = live.said.split("Started        : ").nth(1).unwrap().split(',').next().unwrap();
     let start = SystemTime::from(start.parse::<jiff::Timestamp>().unwrap());
     let mut shortest = Duration::MAX;
-    for _ in 0..5 {
+    for _ in 0..ATTEMPTS {
         workload.send("emit 1");
         let events = live.until("Nothing");
         let now = SystemTime::now();
@@ -130,8 +134,11 @@ fn events_are_shown_within_a_second(runtime: Runtime) {
             assert!(names.contains(&name), "{name}: {names:?}");
         }
         assert_eq!(events[0]["fields"]["ui"], 0, "{events:?}");
+        if shortest < SECOND {
+            break;
+        }
     }
-    assert!(shortest < Duration::from_secs(1), "{shortest:?}");
+    assert!(shortest < SECOND, "{shortest:?}");
     let (code, said) = live.interrupt();
     assert_eq!(code, 0, "{said}");
     // Of all that the program emits nothing else is asked for.
@@ -230,14 +237,17 @@ fn events_of_net10_are_shown_as_they_happen() {
     let Some(mut server) = McpServer::start() else { return };
     let live = Live::of_pid(server.pid(), &["--clrevents", "threading+gc", "--clreventlevel", "verbose"]);
     let mut shortest = Duration::MAX;
-    for id in 0..5 {
+    for id in 0..ATTEMPTS {
         while live.lines.try_recv().is_ok() {}
         let sent = Instant::now();
         server.request(100 + id, "tools/list", "{}");
         assert_eq!(live.event()["provider"], "Microsoft-Windows-DotNETRuntime");
         shortest = shortest.min(sent.elapsed());
+        if shortest < SECOND {
+            break;
+        }
     }
-    assert!(shortest < Duration::from_secs(1), "{shortest:?}");
+    assert!(shortest < SECOND, "{shortest:?}");
     assert_eq!(live.interrupt().0, 0);
 }
 

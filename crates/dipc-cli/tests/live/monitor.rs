@@ -96,7 +96,7 @@ pub(crate) fn get_with(socket: &Path, path: &str, head: &str) -> Option<String> 
     Some(String::from_utf8_lossy(&answer).into_owned())
 }
 
-pub(crate) fn await_that(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn await_that(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !condition() {
         assert!(Instant::now() < deadline, "it does not happen: {what}");

@@ -17,6 +17,8 @@ const RUNTIMES: usize = 1000;
 /// Real ones beside them.
 const REAL: usize = 3;
 const SESSIONS: usize = 100;
+/// The events after which each of them is stopped: those of two seconds.
+const EVENTS: u64 = 400;
 /// What one runtime at the port may cost, in bytes.
 const MEMORY: u64 = 64 << 10;
 /// What nothing here takes on a machine that works.
@@ -137,18 +139,19 @@ fn a_hundred_sessions_at_once_all_get_their_events() {
                 .unwrap()
         })
         .collect();
-    let stop = Instant::now() + Duration::from_secs(2);
+    let end = Instant::now() + PATIENCE;
     let events: Vec<u64> = std::thread::scope(|scope| {
         let read = |mut session: Session| {
             let mut decoder = nettrace::Decoder::new();
             let mut buffer = vec![0; 16 << 10];
             let (mut events, mut stopping) = (0_u64, false);
             loop {
-                if !stopping && Instant::now() >= stop {
+                if !stopping && events >= EVENTS {
                     stopping = true;
                     let stopper = session.stopper();
                     scope.spawn(move || stopper.stop().unwrap());
                 }
+                assert!(stopping || Instant::now() < end, "{events} events");
                 match session.read(&mut buffer, Deadline::after(Duration::from_millis(100))) {
                     Ok(0) => break,
                     Ok(count) => {
@@ -165,7 +168,9 @@ fn a_hundred_sessions_at_once_all_get_their_events() {
             sessions.into_iter().map(|session| scope.spawn(move || read(session))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    let (fewest, most) = (events.iter().min().unwrap(), events.iter().max().unwrap());
-    println!("{SESSIONS} sessions of two seconds: {fewest} to {most} events each");
-    assert!(*fewest > 0 && fewest * 4 > *most, "{events:?}");
+    println!(
+        "{SESSIONS} sessions: {} to {} events each",
+        events.iter().min().unwrap(),
+        events.iter().max().unwrap()
+    );
 }

@@ -15,6 +15,9 @@ mod runtime;
 mod startup;
 mod subject;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
 use report::{Outcomes, Report};
 use runtime::Runtime;
 use subject::Subject;
@@ -69,23 +72,42 @@ const ATTEMPTS: usize = 4;
 /// Returns the outcome of each case on one runtime.
 ///
 /// Runtimes have races of their own, which a loaded machine loses: the `createdump` of 3.1 gives up if a
-/// thread ends while it attaches. So a case that differs is reported, and tried again on a process of its
-/// own.
+/// thread ends while it attaches, and one was seen not to end. So a case that differs or panics is reported, and
+/// tried again on a process of its own.
 fn run(runtime: Runtime, expected: &Outcomes) -> Vec<(&'static str, String)> {
     let mut subjects = Subjects::of(runtime);
     let run = |case: Case| {
         let expected = expected.get(case.name).and_then(|outcomes| outcomes.get(runtime.name()));
-        let mut outcome = subjects.outcome(&case);
+        let is_expected = |outcome: &String| expected.is_none_or(|expected| expected == outcome);
+        let mut outcome = attempt(&mut subjects, &case);
         for _ in 1..ATTEMPTS {
-            if expected.is_none_or(|expected| *expected == outcome) {
-                break;
+            match &outcome {
+                Ok(outcome) if is_expected(outcome) => break,
+                Ok(outcome) => eprintln!("TRIED AGAIN: {} on {}: {outcome}", case.name, runtime.name()),
+                Err(_) => eprintln!("TRIED AGAIN: {} on {}, which panicked", case.name, runtime.name()),
             }
-            eprintln!("TRIED AGAIN: {} on {}: {outcome}", case.name, runtime.name());
-            outcome = Subjects::of(runtime).outcome(&case);
+            outcome = attempt(&mut Subjects::of(runtime), &case);
         }
-        (case.name, outcome)
+        (case.name, outcome.unwrap_or_else(|panic| resume_unwind(panic)))
     };
     cases().into_iter().map(run).collect()
+}
+
+/// Returns the outcome of a case, or its panic. Its process ends with a panic: it was taken for the case.
+fn attempt(subjects: &mut Subjects, case: &Case) -> thread::Result<String> {
+    catch_unwind(AssertUnwindSafe(|| subjects.outcome(case)))
+}
+
+#[test]
+fn a_case_that_panics_is_tried_again() {
+    fn panics(_: &mut Subject) -> String {
+        panic!("as a wait for a createdump that does not end")
+    }
+    let mut subjects = Subjects::of(Runtime::NativeAot9);
+    let first = attempt(&mut subjects, &forms::running("one that panics", panics));
+    assert!(first.is_err() && subjects.running.is_none(), "{first:?}");
+    let second = attempt(&mut subjects, &forms::running("one that does not", |it| it.pid().to_string()));
+    assert!(second.is_ok() && subjects.running.is_some(), "{second:?}");
 }
 
 #[test]
@@ -94,7 +116,7 @@ fn real_runtimes_answer_as_they_did() {
     let mut report = Report::read();
     let expected = report::committed();
     let expected = &expected;
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         let running: Vec<_> =
             available.iter().map(|&runtime| (runtime, scope.spawn(move || run(runtime, expected)))).collect();
         for (runtime, outcomes) in running {

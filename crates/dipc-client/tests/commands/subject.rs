@@ -185,12 +185,31 @@ impl Subject {
             let count = match connection.read(&mut buffer, deadline) {
                 Ok(0) => return Err("no answer".into()),
                 Err(error) if error.is_disconnected() => return Err("no answer".into()),
-                other => other.unwrap(),
+                Err(error) => panic!("{error}; the threads wait in\n{}", self.waits()),
+                Ok(count) => count,
             };
             if let Feed::Message { message, .. } = reader.feed(&buffer[..count]).unwrap() {
                 return Ok((message, connection));
             }
         }
+    }
+
+    /// The waits of its threads and of those of its children, such as a createdump that does not end.
+    fn waits(&self) -> String {
+        let (mut text, mut processes) = (String::new(), vec![self.pid()]);
+        while let Some(process) = processes.pop() {
+            let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten();
+            for task in tasks.flatten() {
+                let read = |name| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
+                let (name, wait, call) = (read("comm"), read("wchan"), read("syscall"));
+                let thread = task.file_name();
+                let line = format!("{process}/{} {name} {wait} {call}", thread.display()).replace('\n', " ");
+                text.extend([line.trim_end(), "\n"]);
+                processes
+                    .extend(read("children").split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+            }
+        }
+        text
     }
 
     /// Does the same for a command of ours: returns its reply, or the error as in the report.

@@ -641,15 +641,19 @@ fn documented_configurations_give_the_expected_result() {
     }
 }
 
-proptest::proptest! {
-    #[test]
-    fn no_text_makes_reading_fail(text in "\\PC{0,200}", path in "[A-Za-z_:0-9]{0,60}") {
-        let sources = ConfigurationSources::new()
-            .with_text("text", &*text)
-            .with_environment([(format!("DotnetMonitor_{path}"), text.clone())]);
-        let checked = Configuration::read(&sources);
-        proptest::prop_assert!(checked.configuration.rules.is_empty());
-        Configuration::read_part(&sources);
+mod random {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_reading_fail(text in "\\PC{0,200}", path in "[A-Za-z_:0-9]{0,60}") {
+            let sources = ConfigurationSources::new()
+                .with_text("text", &*text)
+                .with_environment([(format!("DotnetMonitor_{path}"), text.clone())]);
+            let checked = Configuration::read(&sources);
+            proptest::prop_assert!(checked.configuration.rules.is_empty());
+            Configuration::read_part(&sources);
+        }
     }
 }
 

@@ -58,19 +58,23 @@ mod tests {
         RelativeTime::after_start(Duration::from_nanos(nanoseconds))
     }
 
-    proptest! {
-        #[test]
-        fn the_count_is_that_of_the_points_in_the_window(
-            steps in prop::collection::vec(0_u64..50, 1..200),
-            length in 1_u64..200,
-        ) {
-            let mut window = SlidingWindow::new(Duration::from_nanos(length));
-            let mut times: Vec<u64> = Vec::new();
-            for step in steps {
-                let time = times.last().copied().unwrap_or_default() + step;
-                times.push(time);
-                let expected = times.iter().filter(|past| time - **past <= length).count();
-                prop_assert_eq!(window.add(at(time)), expected as u64);
+    mod random {
+        use super::*;
+
+        proptest! {
+            #[test]
+            fn the_count_is_that_of_the_points_in_the_window(
+                steps in prop::collection::vec(0_u64..50, 1..200),
+                length in 1_u64..200,
+            ) {
+                let mut window = SlidingWindow::new(Duration::from_nanos(length));
+                let mut times: Vec<u64> = Vec::new();
+                for step in steps {
+                    let time = times.last().copied().unwrap_or_default() + step;
+                    times.push(time);
+                    let expected = times.iter().filter(|past| time - **past <= length).count();
+                    prop_assert_eq!(window.add(at(time)), expected as u64);
+                }
             }
         }
     }

@@ -120,13 +120,17 @@ macro_rules! properties {
     )* };
 }
 
-properties! {
-    v1: plan::Version::V1;
-    v2: plan::Version::V2;
-    v3: plan::Version::V3;
-    v4: plan::Version::V4;
-    v5: plan::Version::V5;
-    v6: plan::Version::V6;
+mod random {
+    use super::*;
+
+    properties! {
+        v1: plan::Version::V1;
+        v2: plan::Version::V2;
+        v3: plan::Version::V3;
+        v4: plan::Version::V4;
+        v5: plan::Version::V5;
+        v6: plan::Version::V6;
+    }
 }
 
 #[test]

@@ -119,10 +119,14 @@ fn assert_same(name: &str, bytes: &[u8]) -> bool {
     again
 }
 
-/// Numbers that are the same in every run (splitmix64).
+/// Numbers that depend on the seed of random tests alone (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
+    fn new(test: u64) -> Self {
+        Self(test.wrapping_add(testdata::seed()))
+    }
+
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut number = self.0;
@@ -168,26 +172,48 @@ fn recordings_of_runtimes_are_read_once() {
     }
 }
 
-#[test]
-fn cut_recordings_are_the_same() {
-    let mut numbers = Numbers(18);
-    for (name, bytes) in recordings() {
-        for _ in 0..12 {
-            let length = numbers.below(bytes.len());
-            assert_same(&format!("{name} cut at {length}"), &bytes[..length]);
+mod random {
+    use super::*;
+
+    #[test]
+    fn cut_recordings_are_the_same() {
+        let mut numbers = Numbers::new(18);
+        for (name, bytes) in recordings() {
+            for _ in 0..12 {
+                let length = numbers.below(bytes.len());
+                assert_same(&format!("{name} cut at {length}"), &bytes[..length]);
+            }
         }
     }
-}
 
-#[test]
-fn damaged_recordings_are_the_same() {
-    let mut numbers = Numbers(1802);
-    for (name, bytes) in recordings() {
-        for _ in 0..12 {
-            let (at, bit) = (numbers.below(bytes.len()), numbers.below(8));
-            let mut bytes = bytes.clone();
-            bytes[at] ^= 1 << bit;
-            assert_same(&format!("{name} with another bit {bit} at {at}"), &bytes);
+    #[test]
+    fn damaged_recordings_are_the_same() {
+        let mut numbers = Numbers::new(1802);
+        for (name, bytes) in recordings() {
+            for _ in 0..12 {
+                let (at, bit) = (numbers.below(bytes.len()), numbers.below(8));
+                let mut bytes = bytes.clone();
+                bytes[at] ^= 1 << bit;
+                assert_same(&format!("{name} with another bit {bit} at {at}"), &bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn long_recordings_are_the_same_where_they_are_cut_and_damaged() {
+        let mut numbers = Numbers::new(180_218);
+        for (name, bytes) in long_recordings() {
+            let mut cuts = 0;
+            for _ in 0..10 {
+                let length = numbers.below(bytes.len());
+                cuts += usize::from(!assert_same(&format!("{name} cut at {length}"), &bytes[..length]));
+                let (at, byte) = (numbers.below(bytes.len()), numbers.below(256));
+                let mut bytes = bytes.clone();
+                bytes[at] = u8::try_from(byte).expect("a byte");
+                assert_same(&format!("{name} with {byte} at {at}"), &bytes);
+            }
+            // Before V6 the end of a block shows that it is whole.
+            assert!(name == "V6" || cuts == 10, "{name}: {cuts} of 10 cut recordings were read once");
         }
     }
 }
@@ -296,24 +322,6 @@ fn long_recordings_are_the_same() {
         assert_eq!(reading.events.len() as u64, THREADS * ROUNDS * EVENTS, "{name}");
         assert!(reading.lost > 100 && reading.damage.is_empty(), "{name}: {} lost", reading.lost);
         assert!(!assert_same(name, &bytes), "{name}: read a second time");
-    }
-}
-
-#[test]
-fn long_recordings_are_the_same_where_they_are_cut_and_damaged() {
-    let mut numbers = Numbers(180_218);
-    for (name, bytes) in long_recordings() {
-        let mut cuts = 0;
-        for _ in 0..10 {
-            let length = numbers.below(bytes.len());
-            cuts += usize::from(!assert_same(&format!("{name} cut at {length}"), &bytes[..length]));
-            let (at, byte) = (numbers.below(bytes.len()), numbers.below(256));
-            let mut bytes = bytes.clone();
-            bytes[at] = u8::try_from(byte).expect("a byte");
-            assert_same(&format!("{name} with {byte} at {at}"), &bytes);
-        }
-        // Before V6 the end of a block shows that it is whole.
-        assert!(name == "V6" || cuts == 10, "{name}: {cuts} of 10 cut recordings were read once");
     }
 }
 

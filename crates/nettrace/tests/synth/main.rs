@@ -83,11 +83,15 @@ macro_rules! properties {
     )* };
 }
 
-properties! {
-    v1: Version::V1;
-    v2: Version::V2;
-    v3: Version::V3;
-    v4: Version::V4;
-    v5: Version::V5;
-    v6: Version::V6;
+mod random {
+    use super::*;
+
+    properties! {
+        v1: Version::V1;
+        v2: Version::V2;
+        v3: Version::V3;
+        v4: Version::V4;
+        v5: Version::V5;
+        v6: Version::V6;
+    }
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use super::{NO_COMPILER, TARGETS, Target, fuzz_command, has_compiler, write_corpus};
 use crate::task::steps::Steps;
-use crate::task::workspace::{execute, has_cargo_subcommand, on_all_processors};
+use crate::task::workspace::{at_lowest_priority, execute, has_cargo_subcommand, on_all_processors};
 
 const STEP: &str = "each fuzz target for a few seconds";
 
@@ -32,6 +32,15 @@ pub(crate) fn check(steps: &mut Steps) {
         steps.not_run(STEP, NO_COMPILER);
     } else {
         steps.run(STEP, run_all);
+    }
+}
+
+/// Builds the targets beside other steps, at the lowest priority, where [`check`] can run them.
+pub(crate) fn build(steps: &mut Steps) {
+    if has_cargo_subcommand("fuzz") && has_compiler() {
+        steps.run("build of the fuzz targets", || {
+            execute(&mut at_lowest_priority(&fuzz_command("build", true)?))
+        });
     }
 }
 

@@ -25,12 +25,23 @@ const TESTS_PER_PROCESSOR: usize = 3;
 const TEST_THREADS: &str = "RUST_TEST_THREADS";
 
 /// A test executable.
-struct Executable {
+pub(crate) struct Executable {
     path: PathBuf,
     /// The folder of its package, in which it runs.
     folder: PathBuf,
     /// The package and the target.
-    name: String,
+    pub(crate) name: String,
+    /// The arguments by which `cargo test` runs it alone.
+    pub(crate) selection: String,
+}
+
+impl Executable {
+    /// Returns a command that runs it as cargo does.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).stdin(Stdio::null());
+        command
+    }
 }
 
 /// Whether executables run at the same time.
@@ -49,7 +60,7 @@ pub(crate) fn test<'a>(
     prepare: impl Fn(&mut Command) + Sync,
 ) -> Result<()> {
     let start = Instant::now();
-    let executables = build(selection)?;
+    let executables = build(["--workspace"].into_iter().chain(selection))?;
     println!("{} test executables, built in {:.1} s", executables.len(), start.elapsed().as_secs_f64());
     let failed = Mutex::new(Vec::new());
     let run = |executable: &Executable| {
@@ -67,8 +78,9 @@ pub(crate) fn test<'a>(
     Ok(())
 }
 
-fn build<'a>(selection: impl IntoIterator<Item = &'a str>) -> Result<Vec<Executable>> {
-    let mut build = cargo(["test", "--workspace", "--all-features", "--no-run"]);
+/// Builds the test executables of cargo's `selection`.
+pub(crate) fn build<'a>(selection: impl IntoIterator<Item = &'a str>) -> Result<Vec<Executable>> {
+    let mut build = cargo(["test", "--all-features", "--no-run"]);
     build.args(selection).arg("--message-format=json-render-diagnostics");
     let output = build.stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -93,7 +105,12 @@ fn executables(messages: &[u8]) -> Result<Vec<Executable>> {
         let (target, kind) = (text(&message["target"]["name"]), &message["target"]["kind"]);
         let is_test = array(kind).iter().any(|kind| kind == "test");
         let name = if is_test { format!("{package}/{target}") } else { format!("{package} ({target})") };
-        executables.push(Executable { path: path.into(), folder, name });
+        let option = match text(&kind[0]) {
+            kind @ ("test" | "bin" | "example" | "bench") => format!("--{kind} {target}"),
+            _ => "--lib".to_owned(),
+        };
+        let selection = format!("-p {package} {option}");
+        executables.push(Executable { path: path.into(), folder, name, selection });
     }
     Ok(executables)
 }
@@ -101,11 +118,7 @@ fn executables(messages: &[u8]) -> Result<Vec<Executable>> {
 /// Runs a test executable, and prints its output when it has ended. Returns whether it succeeded.
 fn run(executable: &Executable, prepare: &impl Fn(&mut Command)) -> Result<bool> {
     let start = Instant::now();
-    let mut command = Command::new(&executable.path);
-    command
-        .current_dir(&executable.folder)
-        .env("CARGO_MANIFEST_DIR", &executable.folder)
-        .stdin(Stdio::null());
+    let mut command = executable.command();
     prepare(&mut command);
     if std::env::var_os(TEST_THREADS).is_none() {
         let processors = available_parallelism().map_or(1, NonZero::get);

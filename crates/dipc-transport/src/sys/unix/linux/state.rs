@@ -18,7 +18,7 @@ pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
         return Ok(ProcessState::Zombie);
     }
     // Before the tracer: `createdump` traces the process, too.
-    if let Some(createdump) = dumping_child(pid) {
+    if let Some(createdump) = dumping_child(pid, status.tracer()) {
         return Ok(ProcessState::Dumping { createdump });
     }
     Ok(match status.state() {
@@ -32,8 +32,9 @@ pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
     })
 }
 
-/// Returns the child that a runtime started to write a dump, from any of its threads.
-fn dumping_child(pid: u32) -> Option<u32> {
+/// Returns the child that a runtime started to write a dump, from any of its threads: `createdump` or, in a single
+/// file, a copy of the process that traces it.
+fn dumping_child(pid: u32, tracer: Option<u32>) -> Option<u32> {
     // More threads than runtimes have; further ones are not searched.
     const THREADS: usize = 4096;
     for task in fs::read_dir(proc_path(pid, "task")).ok()?.take(THREADS).flatten() {
@@ -41,12 +42,18 @@ fn dumping_child(pid: u32) -> Option<u32> {
         let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
         let children = children.split_ascii_whitespace().filter_map(|child| child.parse().ok());
         let found = children.into_iter().find(|&child: &u32| {
-            linux_proc::read(&proc_path(child, "comm"))
-                .is_ok_and(|name| name.trim_ascii_end() == b"createdump")
+            tracer == Some(child) && is_copy(child, pid)
+                || linux_proc::read(&proc_path(child, "comm"))
+                    .is_ok_and(|name| name.trim_ascii_end() == b"createdump")
         });
         if found.is_some() {
             return found;
         }
     }
     None
+}
+
+fn is_copy(child: u32, parent: u32) -> bool {
+    let program = |pid| fs::read_link(proc_path(pid, "exe")).ok();
+    program(child).is_some_and(|of_child| program(parent) == Some(of_child))
 }
