@@ -47,6 +47,7 @@
 //! - `event_kind`, `fields`, `diagnostic`, `span_event`: single events of spans.
 //! - `spans` pairs them, with `threads` and `queue`; `live` has the spans that have not ended, `time_parts`
 //!   divides their time, `work_interval` has the intervals, `span` is the result.
+//! - `request_witness`: requests that are no longer reported.
 //! - `activity_events`: all events of chosen requests.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -80,6 +81,7 @@ mod live;
 mod pause;
 #[cfg(feature = "spans")]
 mod queue;
+mod request_witness;
 #[cfg(feature = "spans")]
 mod span;
 #[cfg(feature = "spans")]
@@ -107,6 +109,7 @@ pub use causes::{Cause, CauseId, Causes};
 #[cfg(feature = "spans")]
 pub use diagnostic::{DiagnosticEvent, DiagnosticPhase};
 pub use pause::{Pause, Pauses};
+pub use request_witness::RequestWitness;
 #[cfg(feature = "spans")]
 pub use span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan, TimeParts};
 #[cfg(feature = "spans")]

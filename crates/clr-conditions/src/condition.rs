@@ -146,6 +146,11 @@ impl Condition {
         })
     }
 
+    /// Returns true if a part of it is about requests.
+    pub fn has_requests(&self) -> bool {
+        self.atoms.iter().any(|atom| matches!(atom, Atom::Request { .. }))
+    }
+
     /// Returns the providers of events, as written, that [`requests`](Self::requests) cannot enable: names
     /// with `*`, since runtimes take whole names. Those that match a provider of the runtime or one in
     /// `recorded`, which is enabled anyway, are left out.

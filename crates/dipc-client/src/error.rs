@@ -211,6 +211,12 @@ impl Error {
         }
     }
 
+    /// Returns true if the runtime has answered: that it does not know the command, or with an error of its own.
+    /// Its process lives, and takes other commands.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::UnknownCommand { .. })
+    }
+
     /// Whether the only error is that the deadline of a read has passed, or its [silence
     /// limit](Self::Silent): the read can be repeated.
     pub fn is_deadline(&self) -> bool {

@@ -148,7 +148,7 @@ pub use method_list::{MethodList, NAME_KEYWORDS};
 pub use optional_feature::OptionalFeature;
 pub use port::{PortEvent, PortRuntime, PortServer};
 pub use port_error::PortError;
-pub use process_info::ProcessInfo;
+pub use process_info::{ProcessInfo, entry_assembly};
 pub use process_view::{KernelThread, ProcessView, Startup, ThreadTime, ThreadTimes, ThreadTimesReader};
 pub use profile::{
     ALL_PROFILE, CLR_KEYWORDS, CPU_PROFILE, DEFAULT_PROFILES, PROFILES, Profile, ProfileProvider,

@@ -1,3 +1,6 @@
+use std::ffi::OsString;
+use std::path::Path;
+
 use dipc_wire::{ProcessInfo1Reply, ProcessInfo2Reply, ProcessInfo3Reply};
 use uuid::Uuid;
 
@@ -68,6 +71,38 @@ impl ProcessInfo {
             // Version 0 of the payload does not have it.
             runtime_identifier: (reply.version >= 1).then_some(reply.runtime_identifier),
             command,
+        }
+    }
+}
+
+/// Returns the name of the assembly that a process was started with, without `.dll`, from the words of its
+/// command line: `dotnet [exec] [options] FOLDER/NAME.dll [arguments]`. For runtimes that do not report it.
+pub fn entry_assembly(words: &[OsString]) -> Option<String> {
+    let (host, words) = words.split_first()?;
+    if Path::new(host).file_name()? != "dotnet" {
+        return None;
+    }
+    let assembly = words.iter().map(Path::new).find(|word| word.extension().is_some_and(|it| it == "dll"))?;
+    Some(assembly.file_stem()?.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entry_assembly_is_the_first_that_dotnet_is_given() {
+        let assembly = |text: &str| {
+            let words: Vec<_> = text.split(' ').map(OsString::from).collect();
+            entry_assembly(&words)
+        };
+        for text in
+            ["dotnet My.App.dll", "/usr/bin/dotnet exec --depsfile x.deps.json /srv/My.App.dll other.dll"]
+        {
+            assert_eq!(assembly(text).as_deref(), Some("My.App"), "{text}");
+        }
+        for text in ["dotnet build", "/srv/My.App My.App.dll", "dotnet", ""] {
+            assert_eq!(assembly(text), None, "{text}");
         }
     }
 }

@@ -1,8 +1,6 @@
 //! The search for processes that look like .NET.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::path::Path;
 
 use dipc_transport::{Discovery, SkipReason};
 
@@ -54,42 +52,11 @@ pub fn runtime_version(pid: u32) -> Option<String> {
 /// Returns the name of the assembly that a process was started with, without `.dll`, from the command line of
 /// `dotnet`. Linux only.
 pub fn entry_assembly(pid: u32) -> Option<String> {
-    assembly_in(&dipc_transport::command_line(pid).ok()?)
-}
-
-/// Returns the name in `dotnet [exec] [options] FOLDER/NAME.dll [arguments]`.
-fn assembly_in(words: &[OsString]) -> Option<String> {
-    let (host, words) = words.split_first()?;
-    if Path::new(host).file_name()? != "dotnet" {
-        return None;
-    }
-    let assembly = words.iter().map(Path::new).find(|word| word.extension().is_some_and(|it| it == "dll"))?;
-    Some(assembly.file_stem()?.to_string_lossy().into_owned())
+    dipc_client::entry_assembly(&dipc_transport::command_line(pid).ok()?)
 }
 
 /// Returns whether a skipped file points to a .NET process with a problem. Most skipped processes are simply
 /// not readable.
 fn is_suspect(reason: &SkipReason) -> bool {
     matches!(reason, SkipReason::ForeignOwner { .. } | SkipReason::NotASocket)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_entry_assembly_is_the_first_that_dotnet_is_given() {
-        let assembly = |text: &str| {
-            let words: Vec<_> = text.split(' ').map(OsString::from).collect();
-            assembly_in(&words)
-        };
-        for text in
-            ["dotnet My.App.dll", "/usr/bin/dotnet exec --depsfile x.deps.json /srv/My.App.dll other.dll"]
-        {
-            assert_eq!(assembly(text).as_deref(), Some("My.App"), "{text}");
-        }
-        for text in ["dotnet build", "/srv/My.App My.App.dll", "dotnet", ""] {
-            assert_eq!(assembly(text), None, "{text}");
-        }
-    }
 }

@@ -11,11 +11,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clr_counters::{Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, Thinning};
+use clr_counters::{
+    Counters, Notice, Sample, Selection, SessionSettings, SharedSettings, SilenceWatch, Thinning,
+};
+use dipc_client::dipc_transport::process_state;
 use dipc_client::nettrace::TraceInfo;
-use dipc_client::{Error, LiveReader, Rundown, SessionConfig, Target};
+use dipc_client::{Error, LiveReader, Renewal, Rundown, SessionConfig, Target};
 
 use crate::live_session::{Arrived, BUFFER_MB, LiveSession, RetryWait};
+use crate::process_log::{ProcessEvent, ProcessLog};
 
 /// The bytes read at once.
 const CHUNK: usize = 16 << 10;
@@ -82,6 +86,7 @@ struct Shared {
     target: Target,
     has_ended: Arc<AtomicBool>,
     lost: Arc<AtomicU64>,
+    log: ProcessLog,
     state: Mutex<State>,
     changed: Condvar,
     sessions: AtomicU64,
@@ -180,11 +185,17 @@ fn pass(subscribers: &mut [Subscriber], decoder: u64, sample: &Sample<'_>) {
 
 impl SharedCounters {
     /// Creates the session of a process, whose lost events are added to `lost`.
-    pub(crate) fn new(target: Target, has_ended: Arc<AtomicBool>, lost: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(
+        target: Target,
+        has_ended: Arc<AtomicBool>,
+        lost: Arc<AtomicU64>,
+        log: ProcessLog,
+    ) -> Self {
         let shared = Shared {
             target,
             has_ended,
             lost,
+            log,
             state: Mutex::default(),
             changed: Condvar::new(),
             sessions: AtomicU64::new(0),
@@ -401,20 +412,28 @@ impl Shared {
         let mut live = LiveSession::start(&self.target, &config, CHUNK, &self.lost)?;
         self.sessions.fetch_add(1, Ordering::Relaxed);
         self.state().end_readings();
-        let result = self.read(&mut live, plan, &client);
+        let result = self.read(&mut live, plan, adopted, &client);
         if matches!(result, Ok(SessionEnd::Changed | SessionEnd::OtherSettings(_))) {
             self.drain(&mut live);
         }
         result
     }
 
-    fn read(&self, live: &mut LiveSession, plan: &Plan, client: &str) -> Result<SessionEnd, Error> {
+    fn read(
+        &self,
+        live: &mut LiveSession,
+        plan: &Plan,
+        adopted: Option<&SharedSettings>,
+        client: &str,
+    ) -> Result<SessionEnd, Error> {
         let mut known = Vec::new();
+        let mut silence = SilenceWatch::new(plan.interval);
+        let mut renewal = Renewal::new(self.target.clone());
         loop {
             if live.read()? == Arrived::End {
                 return Ok(SessionEnd::Stream);
             }
-            if let Some(settings) = self.deliver(&mut live.reader, client, false) {
+            if let Some(settings) = self.deliver(&mut live.reader, client, &mut silence, false) {
                 return Ok(SessionEnd::OtherSettings(settings));
             }
             if live.reader.unreadable().is_some() {
@@ -423,28 +442,59 @@ impl Shared {
             if self.is_outdated(plan, &mut known) {
                 return Ok(SessionEnd::Changed);
             }
+            self.check_silence(&mut silence, &mut renewal, plan, adopted);
+        }
+    }
+
+    /// Requests counters again that have fallen silent, unless the process is stopped.
+    fn check_silence(
+        &self,
+        silence: &mut SilenceWatch,
+        renewal: &mut Renewal,
+        plan: &Plan,
+        adopted: Option<&SharedSettings>,
+    ) {
+        let silent = silence.check(Instant::now());
+        let state = || process_state(self.target.pid()?).ok();
+        if silent.is_empty() || state().is_some_and(|state| state.is_unresponsive()) {
+            return;
+        }
+        for (source, time) in silent {
+            self.log.report(ProcessEvent::CountersSilent { source, time });
+        }
+        // Its settings have a client name of their own.
+        if let Some((config, _)) = plan.config(adopted) {
+            renewal.renew(config);
         }
     }
 
     /// Stops the session and delivers the rest of its values.
     fn drain(&self, live: &mut LiveSession) {
+        let mut silence = SilenceWatch::new(Duration::MAX);
         let is_stopped = live.stop(|reader| {
-            self.deliver(reader, "", false);
+            self.deliver(reader, "", &mut silence, false);
         });
         if is_stopped {
             live.reader.end_of_input();
-            self.deliver(&mut live.reader, "", true);
+            self.deliver(&mut live.reader, "", &mut silence, true);
         }
     }
 
     /// Passes the events that are ready to the consumers. Returns the settings of the Meters' shared session,
     /// if they differ from those of this client.
-    fn deliver(&self, reader: &mut LiveReader, client: &str, is_end: bool) -> Option<SharedSettings> {
+    fn deliver(
+        &self,
+        reader: &mut LiveReader,
+        client: &str,
+        silence: &mut SilenceWatch,
+        is_end: bool,
+    ) -> Option<SharedSettings> {
         let info = reader.info().cloned()?;
         let mut state = self.state();
         state.begin_readings(&info);
         let State { subscribers, decoders, .. } = &mut *state;
         while let Some(event) = reader.next() {
+            silence.add(&event);
             for Decoder { number, counters, .. } in &mut *decoders {
                 counters.add(&event, |sample| pass(subscribers, *number, &sample));
             }

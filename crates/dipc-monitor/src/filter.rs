@@ -13,6 +13,14 @@ pub struct ProcessFacts {
     pub entry_assembly: Option<String>,
 }
 
+impl ProcessFacts {
+    /// The name for people: that of the entry assembly if the process runs `dotnet`, else its own.
+    pub(crate) fn title(&self) -> &str {
+        let assembly = self.entry_assembly.as_deref().filter(|name| !name.is_empty());
+        assembly.filter(|_| self.name == "dotnet").unwrap_or(&self.name)
+    }
+}
+
 /// The fact that a filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterKey {

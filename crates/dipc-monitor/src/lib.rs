@@ -9,7 +9,8 @@
 //!   they come.
 //! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records, and
 //!   reports of the exporter. `request_provider`: the provider of requests and spans, which every session of
-//!   a process asks for alike. `stop`: requests to end. `operation`: the table of what is collected.
+//!   a process asks for alike. `filtered_sources`: filters that the end of a session takes away.
+//!   `process_log`: messages about sessions. `stop`: requests to end. `operation`: the table of what is collected.
 //! - `black_box`: the last seconds of each process, and bundles of crashes. `retention`: limits on files.
 //! - `metrics`: the counters of all processes for Prometheus. `otlp`: metrics, log records and spans for a
 //!   collector of OpenTelemetry. `access`: tokens. `server`: HTTP.
@@ -29,12 +30,14 @@ mod container;
 mod counters;
 mod egress;
 mod filter;
+mod filtered_sources;
 mod live_session;
 mod metrics;
 mod monitor;
 mod operation;
 mod otlp;
 mod process;
+mod process_log;
 mod recordings;
 mod request_provider;
 mod resource;
@@ -66,6 +69,7 @@ pub use monitor::{Monitor, MonitorConfig, MonitorError, ProcessObserver, Unanswe
 pub use operation::{Operation, OperationState, Operations, RunningOperation, TooMany};
 pub use otlp::{OtlpConfig, OtlpExport, OtlpSignal, OtlpSink, OtlpTotals, SamplingRatio, TracesConfig};
 pub use process::Watched;
+pub use process_log::{ProcessEvent, ProcessMessage, ProcessReport};
 pub use request_provider::http_provider;
 pub use resource::attributes as resource_attributes;
 pub use retention::Retention;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use dipc_client::{Deadline, Error, LiveReader, Session, SessionConfig, Target};
 
+use crate::filtered_sources::{FilteredSession, FilteredSources};
+
 /// The size of the runtime's buffer in MB: counters are few, and requests are reported one by one.
 pub(crate) const BUFFER_MB: u32 = 16;
 /// The longest wait between looks at the clock and for changes.
@@ -36,6 +38,8 @@ pub(crate) struct LiveSession {
     counted: u64,
     buffer: Vec<u8>,
     wait: Duration,
+    /// Its place among the sessions with filters, which it leaves after its end.
+    filtered: Option<FilteredSession>,
 }
 
 /// The result of a read.
@@ -65,12 +69,37 @@ impl LiveSession {
             counted: 0,
             buffer: vec![0; chunk],
             wait: TICK,
+            filtered: None,
         })
+    }
+
+    /// Starts a session that may use EventSources with filters.
+    pub(crate) fn start_filtered(
+        sources: &Arc<FilteredSources>,
+        target: &Target,
+        config: &SessionConfig,
+        chunk: usize,
+        lost: &Arc<AtomicU64>,
+    ) -> Result<Self, Error> {
+        let filtered = sources.enter(config);
+        let mut session = Self::start(target, config, chunk, lost)?;
+        session.filtered = Some(filtered);
+        Ok(session)
+    }
+
+    /// Sends the filters of its EventSources again, which have fallen silent.
+    pub(crate) fn renew_filters(&self) {
+        if let Some(filtered) = &self.filtered {
+            filtered.renew();
+        }
     }
 
     /// Reads what has arrived, or waits for it, [`TICK`] at most.
     pub(crate) fn read(&mut self) -> Result<Arrived, Error> {
         self.count_losses();
+        if let Some(filtered) = &self.filtered {
+            filtered.tick();
+        }
         match self.session.poll_read(&mut self.buffer, Deadline::after(self.wait))? {
             Some(0) => Ok(Arrived::End),
             Some(count) => {

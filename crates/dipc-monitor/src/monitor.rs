@@ -15,6 +15,7 @@ use dipc_client::{Address, Endpoint, PortRuntime, Target, Timeouts, Uuid, discov
 use crate::filter::Filter;
 use crate::live_session::LostEvents;
 use crate::process::{Identity, Watched};
+use crate::process_log::ProcessReport;
 use crate::stop::await_end;
 
 use arrivals::Port;
@@ -52,6 +53,8 @@ pub struct MonitorConfig {
     /// The directory into which processes write their dumps, which this program sees under the same path. By
     /// default, it is the temporary one of a process on this machine.
     pub dump_folder: Option<PathBuf>,
+    /// The receiver of messages about the sessions of processes.
+    pub report: Option<ProcessReport>,
 }
 
 /// An observer of the table. Its methods are called from threads of the monitor.
@@ -476,7 +479,7 @@ impl State {
         }
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
-        let process = Watched::new(number, target, identity, self.lost_events.clone());
+        let process = Watched::new(number, target, identity, self.lost_events.clone(), config.report.clone());
         let process = Arc::new(process.with_dump_folder(config.dump_folder.clone()));
         self.processes.insert(number, Arc::clone(&process));
         self.numbers.insert(key.clone(), number);

@@ -6,13 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dipc_client::dipc_transport::{self, ProcessState};
-use dipc_client::{Error, ErrorKind, ProcessInfo, ProviderConfig, Target, Uuid};
+use dipc_client::{Error, ProcessInfo, ProviderConfig, Target, Uuid};
 use nettrace_edit::Snapshot;
 
 use crate::container::Container;
 use crate::counters::SharedCounters;
 use crate::filter::ProcessFacts;
+use crate::filtered_sources::FilteredSources;
 use crate::live_session::LostEvents;
+use crate::process_log::{ProcessLog, ProcessReport};
 use crate::request_provider::http_provider;
 use crate::system_process::SystemProcess;
 
@@ -46,6 +48,8 @@ pub struct Watched {
     pub counters: SharedCounters,
     /// The lost events of all processes.
     pub(crate) lost_events: LostEvents,
+    /// The sessions that use EventSources with filters.
+    pub(crate) filtered_sources: Arc<FilteredSources>,
     /// The source of its last seconds, if they are kept.
     pub(crate) last_seconds: OnceLock<Arc<dyn SnapshotSource>>,
     target: Target,
@@ -64,11 +68,19 @@ pub struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(number: u32, target: Target, identity: Identity, lost_events: LostEvents) -> Self {
+    pub(crate) fn new(
+        number: u32,
+        target: Target,
+        identity: Identity,
+        lost_events: LostEvents,
+        report: Option<ProcessReport>,
+    ) -> Self {
         let has_ended = Arc::new(AtomicBool::new(false));
         let Identity { facts, system, uid, operating_system, architecture, runtime_version } = identity;
-        let counters =
-            SharedCounters::new(target.clone(), Arc::clone(&has_ended), Arc::clone(&lost_events.counters));
+        let log = ProcessLog { pid: facts.pid, process_name: facts.title().to_owned(), report };
+        let (ended, lost) = (Arc::clone(&has_ended), Arc::clone(&lost_events.counters));
+        let counters = SharedCounters::new(target.clone(), ended, lost, log.clone());
+        let filtered_sources = Arc::new(FilteredSources::new(target.clone(), log));
         Self {
             number,
             facts,
@@ -78,6 +90,7 @@ impl Watched {
             runtime_version,
             counters,
             lost_events,
+            filtered_sources,
             last_seconds: OnceLock::new(),
             target,
             has_ended,
@@ -163,8 +176,7 @@ impl Watched {
 
     /// The name for people: that of the entry assembly if the process runs `dotnet`, else its own.
     pub fn title(&self) -> &str {
-        let assembly = self.facts.entry_assembly.as_deref().filter(|name| !name.is_empty());
-        assembly.filter(|_| self.facts.name == "dotnet").unwrap_or(&self.facts.name)
+        self.facts.title()
     }
 
     /// Whether the process has ended, or the monitor no longer watches it.
@@ -204,12 +216,13 @@ impl Identity {
         &self.facts
     }
 
-    /// Asks the runtime. `pid` and `name` are those that the system shows. .NET Core 3.1, which cannot
-    /// answer, is described by the system alone.
+    /// Asks the runtime. `pid` and `name` are those that the system shows. A runtime that answers without a
+    /// description (.NET Core 3.1 has none, and a command line may not fit a message) is described by the system
+    /// alone.
     pub(crate) fn ask(target: &Target, pid: Option<u32>, name: Option<&str>) -> Result<Self, Error> {
         match target.info() {
             Ok(info) => Ok(Self::of(info, pid, name)),
-            Err(error) if error.kind() == ErrorKind::Unsupported && pid.is_some() => {
+            Err(error) if error.is_answer() && pid.is_some() => {
                 Ok(Self::of_system(pid.unwrap_or_default(), name.unwrap_or_default()))
             }
             Err(error) => Err(error),
@@ -241,13 +254,14 @@ impl Identity {
 
     fn of_system(pid: u32, name: &str) -> Self {
         let words = dipc_transport::command_line(pid).unwrap_or_default();
+        let entry_assembly = dipc_client::entry_assembly(&words);
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         Self {
             facts: ProcessFacts {
                 pid,
                 name: name.to_owned(),
                 command_line: Some(cut(words.join(" "))),
-                entry_assembly: None,
+                entry_assembly,
             },
             system: SystemProcess::of(pid, None),
             uid: Uuid::nil(),

@@ -1,5 +1,6 @@
 //! The provider of requests and spans.
 
+use clr_activity::RequestWitness;
 use dipc_client::{Keywords, Level, ProviderConfig};
 
 /// The provider that passes on the events of other libraries.
@@ -28,6 +29,16 @@ pub fn http_provider() -> ProviderConfig {
         keywords: Keywords(3),
         level: Level::VERBOSE,
         name: DIAGNOSTIC_SOURCE.to_owned(),
+    }
+}
+
+/// The provider that shows that there are requests, whatever became of [`http_provider`].
+pub(crate) fn witness_provider() -> ProviderConfig {
+    ProviderConfig {
+        keywords: Keywords(u64::MAX),
+        level: Level::INFORMATIONAL,
+        name: RequestWitness::HOSTING.to_owned(),
+        arguments: String::new(),
     }
 }
 

@@ -28,4 +28,5 @@ pub use replay::{ReplayedFiring, RuleReplay};
 pub use rule::{CounterSource, CounterTrigger, Limits, Rule, Trigger};
 pub use status::{FinishReason, RuleState, RuleStatus};
 
+pub(crate) use engine::provider_requests;
 pub(crate) use placeholder::used_actions;

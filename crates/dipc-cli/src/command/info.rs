@@ -7,7 +7,7 @@ use crate::args::target::RequestArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::info::Process;
 use crate::render::escape::escape_controls;
-use crate::render::{command_line, output};
+use crate::render::{command_line, messages, output};
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
@@ -20,7 +20,16 @@ pub(crate) struct InfoArgs {
 
 pub(crate) fn run(args: &InfoArgs) -> Outcome {
     let found = args.request.find()?;
-    let mut process = Process::ask_target(&found.target).map_err(Failure::from)?;
+    let mut process = {
+        let pid = found.endpoint.as_ref().map(|endpoint| endpoint.pid).or_else(|| found.target.pid());
+        Process::ask_target(&found.target, pid).map_err(Failure::from)?
+    };
+    if let Some(error) = &process.error {
+        messages::warning(format_args!("info: {error}"));
+        messages::note(
+            "The command line is longer than a message: this is what the system shows. Other commands work.",
+        );
+    }
     if let Some(endpoint) = found.endpoint {
         process.pid = Some(endpoint.pid);
         process.namespace_pid = Some(endpoint.namespace_pid);

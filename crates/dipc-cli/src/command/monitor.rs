@@ -26,8 +26,8 @@ use clr_counters::{Selection, SelectionError};
 use dipc_monitor::configuration::Configuration;
 use dipc_monitor::{
     ApiKey, BlackBoxes, EgressQueue, Filter, FilterKey, ListenAddress, MatchType, Metrics, MetricsConfig,
-    Monitor, MonitorConfig, MonitorError, Operations, ProcessObserver, Rules, Server, ServerConfig,
-    ServerError, Tokens, Watched,
+    Monitor, MonitorConfig, MonitorError, Operations, ProcessEvent, ProcessMessage, ProcessObserver,
+    ProcessReport, Rules, Server, ServerConfig, ServerError, Tokens, Watched,
 };
 
 use self::artifacts::ArtifactArgs;
@@ -167,6 +167,17 @@ fn parse_filter(text: &str) -> Result<Filter, String> {
     Ok(Filter { key: *key, value: value.to_owned(), match_type })
 }
 
+/// Prints a message about the sessions of a process.
+fn report(message: &ProcessMessage) {
+    let text = message.to_string();
+    let text = escape_controls(&text);
+    if matches!(message.event, ProcessEvent::SourcesRenewed { is_foreign: false, .. }) {
+        messages::detail(text);
+    } else {
+        messages::warning(text);
+    }
+}
+
 pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     if let Some(MonitorCommand::Check(check)) = &args.command {
         return check::run(check);
@@ -191,6 +202,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let export = Export::start(&args.otlp, metrics.clone())?;
     let metrics = metrics.map(Metrics::new).map(Arc::new);
     let mut config = MonitorConfig::default();
+    config.report = Some(ProcessReport::new(report));
     config.filters.clone_from(&args.filters);
     let configured = configuration.port_address().filter(|_| args.diagnostic_port.is_none());
     // In listen mode dotnet-monitor does not look for processes.

@@ -45,22 +45,38 @@ impl Process {
         match target.info() {
             Ok(info) => process.fill(info),
             Err(error) => {
-                process.reached = matches!(error, Error::UnknownCommand { .. });
-                process.command_line = Some(command_line(endpoint.pid)).filter(|line| !line.is_empty());
+                process.reached = error.is_answer();
                 process.error = Some(error.to_string());
             }
         }
-        // .NET Core 3.1 reports neither, .NET 5 reports no version, and a hung runtime reports nothing.
-        process.clr_version = process.clr_version.or_else(|| dipc_doctor::runtime_version(endpoint.pid));
-        process.entry_assembly = process.entry_assembly.or_else(|| dipc_doctor::entry_assembly(endpoint.pid));
+        process.fill_from_system(endpoint.pid);
         process
     }
 
-    /// Asks the runtime at an address that the user named.
-    pub(crate) fn ask_target(target: &Target) -> Result<Self, Error> {
+    /// Asks the runtime at an address that the user named. `pid` is that of its process, if it is on this
+    /// machine: a runtime whose command line does not fit a message is described by the system.
+    pub(crate) fn ask_target(target: &Target, pid: Option<u32>) -> Result<Self, Error> {
         let mut process = Self { endpoint: target.address().to_string(), ..Self::default() };
-        process.fill(target.info()?);
+        match (target.info(), pid) {
+            (Ok(info), _) => process.fill(info),
+            (Err(error @ Error::Refused { .. }), Some(pid)) => {
+                process.reached = true;
+                process.error = Some(error.to_string());
+                process.fill_from_system(pid);
+            }
+            (Err(error), _) => return Err(error),
+        }
         Ok(process)
+    }
+
+    /// Fills in the facts that the runtime has not reported: .NET Core 3.1 reports none, .NET 5 no version, and
+    /// a hung runtime, or one whose command line does not fit a message, nothing.
+    fn fill_from_system(&mut self, pid: u32) {
+        if self.error.is_some() {
+            self.command_line = Some(command_line(pid)).filter(|line| !line.is_empty());
+        }
+        self.clr_version = self.clr_version.take().or_else(|| dipc_doctor::runtime_version(pid));
+        self.entry_assembly = self.entry_assembly.take().or_else(|| dipc_doctor::entry_assembly(pid));
     }
 
     /// Fills in the facts that the runtime reports.

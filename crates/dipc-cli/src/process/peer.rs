@@ -1,6 +1,6 @@
 //! The process behind an address that the user named.
 
-use dipc_client::{Error, ProcessView, Target};
+use dipc_client::{ProcessView, Target};
 use dipc_transport::{Connection, Deadline, PeerCheck, SocketName, start_key};
 
 use crate::exit::{Exit, Failure};
@@ -28,8 +28,9 @@ fn listener(target: &Target) -> Result<u32, Failure> {
     let own_id = ProcessView::of(pid).own_id();
     let is_same = match target.info() {
         Ok(info) => Some(info.process_id) == own_id,
-        // .NET Core 3.1 does not know the command, but its socket has the start time of the process.
-        Err(Error::UnknownCommand { .. }) => {
+        // .NET Core 3.1 does not know the command, and others may not be able to send their command line, but
+        // the socket has the start time of the process.
+        Err(error) if error.is_answer() => {
             let name = path.file_name().and_then(SocketName::parse);
             name.is_some_and(|name| Some(name.pid.into()) == own_id && start_key(pid).ok() == Some(name.key))
         }

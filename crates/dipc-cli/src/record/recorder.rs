@@ -312,11 +312,11 @@ impl StreamEnd {
         if self.is_whole() {
             return Cause::Exit;
         }
-        match target.clone().with_timeouts(timeouts(ANSWER)).info() {
-            Ok(_) => Cause::Disconnect,
-            Err(_) if is_local => Cause::Crash,
+        match target.clone().with_timeouts(timeouts(ANSWER)).answers() {
+            true => Cause::Disconnect,
+            false if is_local => Cause::Crash,
             // It may be unreachable.
-            Err(_) => Cause::Unknown,
+            false => Cause::Unknown,
         }
     }
 

@@ -56,9 +56,14 @@ impl Monitor {
     }
 
     /// Returns an answer in JSON; `None` while there is none.
-    fn get(&self, path: &str) -> Option<Value> {
+    pub(crate) fn get(&self, path: &str) -> Option<Value> {
         let answer = get(&self.folder.path().join("http"), path)?;
         serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+    }
+
+    /// Returns an answer with its head.
+    pub(crate) fn get_text(&self, path: &str) -> String {
+        get(&self.folder.path().join("http"), path).expect("the monitor answers")
     }
 
     /// Waits until a rule is in a state, after some number of executions.

@@ -20,7 +20,12 @@ impl Target {
         }
         match self.info() {
             Ok(info) if info.os == "Linux" => self.refuses_perf_maps(),
-            Ok(_) | Err(Error::UnknownCommand { .. }) => Ok(false),
+            // It cannot say its system, which is this one if its process is here.
+            Err(Error::Refused { .. }) if cfg!(target_os = "linux") && self.pid().is_some() => {
+                self.refuses_perf_maps()
+            }
+            Ok(_) => Ok(false),
+            Err(error) if error.is_answer() => Ok(false),
             Err(error) => Err(error),
         }
     }

@@ -14,7 +14,11 @@ impl Target {
     /// NativeAOT refuses it with [`HResult::NOT_SUPPORTED`](crate::HResult::NOT_SUPPORTED).
     pub fn enable_perf_map(&self, kind: PerfMapType) -> Result<(), Error> {
         if self.has_safeguards() && self.startup()? == Startup::Suspended {
-            let version = self.info()?.clr_version.unwrap_or_default();
+            let version = match self.info() {
+                Ok(info) => info.clr_version.unwrap_or_default(),
+                Err(error) if error.is_answer() => String::new(),
+                Err(error) => return Err(error),
+            };
             if !survives(&version) {
                 return Err(self.blocked(EnablePerfMap::NAME, Hazard::PerfMapWhileSuspended { version }));
             }

@@ -17,7 +17,9 @@ impl Target {
     /// knows. All of them together may take [`Timeouts::request`](crate::Timeouts).
     ///
     /// # Errors
-    /// [`Error::UnknownCommand`] from .NET Core 3.1, which knows none of them.
+    /// [`Error::UnknownCommand`] from .NET Core 3.1, which knows none of them. [`Error::Refused`] from a process
+    /// with a command line of more than about 32,700 characters: the answer does not fit a message, so that the
+    /// runtime refuses to give any of it. [`Error::is_answer`] is true of both.
     pub fn info(&self) -> Result<ProcessInfo, Error> {
         let deadline = self.request_deadline();
         if let Some((reply, _)) = self.try_request(&ProcessInfo3, deadline)? {
@@ -30,6 +32,12 @@ impl Target {
             Some((reply, _)) => Ok(ProcessInfo::from_1(reply, ProcessInfo1::NAME)),
             None => Err(self.unknown_command(ProcessInfo1::NAME)),
         }
+    }
+
+    /// Returns true if the runtime answers commands, whether or not it can describe its process
+    /// ([`info`](Self::info)).
+    pub fn answers(&self) -> bool {
+        self.info().map_or_else(|error| error.is_answer(), |_| true)
     }
 
     /// Waits until the program has begun, and returns [`info`](Self::info) with its complete command line.

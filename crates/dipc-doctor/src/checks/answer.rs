@@ -28,6 +28,10 @@ pub(super) fn answer(process: &Process) -> Option<Finding> {
             let evidence = AnswerEvidence::Answered { command, after: *after };
             return Some(Finding::ok(Evidence::Answer(evidence)));
         }
+        Answer::Refused { error, after } => {
+            let evidence = AnswerEvidence::Refused { error: Arc::clone(error), after: *after };
+            return Some(Finding::ok(Evidence::Answer(evidence)));
+        }
         Answer::Failed(error) => error,
     };
     let (evidence, fix) = failure(process, error);

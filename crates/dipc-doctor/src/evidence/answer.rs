@@ -14,6 +14,14 @@ pub enum AnswerEvidence {
         /// The time that it took.
         after: Duration,
     },
+    /// The runtime answered with an error: a command line of more than about 32,700 characters does not fit a
+    /// message. It takes other commands.
+    Refused {
+        /// The error.
+        error: Arc<Error>,
+        /// The time that it took.
+        after: Duration,
+    },
     /// The deadline passed first.
     TimedOut {
         /// The error.

@@ -91,7 +91,15 @@ pub(crate) struct Process {
 /// The outcome of a ProcessInfo request.
 pub(crate) enum Answer {
     NotAsked,
-    Answered { info: Option<ProcessInfo>, after: Duration },
+    Answered {
+        info: Option<ProcessInfo>,
+        after: Duration,
+    },
+    /// The runtime answered with an error.
+    Refused {
+        error: Arc<Error>,
+        after: Duration,
+    },
     Failed(Arc<Error>),
 }
 
@@ -189,14 +197,14 @@ impl Process {
     }
 
     pub(crate) fn has_answered(&self) -> bool {
-        matches!(self.answer, Answer::Answered { .. })
+        matches!(self.answer, Answer::Answered { .. } | Answer::Refused { .. })
     }
 
     /// Returns its answer to ProcessInfo.
     pub(crate) fn info(&self) -> Option<&ProcessInfo> {
         match &self.answer {
             Answer::Answered { info, .. } => info.as_ref(),
-            Answer::NotAsked | Answer::Failed(_) => None,
+            Answer::NotAsked | Answer::Refused { .. } | Answer::Failed(_) => None,
         }
     }
 
@@ -223,8 +231,9 @@ impl Answer {
         let start = Instant::now();
         match Target::from_endpoint(endpoint).with_timeouts(timeouts).info() {
             Ok(info) => Self::Answered { info: Some(info), after: start.elapsed() },
-            Err(Error::UnknownCommand { .. } | Error::Refused { .. }) => {
-                Self::Answered { info: None, after: start.elapsed() }
+            Err(Error::UnknownCommand { .. }) => Self::Answered { info: None, after: start.elapsed() },
+            Err(error) if error.is_answer() => {
+                Self::Refused { error: Arc::new(error), after: start.elapsed() }
             }
             Err(error) => Self::Failed(Arc::new(error)),
         }

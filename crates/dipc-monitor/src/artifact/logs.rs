@@ -182,6 +182,8 @@ pub(super) fn collect(
         .with_buffer_mb(BUFFER_MB)
         .with_rundown(Rundown::Off)
         .with_optional(vec![OptionalFeature::NoRundown]);
+    // Left after the end of the session.
+    let _filtered = process.filtered_sources.enter(&config);
     let session = process.target().start_session(&config)?;
     begin(sink)?;
     let mut reader = LiveReader::new(MOST_DELAY);

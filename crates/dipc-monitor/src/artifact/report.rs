@@ -206,6 +206,8 @@ fn read(
     stop: &StopSignal,
     mut add: impl FnMut(&Event<'_>),
 ) -> Result<LiveReader, ArtifactError> {
+    // Left after the end of the session.
+    let _filtered = process.filtered_sources.enter(config);
     let session = process.target().start_session(config)?;
     let mut reader = LiveReader::new(MOST_DELAY);
     stream::read(session, duration, stop, |piece| {

@@ -144,6 +144,8 @@ pub(super) fn collect(
         .with_buffer_mb(request.buffer_mb)
         .with_rundown(rundown)
         .with_optional(vec![OptionalFeature::NoRundown]);
+    // Left after the end of the session.
+    let _filtered = process.filtered_sources.enter(&config);
     let session = process.target().start_session(&config)?;
     begin(sink)?;
     stream::read(session, request.duration, stop, |piece| {

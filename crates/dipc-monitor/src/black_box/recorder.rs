@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use dipc_client::dipc_transport::{ProcessState, process_state};
 use dipc_client::nettrace::Decoder;
 use dipc_client::{
-    CrashFiles, Deadline, ErrorKind, Keywords, Level, OptionalFeature, ProviderConfig, RUNTIME_PROVIDER,
-    Rundown, Session, SessionConfig, Timeouts,
+    CrashFiles, Deadline, Keywords, Level, OptionalFeature, ProviderConfig, RUNTIME_PROVIDER, Rundown,
+    Session, SessionConfig, Timeouts,
 };
 use nettrace_edit::{Capacity, Ring, Snapshot, Storage};
 
@@ -117,7 +117,10 @@ impl BlackBox {
         let files = CrashFiles::of(process.target(), &context.config.host_name);
         let mut retry = RetryWait::new();
         while !self.is_over(process) {
-            let started = process.target().start_session(&session_config(process));
+            let config = session_config(process);
+            // Left after the end of the session.
+            let _filtered = process.filtered_sources.enter(&config);
+            let started = process.target().start_session(&config);
             self.begun();
             let end = match started {
                 Ok(session) => {
@@ -212,11 +215,8 @@ impl BlackBox {
     fn reason_of_end(&self, process: &Watched) -> Option<&'static str> {
         let start = Instant::now();
         loop {
-            match process.target().clone().with_timeouts(Timeouts::each(ANSWER)).info() {
-                Ok(_) => return None,
-                // .NET Core 3.1 answers that it does not know the question.
-                Err(error) if error.kind() == ErrorKind::Unsupported => return None,
-                Err(_) => {}
+            if process.target().clone().with_timeouts(Timeouts::each(ANSWER)).answers() {
+                return None;
             }
             let Some(system) = process.system() else {
                 let is_known = process.has_ended();

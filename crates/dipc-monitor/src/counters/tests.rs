@@ -29,7 +29,8 @@ fn note(sample: &Sample<'_>) -> String {
 #[test]
 fn consumers_of_the_same_counters_share_a_decoder() {
     let target = Target::from_path("/nowhere/socket");
-    let shared = SharedCounters::new(target, Arc::new(AtomicBool::new(true)), Arc::default());
+    let shared =
+        SharedCounters::new(target, Arc::new(AtomicBool::new(true)), Arc::default(), ProcessLog::default());
     let subscribe = |list: &str| {
         let notes = Arc::new(Mutex::new(Vec::new()));
         let request = CounterRequest::new(Selection::parse(list).unwrap(), Duration::from_secs(1));
@@ -43,7 +44,7 @@ fn consumers_of_the_same_counters_share_a_decoder() {
     let mut reader = LiveReader::new(Duration::from_secs(1));
     reader.feed(&recording);
     reader.end_of_input();
-    shared.shared.deliver(&mut reader, "", true);
+    shared.shared.deliver(&mut reader, "", &mut SilenceWatch::new(Duration::ZERO), true);
     assert_eq!(state().decoders.len(), 2, "one for each selection");
 
     let mut expected = Vec::new();

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clr_activity::RequestWitness;
 use dipc_client::{Error, OptionalFeature, ProviderConfig, Rundown, SessionConfig};
 use opentelemetry_proto::tonic::logs::v1::LogRecord as LogMessage;
 use opentelemetry_proto::tonic::resource::v1::Resource;
@@ -17,7 +18,7 @@ use super::{OtlpSignal, Shared, log, unix_now};
 use crate::artifact::{LOGGING, LogFormat, LogLevel, LogReader, LogRecord, LogsRequest, activity_ids, plain};
 use crate::live_session::{Arrived, DRAIN, LiveSession, RetryWait, TICK};
 use crate::process::Watched;
-use crate::request_provider::{http_provider, source_lines};
+use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider, source_lines, witness_provider};
 
 /// The size of the runtime's buffer in MB.
 const BUFFER_MB: u32 = 64;
@@ -126,7 +127,9 @@ impl ProcessExport {
             .with_rundown(Rundown::Off)
             .with_stackwalk(false)
             .with_optional(vec![OptionalFeature::NoRundown, OptionalFeature::NoStacks]);
-        LiveSession::start(self.process.target(), &config, CHUNK, &self.process.lost_events.export)
+        let process = &self.process;
+        let sources = &process.filtered_sources;
+        LiveSession::start_filtered(sources, process.target(), &config, CHUNK, &process.lost_events.export)
     }
 
     fn providers(&self) -> Vec<ProviderConfig> {
@@ -137,6 +140,7 @@ impl ProcessExport {
         }
         if config.traces.is_some() {
             providers.push(self.process.with_sources(http_provider()));
+            providers.push(witness_provider());
         }
         providers
     }
@@ -158,6 +162,9 @@ impl ProcessExport {
                 Ok(Arrived::End) | Err(_) => break,
             }
             reader.deliver(&mut session.reader);
+            if reader.witness.take_silence(Instant::now()) {
+                session.renew_filters();
+            }
             if self.is_stopped.load(Ordering::Acquire) {
                 session.stop(|events| reader.deliver(events));
                 break;
@@ -231,6 +238,7 @@ struct Reader<'s> {
     resource: &'s Resource,
     logs: LogReader,
     spans: SpanReader,
+    witness: RequestWitness,
     has_logs: bool,
     exports_endpoints: bool,
     log_batch: Batch<LogMessage>,
@@ -245,6 +253,7 @@ impl<'s> Reader<'s> {
             resource,
             logs: LogReader::default(),
             spans: SpanReader::default(),
+            witness: RequestWitness::new(DIAGNOSTIC_SOURCE),
             has_logs: logs.is_some(),
             exports_endpoints: shared.config.traces.is_none() || logs.is_some_and(exports_endpoints),
             log_batch: Batch::default(),
@@ -259,6 +268,7 @@ impl<'s> Reader<'s> {
         }
         let ratio = self.shared.config.traces.as_ref().map(|traces| traces.ratio);
         reader.for_each(|event| {
+            self.witness.add(event);
             if event.provider() == LOGGING {
                 let Self { logs, spans, log_batch, has_logs, exports_endpoints, .. } = self;
                 logs.add(event, &mut |record| {

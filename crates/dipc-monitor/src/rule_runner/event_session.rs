@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use clr_activity::DiagnosticEvent;
+use clr_activity::{DiagnosticEvent, RequestWitness};
 use dipc_client::dipc_wire::ProviderConfig;
 use dipc_client::{Error, LiveReader, OptionalFeature, Providers, Rundown, SessionConfig, Timeouts};
 
@@ -12,6 +12,7 @@ use super::system_watch::SystemWatch;
 use crate::artifact::merged;
 use crate::live_session::{Arrived, BUFFER_MB, DRAIN, LiveSession, RetryWait, TICK};
 use crate::process::Watched;
+use crate::request_provider::{DIAGNOSTIC_SOURCE, witness_provider};
 use crate::rules::StreamEnd;
 
 /// The bytes read at once.
@@ -23,6 +24,7 @@ const ANSWER: Duration = Duration::from_secs(3);
 struct EventSession {
     live: LiveSession,
     providers: Providers,
+    witness: RequestWitness,
     /// The time at which the process had ended.
     ended: Option<Instant>,
 }
@@ -78,13 +80,21 @@ impl ProcessRules {
 
 impl EventSession {
     fn start(process: &Watched, providers: Providers) -> Result<Self, Error> {
-        let config = SessionConfig::new(providers.iter().cloned())
+        let has_requests = providers.find(DIAGNOSTIC_SOURCE).is_some();
+        let witness = has_requests.then(witness_provider);
+        let config = SessionConfig::new(merged(providers.iter().cloned().chain(witness)).into_vec())
             .with_buffer_mb(BUFFER_MB)
             .with_rundown(Rundown::Off)
             .with_stackwalk(false)
             .with_optional(vec![OptionalFeature::NoRundown, OptionalFeature::NoStacks]);
-        let live = LiveSession::start(process.target(), &config, CHUNK, &process.lost_events.rules)?;
-        Ok(Self { live, providers, ended: None })
+        let live = LiveSession::start_filtered(
+            &process.filtered_sources,
+            process.target(),
+            &config,
+            CHUNK,
+            &process.lost_events.rules,
+        )?;
+        Ok(Self { live, providers, witness: RequestWitness::new(DIAGNOSTIC_SOURCE), ended: None })
     }
 
     /// Whether the session has what is wanted, which is not nothing.
@@ -112,18 +122,21 @@ impl EventSession {
             }
             Ok(Arrived::End) | Err(_) => return false,
         }
-        deliver(&mut self.live.reader, rules);
+        deliver(&mut self.live.reader, &mut self.witness, rules);
+        if self.witness.take_silence(Instant::now()) {
+            self.live.renew_filters();
+        }
         self.live.reader.unreadable().is_none()
     }
 
     /// Evaluates the end of the stream, which was not asked for.
     fn finish(mut self, rules: &Arc<ProcessRules>) {
         self.live.reader.end_of_input();
-        deliver(&mut self.live.reader, rules);
+        deliver(&mut self.live.reader, &mut self.witness, rules);
         let target = rules.process.target();
         let end = if self.live.reader.is_whole() {
             StreamEnd::Exit
-        } else if target.clone().with_timeouts(Timeouts::each(ANSWER)).info().is_ok() {
+        } else if target.clone().with_timeouts(Timeouts::each(ANSWER)).answers() {
             StreamEnd::Disconnect
         } else if target.pid().is_some() || rules.process.has_ended() {
             StreamEnd::Crash
@@ -136,13 +149,15 @@ impl EventSession {
 
     /// Stops the session. The rest of its events still counts.
     fn stop(mut self, rules: &Arc<ProcessRules>) {
-        self.live.stop(|reader| deliver(reader, rules));
+        let Self { live, witness, .. } = &mut self;
+        live.stop(|reader| deliver(reader, witness, rules));
     }
 }
 
-fn deliver(reader: &mut LiveReader, rules: &Arc<ProcessRules>) {
+fn deliver(reader: &mut LiveReader, witness: &mut RequestWitness, rules: &Arc<ProcessRules>) {
     rules.add_events(|each| {
         reader.for_each(|event| {
+            witness.add(event);
             // Those of requests come from their listener, too, and would count twice.
             if !DiagnosticEvent::is_of_activity_source(event) {
                 each(event);

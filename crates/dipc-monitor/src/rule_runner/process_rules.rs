@@ -14,6 +14,7 @@ use super::actions::ActionList;
 use super::{Context, RuleEvent, RuleMessage, RulesConfig};
 use crate::counters::{CounterConsumer, CounterRequest, CounterSubscription};
 use crate::process::Watched;
+use crate::rules::provider_requests;
 use crate::rules::{Execution, FinishReason, RuleEngine, RuleState, RuleStatus, StreamEnd, Trigger};
 use crate::stop::StopSignal;
 
@@ -130,6 +131,12 @@ impl ProcessRules {
     pub(super) fn statuses(&self) -> Vec<RuleStatus> {
         let state = self.state();
         let mut statuses = state.engine.statuses(self.now());
+        let events = self.process.filtered_sources.description();
+        for (status, rule) in statuses.iter_mut().zip(state.engine.rules()) {
+            if provider_requests(&rule.trigger).iter().any(|request| !request.arguments.is_empty()) {
+                status.events.clone_from(&events);
+            }
+        }
         statuses.retain(|status| status.state != RuleState::Finished(FinishReason::ConfigurationChanged));
         statuses.sort_by_key(|status| state.config.rules.iter().position(|rule| rule.name == status.name));
         statuses

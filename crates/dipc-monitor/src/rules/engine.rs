@@ -387,6 +387,7 @@ impl RuleEngine {
             .filter(|_| is_active)
             .map(|duration| rule.start.saturating_add(duration).saturating_sub(now));
         Some(RuleStatus {
+            events: None,
             name: rule.rule.name.clone(),
             state,
             lifetime_occurrences: rule.lifetime,

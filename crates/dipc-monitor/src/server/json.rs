@@ -155,7 +155,12 @@ pub(super) struct RuleDetails {
 
 impl RuleDescription {
     pub(super) fn of(status: &RuleStatus) -> Self {
-        Self { state: status.state.name(), state_reason: status.state.reason() }
+        let mut state_reason = status.state.reason();
+        if let Some(events) = &status.events {
+            state_reason.push(' ');
+            state_reason.push_str(events);
+        }
+        Self { state: status.state.name(), state_reason }
     }
 }
 

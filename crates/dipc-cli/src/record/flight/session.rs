@@ -95,7 +95,7 @@ impl FlightRecorder {
         self.stream.list_methods(target, needs_help, is_starting);
     }
 
-    /// Determines the sources of facts about a crash.
+    /// Determines the sources of facts about a crash, and the process that events are requested from again.
     pub(crate) fn watch_for_crash(
         &mut self,
         target: &Target,
@@ -103,6 +103,9 @@ impl FlightRecorder {
         dump: Option<&CrashDump>,
     ) {
         self.crash = Some(CrashSources::new(target, child, dump));
+        if let Some(watch) = &mut self.watch {
+            watch.renew_from(target);
+        }
     }
 
     /// Reads the records that have arrived.

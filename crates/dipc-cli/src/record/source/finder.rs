@@ -155,7 +155,7 @@ impl Search {
             },
             Self::Listener(address) => {
                 let target = Target::at(address.clone());
-                let answers = target.clone().with_timeouts(timeouts(ANSWER)).info().is_ok();
+                let answers = target.clone().with_timeouts(timeouts(ANSWER)).answers();
                 let target = target.with_timeouts(timeouts(timeout));
                 Ok(answers.then(|| Source::at(target)).into_iter().collect())
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use clr_activity::RequestWitness;
 use clr_conditions::{Evaluator, Match};
 use clr_counters::{
     Counters, Notice, ProviderRequest, Sample, SessionSettings, SharedSettings, SilenceWatch, Thinning,
@@ -27,6 +28,9 @@ use crate::render::{messages, units};
 const BUFFER_MB: u32 = 256;
 /// The longest time that an event is held back for older ones of other threads.
 const MOST_DELAY: Duration = Duration::from_millis(200);
+
+/// The EventSource of log records, which has the statuses of requests.
+const LOGGING: &str = "Microsoft-Extensions-Logging";
 
 /// The sessions of a command, and the consumer of their samples.
 pub(super) struct CounterSession<'s, C> {
@@ -121,6 +125,7 @@ impl<C: SampleConsumer> WatchSession for CounterSession<'_, C> {
                 newest: RelativeTime::START,
                 expected: None,
                 silence: SilenceWatch::new(settings.interval),
+                requests: RequestWitness::new(LOGGING),
                 renewal: Renewal::new(source.target.clone()),
                 settings: settings.clone(),
             };
@@ -221,6 +226,7 @@ struct Readings<'s, 'c, C> {
     /// The settings of the shared session, if they differ from ours.
     expected: Option<SharedSettings>,
     silence: SilenceWatch,
+    requests: RequestWitness,
     /// The session by which counters that have fallen silent are requested again.
     renewal: Renewal,
     settings: SessionSettings,
@@ -266,6 +272,7 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
             && let Some(event) = reader.next()
         {
             self.silence.add(&event);
+            self.requests.add(&event);
             self.counters.add(&event, |sample| self.thinning.add(&sample, |sample| samples.take(&sample)));
             if let Some(evaluator) = &mut self.evaluator {
                 self.newest = event.relative_time();
@@ -308,12 +315,21 @@ impl<C: SampleConsumer> EventConsumer for Readings<'_, '_, C> {
 impl<C: SampleConsumer> Readings<'_, '_, C> {
     /// Requests counters again that have fallen silent, unless the process is stopped.
     fn check_silence(&mut self) {
-        let silent = self.silence.check(Instant::now());
+        let now = Instant::now();
+        let silent = self.silence.check(now);
+        let condition = self.shared.args.until.as_ref().filter(|condition| condition.has_requests());
+        let has_lost_requests = self.requests.take_silence(now) && condition.is_some();
         let is_stopped = || {
             self.process.pid.and_then(|pid| process_state(pid).ok()).is_some_and(|it| it.is_unresponsive())
         };
-        if silent.is_empty() || is_stopped() {
+        if !has_lost_requests && (silent.is_empty() || is_stopped()) {
             return;
+        }
+        if has_lost_requests {
+            messages::warning(format_args!(
+                "counters: the statuses of requests of {} have stopped coming: another session of them has ended; asking for them again",
+                self.process.title()
+            ));
         }
         for (source, time) in silent {
             messages::warning(format_args!(

@@ -11,6 +11,13 @@ pub(super) fn answer(evidence: &AnswerEvidence) -> Words {
                 None => format!("it answered in {milliseconds:.1} ms that it does not know the question"),
             })
         }
+        AnswerEvidence::Refused { error, after } => {
+            let milliseconds = after.as_secs_f64() * 1000.0;
+            Words::new(format!("it answered in {milliseconds:.1} ms, with an error: {error}")).because(
+                "its command line is longer than a message: all other commands work, and dipc takes what the runtime \
+                 cannot say from the system",
+            )
+        }
         AnswerEvidence::TimedOut { error, reason } => timed_out(Words::new(error.to_string()), *reason),
         AnswerEvidence::OtherProcess(error) => Words::new(error.to_string()).because(
             "another process listens on its socket: it inherited it, or planted one; nothing was sent to it",
