@@ -344,9 +344,10 @@ impl HeapReader<'_, '_> {
         }
     }
 
-    /// The compiler makes a structure for each `fixed` field, with its first element alone.
+    /// Compilers make a structure for each `fixed` field, with its first element alone: `<Name>e__FixedBuffer`, and
+    /// Mono's `<Name>__FixedBuffer0`.
     fn is_inline_buffer(&self, field: &Field) -> bool {
-        let is_of = |name: &str| name.ends_with("e__FixedBuffer");
+        let is_of = |name: &str| name.contains("__FixedBuffer");
         field.kind == ValueKind::STRUCTURE
             && (field.type_text.as_deref().is_some_and(is_of)
                 || field.value_type.and_then(|of| self.names.type_name(of)).as_deref().is_some_and(is_of))

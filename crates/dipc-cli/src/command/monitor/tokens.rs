@@ -87,7 +87,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
         assert_eq!(format!("{:?}", read(&at("good")).unwrap()), "Tokens(1)");
         for (path, why) in [
-            (at("large"), "larger than 1 MiB"),
+            (at("large"), "it is larger than 1 MiB"),
             (at("pipe"), "not a regular file"),
             (PathBuf::from("/dev/zero"), "not a regular file"),
             (folder.path().to_owned(), "not a regular file"),
