@@ -14,6 +14,8 @@ mod licences;
 mod measure;
 mod miri;
 mod msrv;
+#[cfg(test)]
+mod opened_files;
 mod packages;
 mod release;
 mod runtimes;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::copy_note::CopyNote;
 use crate::elf_image::ElfImage;
-use crate::error::Error;
+use crate::error::{Error, Machine};
 use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
 use crate::read_at::{PagedFile, ReadAt};
@@ -221,9 +221,9 @@ impl CoreFile {
         }
     }
 
-    /// The processor's architecture, as ELF numbers it (`e_machine`).
-    pub const fn machine(&self) -> u16 {
-        self.machine
+    /// The processor's architecture.
+    pub const fn machine(&self) -> Machine {
+        Machine(self.machine)
     }
 
     /// The registers of the thread with that id; `None` if the dump does not have them.

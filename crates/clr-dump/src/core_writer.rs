@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn a_written_core_is_read() {
         let core = core(3);
-        assert_eq!(core.machine(), 62);
+        assert_eq!(core.machine().0, 62);
         let threads: Vec<_> = core.threads().iter().map(|thread| (thread.tid, thread.signal)).collect();
         assert_eq!(threads, [(5, 11), (4, 0)]);
         let registers = core.registers(4).unwrap();

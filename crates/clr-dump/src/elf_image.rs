@@ -16,6 +16,8 @@ const MOST_CHAIN: u32 = 4096;
 /// A loaded image.
 #[derive(Debug)]
 pub(crate) struct ElfImage {
+    /// The processor's architecture (`e_machine`); 0 if the memory lacks it, as stripped core dumps did.
+    pub(crate) machine: u16,
     /// The address that the image's own addresses start from.
     pub(crate) bias: u64,
     pub(crate) build_id: Option<Vec<u8>>,
@@ -42,7 +44,9 @@ impl ElfImage {
         }
         let headers = offset(base, memory.u64(offset(base, 32))?);
         let count = memory.u16(offset(base, 56))?.min(MOST_HEADERS);
-        let mut image = Self { bias: base, build_id: None, unwind_table: None, data: None, dynamic: None };
+        let machine = memory.u16(offset(base, 18)).unwrap_or_default();
+        let mut image =
+            Self { machine, bias: base, build_id: None, unwind_table: None, data: None, dynamic: None };
         let (mut notes, mut dynamic, mut unwind_table, mut data) = (Vec::new(), None, None, None);
         for index in 0..u64::from(count) {
             let at = offset(headers, index.wrapping_mul(56));

@@ -1,5 +1,6 @@
 //! Errors of reading a core dump or a process.
 
+use std::fmt;
 use std::io;
 
 use crate::memory::Missing;
@@ -42,6 +43,9 @@ pub enum Error {
         /// The missing memory.
         missing: Missing,
     },
+    /// The processor has another architecture than x86-64.
+    #[error("programs of {0} are not read yet, only those of x86-64")]
+    UnsupportedMachine(Machine),
     /// No mapped file is a runtime.
     #[error("it has no .NET runtime: no mapped file is one")]
     NoRuntime,
@@ -61,6 +65,35 @@ pub enum Error {
         /// The check that failed.
         what: &'static str,
     },
+}
+
+/// The architecture of a processor, as ELF numbers it (`e_machine`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine(pub u16);
+
+impl Machine {
+    /// The architecture whose programs are read.
+    pub const X86_64: Self = Self(62);
+
+    /// Fails for other architectures.
+    ///
+    /// # Errors
+    /// [`Error::UnsupportedMachine`].
+    pub const fn check(self) -> Result<(), Error> {
+        if self.0 == Self::X86_64.0 { Ok(()) } else { Err(Error::UnsupportedMachine(self)) }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            62 => "x86-64",
+            183 => "arm64",
+            243 => "riscv64",
+            258 => "loongarch64",
+            machine => return write!(f, "processors with the ELF number {machine}"),
+        })
+    }
 }
 
 impl Error {

@@ -150,7 +150,7 @@ pub use copy_note::{CopiedContent, CopyNote};
 pub use copy_pieces::CoreContent;
 pub use core_file::{CoreFile, CoreProcess, CoreThread, SignalInfo};
 pub use core_writer::{ProcessNote, ThreadNote};
-pub use error::Error;
+pub use error::{Error, Machine};
 pub use exception::{Exception, ExceptionFrame, ExceptionState, Identity, ThreadExceptions};
 pub use field::{Field, StaticField, ValueKind};
 pub use handle::{Handle, HandleKind, Handles};

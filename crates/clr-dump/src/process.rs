@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use crate::error::Error;
+use crate::error::{Error, Machine};
 use crate::mapping::{MappedFile, Mapping, parse_mappings, parse_maps};
 use crate::memory::{Memory, MemoryResult, Missing};
 
@@ -47,6 +47,15 @@ impl ProcessMemory {
         self.pid
     }
 
+    /// Returns the architecture of its program; `None` if it cannot be read, or is not an ELF file.
+    pub fn machine(&self) -> Option<Machine> {
+        let mut header = [0; 20];
+        let program = File::open(format!("/proc/{}/exe", self.pid)).ok()?;
+        program.read_exact_at(&mut header, 0).ok()?;
+        let number = header.last_chunk().map(|bytes| u16::from_le_bytes(*bytes))?;
+        header.starts_with(b"\x7fELF").then_some(Machine(number))
+    }
+
     /// Reads a file of the process in `/proc`.
     pub(crate) fn proc_file(&self, name: &str) -> Result<Vec<u8>, Error> {
         let path = format!("/proc/{}/{name}", self.pid);
@@ -73,6 +82,9 @@ mod tests {
         assert_eq!((&memory as &dyn Memory).u64(address), Ok(u64::from_le_bytes(VALUE)));
         assert_eq!((&memory as &dyn Memory).u64(0), Err(Missing { address: 0 }));
         assert_eq!((&memory as &dyn Memory).u64(u64::MAX - 7), Err(Missing { address: u64::MAX - 7 }));
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(memory.machine(), Some(Machine::X86_64));
+        }
         let files = memory.files().unwrap();
         assert!(files.iter().any(|file| file.start <= address && address < file.end));
     }

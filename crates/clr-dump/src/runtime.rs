@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::code_map::CodeMap;
 use crate::elf_image::ElfImage;
-use crate::error::Error;
+use crate::error::{Error, Machine};
 use crate::layout::{self, Layout, SlotForm};
 use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing, offset};
@@ -62,11 +62,15 @@ impl Runtime {
     /// Finds the runtime among the mapped files of a process, and checks its structures.
     ///
     /// # Errors
-    /// [`Error::NoRuntime`], [`Error::UnknownRuntime`], [`Error::WrongLayout`], or if memory is missing.
+    /// [`Error::NoRuntime`], [`Error::UnsupportedMachine`], [`Error::UnknownRuntime`], [`Error::WrongLayout`], or if memory is missing.
     pub fn find(memory: &dyn Memory, files: &[MappedFile]) -> Result<Self, Error> {
-        let (mut unknown, mut native) = (None, None);
+        let (mut unknown, mut native, mut machine) = (None, None, Machine::X86_64);
         for file in files.iter().filter(|file| file.file_offset == 0).take(MOST_FILES) {
             let Ok(Some(image)) = ElfImage::read(memory, file.start) else { continue };
+            if ![0, Machine::X86_64.0].contains(&image.machine) {
+                machine = Machine(image.machine);
+                continue;
+            }
             let id = image.build_id.as_deref().unwrap_or_default();
             if let Some(build) = layout::build(id) {
                 let table = offset(image.bias, build.dac_table);
@@ -98,7 +102,7 @@ impl Runtime {
         match (unknown, native) {
             (Some((path, build_id)), _) => Err(Error::UnknownRuntime { path, build_id }),
             (None, Some((file, image, header))) => Self::read_native_aot(memory, files, file, &image, header),
-            (None, None) => Err(Error::NoRuntime),
+            (None, None) => machine.check().and(Err(Error::NoRuntime)),
         }
     }
 

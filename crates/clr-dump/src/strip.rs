@@ -12,6 +12,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::copy_note;
 use crate::core_file::{CoreFile, STRIPPED};
 use crate::error::Error;
+use crate::field::{Field, ValueKind};
 use crate::heap::{Amount, HeapObject, HeapVisitor};
 use crate::kept::{CHUNK, Kept, Recorder};
 use crate::memory::{Memory, offset};
@@ -24,6 +25,10 @@ use crate::runtime::Runtime;
 const ELEMENTS: u32 = 4;
 /// Words of registers and stacks below this are kept: they are no addresses, and too small to have a text.
 const SMALL: u64 = 1 << 16;
+/// The place of the type of an array's elements in the type.
+const ELEMENT_TYPE: u64 = 48;
+/// The structures in structures that are looked into.
+const DEEPEST: u32 = 8;
 /// The most methods that delegates call.
 const MOST_METHODS: usize = 1 << 20;
 /// The most bytes that are read of notes.
@@ -207,6 +212,7 @@ fn read_heap(recorder: &Recorder<'_>, names: &Names<'_>) -> Contents {
         recorder,
         names,
         shapes: HashMap::new(),
+        inline_buffers: HashMap::new(),
         examples: Vec::new(),
         entries: HashSet::new(),
         contents: Contents::default(),
@@ -251,10 +257,20 @@ enum Shape {
     Buffer(u64),
 }
 
+/// Buffers that are part of an object: fields of C# that are `fixed`.
+struct InlineBuffers {
+    /// Their places, from the first field or element.
+    places: Vec<Range<u64>>,
+    /// The bytes of an element of an array; 0 for other objects.
+    element: u64,
+}
+
 struct HeapReader<'r, 'm> {
     recorder: &'r Recorder<'m>,
     names: &'r Names<'r>,
     shapes: HashMap<u64, Shape>,
+    /// The `fixed` buffers in objects of a type, or in the elements of arrays of it; types without any are missing.
+    inline_buffers: HashMap<u64, InlineBuffers>,
     /// The first object of each type.
     examples: Vec<HeapObject>,
     /// The addresses of code that delegates call.
@@ -286,7 +302,75 @@ impl HeapReader<'_, '_> {
         };
         self.examples.push(*object);
         self.shapes.insert(object.type_handle, shape);
+        if !matches!(shape, Shape::String | Shape::Buffer(_)) {
+            self.find_inline_buffers(object.type_handle, flags, base);
+        }
         shape
+    }
+
+    fn find_inline_buffers(&mut self, type_handle: u64, flags: u32, base: u64) {
+        let memory: &dyn Memory = self.recorder;
+        let (of, size, element) = if flags & HAS_COMPONENT_SIZE == 0 {
+            (type_handle, base.saturating_sub(16), 0)
+        } else {
+            let element = u64::from(flags & 0xffff);
+            (memory.u64(offset(type_handle, ELEMENT_TYPE)).unwrap_or_default(), element, element)
+        };
+        // Arrays of references have a word for each.
+        let mut places = Vec::new();
+        if element == 0 || element > 8 {
+            self.add_inline_buffers(of, 0..size, DEEPEST, &mut places);
+        }
+        if !places.is_empty() {
+            self.inline_buffers.insert(type_handle, InlineBuffers { places, element });
+        }
+    }
+
+    /// Adds the places of the buffers in the fields of a type, which are at `place`.
+    fn add_inline_buffers(&self, of: u64, place: Range<u64>, depth: u32, places: &mut Vec<Range<u64>>) {
+        let fields = self.names.fields(of);
+        for field in &fields {
+            let start = place.start.saturating_add(field.offset.into());
+            let after = fields.iter().map(|other| other.offset).filter(|other| *other > field.offset).min();
+            // Up to the next field: what is between them is no one's.
+            let end = after.map_or(place.end, |after| place.start.saturating_add(after.into()));
+            if self.is_inline_buffer(field) {
+                places.push(start..end);
+            } else if let (ValueKind::STRUCTURE, Some(of), Some(depth)) =
+                (field.kind, field.value_type, depth.checked_sub(1))
+            {
+                self.add_inline_buffers(of, start..end, depth, places);
+            }
+        }
+    }
+
+    /// Compilers make a structure for each `fixed` field, with its first element alone: `<Name>e__FixedBuffer`, and
+    /// Mono's `<Name>__FixedBuffer0`.
+    fn is_inline_buffer(&self, field: &Field) -> bool {
+        let is_of = |name: &str| name.contains("__FixedBuffer");
+        field.kind == ValueKind::STRUCTURE
+            && (field.type_text.as_deref().is_some_and(is_of)
+                || field.value_type.and_then(|of| self.names.type_name(of)).as_deref().is_some_and(is_of))
+    }
+
+    /// Drops the `fixed` buffers of an object that was kept.
+    fn drop_inline_buffers(&self, object: &HeapObject) {
+        let Some(InlineBuffers { places, element }) = self.inline_buffers.get(&object.type_handle) else {
+            return;
+        };
+        let memory: &dyn Memory = self.recorder;
+        let (first, count) = if *element == 0 {
+            (offset(object.address, 8), 1)
+        } else {
+            let base = u64::from(memory.u32(offset(object.type_handle, 4)).unwrap_or_default());
+            (offset(object.address, base.saturating_sub(8)), object.length)
+        };
+        for index in 0..u64::from(count) {
+            let start = offset(first, index.saturating_mul(*element));
+            for place in places {
+                self.recorder.drop(offset(start, place.start), place.end.saturating_sub(place.start));
+            }
+        }
     }
 
     fn contains_pointers(&self) -> u32 {
@@ -331,7 +415,10 @@ impl HeapVisitor for HeapReader<'_, '_> {
                 self.contents.buffers.add(object.size);
                 self.recorder.keep(before, base.max(20));
             }
-            Shape::Whole => self.recorder.keep(before, object.size),
+            Shape::Whole => {
+                self.recorder.keep(before, object.size);
+                self.drop_inline_buffers(object);
+            }
             Shape::Delegate => {
                 self.recorder.keep(before, object.size);
                 if let Some(entry) = self.names.delegate_entry(object.address)
@@ -343,6 +430,7 @@ impl HeapVisitor for HeapReader<'_, '_> {
             }
             Shape::Exception => {
                 self.recorder.keep(before, object.size);
+                self.drop_inline_buffers(object);
                 self.keep_stack_trace(object.address);
             }
         }

@@ -510,3 +510,28 @@ fn a_program_of_native_aot_is_not_read_with_another_file() {
     let core = CoreFile::open(native_core()).unwrap();
     assert!(Runtime::find(&core, core.files()).is_err());
 }
+
+/// Sets the architecture in the header of a core dump, or in those of the mapped images.
+fn of_machine(mut bytes: Vec<u8>, machine: u16, is_of_images: bool) -> Vec<u8> {
+    let headers: Vec<usize> = (0..bytes.len().saturating_sub(64))
+        .filter(|at| bytes[*at..].starts_with(b"\x7fELF\x02\x01") && (*at > 0) == is_of_images)
+        .collect();
+    assert!(!headers.is_empty());
+    for at in headers {
+        bytes[at + 18..at + 20].copy_from_slice(&machine.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn other_processors_are_refused_by_name() {
+    let other = CoreFile::open(of_machine(core(), 183, false)).unwrap();
+    assert_eq!(other.machine(), clr_dump::Machine(183));
+    let error = other.machine().check().unwrap_err();
+    assert_eq!(error.to_string(), "programs of arm64 are not read yet, only those of x86-64");
+    // The memory of a process has the headers of images alone.
+    let other = CoreFile::open(of_machine(core(), 183, true)).unwrap();
+    assert!(other.machine().check().is_ok());
+    let error = Runtime::find(&other, other.files()).unwrap_err();
+    assert!(matches!(error, Error::UnsupportedMachine(clr_dump::Machine(183))), "{error}");
+}

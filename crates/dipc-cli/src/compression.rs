@@ -39,13 +39,18 @@ impl Compression {
             }
         }
         file.seek(SeekFrom::Start(0))?;
-        Ok(match magic {
+        Ok(Self::of_beginning(&magic))
+    }
+
+    /// Recognizes a format by the first bytes of a file.
+    pub(crate) const fn of_beginning(bytes: &[u8]) -> Option<Self> {
+        match bytes {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [0x04, 0x22, 0x4d, 0x18, ..] => Some(Self::Lz4),
-            [0xfd, b'7', b'z', b'X', b'Z', 0] => Some(Self::Xz),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Self::Zstd),
             _ => None,
-        })
+        }
     }
 
     /// The name of the format.

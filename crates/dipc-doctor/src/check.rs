@@ -36,6 +36,8 @@ pub enum Check {
     Createdump,
     /// The kernel's permission to sample the threads.
     Sampling,
+    /// The processor, if the memory of its programs cannot be read.
+    Memory,
 }
 
 impl Check {
@@ -57,6 +59,7 @@ impl Check {
             Self::Answer => "answer",
             Self::Createdump => "createdump",
             Self::Sampling => "sampling",
+            Self::Memory => "memory",
         }
     }
 }

@@ -69,6 +69,11 @@ pub enum Evidence {
     Createdump(Hazard),
     /// For [`Check::Sampling`].
     Sampling(SamplingEvidence),
+    /// For [`Check::Memory`]: the program is for another processor than x86-64.
+    Memory {
+        /// The processor's architecture, as ELF numbers it (`e_machine`).
+        machine: u16,
+    },
 }
 
 impl Evidence {
@@ -90,6 +95,7 @@ impl Evidence {
             Self::Answer(_) => Check::Answer,
             Self::Createdump(_) => Check::Createdump,
             Self::Sampling(_) => Check::Sampling,
+            Self::Memory { .. } => Check::Memory,
         }
     }
 }

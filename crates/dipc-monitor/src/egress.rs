@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use dipc_client::Uuid;
+use dipc_client::dipc_transport::open_own;
 
 use crate::configuration::{DirectoryEgress, EgressProvider};
 use crate::retention::Retention;
@@ -73,9 +74,8 @@ impl PartFile {
         let parts = egress.intermediate.as_deref().unwrap_or(parent);
         let path = hidden(parts, &target);
         let open = || {
-            for directory in [parent, parts] {
-                fs::create_dir_all(directory).map_err(|error| at(directory, &error))?;
-            }
+            create_parents(&egress.directory, &target)?;
+            fs::create_dir_all(parts).map_err(|error| at(parts, &error))?;
             create(&path)
         };
         let writer = PartWriter::begin(&path, open, spare.map(|directory| hidden(directory, &target)))?;
@@ -150,10 +150,33 @@ fn hidden(directory: &Path, target: &Path) -> PathBuf {
     directory.join(format!(".{name}.{}.part", Uuid::new_v4().simple()))
 }
 
+/// Creates the directories of an artifact below that of its provider. Links there, which others may have put in
+/// place, are not followed.
+fn create_parents(directory: &Path, artifact: &Path) -> io::Result<()> {
+    let parent = artifact.parent().unwrap_or(directory);
+    fs::create_dir_all(directory).map_err(|error| at(directory, &error))?;
+    let below = parent.strip_prefix(directory).unwrap_or(Path::new(""));
+    let mut path = directory.to_owned();
+    for part in below {
+        path.push(part);
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(at(&path, &error)),
+            _ => {}
+        }
+        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
+            let error =
+                io::Error::new(io::ErrorKind::NotADirectory, "it is a link or a file, not a directory");
+            return Err(at(&path, &error));
+        }
+    }
+    Ok(())
+}
+
 /// Creates a file that only its owner can read: artifacts have the memory of processes.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
+    // What was written is read again if it has to be copied: the name may be another file's by then.
+    options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map_err(|error| at(path, &error))
@@ -206,7 +229,7 @@ fn move_file(from: &Path, to: &Path) -> io::Result<()> {
 fn copy_synced(from: &Path, to: &Path) -> io::Result<()> {
     let mut file = create(to)?;
     let mut copy = || {
-        io::copy(&mut File::open(from)?, &mut file)?;
+        io::copy(&mut open_own(from, OpenOptions::new().read(true))?, &mut file)?;
         file.sync_all()
     };
     copy().inspect_err(|_| {
@@ -261,6 +284,24 @@ mod tests {
         assert_eq!(names(&parts).len(), 1);
         assert_eq!(part.publish().unwrap(), directory.join("sub/a"));
         assert!(names(&parts).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_do_not_lead_out_of_the_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let (directory, other) = (folder.path().join("a"), folder.path().join("other"));
+        fs::create_dir_all(directory.join("own")).unwrap();
+        fs::create_dir(&other).unwrap();
+        std::os::unix::fs::symlink(&other, directory.join("own/link")).unwrap();
+        let egress = DirectoryEgress { directory: directory.clone(), ..DirectoryEgress::default() };
+        for name in ["own/link/x", "own/link/sub/x"] {
+            let error = PartFile::create(&egress, name, None).unwrap_err().to_string();
+            assert!(error.contains("own/link: it is a link"), "{error}");
+        }
+        assert!(names(&other).is_empty());
+        let path = PartFile::create(&egress, "own/new/x", None).unwrap().publish().unwrap();
+        assert_eq!(path, directory.join("own/new/x"));
     }
 
     #[test]

@@ -19,6 +19,7 @@
 //!   attributes of a process as OpenTelemetry names them.
 //! - `rules`: triggers over events, limits and states; actions as data. `rule_runner`: the rules of all
 //!   processes, their sessions and their actions. `egress`: files of artifacts. `recordings`: the list of them.
+//!   `directory_list`: files of the monitor's own in directories to which others may write.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -28,6 +29,7 @@ mod black_box;
 pub mod configuration;
 mod container;
 mod counters;
+mod directory_list;
 mod egress;
 mod filter;
 mod filtered_sources;

@@ -4,26 +4,20 @@
 //! there: nothing else in the directory is listed or served. Of a bundle, the files that a monitor writes are.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use dipc_client::dipc_transport::open_regular;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::egress::path_of;
+use crate::directory_list::{DirectoryList, ListedFile};
 
 /// The name of the list.
 const LIST: &str = ".dipc-recordings";
-/// The name of a list that is being written.
-const NEW: &str = ".dipc-recordings.new";
 /// A list of so many bytes is written anew, without the files that are gone.
 const LARGE_LIST: u64 = 1 << 20;
-/// The largest list that is read, in bytes.
-const MOST_BYTES: u64 = 16 << 20;
 /// The most recordings of a directory: the newest ones.
 const MOST_RECORDINGS: usize = 10_000;
 /// The most entries of the directory of bundles that are looked at.
@@ -32,9 +26,6 @@ const MOST_ENTRIES: usize = 100_000;
 const BUNDLE: &str = ".crash";
 /// The files of a bundle.
 const BUNDLE_FILES: [&str; 4] = ["overview.txt", "events.nettrace", "counters.json", "crashreport.json"];
-
-/// Held while a list is written. Directories are few, and this takes little time.
-static LISTS: Mutex<()> = Mutex::new(());
 
 /// The known facts about an artifact when it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +56,7 @@ pub(crate) struct Recording {
     pub(crate) provider: Option<String>,
     pub(crate) bytes: u64,
     pub(crate) modified: SystemTime,
-    path: PathBuf,
+    directory: PathBuf,
 }
 
 impl RecordingNote {
@@ -80,53 +71,35 @@ impl RecordingNote {
         self.name = parts.join("/");
         let mut line = serde_json::to_vec(&self).map_err(io::Error::other)?;
         line.push(b'\n');
-        let _guard = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = directory.join(LIST);
-        if fs::symlink_metadata(&path).is_ok_and(|list| list.len() >= LARGE_LIST) {
-            write_anew(directory)?;
-        }
-        let mut file = open(&path, OpenOptions::new().append(true).create(true))?;
-        // One write: a line that is cut by a full disk is left out by readers.
-        file.write_all(&line)
+        DirectoryList::new(directory, LIST).change(|list| {
+            if list.len() >= LARGE_LIST {
+                write_anew(directory, list)?;
+            }
+            list.append(&line)
+        })
     }
 }
 
 /// Writes the list again, with the newest of the files that are still there.
-fn write_anew(directory: &Path) -> io::Result<()> {
+fn write_anew(directory: &Path, list: &DirectoryList<'_>) -> io::Result<()> {
     let mut text = Vec::new();
     for note in read(directory) {
         text.extend(serde_json::to_vec(&note).map_err(io::Error::other)?);
         text.push(b'\n');
     }
-    let new = directory.join(NEW);
-    // One may have been left behind.
-    let _ = fs::remove_file(&new);
-    let mut file = open(&new, OpenOptions::new().write(true).create_new(true))?;
-    file.write_all(&text)?;
-    file.sync_all()?;
-    fs::rename(new, directory.join(LIST))
-}
-
-/// Opens a file that only its owner can read.
-fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options.open(path)
+    list.replace(&text)
 }
 
 /// Reads the notes of the files that are there, each once, oldest first.
 fn read(directory: &Path) -> Vec<RecordingNote> {
-    let mut bytes = Vec::new();
-    if let Ok(file) = open_regular(&directory.join(LIST)) {
-        // A list that cannot be read to its end has fewer lines.
-        let _ = file.take(MOST_BYTES).read_to_end(&mut bytes);
-    }
+    // A list that cannot be read has no lines.
+    let bytes = DirectoryList::new(directory, LIST).read().unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n');
     let notes = lines.filter_map(|line| serde_json::from_slice::<RecordingNote>(line).ok());
     // A later file may have the name of one that is gone.
     let mut last = BTreeMap::new();
     for (number, note) in notes.enumerate() {
-        if find(directory, &note.name).is_some() {
+        if ListedFile::find(directory, &note.name).is_some() {
             last.insert(note.name.clone(), (number, note));
         }
     }
@@ -134,13 +107,6 @@ fn read(directory: &Path) -> Vec<RecordingNote> {
     notes.sort_by_key(|(number, _)| *number);
     let left_out = notes.len().saturating_sub(MOST_RECORDINGS);
     notes.into_iter().skip(left_out).map(|(_, note)| note).collect()
-}
-
-/// Finds a regular file by its name below a directory.
-fn find(directory: &Path, name: &str) -> Option<(PathBuf, fs::Metadata)> {
-    let path = path_of(directory, name)?;
-    let metadata = fs::symlink_metadata(&path).ok()?;
-    metadata.is_file().then_some((path, metadata))
 }
 
 /// Lists what is in the directories of egress providers and in that of bundles, newest first.
@@ -185,7 +151,7 @@ fn bundle_files(directory: &Path) -> Vec<Recording> {
 
 impl Recording {
     fn of(provider: Option<&String>, directory: &Path, note: RecordingNote) -> Option<Self> {
-        let (path, metadata) = find(directory, &note.name)?;
+        let ListedFile { metadata, .. } = ListedFile::find(directory, &note.name)?;
         let key = format!("{}\0{}", provider.map_or("", |name| name), note.name);
         let hash = Sha256::digest(key.as_bytes());
         let id = hash.first_chunk().map(|bytes| u128::from_be_bytes(*bytes)).unwrap_or_default();
@@ -195,7 +161,7 @@ impl Recording {
             provider: provider.cloned(),
             bytes: metadata.len(),
             modified: metadata.modified().ok()?,
-            path,
+            directory: directory.to_owned(),
         })
     }
 
@@ -204,7 +170,8 @@ impl Recording {
     /// # Errors
     /// Those of the file system, and that it is not a regular file any more.
     pub(crate) fn open(&self) -> io::Result<File> {
-        open_regular(&self.path)
+        let gone = || io::Error::new(io::ErrorKind::NotFound, "it is not there any more");
+        ListedFile::find(&self.directory, &self.note.name).ok_or_else(gone)?.open()
     }
 
     /// The name of the file, with that of its bundle, without directories.
@@ -215,12 +182,15 @@ impl Recording {
 
     /// Whether it is a recording of events, which has a page.
     pub(crate) fn is_nettrace(&self) -> bool {
-        self.path.extension().is_some_and(|extension| extension == "nettrace")
+        Path::new(&self.note.name).extension().is_some_and(|extension| extension == "nettrace")
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::OpenOptions;
+    use std::io::{Read as _, Write as _};
+
     use super::*;
 
     fn note(kind: &str) -> RecordingNote {
@@ -293,7 +263,7 @@ mod tests {
         put(&files.join("a"));
         note("trace").add(&files, &files.join("a")).unwrap();
         let mut lines = fs::read_to_string(files.join(LIST)).unwrap();
-        for name in ["../secret", "/etc/passwd", "", ".", "a/../../secret", "link"] {
+        for name in ["../secret", "/etc/passwd", "", ".", "a/../../secret", "link", "sub/secret"] {
             lines.push_str(
                 &serde_json::to_string(&RecordingNote { name: name.to_owned(), ..note("x") }).unwrap(),
             );
@@ -302,9 +272,38 @@ mod tests {
         lines.push_str("{\"name\": \"a\"\nnothing\n{}");
         fs::write(files.join(LIST), lines).unwrap();
         #[cfg(unix)]
-        std::os::unix::fs::symlink(folder.path().join("secret"), files.join("link")).unwrap();
+        for (link, to) in [("link", folder.path().join("secret")), ("sub", folder.path().to_owned())] {
+            std::os::unix::fs::symlink(to, files.join(link)).unwrap();
+        }
         let listed = list(&BTreeMap::from([("f".to_owned(), files)]), None);
         assert_eq!(names(&listed), ["a"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn planted_lists_are_neither_followed_nor_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (files, canary) = (folder.path().join("files"), folder.path().join("canary"));
+        put(&files.join("a"));
+        put(&canary);
+        let made = |program: &str, arguments: &[&Path]| {
+            assert!(std::process::Command::new(program).args(arguments).status().unwrap().success());
+        };
+        let list_file = files.join(LIST);
+        for plant in [
+            &|| std::os::unix::fs::symlink(&canary, &list_file).unwrap() as _,
+            &|| fs::hard_link(&canary, &list_file).unwrap() as _,
+            &|| made("mkfifo", &[&list_file]),
+        ] as [&dyn Fn(); 3]
+        {
+            let _ = fs::remove_file(&list_file);
+            plant();
+            note("trace").add(&files, &files.join("a")).unwrap();
+            assert!(fs::symlink_metadata(&list_file).unwrap().is_file());
+            let listed = list(&BTreeMap::from([("f".to_owned(), files.clone())]), None);
+            assert_eq!(names(&listed), ["a"]);
+        }
+        assert_eq!(fs::read_to_string(&canary).unwrap(), "12345");
     }
 
     #[test]

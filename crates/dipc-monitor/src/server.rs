@@ -4,6 +4,7 @@ mod address;
 mod artifact_request;
 mod body;
 mod collect;
+mod connections;
 mod health;
 mod json;
 mod overview;
@@ -52,14 +53,13 @@ pub(crate) use artifact_request::StoredRequest;
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};
 
+use connections::{Activity, AnsweringBody, Connections};
 use page::Page;
 use routes::Listener;
 use service::Service;
 use settings::Settings;
 use stall::StallLimit;
 
-/// The most connections at once; further ones wait to be accepted.
-const MOST_CONNECTIONS: usize = 128;
 /// The time for a request's head, and of an idle connection.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// The longest time in which a client takes nothing.
@@ -211,7 +211,7 @@ impl Server {
                 service,
                 #[cfg(feature = "tls")]
                 tls,
-                free: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+                connections: Connections::default(),
             };
             runtime.block_on(serve_all(listeners, context, stopped));
             // Questions that still wait for a process end by their time limits.
@@ -329,8 +329,7 @@ struct Context {
     service: Arc<Service>,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
-    /// The connections that may be accepted.
-    free: Arc<Semaphore>,
+    connections: Connections,
 }
 
 /// Accepts connections at all sockets until the server is stopped.
@@ -350,47 +349,50 @@ async fn accept(bound: Bound, context: Context) {
         is_loopback: bound.address.is_local() && !matches!(bound.address, ListenAddress::Unix(_)),
         is_tls: bound.address.is_tls(),
     };
-    let mut connections = tokio::task::JoinSet::new();
+    let mut tasks = tokio::task::JoinSet::new();
     loop {
-        // The semaphore is never closed.
-        let Ok(permit) = Arc::clone(&context.free).acquire_owned().await else { return };
-        while connections.try_join_next().is_some() {}
-        let context = context.clone();
-        match &bound.socket {
+        while tasks.try_join_next().is_some() {}
+        let service = context.clone();
+        let (activity, task) = match &bound.socket {
             Socket::Tcp(socket) => match socket.accept().await {
                 Ok((stream, _)) => {
-                    connections.spawn(async move {
-                        serve_tcp(stream, context, listener).await;
-                        drop(permit);
-                    });
+                    context.connections.make_room().await;
+                    let activity = Activity::new();
+                    (activity.clone(), tasks.spawn(serve_tcp(stream, service, listener, activity)))
                 }
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                Err(_) => {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
             },
             #[cfg(unix)]
             Socket::Unix(socket, _) => match socket.accept().await {
                 Ok((stream, _)) => {
-                    connections.spawn(async move {
-                        serve(stream, context.service, listener).await;
-                        drop(permit);
-                    });
+                    context.connections.make_room().await;
+                    let activity = Activity::new();
+                    (activity.clone(), tasks.spawn(serve(stream, service.service, listener, activity)))
                 }
-                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                Err(_) => {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
             },
-        }
+        };
+        context.connections.add(activity, task);
     }
 }
 
 /// Answers the requests of a TCP connection, after its handshake if the address has TLS.
-async fn serve_tcp(stream: TcpStream, context: Context, listener: Listener) {
+async fn serve_tcp(stream: TcpStream, context: Context, listener: Listener, activity: Activity) {
     #[cfg(feature = "tls")]
     if listener.is_tls {
         let Some(tls) = &context.tls else { return };
         if let Some(stream) = tls.accept(stream).await {
-            serve(stream, context.service, listener).await;
+            serve(stream, context.service, listener, activity).await;
         }
         return;
     }
-    serve(stream, context.service, listener).await;
+    serve(stream, context.service, listener, activity).await;
 }
 
 /// Answers the requests of a connection. An error of the connection affects no other.
@@ -398,10 +400,14 @@ async fn serve(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     service: Arc<Service>,
     listener: Listener,
+    activity: Activity,
 ) {
     let answer = service_fn(move |request: Request<Incoming>| {
-        let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(service.answer(request, listener).await) }
+        let (service, answering) = (Arc::clone(&service), activity.begin());
+        async move {
+            let response = service.answer(request, listener).await;
+            Ok::<_, Infallible>(response.map(|body| AnsweringBody { body, _answering: answering }))
+        }
     });
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())

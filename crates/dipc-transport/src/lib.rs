@@ -12,7 +12,7 @@
 //! 3. [`Listener`] accepts connections as a runtime (or a port server) does. A [`Hub`] does so for
 //!    thousands at once, in one thread.
 //! 4. [`open_regular`] and [`open_untrusted`] open files at paths from outside, and refuse everything except
-//!    regular files.
+//!    regular files. [`open_own`] and [`FolderBelow`] are for files of a program's own in folders of others.
 //! 5. [`process_state`] returns the state that keeps a process from answering; the error of a time-out has it
 //!    as well.
 //!
@@ -39,7 +39,7 @@
 //! - `address`, `peer`, `error`, `process_state`, `limits`: the vocabulary.
 //! - `discovery`: endpoints of processes.
 //! - `connection`, `descriptors`, `listener`, `hub`, `tcp`: bytes.
-//! - `regular_file`: files at paths from outside.
+//! - `regular_file`, `folder_below`: files at paths from outside, and in folders to which others can write.
 //! - `sys`: everything that differs between systems, and all unsafe code of this crate.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -59,6 +59,7 @@ mod hub;
 mod listener;
 
 mod discovery;
+mod folder_below;
 mod limits;
 mod process_state;
 mod regular_file;
@@ -76,12 +77,13 @@ pub use discovery::{
     process_state, start_key,
 };
 pub use error::{Error, Operation, PeerState};
+pub use folder_below::FolderBelow;
 pub use hub::{Hub, HubEvent, HubWaker, Token};
 pub use limits::{DescriptorLimit, descriptor_limit, raise_descriptor_limit, restore_descriptor_limit};
 pub use listener::Listener;
 pub use peer::{PeerCheck, PeerCredentials};
 pub use process_state::ProcessState;
-pub use regular_file::{open_regular, open_untrusted};
+pub use regular_file::{open_own, open_regular, open_untrusted};
 
 /// The examples of the README are compiled.
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-use std::fs::File;
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -29,6 +29,32 @@ pub fn open_untrusted(path: &Path) -> io::Result<File> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute"));
     }
     sys::open_untrusted(path)
+}
+
+/// Opens a file that this program keeps in a folder to which others can write. `options` may create it, but not
+/// truncate it: the file is checked once it is open.
+///
+/// A link is not followed, and opening does not wait for the other end of a pipe. A file with a second name is
+/// refused, as it may be another one's.
+///
+/// # Errors
+/// Those of opening, and [`io::ErrorKind::InvalidInput`] for everything except such a file.
+pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    sys::refuse_links(options);
+    let file = options.open(path).map_err(|error| match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => refused("it is a link"),
+        // Opening a pipe for writing fails without a reader.
+        Ok(found) if !found.is_file() => refused("not a regular file"),
+        _ => error,
+    })?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(refused("not a regular file"));
+    }
+    if sys::has_other_names(&metadata) {
+        return Err(refused("the file has another name, too"));
+    }
+    Ok(file)
 }
 
 /// Returns the error for a file that exists and is refused.
@@ -109,6 +135,33 @@ mod tests {
             assert_eq!(text(open_untrusted(&at(path))), "text", "{path}");
         }
         assert!(open_untrusted(&at("turn")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn own_files_are_neither_links_nor_pipes() {
+        use std::io::Write as _;
+        use std::os::unix::fs::symlink;
+
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let append = |name: &str| open_own(&at(name), OpenOptions::new().append(true).create(true));
+        append("new").unwrap().write_all(b"a").unwrap();
+        append("new").unwrap().write_all(b"b").unwrap();
+        assert_eq!(text(open_own(&at("new"), OpenOptions::new().read(true))), "ab");
+        fs::write(at("other"), "other").unwrap();
+        symlink(at("other"), at("link")).unwrap();
+        symlink(at("missing"), at("dangling")).unwrap();
+        fs::hard_link(at("other"), at("second")).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        for name in ["link", "dangling", "second", ".", "pipe"] {
+            assert_eq!(append(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
+        }
+        let error = open_own(&at("pipe"), OpenOptions::new().read(true)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(fs::read_to_string(at("other")).unwrap(), "other");
+        assert!(!at("missing").exists());
     }
 
     // inotify would report even a short opening.

@@ -3,7 +3,8 @@
 //
 // "secrets.dll SECRET" holds the secret with other first letters in a string ("S-"), an array of characters ("C-")
 // and of bytes ("B-"), in dead objects ("D-"), on a stack ("K-"), in native memory ("N-"), and in the message of an
-// exception ("E-") that a thread handles; writes "ready PID" and waits for a line. Each secret is upper case where
+// exception ("E-") that a thread handles, in fixed buffers of an object, of a structure in it, of the elements of an
+// array and of a box ("F-"); writes "ready PID" and waits for a line. Each secret is upper case where
 // the argument is lower case, so that no copy of the argument is one of them.
 using System;
 using System.Diagnostics;
@@ -22,8 +23,34 @@ namespace Secrets {
         public Holder Next;
     }
 
+    unsafe struct Inline {
+        public int Before;
+        public fixed byte Bytes[48];
+        public fixed char Characters[32];
+        public object After;
+
+        public Inline(string text) {
+            Before = 7;
+            After = null;
+            fixed (byte* bytes = Bytes)
+            fixed (char* characters = Characters)
+                for (int i = 0; i < text.Length && i < 32; i++) {
+                    bytes[i] = (byte)text[i];
+                    characters[i] = text[i];
+                }
+        }
+    }
+
+    class Buffers {
+        public int Before = 7;
+        public Inline Inner;
+        public Inline[] Elements;
+        public object Box;
+    }
+
     static class Program {
         static Holder held;
+        static Buffers buffers;
         static IntPtr native;
         static readonly ManualResetEvent Parked = new ManualResetEvent(false);
 
@@ -39,6 +66,8 @@ namespace Secrets {
                     Bytes = Encoding.UTF8.GetBytes(Make("B", secret)), Numbers = new long[] { i, 1 }, Count = i, Next = held
                 };
             for (int i = 0; i < 100; i++) Make("D", secret);
+            Inline inline = new Inline(Make("F", secret));
+            buffers = new Buffers { Inner = inline, Elements = new[] { inline, inline }, Box = inline };
             native = Marshal.StringToHGlobalUni(Make("N", secret));
         }
 
@@ -60,6 +89,7 @@ namespace Secrets {
             Console.Out.Flush();
             Console.ReadLine();
             GC.KeepAlive(held);
+            GC.KeepAlive(buffers);
         }
     }
 }

@@ -88,8 +88,12 @@ enum DumpCommand {
     ///
     /// The copy has what 'dump analyze' reads: threads, stacks, types, objects with their sizes and
     /// references, locks and async methods. All other memory is zero: the characters of strings, the elements
-    /// of arrays of bytes, characters and numbers, the environment, the command line, native memory, and what
-    /// stacks and registers have but addresses.
+    /// of arrays of bytes, characters and numbers, 'fixed' buffers, the environment, the command line, native memory,
+    /// and what stacks and registers have but addresses.
+    ///
+    /// What is left: numbers in fields, such as of type long, Guid, decimal and DateTime, in boxes, in elements of
+    /// arrays that also have references, and captured by lambdas; static numbers; constants and attributes in the
+    /// metadata of assemblies; names of types and members; paths of mapped files.
     Strip(strip::StripArgs),
 }
 

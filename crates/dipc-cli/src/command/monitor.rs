@@ -190,9 +190,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
         Interrupts::watch_with_reload(&is_asked_to_reload)?
     };
     let (tokens, mut token_file) = tokens::tokens(args)?;
-    let file = args.configuration_file_path.as_deref();
-    let source = (args.system || file.is_some())
-        .then(|| configuration::Source::new(file, args.system, args.artifacts.retention()));
+    let source = configuration::Source::new(args);
     let configuration = source.as_ref().map(configuration::Source::read).transpose()?.unwrap_or_default();
     if !args.no_auth {
         tokens.set_api_key(usable_api_key(&configuration));

@@ -1,6 +1,5 @@
 //! A core dump, or the memory of a process, that is analyzed.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -23,27 +22,17 @@ impl Source {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()))
         };
-        let file = if is_open_stream(path) {
-            unpacked_core::open_stream(path)?
-        } else {
-            // Opening a pipe would wait for its writer.
-            if !path.metadata().map_err(|error| failed(&error))?.is_file() {
-                return Err(failed(&"it is not a regular file").with_help(
-                    "a core dump from a pipe is read from standard input: dipc dump analyze - < PIPE",
-                ));
-            }
-            unpacked_core::open(path)?
-        };
+        let file =
+            if is_open_stream(path) { unpacked_core::open_stream(path)? } else { unpacked_core::open(path)? };
         let mut core = CoreFile::open(file).map_err(|error| match error {
             Error::TruncatedHeader { .. } => {
                 Failure::new(Exit::Incomplete, format_args!("{}: {error}", path.display()))
             }
             error => failed(&error),
         })?;
+        core.machine().check().map_err(|error| not_read(&path.display(), &error))?;
         core.add_files(|path| {
-            // Opening a pipe would wait for its writer.
-            let is_file = std::fs::metadata(path).is_ok_and(|file| file.is_file());
-            let file = is_file.then(|| File::open(path).ok()).flatten()?;
+            let file = dipc_transport::open_untrusted(Path::new(path)).ok()?;
             Some(Box::new(file) as Box<dyn ReadAt>)
         });
         Ok(Self::Core(Box::new(core)))
@@ -52,10 +41,15 @@ impl Source {
     /// Opens the memory of a process.
     pub(crate) fn attach(pid: u32) -> Result<Self, Failure> {
         #[cfg(target_os = "linux")]
-        return clr_dump::ProcessMemory::open(pid).map(Self::Process).map_err(|error| {
-            Failure::new(Exit::NotReachable, format_args!("dump analyze: process {pid}: {error}"))
-                .with_help("this takes the permission to trace the process: be its user, or root")
-        });
+        {
+            let memory = clr_dump::ProcessMemory::open(pid).map_err(|error| {
+                Failure::new(Exit::NotReachable, format_args!("dump analyze: process {pid}: {error}"))
+                    .with_help("this takes the permission to trace the process: be its user, or root")
+            })?;
+            let machine = memory.machine().map_or(Ok(()), clr_dump::Machine::check);
+            machine.map_err(|error| not_read(&format_args!("process {pid}"), &error))?;
+            Ok(Self::Process(memory))
+        }
         #[cfg(not(target_os = "linux"))]
         Err(Failure::usage(format_args!("dump analyze: process {pid}: only on Linux"))
             .with_help("analyze a core dump: dipc dump -p PID writes one"))
@@ -104,6 +98,7 @@ impl Source {
                          frames, types and heap of others are missing; dotnet-dump analyze reads them",
                     )
                 }
+                Error::UnsupportedMachine(_) => failure.with_help(MACHINE_HELP),
                 Error::NoRuntime => failure.with_help("dipc reads .NET 8, 9, 10, NativeAOT 8 and 9 and .NET Core 3.1.23 on x86-64"),
                 _ => failure,
             }
@@ -124,6 +119,15 @@ impl Source {
         let [has, promised] = [core.file_bytes(), core.promised_bytes()].map(units::count);
         Some(format!("it has {has} of the {promised} bytes that its headers promise"))
     }
+}
+
+/// What to do with programs of other processors.
+const MACHINE_HELP: &str = "dotnet-dump analyze on a machine of that kind reads it; of a running process, dipc stack, trace, top \
+                            and gcdump ask the runtime";
+
+/// The failure for memory of another processor.
+fn not_read(what: &dyn std::fmt::Display, error: &Error) -> Failure {
+    Failure::new(Exit::Failed, format_args!("read memory: {what}: {error}")).with_help(MACHINE_HELP)
 }
 
 /// Whether a path is standard input, or a pipe that this process was started with.
@@ -149,8 +153,8 @@ pub(crate) fn is_core(path: &Path) -> bool {
     const TYPE: usize = 16;
     const CORE: u8 = 4;
     let mut beginning = [0; TYPE + 1];
-    let is_file = path.metadata().is_ok_and(|file| file.is_file());
-    let read = is_file && File::open(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok();
+    let read =
+        dipc_transport::open_regular(path).and_then(|mut file| file.read_exact(&mut beginning)).is_ok();
     read && beginning.starts_with(b"\x7fELF") && beginning[TYPE] == CORE
 }
 

@@ -60,7 +60,7 @@ pub(crate) fn are_of_another(names: &Path, recording: &Path) -> bool {
 }
 
 fn header(recording: &Path) -> Option<TraceInfo> {
-    Recording::open(recording).ok()?.events.info().cloned()
+    Recording::open_beside(recording).ok()?.events.info().cloned()
 }
 
 /// The names beside a recording: a recording of its own, in which the runtime lists the methods that were
@@ -119,13 +119,17 @@ impl Names {
 
     /// Adds the known code, before any events of the recording.
     pub(crate) fn add_to(&self, code: &mut CodeMap) -> Result<(), Failure> {
-        add_code(&self.0, code)
+        add_code_of(Recording::open_beside(&self.0)?, code)
     }
 }
 
 /// Adds all code events of a recording.
 pub(crate) fn add_code(recording: &Path, code: &mut CodeMap) -> Result<(), Failure> {
-    let (mut events, origin) = Recording::open(recording)?.into_parts();
+    add_code_of(Recording::open(recording)?, code)
+}
+
+fn add_code_of(recording: Recording, code: &mut CodeMap) -> Result<(), Failure> {
+    let (mut events, origin) = recording.into_parts();
     events.for_each(|event| code.add(&event)).map_err(|error| origin.failed(&error))
 }
 

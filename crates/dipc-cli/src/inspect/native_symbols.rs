@@ -45,9 +45,8 @@ impl NativeSymbols {
                 let mapping = linux_sampler::Mapping::new(image.base, u64::MAX, 0, &*image.path);
                 mapping.open_image(pid.try_into().ok()?)
             }
-            // Opening a pipe would wait for its writer.
-            None if !std::fs::metadata(&*image.path).ok()?.is_file() => return None,
-            None => std::fs::File::open(&*image.path).and_then(linux_sampler::Image::read),
+            None => dipc_transport::open_untrusted(std::path::Path::new(&*image.path))
+                .and_then(linux_sampler::Image::read),
         };
         let file = file.ok()?;
         let is_same = !image.build_id.is_empty() && file.build_id() == image.build_id;

@@ -28,6 +28,12 @@ enum InputSource {
     Stream(Box<dyn Read + Send>),
 }
 
+impl InputSource {
+    fn of_file(file: File) -> Self {
+        Self::File(FileReader { file: Arc::new(file), at: 0, end: u64::MAX })
+    }
+}
+
 /// A reader of a file that others may read at the same time.
 struct FileReader {
     file: Arc<File>,
@@ -98,14 +104,19 @@ impl Recording {
                 Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display()))
             })?;
             let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-            let source = if is_file {
-                InputSource::File(FileReader { file: Arc::new(file), at: 0, end: u64::MAX })
-            } else {
-                InputSource::Stream(Box::new(file))
-            };
+            let source =
+                if is_file { InputSource::of_file(file) } else { InputSource::Stream(Box::new(file)) };
             (source, path.display().to_string())
         };
         Self::read_header(source, name)
+    }
+
+    /// Opens a recording beside the one that the user named. Others may have put something else in its place, such
+    /// as a pipe, which would be waited for.
+    pub(crate) fn open_beside(path: &Path) -> Result<Self, Failure> {
+        let file = dipc_transport::open_regular(path)
+            .map_err(|error| Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display())))?;
+        Self::read_header(InputSource::of_file(file), path.display().to_string())
     }
 
     /// Reads an open file from its beginning; messages call it `name`.

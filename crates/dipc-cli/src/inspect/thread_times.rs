@@ -25,7 +25,7 @@ pub(crate) fn threads_path(recording: &Path) -> PathBuf {
 /// Returns the account beside a recording; `None` if it is missing, or of another process.
 pub(crate) fn kernel_times_beside(recording: &Path) -> Option<KernelTimes> {
     let path = account_beside(recording)?;
-    let (mut events, origin) = Recording::open(&path).map_err(messages::warning).ok()?.into_parts();
+    let (mut events, origin) = Recording::open_beside(&path).map_err(messages::warning).ok()?.into_parts();
     let mut times = KernelTimes::default();
     // The part that could be read is valid.
     if let Err(error) = events.for_each(|event| times.add(&event)) {
@@ -45,8 +45,8 @@ fn account_beside(recording: &Path) -> Option<PathBuf> {
     if !path.is_file() || !recording.is_file() {
         return None;
     }
-    let info = |path: &Path| Recording::open(path).ok()?.events.info().cloned();
-    if is_of(&info(&path)?, &info(recording)?) {
+    let info = |recording: Result<Recording, _>| recording.ok()?.events.info().cloned();
+    if is_of(&info(Recording::open_beside(&path))?, &info(Recording::open(recording))?) {
         return Some(path);
     }
     messages::warning(format_args!(
@@ -73,7 +73,7 @@ pub(crate) fn carry_over(recording: &Path, made: &Path) {
 
 /// Copies a file to a newly created one; an existing link is not followed.
 fn copy_new(from: &Path, to: &Path) -> io::Result<()> {
-    let mut source = fs::File::open(from)?;
+    let mut source = dipc_transport::open_regular(from)?;
     match fs::remove_file(to) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}

@@ -1,6 +1,5 @@
 //! Time ranges of a recording, as users give them.
 
-use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -80,11 +79,8 @@ impl PartTimes {
 
 /// Returns the range that a recording states at its end, if it is a part and a file.
 pub(crate) fn recorded_range(file: &Path) -> Option<RecordedRange> {
-    // Opening a FIFO would wait for its writer.
-    if !std::fs::metadata(file).ok()?.is_file() {
-        return None;
-    }
-    let mut file = File::open(file).ok()?;
+    // Opening a pipe would wait for its writer.
+    let mut file = dipc_transport::open_regular(file).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(RecordedRange::TAIL as u64))).ok()?;
     let mut tail = Vec::new();

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::compression::Compression;
 use crate::exit::{Exit, Failure};
@@ -16,6 +17,13 @@ const RESERVE: u64 = 256 << 20;
 const STEP: usize = 1 << 20;
 /// Pages of zeros take no room.
 const PAGE: usize = 4096;
+/// Bytes of content, without pages of zeros, for each compressed byte. Those of processes have 3 to 50.
+const MOST_RATIO: u64 = 1000;
+/// The bytes of content from which on the ratio counts.
+const LEAST_FOR_RATIO: u64 = 64 << 20;
+/// The time for unpacking, and what each MiB of compressed data adds to it.
+const MOST_TIME: Duration = Duration::from_secs(20);
+const TIME_FOR_MIB: Duration = Duration::from_secs(1);
 
 /// Copies a stream (`-` is standard input) into a file without a name, and returns it, or its content if it is
 /// compressed.
@@ -24,19 +32,26 @@ pub(super) fn open_stream(path: &Path) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
     let stream: Box<dyn Read> =
         if is_input { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
-    content(path, copy(path, stream)?.0)
+    content(path, copy(path, stream, None)?.0)
 }
 
 /// Returns the file, or its content if it is compressed.
 pub(super) fn open(path: &Path) -> Result<File, Failure> {
-    let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
-    content(path, File::open(path).map_err(failed)?)
+    let file = dipc_transport::open_regular(path).map_err(|error| {
+        let failure = Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
+        if error.kind() != io::ErrorKind::InvalidInput {
+            return failure;
+        }
+        failure.with_help("a core dump from a pipe is read from standard input: dipc dump analyze - < PIPE")
+    })?;
+    content(path, file)
 }
 
 fn content(path: &Path, mut file: File) -> Result<File, Failure> {
     let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
     let Some(compression) = Compression::detect(&mut file).map_err(failed)? else { return Ok(file) };
-    let (unpacked, Unpacked { bytes, stored, .. }) = copy(path, compression.reader(file))?;
+    let packed = file.try_clone().map_err(failed)?;
+    let (unpacked, Unpacked { bytes, stored, .. }) = copy(path, compression.reader(file), Some(packed))?;
     messages::note(format_args!(
         "Unpacked       : {} of {}, {} of it not zero, in a temporary file",
         units::bytes(bytes),
@@ -46,8 +61,9 @@ fn content(path: &Path, mut file: File) -> Result<File, Failure> {
     Ok(unpacked)
 }
 
-/// Copies what is read into a file without a name, as far as there is room.
-fn copy(path: &Path, content: impl Read) -> Result<(File, Unpacked), Failure> {
+/// Copies what is read into a file without a name, as far as there is room. `packed` is the file that the content
+/// is unpacked from.
+fn copy(path: &Path, content: impl Read, packed: Option<File>) -> Result<(File, Unpacked), Failure> {
     let failed = |error: io::Error| Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
     let most = free_bytes().saturating_sub(RESERVE);
     let mut file = tempfile::tempfile().map_err(|error| {
@@ -55,8 +71,27 @@ fn copy(path: &Path, content: impl Read) -> Result<(File, Unpacked), Failure> {
         Failure::new(Exit::Failed, format_args!("unpack {}: {}: {error}", path.display(), folder.display()))
             .with_help("TMPDIR names another folder")
     })?;
-    let unpacked = unpack(content, &mut file, most, MOST_BYTES).map_err(failed)?;
+    let mut limits = Limits { most, most_bytes: MOST_BYTES, packed, start: Instant::now() };
+    let unpacked = unpack(content, &mut file, &mut limits).map_err(failed)?;
+    let refused = |what: &str| {
+        Failure::new(Exit::Failed, format_args!("unpack {}: {what}", path.display()))
+            .with_help("if it is one, unpack it with the program that made it, and give the result")
+    };
     match &unpacked.end {
+        End::NotACore => return Err(refused("its content is not a core dump")),
+        End::Inflated => {
+            return Err(refused(&format!(
+                "{} of its content are more than {MOST_RATIO} times its own bytes: it is not a core dump",
+                units::bytes(unpacked.stored)
+            )));
+        }
+        End::TooLong => {
+            return Err(refused(&format!(
+                "it takes too long: {} after {:.0} s",
+                units::bytes(unpacked.bytes),
+                limits.start.elapsed().as_secs_f64()
+            )));
+        }
         End::Whole => {}
         End::Damaged(error) => messages::warning(format_args!(
             "{}: {error}: the dump is read as far as it was unpacked",
@@ -90,9 +125,47 @@ enum End {
     /// The compressed data ends early or is damaged.
     Damaged(io::Error),
     TooLarge,
+    /// The first bytes are neither those of an ELF file nor of a format of compression.
+    NotACore,
+    /// There is more content than such a file can have.
+    Inflated,
+    TooLong,
 }
 
-fn unpack(mut content: impl Read, file: &mut File, most: u64, most_bytes: u64) -> io::Result<Unpacked> {
+struct Limits {
+    /// Bytes that take room.
+    most: u64,
+    most_bytes: u64,
+    /// The compressed file, whose position says how much of it was read.
+    packed: Option<File>,
+    start: Instant,
+}
+
+impl Limits {
+    /// Returns the limit that is exceeded.
+    fn exceeded(&mut self, bytes: u64, stored: u64) -> io::Result<Option<End>> {
+        if stored > self.most || bytes > self.most_bytes {
+            return Ok(Some(End::TooLarge));
+        }
+        let Some(packed) = &mut self.packed else { return Ok(None) };
+        let read = packed.stream_position()?;
+        let seconds = u32::try_from(read >> 20).unwrap_or(u32::MAX);
+        let time = MOST_TIME.saturating_add(TIME_FOR_MIB.saturating_mul(seconds));
+        Ok(if stored > LEAST_FOR_RATIO && stored / MOST_RATIO > read {
+            Some(End::Inflated)
+        } else {
+            (self.start.elapsed() > time).then_some(End::TooLong)
+        })
+    }
+
+    /// Returns true for the first bytes of what can be a core dump. That of a stream may be compressed.
+    fn permit(&self, beginning: &[u8]) -> bool {
+        beginning.starts_with(b"\x7fELF")
+            || self.packed.is_none() && Compression::of_beginning(beginning).is_some()
+    }
+}
+
+fn unpack(mut content: impl Read, file: &mut File, limits: &mut Limits) -> io::Result<Unpacked> {
     let mut buffer = vec![0; STEP];
     let (mut bytes, mut stored) = (0_u64, 0_u64);
     let end = loop {
@@ -108,6 +181,10 @@ fn unpack(mut content: impl Read, file: &mut File, most: u64, most_bytes: u64) -
                 break None;
             }
         };
+        // Less than this is cut, which is said elsewhere.
+        if bytes == 0 && filled >= 4 && !limits.permit(&buffer[..filled]) {
+            break End::NotACore;
+        }
         for page in buffer[..filled].chunks(PAGE) {
             if page.iter().all(|byte| *byte == 0) {
                 file.seek_relative(page.len().cast_signed() as i64)?;
@@ -120,8 +197,8 @@ fn unpack(mut content: impl Read, file: &mut File, most: u64, most_bytes: u64) -
         if let Some(ended) = ended {
             break ended;
         }
-        if stored > most || bytes > most_bytes {
-            break End::TooLarge;
+        if let Some(exceeded) = limits.exceeded(bytes, stored)? {
+            break exceeded;
         }
     };
     file.set_len(bytes)?;
@@ -145,24 +222,55 @@ fn free_bytes() -> u64 {
 mod tests {
     use super::*;
 
+    fn limits(most: u64, most_bytes: u64) -> Limits {
+        Limits { most, most_bytes, packed: None, start: Instant::now() }
+    }
+
     #[test]
     fn zeros_take_no_room_and_the_rest_is_bounded() {
         let mut content = vec![0; 5 << 20];
+        content[..4].copy_from_slice(b"\x7fELF");
         content[3 << 20] = 7;
         content.push(9);
         let mut file = tempfile::tempfile().unwrap();
-        let unpacked = unpack(&content[..], &mut file, u64::MAX, u64::MAX).unwrap();
+        let unpacked = unpack(&content[..], &mut file, &mut limits(u64::MAX, u64::MAX)).unwrap();
         assert!(matches!(unpacked.end, End::Whole));
-        assert_eq!((unpacked.bytes, unpacked.stored), ((5 << 20) + 1, PAGE as u64 + 1));
+        assert_eq!((unpacked.bytes, unpacked.stored), ((5 << 20) + 1, 2 * PAGE as u64 + 1));
         let mut found = Vec::new();
         file.read_to_end(&mut found).unwrap();
         assert!(found == content);
         for (most, most_bytes) in [(u64::MAX, 1 << 20), (0, u64::MAX)] {
             let mut file = tempfile::tempfile().unwrap();
-            let endless = io::repeat(u8::from(most == 0));
-            let unpacked = unpack(endless, &mut file, most, most_bytes).unwrap();
+            let endless = b"\x7fELF".chain(io::repeat(u8::from(most == 0)));
+            let unpacked = unpack(endless, &mut file, &mut limits(most, most_bytes)).unwrap();
             assert!(matches!(unpacked.end, End::TooLarge));
             assert!(unpacked.bytes <= 2 << 20, "{}", unpacked.bytes);
+        }
+    }
+
+    #[test]
+    fn content_that_is_not_a_core_dump_is_not_unpacked() {
+        let unpack = |content: &mut dyn Read, packed: Option<File>, start| {
+            let mut file = tempfile::tempfile().unwrap();
+            let mut limits = Limits { packed, start, ..limits(u64::MAX, u64::MAX) };
+            unpack(content, &mut file, &mut limits).unwrap()
+        };
+        let packed = || Some(tempfile::tempfile().unwrap());
+        let now = Instant::now();
+        let garbage = unpack(&mut io::repeat(7), packed(), now);
+        assert!(matches!(garbage.end, End::NotACore) && garbage.stored == 0);
+        // Compressed twice is neither; a stream may be compressed.
+        let twice = || b"\x28\xb5\x2f\xfd\0".chain(io::empty());
+        assert!(matches!(unpack(&mut twice(), packed(), now).end, End::NotACore));
+        assert!(matches!(unpack(&mut twice(), None, now).end, End::Whole));
+        assert!(matches!(unpack(&mut io::repeat(7), None, now).end, End::NotACore));
+        // Nothing was read of the packed file: no content is in proportion to it.
+        let inflated = unpack(&mut b"\x7fELF".chain(io::repeat(7)), packed(), now);
+        assert!(matches!(inflated.end, End::Inflated));
+        assert!(inflated.bytes <= LEAST_FOR_RATIO + STEP as u64, "{}", inflated.bytes);
+        if let Some(start) = now.checked_sub(MOST_TIME) {
+            let zeros = unpack(&mut b"\x7fELF".chain(io::repeat(0)), packed(), start);
+            assert!(matches!(zeros.end, End::TooLong) && zeros.bytes == STEP as u64);
         }
     }
 }

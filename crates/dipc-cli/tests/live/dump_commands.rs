@@ -107,3 +107,40 @@ fn a_core_is_streamed_from_one_program_to_another() {
         .assert_error_names(&["core.zst", "zstd"]);
     assert!(!std::path::Path::new(&at("core.zst")).exists());
 }
+
+#[test]
+fn core_dumps_of_other_processors_are_refused_by_name() {
+    const EM_AARCH64: u16 = 183;
+    let (folder, core) = core("parked-mini");
+    let mut bytes = std::fs::read(&core).unwrap();
+    bytes[18..20].copy_from_slice(&EM_AARCH64.to_le_bytes());
+    std::fs::write(&core, bytes).unwrap();
+    let copy = folder.path().join("copy");
+    for command in [
+        &["dump", "analyze", &core][..],
+        &["dump", "analyze", &core, "stacks", "--format", "json"],
+        &["dump", "strip", &core, "-o", copy.to_str().unwrap()],
+        &["dump", "strip", &core, "--privacy"],
+        &["dump", "analyze", &core, "heap"],
+    ] {
+        let refused = run(command.iter().copied()).with_code(1);
+        let why = "programs of arm64 are not read yet, only those of x86-64\nhelp: dotnet-dump analyze";
+        assert!(refused.stderr.contains(why), "{command:?}: {}", refused.stderr);
+    }
+    assert!(!copy.exists());
+}
+
+#[test]
+fn compressed_files_that_unpack_to_something_else_are_not_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bomb.zst");
+    // A frame of zstd of 1000 blocks, each of which is 128 KiB of one byte.
+    let mut bomb = b"\x28\xb5\x2f\xfd\0\x58".to_vec();
+    for block in 0..1000_u32 {
+        let header = (131_072 << 3 | 2 | u32::from(block == 999)).to_le_bytes();
+        bomb.extend_from_slice(&[header[0], header[1], header[2], b'x']);
+    }
+    std::fs::write(&file, bomb).unwrap();
+    let refused = run(["dump", "analyze", file.to_str().unwrap()]).with_code(1);
+    assert!(refused.stderr.contains("its content is not a core dump"), "{}", refused.stderr);
+}

@@ -407,3 +407,18 @@ fn rules_that_cannot_be_run_are_refused() {
         assert!(text.ends_with('\n'), "{text}");
     }
 }
+
+#[test]
+fn access_control_of_a_configuration_that_would_not_hold_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("settings.json");
+    let azure = json!({"TenantId": "t", "ClientId": "c", "RequiredRole": "r"});
+    fs::write(&file, json!({"Authentication": {"AzureAd": azure}}).to_string()).unwrap();
+    let urls = format!("unix:{}", folder.path().join("http").display());
+    let refused =
+        run(["monitor", "--urls", &urls, "--configuration-file-path", file.to_str().unwrap()]).with_code(2);
+    for part in ["Authentication:AzureAd: Entra ID", "--token-file", "--temp-api-key", "--no-auth"] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    assert!(!folder.path().join("http").exists());
+}

@@ -41,6 +41,7 @@ pub(crate) fn judge(facts: &Facts) -> Examination {
         answer::answer(process),
         runtime::createdump(process),
         sampling::sampling(process),
+        runtime::memory(process),
     ];
     Examination {
         pid: facts.pid,

@@ -79,3 +79,12 @@ pub(super) fn dump_hazard(process: &Process) -> Option<Hazard> {
     let of_single_file = || Hazard::of_dump_in_single_file(&process.version().filter(|_| is_single_file)?);
     process.createdump.clone().or_else(of_single_file)
 }
+
+/// The processor whose programs' memory is read (`EM_X86_64`).
+const X86_64: u16 = 62;
+
+/// Reports a processor whose programs' memory is not read.
+pub(super) fn memory(process: &Process) -> Option<Finding> {
+    let machine = process.machine.filter(|machine| *machine != X86_64)?;
+    Some(Finding::warning(Evidence::Memory { machine }))
+}

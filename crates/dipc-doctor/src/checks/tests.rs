@@ -49,6 +49,7 @@ fn process() -> Process {
         })),
         answer: Answer::NotAsked,
         sampling: None,
+        machine: None,
     }
 }
 
@@ -380,4 +381,13 @@ fn the_least_that_permits_more_samples_depends_on_the_obstacle() {
         assert!(evidence.has_runtime_sampler);
     }
     assert!(find(&judged(process()), Check::Sampling).is_none());
+}
+
+#[test]
+fn processors_whose_memory_is_not_read_are_reported() {
+    let of = |machine| judged(Process { machine, ..process() });
+    assert!(find(&of(None), Check::Memory).is_none() && find(&of(Some(62)), Check::Memory).is_none());
+    let examination = of(Some(183));
+    let finding = get(&examination, Check::Memory, Status::Warning);
+    assert!(matches!(finding.evidence, Evidence::Memory { machine: 183 }));
 }

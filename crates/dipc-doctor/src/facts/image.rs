@@ -27,7 +27,7 @@ impl RuntimeImage {
     /// The file and the system's reason.
     pub(crate) fn read(pid: u32) -> Result<Option<Self>, String> {
         let Some(found) = RuntimeFile::find(pid)? else { return Ok(None) };
-        let markers = || File::open(&found.file).map(Markers::read).unwrap_or_default();
+        let markers = || dipc_transport::open_regular(&found.file).map(Markers::read).unwrap_or_default();
         let (kind, version) = match found.kind {
             Kind::CoreClr => {
                 let version = version_of_folder(&found.path).or_else(|| markers().version);

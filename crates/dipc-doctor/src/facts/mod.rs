@@ -86,6 +86,8 @@ pub(crate) struct Process {
     pub(crate) answer: Answer,
     /// Trials of the kernel's samples; `None` on systems without them.
     pub(crate) sampling: Option<Sampling>,
+    /// The architecture of its program (`e_machine`); `None` if it is not known.
+    pub(crate) machine: Option<u16>,
 }
 
 /// The outcome of a ProcessInfo request.
@@ -177,6 +179,7 @@ impl Process {
             startup: view.startup(),
             createdump: view.createdump_hazard(),
             sampling: Sampling::try_on(pid),
+            machine: program::machine(Path::new(&format!("/proc/{pid}/exe"))),
             status,
             environment,
             sockets,

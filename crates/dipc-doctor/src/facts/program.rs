@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
+use std::path::Path;
 
 use memchr::memmem;
 use object::read::elf::{FileHeader, SectionHeader as _};
@@ -39,6 +40,14 @@ impl LinkedRuntime {
         }
         native.then_some(Self::NativeAot)
     }
+}
+
+/// Returns the architecture that a program is for (`e_machine`); `None` if it is not an ELF file of 64 bits.
+pub(crate) fn machine(program: &Path) -> Option<u16> {
+    let mut header = [0; 20];
+    dipc_transport::open_regular(program).ok()?.read_exact(&mut header).ok()?;
+    let machine = header.last_chunk().map(|bytes| u16::from_le_bytes(*bytes))?;
+    header.starts_with(b"\x7fELF\x02\x01").then_some(machine)
 }
 
 const CORECLR_SYMBOL: &str = "DotNetRuntimeInfo";

@@ -59,10 +59,13 @@ static AUTHENTICATION_OPTIONS: Object = Object::new(
     &[
         optional("MonitorApiKey", Shape::Object(&MONITOR_API_KEY_OPTIONS)).unsupported_unless(
             cfg!(feature = "jwt"),
-            "dipc-fleet accepts JSON Web Tokens, this program does not: use it, or --token-file",
+            "dipc-fleet accepts JSON Web Tokens, this program does not: it needs --token-file, --temp-api-key or \
+             --no-auth in its place",
         ),
         optional("AzureAd", Shape::Object(&AZURE_AD_OPTIONS))
-            .unsupported("Entra ID is not supported: use tokens in a text file, --token-file"),
+            .unsupported(
+                "Entra ID is not supported: --token-file, --temp-api-key or --no-auth is needed in its place",
+            ),
     ],
 );
 

@@ -1,9 +1,10 @@
 //! The sources of a configuration, in the order of their precedence.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+
+use dipc_client::dipc_transport::open_regular;
 
 use super::finding::{Findings, Location};
 use super::json::{self, DEEPEST};
@@ -214,12 +215,8 @@ fn unreadable(path: &Path, error: &io::Error, findings: &mut Findings) {
 
 /// Reads a regular file of at most [`LARGEST`] bytes.
 fn read_text(path: &Path) -> io::Result<String> {
-    // A pipe would be waited for.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    open_regular(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LARGEST {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 4 MiB"));
     }

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{at, copy_synced, numbered, path_of};
+use super::{at, copy_synced, create_parents, numbered, path_of};
 use crate::configuration::DirectoryEgress;
 
 /// The most files of one name.
@@ -23,6 +23,8 @@ pub(super) struct Places {
     copy: PathBuf,
     /// Its name, to which a number is added if another file has it.
     target: PathBuf,
+    /// The directory of the provider.
+    directory: PathBuf,
 }
 
 /// A step that changes a disk, after which the program may have ended. Tests end there.
@@ -45,15 +47,15 @@ impl Places {
             part: parts.join(format!(".{file_name}.{id}.part")),
             copy: parent.join(format!(".{file_name}.{id}.copy")),
             target,
+            directory: egress.directory.clone(),
         })
     }
 
     /// Creates the file, in place of one that was left behind.
     pub(super) fn create(&self) -> io::Result<File> {
-        for path in [&self.part, &self.target] {
-            let parent = path.parent().unwrap_or(Path::new("."));
-            fs::create_dir_all(parent).map_err(|error| at(parent, &error))?;
-        }
+        create_parents(&self.directory, &self.target)?;
+        let parts = self.part.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parts).map_err(|error| at(parts, &error))?;
         self.remove_part();
         super::create(&self.part)
     }
@@ -61,7 +63,7 @@ impl Places {
     /// Gives the complete file its name, and returns it. It may have it already.
     pub(super) fn deliver(&self, step: Step<'_>) -> io::Result<PathBuf> {
         let parent = self.target.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(parent).map_err(|error| at(parent, &error))?;
+        create_parents(&self.directory, &self.target)?;
         let sources = [&self.part, &self.copy];
         let is_gone = sources.iter().all(|source| fs::symlink_metadata(source).is_err());
         for number in 1..=MOST_OF_A_NAME {

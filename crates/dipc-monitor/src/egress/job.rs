@@ -1,10 +1,11 @@
 //! The record of a promised artifact: a file in the queue's directory, replaced as a whole.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use dipc_client::dipc_transport::open_own;
 use serde::{Deserialize, Serialize};
 
 use super::create;
@@ -124,10 +125,16 @@ impl Job {
                 let _ = fs::remove_file(entry.path());
             }
             let is_job = name.ends_with(ENDING) && entry.metadata().is_ok_and(|it| it.len() <= MOST_BYTES);
-            let job = is_job.then(|| fs::read(entry.path()).ok()).flatten();
+            let job = is_job.then(|| read(&entry.path()).ok()).flatten();
             jobs.extend(job.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok()));
         }
         jobs.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(jobs)
     }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_own(path, OpenOptions::new().read(true))?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

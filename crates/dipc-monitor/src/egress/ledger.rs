@@ -4,24 +4,15 @@
 //! JSON strings: names can have any character.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::path_of;
+use crate::directory_list::{DirectoryList, ListedFile};
 use crate::retention::{Kept, Retention, free_bytes};
 
 /// The name of the list.
 const LIST: &str = ".dipc-artifacts";
-/// The name of a list that is being written.
-const NEW: &str = ".dipc-artifacts.new";
-/// The largest list that is read, in bytes.
-const MOST_BYTES: u64 = 16 << 20;
-
-/// Held while a list is read and written. Directories are few, and this takes little time.
-static LISTS: Mutex<()> = Mutex::new(());
 
 /// Adds an artifact to the list of its directory, and removes the oldest ones beyond the limits. The newest
 /// stays. Without limits there is no list.
@@ -34,63 +25,53 @@ pub(super) fn add(directory: &Path, artifact: &Path, retention: &Retention) -> i
     }
     let Ok(name) = artifact.strip_prefix(directory) else { return Ok(Vec::new()) };
     let Some(name) = name.to_str() else { return Ok(Vec::new()) };
-    let _guard = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut names = read(directory)?;
-    names.insert(name.to_owned());
-    let kept = names.iter().filter_map(|name| kept(directory, name)).collect();
-    let free = || free_bytes(directory);
-    let removed = retention.apply(kept, SystemTime::now(), free, |path| fs::remove_file(path));
-    // Those that were removed by others are forgotten, too.
-    names.retain(|name| kept_path(directory, name).is_some());
-    write(directory, &names)?;
-    Ok(removed)
+    DirectoryList::new(directory, LIST).change(|list| {
+        let mut names = read(list)?;
+        names.insert(name.to_owned());
+        let kept = names.iter().filter_map(|name| kept(directory, name)).collect();
+        let free = || free_bytes(directory);
+        let removed = retention.apply(kept, SystemTime::now(), free, |path| remove(directory, path));
+        // Those that were removed by others are forgotten, too.
+        names.retain(|name| ListedFile::find(directory, name).is_some());
+        write(list, &names)?;
+        Ok(removed)
+    })
 }
 
 /// Returns the names of a list.
-fn read(directory: &Path) -> io::Result<BTreeSet<String>> {
-    let mut text = String::new();
-    match File::open(directory.join(LIST)) {
-        Ok(file) => file.take(MOST_BYTES).read_to_string(&mut text)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        Err(error) => return Err(error),
-    };
+fn read(list: &DirectoryList<'_>) -> io::Result<BTreeSet<String>> {
+    let bytes = list.read()?;
     // A line that is cut is not a name.
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    Ok(bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }
 
-fn write(directory: &Path, names: &BTreeSet<String>) -> io::Result<()> {
-    let new = directory.join(NEW);
-    // One may have been left behind.
-    let _ = fs::remove_file(&new);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+fn write(list: &DirectoryList<'_>, names: &BTreeSet<String>) -> io::Result<()> {
     let mut text = String::new();
     for name in names {
         text.push_str(&serde_json::to_string(name).map_err(io::Error::other)?);
         text.push('\n');
     }
-    let mut file = options.open(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(new, directory.join(LIST))
+    list.replace(text.as_bytes())
 }
 
-/// The path of an artifact; `None` if its name leads out of the directory, or it is not a file.
-fn kept_path(directory: &Path, name: &str) -> Option<(PathBuf, fs::Metadata)> {
-    let path = path_of(directory, name)?;
-    let metadata = fs::symlink_metadata(&path).ok()?;
-    metadata.is_file().then_some((path, metadata))
+/// Removes an artifact by the path that [`kept`] returned.
+fn remove(directory: &Path, path: &Path) -> io::Result<()> {
+    let name = path.strip_prefix(directory).ok().and_then(Path::to_str);
+    match name.and_then(|name| ListedFile::find(directory, name)) {
+        Some(file) => file.remove(),
+        None => Err(io::ErrorKind::NotFound.into()),
+    }
 }
 
+/// Returns an artifact; `None` if its name leads out of the directory, or it is not a file.
 fn kept(directory: &Path, name: &str) -> Option<Kept> {
-    let (path, metadata) = kept_path(directory, name)?;
-    Some(Kept { path, bytes: metadata.len(), modified: metadata.modified().ok()? })
+    let metadata = ListedFile::find(directory, name)?.metadata;
+    Some(Kept { path: directory.join(name), bytes: metadata.len(), modified: metadata.modified().ok()? })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
     use std::time::Duration;
 
     use super::*;
@@ -150,7 +131,13 @@ mod tests {
         let directory = folder.path().join("artifacts");
         let outside = put(folder.path(), "outside", 1000);
         let path = put(&directory, "a", 0);
-        fs::write(directory.join(LIST), "\"../outside\"\n\"/etc/passwd\"\nnothing\n\"sub\"\n\"b").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(folder.path(), directory.join("link")).unwrap();
+        fs::write(
+            directory.join(LIST),
+            "\"link/outside\"\n\"../outside\"\n\"/etc/passwd\"\nnothing\n\"sub\"\n\"b",
+        )
+        .unwrap();
         fs::create_dir(directory.join("sub")).unwrap();
         let retention = Retention { files: Some(0), ..Retention::default() };
         assert_eq!(add(&directory, &path, &retention).unwrap(), Vec::<PathBuf>::new());

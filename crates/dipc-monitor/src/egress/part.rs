@@ -1,7 +1,7 @@
 //! The file of an artifact while it is written: in its place or, once that has failed, among those that wait.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::{BUFFER, at, create, uploads};
@@ -99,8 +99,8 @@ impl PartWriter {
     fn go_on_elsewhere(&mut self, error: io::Error) -> io::Result<()> {
         let Some(spare) = self.spare.take() else { return Err(self.failed(&error)) };
         let moved = open_spare(&spare).and_then(|(mut file, most)| {
-            let mut before = File::open(&self.path)?.take(self.written);
-            let copied = io::copy(&mut before, &mut file)?;
+            self.file.rewind()?;
+            let copied = io::copy(&mut (&self.file).take(self.written), &mut file)?;
             if copied == self.written { Ok((file, most)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
         });
         match moved {

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dipc_client::Uuid;
+use dipc_client::dipc_transport::open_own;
 use jiff::Timestamp;
 
 use super::collection::collect;
@@ -87,7 +88,7 @@ impl EgressQueue {
         fs::create_dir_all(directory)?;
         #[cfg(unix)]
         fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-        let lock = File::options().create(true).append(true).open(directory.join("lock"))?;
+        let lock = open_own(&directory.join("lock"), File::options().create(true).append(true))?;
         lock.try_lock()?;
         let earlier = Job::read_all(directory)?;
         uploads::remove_abandoned(&directory.join(uploads::NAME), &earlier);

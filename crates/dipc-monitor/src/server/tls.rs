@@ -16,8 +16,8 @@ use tokio_rustls::server::TlsStream;
 
 /// The time for a handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// The most handshakes at once; further connections wait, within the same time.
-const MOST_HANDSHAKES: usize = 32;
+/// The most handshakes at once: those of all connections, so that silent clients keep no others waiting.
+const MOST_HANDSHAKES: usize = super::connections::MOST_CONNECTIONS;
 /// The largest file of certificates or of a key, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -140,7 +140,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, TlsError> {
     use std::io::Read as _;
 
     let mut bytes = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+    let read = dipc_client::dipc_transport::open_regular(path)
+        .and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
     read.map_err(|error| TlsError::Read { path: path.to_owned(), error })?;
     Ok(bytes)
 }

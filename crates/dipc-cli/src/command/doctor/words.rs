@@ -49,6 +49,12 @@ pub(super) fn describe(finding: &Finding) -> Words {
              it back",
         ),
         Evidence::Sampling(evidence) => sampling::sampling(evidence),
+        Evidence::Memory { machine } => {
+            Words::new(format!("the memory of programs of {} is not read yet", clr_dump::Machine(*machine))).because(
+                "stack --exact, heap -p, dump analyze and dump strip refuse it, and samples of --cpu lack callers of \
+                 methods without frame pointer; what the runtime answers works",
+            )
+        }
         other => Words::unknown(other),
     };
     Words { fix: finding.fix.as_ref().map(fix::fix), ..words }

@@ -1,6 +1,6 @@
 //! The configuration of `dipc monitor`: its sources, what is refused, and its changes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use dipc_monitor::configuration::{
@@ -27,11 +27,20 @@ pub(super) struct Source {
     has_system: bool,
     /// Limits on the artifacts of egress directories, which are options.
     retention: Retention,
+    /// Whether options say who has access: tokens, or everyone.
+    has_access_option: bool,
 }
 
 impl Source {
-    pub(super) fn new(file: Option<&Path>, has_system: bool, retention: Retention) -> Self {
-        Self { file: file.map(Path::to_path_buf), has_system, retention }
+    /// Returns the sources that the options name; `None` if they name none.
+    pub(super) fn new(args: &MonitorArgs) -> Option<Self> {
+        let file = args.configuration_file_path.clone();
+        (args.system || file.is_some()).then(|| Self {
+            file,
+            has_system: args.system,
+            retention: args.artifacts.retention(),
+            has_access_option: args.token_file.is_some() || args.temp_api_key || args.no_auth,
+        })
     }
 
     fn sources(&self) -> ConfigurationSources {
@@ -46,13 +55,14 @@ impl Source {
         }
     }
 
-    /// Reads the configuration. Parts that are not supported are warnings, except in rules.
+    /// Reads the configuration. Parts that are not supported are warnings, except in rules and where they limit
+    /// access.
     ///
     /// # Errors
-    /// If it has errors, or rules that cannot be run.
+    /// If it has errors, rules that cannot be run, or limits of access that would not hold.
     pub(super) fn read(&self) -> Result<Configuration, Failure> {
         let checked = Configuration::read(&self.sources());
-        let refused = refusals(&checked);
+        let refused = refusals(&checked, self.has_access_option);
         if refused.is_empty() && checked.left_out == 0 {
             for finding in checked.findings.iter().filter(|it| is_said(it)) {
                 messages::warning(escape_controls(&finding.to_string()));
@@ -67,9 +77,16 @@ impl Source {
         });
         let file = self.file.as_ref().map_or_else(|| "FILE".to_owned(), |file| file.display().to_string());
         let system = if self.has_system { "--system " } else { "" };
-        Err(Failure::usage("monitor: the configuration cannot be used")
-            .with_candidates(lines.collect())
-            .with_help(format_args!("'dipc monitor check {system}{file}' shows all of it")))
+        let failure =
+            Failure::usage("monitor: the configuration cannot be used").with_candidates(lines.collect());
+        Err(if refused.iter().any(|finding| is_unsupported_access(finding)) {
+            failure.with_help(
+                "--token-file names a file of tokens to use instead, --temp-api-key makes one, --no-auth lets \
+                 everyone in",
+            )
+        } else {
+            failure.with_help(format_args!("'dipc monitor check {system}{file}' shows all of it"))
+        })
     }
 }
 
@@ -81,17 +98,27 @@ fn is_said(finding: &Finding) -> bool {
     finding.severity == Severity::Unsupported || finding.severity == Severity::Ignored && is_of_artifacts
 }
 
-/// The findings with which a monitor does not start.
-fn refusals(checked: &CheckedConfiguration) -> Vec<&Finding> {
-    let is_of_rules = |finding: &Finding| {
-        let section = finding.key.split(':').next().unwrap_or_default();
-        ["CollectionRules", "CollectionRuleDefaults", "Templates"]
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(section))
-    };
+/// Returns true if a finding belongs to one of the sections.
+fn is_of(finding: &Finding, sections: &[&str]) -> bool {
+    let section = finding.key.split(':').next().unwrap_or_default();
+    sections.iter().any(|name| name.eq_ignore_ascii_case(section))
+}
+
+/// Returns true if the configuration limits access in a way that this program does not have: without it,
+/// everyone who can connect would have dumps.
+fn is_unsupported_access(finding: &Finding) -> bool {
+    finding.severity == Severity::Unsupported && is_of(finding, &["Authentication"])
+}
+
+/// The findings with which a monitor does not start. `has_access_option` is true if options say who has access,
+/// whatever the configuration asks for.
+fn refusals(checked: &CheckedConfiguration, has_access_option: bool) -> Vec<&Finding> {
     let is_refused = |finding: &&Finding| match finding.severity {
         Severity::Error => true,
-        Severity::Unsupported => is_of_rules(finding),
+        Severity::Unsupported => {
+            is_of(finding, &["CollectionRules", "CollectionRuleDefaults", "Templates"])
+                || !has_access_option && is_unsupported_access(finding)
+        }
         Severity::Ignored => false,
     };
     checked.findings.iter().filter(is_refused).collect()
@@ -238,6 +265,28 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unsupported_access_control_is_refused_unless_an_option_says_who_has_access() {
+        let azure =
+            r#"{"Authentication": {"AzureAd": {"TenantId": "t", "ClientId": "c", "RequiredRole": "r"}}}"#;
+        let key = r#"{"authentication": {"monitorapikey": {"Subject": "s", "PublicKey":
+            "eyJrdHkiOiJFQyIsImNydiI6IlAtMjU2IiwieCI6IkFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUEiLCJ5IjoiQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQSJ9"}}}"#;
+        let cors = r#"{"CorsConfiguration": {"AllowedOrigins": "https://a"}}"#;
+        let refused = |text: &str, has_access_option| {
+            let checked = Configuration::read(&ConfigurationSources::new().with_text("test", text));
+            let refused: Vec<_> =
+                refusals(&checked, has_access_option).iter().map(|finding| finding.key.clone()).collect();
+            refused.join(" ")
+        };
+        assert_eq!(refused(azure, false), "Authentication:AzureAd");
+        assert_eq!(refused(azure, true), "");
+        // The program with ciphers checks its tokens.
+        let refused_key = if cfg!(feature = "cloud") { "" } else { "authentication:monitorapikey" };
+        assert_eq!((&*refused(key, false), &*refused(key, true)), (refused_key, ""));
+        // Other origins have less access than they ask for.
+        assert_eq!(refused(cors, false), "");
+    }
 
     #[test]
     fn settings_of_destinations_without_effect_are_said_at_the_start() {

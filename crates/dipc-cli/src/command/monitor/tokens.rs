@@ -1,9 +1,10 @@
 //! The tokens that clients of `dipc monitor` have to send, and changes of their file.
 
-use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use dipc_client::Uuid;
+use dipc_client::dipc_transport::open_regular;
 use dipc_monitor::Tokens;
 
 use super::MonitorArgs;
@@ -32,9 +33,17 @@ pub(super) fn tokens(args: &MonitorArgs) -> Result<(Tokens, Option<TokenFile>), 
     Ok((tokens, file))
 }
 
-/// Reads a file with at least one token.
+/// The largest file of tokens, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Reads a regular file with at least one token. A pipe would be waited for, and a device may have no end.
 fn read(path: &Path) -> Result<Tokens, String> {
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut text = String::new();
+    let file = open_regular(path).map_err(|error| error.to_string())?;
+    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err("it is larger than 1 MiB".to_owned());
+    }
     let tokens = Tokens::parse(&text).map_err(|error| error.to_string())?;
     if tokens.is_empty() { Err("it has no tokens".to_owned()) } else { Ok(tokens) }
 }
@@ -60,6 +69,30 @@ impl TokenFile {
                 messages::warning(format_args!("--token-file {}: {error}", self.path.display()));
                 messages::help("the tokens stay as they were until the file can be used");
             }
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_of_a_bounded_size_has_tokens() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("good"), "read 0123456789abcdef\n").unwrap();
+        let large = std::fs::File::create(at("large")).unwrap();
+        large.set_len(50 << 30).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        assert_eq!(format!("{:?}", read(&at("good")).unwrap()), "Tokens(1)");
+        for (path, why) in [
+            (at("large"), "it is larger than 1 MiB"),
+            (at("pipe"), "not a regular file"),
+            (PathBuf::from("/dev/zero"), "not a regular file"),
+            (folder.path().to_owned(), "not a regular file"),
+        ] {
+            assert_eq!(read(&path).unwrap_err(), why, "{}", path.display());
         }
     }
 }

@@ -232,6 +232,11 @@ fn begin_recording(
     if runs {
         recording.existing_process(pid).map_err(|error| failed(&error))?;
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    messages::warning(format_args!(
+        "the memory of programs of {} is not read yet: callers of methods without frame pointer are missing",
+        std::env::consts::ARCH
+    ));
     #[cfg(target_arch = "x86_64")]
     recording.set_runtime_unwinder(Box::new(managed_code::ManagedCode::new(pid)));
     Ok(recording)

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use socket2::Socket;
 
+pub(crate) use crate::folder_below::CheckedFolder as FolderBelow;
 use crate::regular_file::refused;
 use crate::{PeerCredentials, ProcessState, SocketName};
 

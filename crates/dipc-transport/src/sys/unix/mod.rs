@@ -20,14 +20,27 @@ use linux as platform;
 
 pub(crate) use acceptor::{Acceptor, ListeningSocket};
 pub(crate) use connect::connect;
+pub(crate) use platform::{FolderBelow, open_regular, open_untrusted};
 pub(crate) use platform::{NamespaceView, Process, SocketFile, SocketLocation, process_ids, process_state};
-pub(crate) use platform::{open_regular, open_untrusted};
 pub(crate) use rights::ReceivedRights;
 pub(crate) use stream::{Socket, Stream};
 pub(crate) use watcher::Watcher;
 
 pub(crate) fn effective_uid() -> Option<u32> {
     Some(rustix::process::geteuid().as_raw())
+}
+
+/// Has a link at the end of a path refused, and a pipe opened without waiting.
+pub(crate) fn refuse_links(options: &mut std::fs::OpenOptions) {
+    use rustix::fs::OFlags;
+
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags.bits().cast_signed());
+}
+
+/// Returns true if the file has more names than one.
+pub(crate) fn has_other_names(file: &std::fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(file) > 1
 }
 
 /// Returns the soft and the hard limit on open descriptors.

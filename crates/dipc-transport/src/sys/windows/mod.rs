@@ -15,6 +15,7 @@ use std::io;
 use std::path::Path;
 
 use crate::ProcessState;
+pub(crate) use crate::folder_below::CheckedFolder as FolderBelow;
 use crate::regular_file::{is_device, refused};
 
 pub(crate) use acceptor::Acceptor;
@@ -44,6 +45,17 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 /// other machines.
 pub(crate) fn open_untrusted(path: &Path) -> io::Result<File> {
     open_regular(path)
+}
+
+/// Has a link at the end of a path opened itself, which is not a regular file.
+pub(crate) fn refuse_links(options: &mut std::fs::OpenOptions) {
+    const FILE_FLAG_OPEN_REPARSE_POINT: u32 = 0x0020_0000;
+    std::os::windows::fs::OpenOptionsExt::custom_flags(options, FILE_FLAG_OPEN_REPARSE_POINT);
+}
+
+/// Returns false: the number of names is not known.
+pub(crate) const fn has_other_names(_file: &std::fs::Metadata) -> bool {
+    false
 }
 
 /// Returns whether the process exists; nothing else is known.

@@ -20,7 +20,7 @@ pub(crate) use namespace_view::{NamespaceView, SocketLocation};
 pub(crate) use process::Process;
 pub(crate) use socket_file::SocketFile;
 pub(crate) use state::process_state;
-pub(crate) use walk::{open_regular, open_untrusted};
+pub(crate) use walk::{FolderBelow, open_regular, open_untrusted};
 
 /// `sun_path` has 108 bytes, the last of them NUL.
 pub(super) const PATH_LIMIT: usize = 107;

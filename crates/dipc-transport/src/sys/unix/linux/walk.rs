@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -111,6 +111,29 @@ fn reopen(file: &OwnedFd) -> io::Result<File> {
     }
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::open(descriptor_path(file), flags, Mode::empty())?))
+}
+
+/// An open folder. Names in it are reached by its descriptor.
+#[derive(Debug)]
+pub(crate) struct FolderBelow {
+    _folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl FolderBelow {
+    /// Opens a folder part by part, without links below `folder`.
+    pub(crate) fn open(folder: &Path, below: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut here = rustix::fs::open(folder, flags, Mode::empty())?;
+        for part in below {
+            here = rustix::fs::openat(&here, part, flags | OFlags::NOFOLLOW, Mode::empty())?;
+        }
+        Ok(Self { path: descriptor_path(&here), _folder: here })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 #[cfg(test)]
