@@ -42,6 +42,7 @@ mod call_tree;
 mod comparison;
 mod durations;
 mod estimate;
+mod family;
 mod holm;
 #[cfg(feature = "pprof")]
 mod pprof;
@@ -58,6 +59,7 @@ mod stack_page;
 mod stack_picture;
 mod student;
 mod subject;
+mod test;
 
 pub use comparison::{Change, Comparison, ComparisonOptions, OneSided, Side, Verdict};
 pub use estimate::Interval;

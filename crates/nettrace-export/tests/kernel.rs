@@ -114,6 +114,30 @@ fn cpu_time_of_a_run_is_the_kernels_account_of_it() {
     assert!((queued - 0.5).abs() < 1e-6, "{queued}");
 }
 
+/// The rule of all views: CPU time if the kernel sampled running threads, in either order of reading.
+#[test]
+fn cpu_time_comes_first_where_the_kernel_sampled_it() {
+    let bytes = bytes();
+    let [samples, milliseconds, ..] = recorded(&bytes);
+    let options = || Options::default().with_idle(false).with_kinds(false);
+    let first = profile(&bytes, options());
+    assert_eq!(
+        (first.metric, first.measure, first.total(), first.samples()),
+        (Metric::Cpu, Measure::CPU_TIME, milliseconds * 1_000_000, samples)
+    );
+    let lines = |profile: &Profile| {
+        let mut out = Vec::new();
+        write(profile, Format::Folded, WriteOptions::default(), &mut out).expect("written");
+        String::from_utf8(out).expect("text")
+    };
+    assert_eq!(lines(&first), lines(&profile(&bytes, Options::new(Metric::Cpu).with_idle(false))));
+    // Waits are asked for.
+    assert!(profile(&bytes, working(Metric::Wall)).blocked() > 0);
+    // Without the kernel's samples it is the time of threads.
+    let sampled = files::bytes_of(&files::testdata().join("reference/net9-web.nettrace.xz"));
+    assert_eq!(profile(&sampled, options()).metric, Metric::Wall);
+}
+
 #[test]
 fn time_on_and_off_the_processors_is_that_of_the_events() {
     let bytes = bytes();

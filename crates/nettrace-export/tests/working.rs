@@ -182,6 +182,24 @@ fn time(profile: &Profile, thread: u64, method: &str) -> (u64, u64) {
     (of(ThreadState::Working), of(ThreadState::Blocked))
 }
 
+/// .NET 9 marks no sample as managed code: the kernel's account tells which threads ran, for CPU time as for
+/// thread time without waits.
+#[test]
+fn cpu_time_of_unmarked_samples_is_that_of_the_kernels_account() {
+    let mut recording = Recording::new();
+    recording.samples(7, 0, 1001, TRANSFER, EXTERNAL).samples(8, 0, 1001, HOT, EXTERNAL);
+    let bytes = recording.finish();
+    let (profile, _) = read(&bytes, options(Metric::Cpu), None);
+    assert_eq!(profile.total(), 0, "samples alone");
+    let times = kernel(&[(0, &[(7, 5), (8, 9)]), (1000, &[(8, 809)])]);
+    let (cpu, _) = read(&bytes, options(Metric::Cpu), Some(times.clone()));
+    // A thread may have 10 ms more: the account lags by that.
+    assert_eq!((time(&cpu, 7, "Transfer"), time(&cpu, 8, "Hot")), ((0, 0), (810, 0)));
+    assert_eq!(cpu.measure, Measure::WORKING_TIME);
+    let (wall, _) = read(&bytes, options(Metric::Wall).with_blocked(false), Some(times));
+    assert_eq!((cpu.total(), wall.total()), (810 * MS, 810 * MS));
+}
+
 #[test]
 fn a_thread_that_the_kernel_did_not_run_is_blocked_in_the_stack_that_it_had() {
     let mut recording = Recording::new();

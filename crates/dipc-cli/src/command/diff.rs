@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use nettrace_export::diff::{
-    Basis, Comparison, ComparisonOptions, Noise, Picture, Rule, RuleOutcome, Run, StackComparison,
+    Basis, Change, Comparison, ComparisonOptions, Noise, Picture, Rule, RuleOutcome, Run, StackComparison,
 };
 
 use crate::args::format::Format;
@@ -310,6 +310,7 @@ impl Report<'_> {
                 is_met = true;
                 messages::note(format_args!("--fail-if '{rule}' is met: {}", cells::sentence(change, self)));
             }
+            self.warn_of_undecided(rule, &outcome.undecided);
         }
         if !self.conditions.is_empty() && self.comparison.noise == Noise::Unknown {
             messages::warning(
@@ -317,6 +318,30 @@ impl Report<'_> {
             );
         }
         Ok(if is_met { exit.join(Exit::ConditionMet) } else { exit })
+    }
+
+    /// Warns if a condition could be met without being noticed.
+    fn warn_of_undecided(&self, rule: &Rule, undecided: &[&Change]) {
+        if self.comparison.noise == Noise::Unknown {
+            return;
+        }
+        let size = |change: &&&Change| change.relative_change().unwrap_or(f64::INFINITY).abs();
+        let Some(largest) = undecided.iter().max_by(|a, b| size(a).total_cmp(&size(b))) else { return };
+        let more = match undecided.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let range = match cells::range(largest) {
+            range if range == "-" => String::new(),
+            range => format!(", range {range}"),
+        };
+        messages::warning(format_args!(
+            "--fail-if '{rule}' is neither met nor excluded: {}{range}{more}",
+            cells::sentence(largest, self),
+        ));
+        if largest.deciding_units().is_some() {
+            messages::help(format_args!("{} would decide", cells::deciding(largest, self)));
+        }
     }
 }
 

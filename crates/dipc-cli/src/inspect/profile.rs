@@ -9,15 +9,15 @@ use nettrace::{RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
 use nettrace_export::page::RUNNING_OR_WAITING;
 use nettrace_export::{
-    CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader, Selection,
-    StackFilter,
+    CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader,
+    ProfiledRecording, Selection, StackFilter,
 };
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::filter::warn_of_misses;
 use crate::inspect::lines::LineOptions;
 use crate::inspect::names::code_beside;
-use crate::inspect::recording::{Origin, Recording};
+use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::units;
 use diagnostics::{
@@ -66,7 +66,9 @@ impl ProfileOptions {
             .with_lines(self.lines.are_wanted)
             .with_grouping(self.grouping)
             .with_names(self.names);
-        options.metric = request.metric;
+        // Options about waits ask for the time of threads.
+        let asks_for_waits = self.idle || !self.waits_for_work.is_empty();
+        options.metric = request.metric.or(asks_for_waits.then_some(Metric::Wall));
         options
     }
 
@@ -85,7 +87,7 @@ impl ProfileOptions {
 /// The options that a command passes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProfileRequest {
-    /// The metric; by default thread time, or CPU time if a recording of a machine has that instead.
+    /// The metric; by default [what the recording shows best](Options::metric).
     pub(crate) metric: Option<Metric>,
     /// Whether to keep tracks, which hold the times of what happened.
     pub(crate) tracks: bool,
@@ -105,6 +107,8 @@ pub(crate) struct RecordingProfile {
     /// The weight of blocked threads; `None` if it is not distinguished or is left out: in metrics other than
     /// thread time, and with idle time.
     pub(crate) blocked: Option<u64>,
+    /// The time off the processors that a profile of CPU time leaves out, if no metric was requested.
+    pub(crate) off_cpu: u64,
     pub(crate) exit: Exit,
 }
 
@@ -129,6 +133,7 @@ pub(crate) fn waiting(read: &RecordingProfile) -> Option<String> {
             RUNNING_OR_WAITING,
         ),
         (profile.idle(), "of threads that waited for work left out (--idle shows it)"),
+        (read.off_cpu, "off the processors left out (--by wall shows it)"),
     ];
     let parts: Vec<_> = parts
         .iter()
@@ -146,12 +151,24 @@ pub(crate) fn finish(builder: ProfileBuilder, info: Option<&TraceInfo>) -> Resul
     Ok((profile, omissions.unverified))
 }
 
-/// Reads a recording into a profile.
-pub(crate) fn read(
+/// Returns the time off the processors of the same selection, without messages: they were given before.
+pub(crate) fn read_off_cpu(file: &Path, options: &ProfileOptions) -> Result<Profile, Failure> {
+    let request =
+        ProfileRequest { metric: Some(Metric::OffCpu), tracks: false, kinds: false, idle_stacks: false };
+    let (read, ..) = read_silently(file, options, request)?;
+    Ok(read.profile)
+}
+
+/// Whether a file can be read more than once.
+pub(crate) fn is_regular(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file())
+}
+
+fn read_silently(
     file: &Path,
     options: &ProfileOptions,
     request: ProfileRequest,
-) -> Result<RecordingProfile, Failure> {
+) -> Result<(ProfiledRecording<Input>, TrackedCriteria, Option<Origin>), Failure> {
     let mut lines = options.lines.open();
     let mut reader = ProfileReader::new(options.profile_options(request));
     if let Some(lines) = &mut lines {
@@ -166,14 +183,24 @@ pub(crate) fn read(
         origin = Some(from);
         Ok(events)
     };
-    // Anything but a regular file can be read only once.
-    let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
-    let read = if is_file {
+    let read: Result<_, ReadError> = if is_regular(file) {
         reader.read_file(open, |event| criteria.add(event))
     } else {
         open().and_then(|events| Ok(reader.read(events, |event| criteria.add(event))?))
     };
-    let read = read.map_err(|error: ReadError| error.into_failure(origin.as_ref()))?;
+    match read {
+        Ok(read) => Ok((read, criteria, origin)),
+        Err(error) => Err(error.into_failure(origin.as_ref())),
+    }
+}
+
+/// Reads a recording into a profile.
+pub(crate) fn read(
+    file: &Path,
+    options: &ProfileOptions,
+    request: ProfileRequest,
+) -> Result<RecordingProfile, Failure> {
+    let (read, criteria, origin) = read_silently(file, options, request)?;
     warn_of_misses(&criteria.misses(read.events.metadata()));
     let exit = origin.map_or(Exit::Done, |origin| origin.report_damage(&read.events));
     let (profile, omissions) = (read.profile, read.omissions);
@@ -198,7 +225,8 @@ pub(crate) fn read(
             }
         });
     }
-    if metric == Metric::Cpu || (metric == Metric::Wall && request.kinds) {
+    let is_by_mark = metric == Metric::Cpu && profile.measure == metric.measure();
+    if is_by_mark || (metric == Metric::Wall && request.kinds) {
         share.warn();
     }
     if request.metric.is_none() && metric == Metric::Wall && !request.kinds && !options.idle {
@@ -213,6 +241,7 @@ pub(crate) fn read(
         unverified: omissions.unverified,
         without_processor: omissions.without_processor,
         blocked,
+        off_cpu: omissions.off_cpu,
         exit,
     })
 }

@@ -36,10 +36,11 @@ pub(crate) enum Align {
 
 impl Columns {
     /// A table with these headings.
-    pub(crate) fn new<const N: usize>(columns: [(&str, Align); N]) -> Self {
+    pub(crate) fn new<'h>(columns: impl AsRef<[(&'h str, Align)]>) -> Self {
+        let columns = columns.as_ref();
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
-        table.set_header(columns.map(|(heading, _)| heading));
+        table.set_header(columns.iter().map(|(heading, _)| *heading));
         for (column, (_, align)) in table.column_iter_mut().zip(columns) {
             column.set_padding((0, GAP));
             column.set_cell_alignment(match align {
@@ -48,12 +49,16 @@ impl Columns {
             });
         }
         let ends_in_text = columns.last().is_some_and(|(_, align)| *align == Align::Left);
-        Self { table, headings: columns.map(|(heading, _)| heading.to_owned()).into(), ends_in_text }
+        Self {
+            table,
+            headings: columns.iter().map(|(heading, _)| (*heading).to_owned()).collect(),
+            ends_in_text,
+        }
     }
 
     /// Adds a row.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.table.add_row(cells.map(|cell| escape_controls(&cell).into_owned()));
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.table.add_row(cells.into_iter().map(|cell| escape_controls(&cell).into_owned()));
     }
 }
 

@@ -493,7 +493,7 @@ fn every_kind_of_recording_has_its_page() {
         ("traces/net10-all.nettrace", &[][..], "wall"),
         ("traces/v6-record-trace.nettrace", &[], "cpu"),
         ("traces/net9-joined.nettrace", &[], "wall"),
-        ("traces/net9-kernel.nettrace", &[], "wall"),
+        ("traces/net9-kernel.nettrace", &[], "cpu"),
         ("traces/net9-kernel.nettrace", &["--by", "off-cpu"], "off-cpu"),
         ("traces/net10-gcverbose.nettrace", &["--by", "alloc"], "alloc"),
         ("traces/net10-exceptions.nettrace", &["--by", "exception"], "exception"),
@@ -517,7 +517,8 @@ fn every_kind_of_recording_has_its_page() {
     assert!(seen["bands"].as_array().unwrap().contains(&"GC pauses".into()), "{seen}");
 }
 
-/// Threads that could run and had no processor are apart from those that waited, in lanes, tables and graph.
+/// The page opens on CPU time, the busiest thread first. Threads that could run and had no processor are apart
+/// from those that waited, in lanes, tables and graph.
 #[test]
 fn the_kernels_samples_have_lanes_of_work_waits_and_readiness() {
     let Some((folder, page, browser)) = open("traces/net9-kernel.nettrace", &[]) else { return };
@@ -534,9 +535,9 @@ fn the_kernels_samples_have_lanes_of_work_waits_and_readiness() {
             const titles = [...document.querySelectorAll('#table thead th')].map(th => th.textContent.trim());
             const sums = [3, 4, 5].map(n => column(n).reduce((a, b) => a + b, 0));
             tab('flame');
-            const whole = total(), legend = at('legend').textContent;
+            const working = total(), legend = at('legend').textContent, series = page.timeLine.bands[0].series.map(({{ name }}) => name);
             at('blocked').click();
-            return {{ states: r.states, scale: r.scale, titles, sums, whole, working: total(), legend, kinds: [...new Set(r.kinds)],
+            return {{ states: r.states, scale: r.scale, titles, sums, whole: total(), working, legend, series, lanes: page.timeLine.busiest.map(thread => thread.sums[WORKING]), kinds: [...new Set(r.kinds)],
               drawn: ['working', 'ready', 'waiting', 'resting'].map(name => colours.has(hex(name))) }};"
         ),
     );
@@ -546,6 +547,9 @@ fn the_kernels_samples_have_lanes_of_work_waits_and_readiness() {
     let close = |shown: &Value, expected: f64| (shown.as_f64().unwrap() - expected).abs() < 500.0;
     assert!(close(&seen["whole"], micros(&wall["total"])), "{seen}");
     assert!(close(&seen["working"], cpu), "{seen}");
+    assert_eq!(seen["series"], serde_json::json!(["working"]), "waits are shown on request");
+    let lanes: Vec<_> = seen["lanes"].as_array().unwrap().iter().map(|lane| lane.as_f64().unwrap()).collect();
+    assert!(lanes[0] > 0.0 && lanes.is_sorted_by(|one, other| one >= other), "{seen}");
     let titles: Vec<_> = seen["titles"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
     assert!(titles.iter().any(|title| title.starts_with("Ready")), "{titles:?}");
     let [working, blocked, ready] = [0, 1, 2].map(|at| seen["sums"][at].as_f64().unwrap());

@@ -59,6 +59,38 @@ fn bars_add_up_to_the_parts_of_the_report() {
     assert!(found > 20 && paused > 3, "{found} requests, {paused} with pauses");
 }
 
+/// Of a request of 1.22 s of which only a pause of 70 ms is known, the bar is not all pause.
+#[test]
+fn bars_are_as_wide_as_the_whole_time() {
+    let Some((_folder, page, browser)) = open(WEB, &[]) else { return };
+    let seen = browser.drive(
+        &page,
+        &format!(
+            "{LOOK}
+            const widths = bar => [...bar.querySelectorAll('i')].reduce((sum, piece) => sum + parseFloat(piece.style.width), 0);
+            const slow = partsBar([70e6, 0, 0, 0, 0], 1220e6), whole = partsBar([70e6, 1145e6, 0, 0, 0], 1220e6);
+            const parts = requestParts(page.recording, [0, 0, 1220e3, '', 0, true, 70e3, null, null, null, null]).rows.map(({{ name, ns }}) => [name, ns]);
+            const shown = () => [...document.querySelectorAll(`#table .bar`)].map(widths);
+            tab('slowest'); const slowest = shown();
+            tab('requests'); const requests = shown();
+            return {{ slow: widths(slow), title: slow.title, whole: whole.title, parts, slowest, requests }};"
+        ),
+    );
+    assert!((seen["slow"].as_f64().unwrap() - 100.0 * 70.0 / 1220.0).abs() < 0.01, "{seen}");
+    assert!(seen["title"].as_str().unwrap().ends_with(", not known 1.15 s"), "{seen}");
+    assert!(!seen["whole"].as_str().unwrap().contains("not known"), "less than a hundredth: {seen}");
+    assert_eq!(
+        seen["parts"],
+        serde_json::json!([["GC pause", 70_000_000], ["not known", 1_150_000_000]]),
+        "{seen}"
+    );
+    for table in ["slowest", "requests"] {
+        let bars = seen[table].as_array().unwrap();
+        assert!(bars.iter().all(|bar| bar.as_f64().unwrap() <= 100.001), "{table}: {seen}");
+        assert!(bars.len() > 2, "{table}: {seen}");
+    }
+}
+
 #[test]
 fn a_picked_request_shows_the_stacks_of_its_threads() {
     let Some((folder, page, browser)) = open(WEB, &[]) else { return };

@@ -132,6 +132,20 @@ fn the_kernels_samples_show_which_code_ran_and_what_waited() {
     let (cpu, off_cpu, wall) = (top("cpu"), top("off-cpu"), top("wall"));
     assert_eq!((&cpu["unit"], &cpu["total"]), (&"ns".into(), &210_000_000.into()));
     assert_eq!((&off_cpu["unit"], &off_cpu["metric"]), (&"ns".into(), &"off-cpu".into()));
+    // CPU time comes first in every view, waits second.
+    assert_eq!(json(folder.path(), &["report", file, "topN", "--format", "json"]), cpu);
+    let waits = json(folder.path(), &["report", file, "topN", "--idle", "--format", "json"]);
+    assert_eq!(waits["metric"], "wall", "options about waits ask for these");
+    let shown = printed(folder.path(), &["report", file, "topN"]);
+    let (first, second) = shown.split_once("Waits").expect("a second table");
+    assert!(first.contains("CPU time: 210 ms in 210 samples") && !first.contains("futex"), "{shown}");
+    assert!(second.contains("231 ms") && second.contains("Program.Run"), "{shown}");
+    let tree = printed(folder.path(), &["report", file, "stacks"]);
+    assert!(tree.contains("CPU time: 210 ms") && tree.contains("off the processors left out"), "{tree}");
+    let folded = |more: &[&str]| {
+        printed(folder.path(), &[&["convert", file, "-f", "folded", "-o", "-"], more].concat())
+    };
+    assert_eq!(folded(&[]), folded(&["--by", "cpu"]));
     let number = |report: &Value| report["total"].as_u64().unwrap();
     assert_eq!(number(&wall), 210_000_000 + number(&off_cpu), "wall is both");
     let kinds = |report: &Value| {

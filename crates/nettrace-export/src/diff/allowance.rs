@@ -1,13 +1,10 @@
 //! The difference between two runs of the same program that one recording a side does not show.
 
-use crate::diff::estimate::{Estimate, Interval, UnitSums};
+use crate::diff::estimate::{Estimate, UnitSums};
 use crate::diff::run::Run;
 use crate::diff::sides::{Noise, SideUnits};
-use crate::diff::student;
 use crate::diff::subject::{Basis, Kind, Statistic, Subject};
-
-/// The probability outside the interval of a difference.
-const OUTSIDE_INTERVAL: f64 = 0.05;
+use crate::diff::test::Test;
 
 /// The amount that a difference has to exceed before it is tested, where a side has one recording.
 ///
@@ -50,7 +47,8 @@ impl Allowance {
         }
         let value = if base.value > 0.0 { base.value } else { new.value };
         let kernel = [0, 1].map(|side: usize| kernel_value(&units[side]));
-        test((base, new), self.of(kind, statistic, value, kernel))
+        let units = [units[0].len(), units[1].len()];
+        Test::new([base, new], units, self.of(kind, statistic, value, kernel))
     }
 
     /// Whether units are neighbours in time.
@@ -73,32 +71,6 @@ impl Allowance {
         };
         relative * value + (kernel[1] - kernel[0]).abs()
     }
-}
-
-/// The result of a test of a difference.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Test {
-    pub(super) interval: Interval,
-    pub(super) probability: f64,
-}
-
-/// Tests whether two estimates differ by more than is `allowed`; `None` if the error of either is not known.
-fn test((base, new): (Estimate, Estimate), allowed: f64) -> Option<Test> {
-    let variances = [base.variance?, new.variance?];
-    let variance = variances[0] + variances[1];
-    let difference = new.value - base.value;
-    // Welch and Satterthwaite.
-    let parts = variances[0].powi(2) / base.degrees + variances[1].powi(2) / new.degrees;
-    let degrees = if parts > 0.0 { variance * variance / parts } else { base.degrees + new.degrees };
-    let error = variance.sqrt();
-    let beyond = (difference.abs() - allowed).max(0.0);
-    let probability = match (beyond > 0.0, error > 0.0) {
-        (false, _) => 1.0,
-        (true, false) => 0.0,
-        (true, true) => student::two_sided(beyond / error, degrees),
-    };
-    let distance = student::critical(OUTSIDE_INTERVAL, degrees) * error + allowed;
-    Some(Test { interval: Interval::around(difference, distance), probability })
 }
 
 /// The part of a value that was in the kernel.

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::diff::allowance::{Allowance, queued};
-use crate::diff::estimate::{EstimateOptions, Interval, estimate};
-use crate::diff::holm;
+use crate::diff::estimate::{EstimateOptions, Interval, UnitSums, estimate};
+use crate::diff::family::Family;
 use crate::diff::run::Run;
 use crate::diff::sides::{Noise, SideUnits};
 use crate::diff::subject::{Basis, Kind, Statistic, Subject, unit_symbol};
+use crate::diff::test::Test;
 use crate::profile::measure::Unit;
 
 /// Settings of a comparison.
@@ -59,6 +60,9 @@ pub(super) const LEAST_EVENTS: f64 = 20.0;
 const LEAST_DURATIONS: f64 = 50.0;
 const LEAST_DURATIONS_P99: f64 = 500.0;
 
+/// The probability outside the interval of a difference alone.
+pub(super) const OUTSIDE_INTERVAL: f64 = 0.05;
+
 /// The judgement of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -70,8 +74,10 @@ pub enum Verdict {
     Better,
     /// More or fewer requests, calls or operations, beyond noise: which of these is worse is not known.
     Different,
-    /// The difference is smaller than is of interest, or may be noise.
+    /// No difference that is of interest lies within the interval.
     Same,
+    /// Noise may explain the difference, and may hide one that is of interest.
+    Undecided,
     /// Not judged: there are too few events, or the noise is not known.
     Unknown,
 }
@@ -116,8 +122,19 @@ pub struct Change {
     pub probability: Option<f64>,
     /// The same, adjusted for the number of differences that were tested; `None` for those that were not.
     pub adjusted_probability: Option<f64>,
+    /// The interval of the difference by which it was judged: all of a comparison hold together with the
+    /// confidence that the [error rate](ComparisonOptions::error_rate) leaves. `None` if it was not tested.
+    pub judged_interval: Option<Interval>,
     /// The judgement.
     pub verdict: Verdict,
+    #[serde(skip)]
+    pub(super) test: Option<Test>,
+    /// The level of the test within its comparison.
+    #[serde(skip)]
+    level: f64,
+    /// The difference below which it is of no interest.
+    #[serde(skip)]
+    limit: f64,
 }
 
 impl Change {
@@ -132,9 +149,39 @@ impl Change {
         Some(self.difference()? / base)
     }
 
+    /// Judges the difference at the level that its test has among all.
+    fn judge(&mut self, adjusted_probability: f64, level: f64) {
+        let Some(test) = self.test else { return };
+        self.adjusted_probability = Some(adjusted_probability);
+        self.level = level;
+        self.judged_interval = Some(test.interval(level));
+        let is_load = self.subject.kind.is_spans() && self.statistic == Statistic::Count;
+        self.verdict = match test.judge(level, self.limit) {
+            Verdict::Worse | Verdict::Better if is_load => Verdict::Different,
+            verdict => verdict,
+        };
+    }
+
     /// The name in C#, or the whole name.
     pub fn name(&self) -> &str {
         self.csharp.as_deref().unwrap_or(&self.subject.name)
+    }
+
+    /// Returns how many recordings of a side, or stretches of them, decide about a change of this size and
+    /// with this noise in eight of ten comparisons; `None` if it is decided, if it was not tested, or if they
+    /// are more than 1,000.
+    pub fn deciding_units(&self) -> Option<usize> {
+        self.test.filter(|_| self.verdict == Verdict::Undecided)?.deciding_units(self.level, self.limit)
+    }
+
+    /// Returns the smallest difference that would have been a finding; `None` if it was not tested.
+    pub fn detectable(&self) -> Option<f64> {
+        self.judged_interval.map(|interval| ((interval.high - interval.low) / 2.0).max(self.limit))
+    }
+
+    /// Whether the difference is large enough to be of interest, noise or not.
+    pub fn is_of_interest(&self) -> bool {
+        self.difference().is_some_and(|difference| difference != 0.0 && difference.abs() >= self.limit)
     }
 
     /// Whether it is a finding.
@@ -206,6 +253,7 @@ impl Comparison {
         let subjects: BTreeSet<_> = base.iter().chain(new).flat_map(|run| run.cells.keys()).collect();
         let mut one_sided = Vec::new();
         let mut changes = Vec::new();
+        let mut family = Family::default();
         for subject in subjects {
             match (has(base, subject.kind), has(new, subject.kind)) {
                 (true, true) => {}
@@ -221,20 +269,20 @@ impl Comparison {
                 options.basis == Basis::Share && subject.is_all() && !subject.kind.is_spans();
             for statistic in subject.kind.statistics() {
                 if !is_share_of_all || statistic.is_duration() {
-                    changes.push(change(&sides, subject, *statistic, &allowance, options));
+                    let (change, units) = change(&sides, subject, *statistic, &allowance, options);
+                    if let Some(test) = change.test.filter(|_| has_enough(&change)) {
+                        family.add(changes.len(), &change.subject, test.probability, &units);
+                    }
+                    changes.push(change);
                 }
             }
         }
-        let mut tested: Vec<_> =
-            changes.iter_mut().filter(|change| change.verdict != Verdict::Unknown).collect();
-        let mut probabilities: Vec<f64> =
-            tested.iter().map(|change| change.probability.unwrap_or(1.0)).collect();
-        holm::adjust(&mut probabilities);
-        for (change, probability) in tested.iter_mut().zip(&probabilities) {
-            change.adjusted_probability = Some(*probability);
-            change.verdict = if *probability <= options.error_rate { change.verdict } else { Verdict::Same };
+        let tested = family.tests();
+        for (index, adjusted) in family.adjust(options.error_rate) {
+            if let Some(change) = changes.get_mut(index) {
+                change.judge(adjusted.probability, adjusted.level);
+            }
         }
-        let tested = tested.len();
         sort(&mut changes);
         let queued = [queued(base), queued(new)];
         Self { options: *options, noise, units, queued, tested, changes, one_sided }
@@ -261,14 +309,14 @@ fn sort(changes: &mut [Change]) {
     });
 }
 
-/// Returns a change, judged by itself: [`Verdict::Unknown`] if it is not tested.
+/// Returns a change that is not yet judged, with the units of both sides.
 fn change(
     sides: &[SideUnits<'_>; 2],
     subject: &Subject,
     statistic: Statistic,
     allowance: &Allowance,
     options: &ComparisonOptions,
-) -> Change {
+) -> (Change, [Vec<UnitSums>; 2]) {
     let kind = subject.kind;
     let all = Subject::all(if kind == Kind::CpuInclusive { Kind::Cpu } else { kind });
     let of = [totals(sides[0].runs, subject), totals(sides[1].runs, subject)];
@@ -316,15 +364,17 @@ fn change(
         },
         base,
         new,
-        interval: test.map(|test| test.interval),
+        interval: test.map(|test| test.interval(OUTSIDE_INTERVAL)),
         probability: test.map(|test| test.probability),
         adjusted_probability: None,
+        judged_interval: None,
         verdict: Verdict::Unknown,
+        test,
+        level: 0.0,
+        limit: 0.0,
     };
-    if test.is_some() && has_enough(&change) {
-        change.verdict = direction(&change, options);
-    }
-    change
+    change.limit = limit(&change, options);
+    (change, units)
 }
 
 /// Whether there are enough events for a judgement. A method or type counts that is large on either side.
@@ -342,37 +392,22 @@ fn has_enough(change: &Change) -> bool {
     }
 }
 
-/// The judgement of a difference that is not noise.
-fn direction(change: &Change, options: &ComparisonOptions) -> Verdict {
-    let Some(difference) = change.difference().filter(|difference| *difference != 0.0) else {
-        return Verdict::Same;
-    };
-    let is_large = change.relative_change().is_none_or(|change| change.abs() >= options.least_change);
+/// Returns the difference of the values below which it is of no interest.
+fn limit(change: &Change, options: &ComparisonOptions) -> f64 {
+    let relative = options.least_change * change.base.value.unwrap_or(0.0);
     let per_second = |side: Side| side.per_second.unwrap_or(0.0);
-    let change_of_time = (per_second(change.new) - per_second(change.base)).abs();
-    // The difference as a share of the whole: of that side on which there is more of it.
+    // The whole of that side on which there is more of it.
     let whole = |side: Side| match side.share {
         Some(share) if share > 0.0 => per_second(side) / share,
         _ => 0.0,
     };
-    let is_felt = match (change.subject.kind, change.statistic) {
+    let felt = match (change.subject.kind, change.statistic) {
+        _ if options.basis != Basis::Second => 0.0,
         (kind, Statistic::Amount) if kind.is_sampled() && !change.subject.is_all() => {
-            let share = |side: Side| side.share.unwrap_or(0.0);
-            let of_whole = change_of_time / whole(change.base).max(whole(change.new)).max(f64::MIN_POSITIVE);
-            match options.basis {
-                Basis::Second => of_whole >= LEAST_SHARE,
-                _ => share(change.base).max(share(change.new)) >= LEAST_SHARE,
-            }
+            LEAST_SHARE * whole(change.base).max(whole(change.new))
         }
-        (Kind::GcPauses | Kind::LockWaits, Statistic::Amount) => {
-            options.basis != Basis::Second || change_of_time >= LEAST_TIME * 1e9
-        }
-        _ => true,
+        (Kind::GcPauses | Kind::LockWaits, Statistic::Amount) => LEAST_TIME * 1e9,
+        _ => 0.0,
     };
-    match (is_large && is_felt, difference > 0.0) {
-        (false, _) => Verdict::Same,
-        _ if change.subject.kind.is_spans() && change.statistic == Statistic::Count => Verdict::Different,
-        (true, true) => Verdict::Worse,
-        (true, false) => Verdict::Better,
-    }
+    relative.max(felt)
 }

@@ -50,6 +50,9 @@ pub struct RuleOutcome<'c> {
     pub matched: Vec<&'c Change>,
     /// Those that meet it.
     pub met: Vec<&'c Change>,
+    /// Those of which it is not known whether they meet it: noise may explain the change, or may hide one
+    /// beyond the limit.
+    pub undecided: Vec<&'c Change>,
 }
 
 const SPANS: &[Kind] = &[Kind::Requests, Kind::Calls, Kind::Operations];
@@ -168,27 +171,47 @@ impl Rule {
             };
             matched = of_kind.iter().filter(has_part).copied().collect();
         }
-        let tests = (matched.len() * rules.max(1)) as f64;
-        let is_met = |change: &&&Change| {
-            let is_noise = match change.probability {
-                Some(probability) => probability * tests > comparison.options.error_rate,
-                None => comparison.noise != Noise::Unknown,
-            };
-            self.is_beyond(change) && (!is_noise || matches!(self.limit, Limit::Value(_)))
+        let level = comparison.options.error_rate / (matched.len() * rules.max(1)) as f64;
+        let is_noise = |change: &Change| match change.probability {
+            Some(probability) => probability > level,
+            None => comparison.noise != Noise::Unknown,
         };
-        let met = matched.iter().filter(is_met).copied().collect();
-        RuleOutcome { matched, met }
+        let is_met = |change: &&&Change| {
+            self.is_beyond(change) && (matches!(self.limit, Limit::Value(_)) || !is_noise(change))
+        };
+        let met: Vec<_> = matched.iter().filter(is_met).copied().collect();
+        let is_undecided = |change: &&&Change| !is_met(change) && self.may_be_beyond(change, level);
+        let undecided = matched.iter().filter(is_undecided).copied().collect();
+        RuleOutcome { matched, met, undecided }
+    }
+
+    /// Whether a change may be beyond the limit: where its noise is not known, if it is by itself.
+    fn may_be_beyond(&self, change: &Change, level: f64) -> bool {
+        if matches!(self.limit, Limit::Value(_)) {
+            return false;
+        }
+        let Some(test) = change.test else { return self.is_beyond(change) };
+        let interval = test.interval(level);
+        let end = if self.is_greater { interval.high } else { interval.low };
+        self.exceeds(change, Some(end))
     }
 
     fn is_beyond(&self, change: &Change) -> bool {
+        self.exceeds(change, change.difference())
+    }
+
+    /// Whether a change would be beyond the limit with this difference.
+    fn exceeds(&self, change: &Change, difference: Option<f64>) -> bool {
         let (value, limit) = match self.limit {
-            // New ones are infinitely many more.
             Limit::Relative(limit) => {
-                let infinite =
-                    change.difference().filter(|difference| *difference > 0.0).map(|_| f64::INFINITY);
-                (change.relative_change().or(infinite), limit)
+                // New ones are infinitely many more.
+                let relative = |difference: f64| match change.base.value {
+                    Some(base) if base > 0.0 => Some(difference / base),
+                    _ => (difference > 0.0).then_some(f64::INFINITY),
+                };
+                (difference.and_then(relative), limit)
             }
-            Limit::Difference(limit) => (change.difference(), limit),
+            Limit::Difference(limit) => (difference, limit),
             Limit::Value(limit) => (change.new.value, limit),
         };
         value.is_some_and(|value| if self.is_greater { value > limit } else { value < limit })

@@ -2,15 +2,16 @@
 
 use hashbrown::HashMap;
 
-use crate::diff::allowance::{Allowance, Test};
+use crate::diff::allowance::Allowance;
 use crate::diff::call_tree::CallTree;
-use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, Verdict};
+use crate::diff::comparison::{ComparisonOptions, LEAST_EVENTS, LEAST_SHARE, OUTSIDE_INTERVAL, Verdict};
 use crate::diff::estimate::{Estimate, EstimateOptions, Interval, UnitSums, estimate};
 use crate::diff::holm;
 use crate::diff::run::{KERNEL, Run};
 use crate::diff::series::Cell;
 use crate::diff::sides::{Noise, SideUnits};
 use crate::diff::subject::{Basis, Kind, Statistic};
+use crate::diff::test::Test;
 use crate::profile::frame_kind::FrameInfo;
 use crate::profile::measure::Unit;
 
@@ -53,6 +54,9 @@ pub struct StackNode {
     pub interval: Option<Interval>,
     /// The probability of such a difference by chance, adjusted for the number of tests.
     pub adjusted_probability: Option<f64>,
+    /// The interval by which it was judged; all of a comparison hold together with the confidence that the
+    /// error rate leaves.
+    pub judged_interval: Option<Interval>,
     /// The judgement. If the noise is not known, that of the difference alone.
     pub verdict: Verdict,
 }
@@ -90,30 +94,37 @@ impl StackComparison {
         });
         let mut nodes = Vec::with_capacity(tree.nodes.len());
         let mut tests = Vec::new();
+        let mut details = Vec::new();
         for (index, (parent, name)) in tree.nodes.iter().enumerate() {
-            let (node, is_tested) = compared.node(index, *parent, name);
+            let (node, test, limit) = compared.node(index, *parent, name);
             // The same numbers as the caller's are the same test.
             let of_parent = (index > 0 && compared.is_same(index, *parent)).then(|| tests[*parent]);
-            tests.push(of_parent.unwrap_or(is_tested.then_some(index)));
+            tests.push(of_parent.unwrap_or(test.is_some().then_some(index)));
+            details.push((test, limit));
             nodes.push(node);
         }
         let mut tested: Vec<usize> = tests.iter().flatten().copied().collect();
         tested.sort_unstable();
         tested.dedup();
-        let probability = |index: &usize| nodes[*index].adjusted_probability.unwrap_or(1.0);
-        let mut probabilities: Vec<f64> = tested.iter().map(probability).collect();
-        holm::adjust(&mut probabilities);
-        for (index, test) in tests.iter().enumerate() {
-            let place = test.and_then(|test| tested.binary_search(&test).ok());
-            let adjusted = place.map(|place| probabilities[place]);
-            let Some(node) = nodes.get_mut(index) else { continue };
-            node.adjusted_probability = adjusted;
-            node.verdict = match (noise, adjusted) {
-                (Noise::Unknown, _) => node.verdict,
-                (_, None) => Verdict::Unknown,
-                (_, Some(probability)) if probability <= options.error_rate => node.verdict,
-                (_, Some(_)) => Verdict::Same,
-            };
+        let member = |index: &usize| {
+            let probability = nodes[*index].adjusted_probability.unwrap_or(1.0);
+            holm::Member { probability, weight: 1.0 }
+        };
+        let members: Vec<_> = tested.iter().map(member).collect();
+        let results = holm::adjust(&members, options.error_rate);
+        for (index, node) in nodes.iter_mut().enumerate() {
+            let place = tests[index].and_then(|test| tested.binary_search(&test).ok());
+            let result = place.and_then(|place| results.get(place));
+            node.adjusted_probability = result.map(|result| result.probability);
+            if noise == Noise::Unknown {
+                continue;
+            }
+            node.verdict = Verdict::Unknown;
+            let (test, limit) = details[index];
+            if let (Some(result), Some(test)) = (result, test) {
+                node.judged_interval = Some(test.interval(result.level));
+                node.verdict = test.judge(result.level, limit);
+            }
         }
         let unit = base.iter().chain(new).find(|run| !run.stacks.is_empty()).map(|run| run.unit(kind));
         Some(Self { kind, unit: unit?, options, noise, tested: tested.len(), nodes })
@@ -236,8 +247,9 @@ impl Compared<'_> {
         self.amounts.iter().all(|side| side.of(node) == side.of(parent))
     }
 
-    /// Returns a node, judged by itself, and whether it is tested.
-    fn node(&self, index: usize, parent: usize, name: &str) -> (StackNode, bool) {
+    /// Returns a node, judged by its difference alone, its test, and the difference below which it is of no
+    /// interest.
+    fn node(&self, index: usize, parent: usize, name: &str) -> (StackNode, Option<Test>, f64) {
         let amounts = [0, 1].map(|side: usize| self.amounts[side].sum(index));
         let shares = [0, 1].map(|side: usize| match self.whole[side].amount {
             all if all > 0.0 => amounts[side] / all,
@@ -254,13 +266,12 @@ impl Compared<'_> {
         let values = [value(0), value(1)];
         let test = self.allowance.test(self.kind, Statistic::Amount, estimates, &units);
         let count = estimates.iter().flatten().map(|estimate| estimate.count).sum::<f64>();
-        let is_tested = test.is_some() && count >= LEAST_EVENTS;
         let difference = values[1] - values[0];
         let value_of_all =
             self.whole.map(|whole| if whole.base > 0.0 { whole.amount / whole.base } else { 0.0 });
-        let is_felt = difference.abs() >= LEAST_SHARE * value_of_all[0].max(value_of_all[1]);
-        let is_change = values[0] <= 0.0 || (difference / values[0]).abs() >= self.options.least_change;
-        let verdict = match (is_large && is_felt && is_change, difference > 0.0) {
+        let felt = LEAST_SHARE * value_of_all[0].max(value_of_all[1]);
+        let limit = felt.max(self.options.least_change * values[0]);
+        let verdict = match (is_large && difference.abs() >= limit, difference > 0.0) {
             (false, _) => Verdict::Same,
             (true, true) => Verdict::Worse,
             (true, false) => Verdict::Better,
@@ -270,11 +281,12 @@ impl Compared<'_> {
             name: name.to_owned(),
             amounts,
             values,
-            interval: test.map(|test: Test| test.interval),
+            interval: test.map(|test| test.interval(OUTSIDE_INTERVAL)),
             adjusted_probability: test.map(|test| test.probability),
+            judged_interval: None,
             verdict,
         };
-        (node, is_tested)
+        (node, test.filter(|_| count >= LEAST_EVENTS), limit)
     }
 
     fn units(&self, side: usize, node: usize) -> Vec<UnitSums> {

@@ -185,10 +185,10 @@ impl<'a> Picture<'a> {
         };
         let word =
             if node.values.iter().all(|value| *value <= 0.0) { "no change".to_owned() } else { change(node) };
-        let interval = match (node.interval, node.values[0] > 0.0) {
+        let interval = match (node.judged_interval, node.values[0] > 0.0) {
             (Some(interval), true) => {
                 let percent = |value: f64| value / node.values[0] * 100.0;
-                format!(" (95 %: {:+.0} % to {:+.0} %)", percent(interval.low), percent(interval.high))
+                format!(" (range {:+.0} % to {:+.0} %)", percent(interval.low), percent(interval.high))
             }
             _ => String::new(),
         };
@@ -198,7 +198,8 @@ impl<'a> Picture<'a> {
             (Verdict::Worse, _) => "more, beyond noise",
             (Verdict::Better, _) => "less, beyond noise",
             (Verdict::Same, Noise::Unknown) => "little change",
-            (Verdict::Same, _) => "within the noise",
+            (Verdict::Same, _) => "no change of interest",
+            (Verdict::Undecided, _) => "cannot tell from noise",
             _ => "too little to judge",
         };
         [

@@ -15,8 +15,10 @@ use crate::units;
 /// The metrics of a page for a recording without thread samples: the first of which it has events.
 pub const OTHER_METRICS: [Metric; 4] = [Metric::Alloc, Metric::Contention, Metric::Wait, Metric::Exception];
 
-/// Returns the options of a page's profile. Without a metric it shows the time of threads.
+/// Returns the options of a page's profile. Without a metric it has the time of threads; if the recording has
+/// the kernel's samples of running threads, the page shows these first, as every other view does.
 pub fn profile_options(metric: Option<Metric>) -> Options {
+    let metric = metric.or(Some(Metric::Wall));
     let options = Options::default().with_kinds(false).with_idle(false).with_idle_stacks(true);
     Options { metric, ..options }
 }
@@ -56,6 +58,7 @@ impl<R: Read> PageContents<R> {
                 reports.add(event);
             }
         })?;
+        reports.set_cpu_first(read.omissions.samples.on_cpu > 0);
         Ok(Self { read, reports })
     }
 

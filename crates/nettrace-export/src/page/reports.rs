@@ -44,6 +44,8 @@ pub struct PageReports {
     curves: Curves,
     /// Whether there are events of tasks, by which stacks of awaits are told.
     has_tasks: bool,
+    /// Whether CPU time comes first, and waits are shown on request.
+    is_cpu_first: bool,
     /// Whether events of a kind are such events.
     of_tasks: MetadataMap<bool>,
 }
@@ -139,6 +141,11 @@ impl PageReports {
         std::mem::take(&mut self.collections).finish().collections
     }
 
+    /// Shows CPU time first, as recordings with the kernel's samples of running threads do.
+    pub(super) fn set_cpu_first(&mut self, is_cpu_first: bool) {
+        self.is_cpu_first = is_cpu_first;
+    }
+
     /// Adds the stacks that requests had.
     pub(super) fn add_stacks(&mut self, profile: &Profile) {
         self.requests.add_stacks(profile);
@@ -151,7 +158,7 @@ impl PageReports {
         stack_number: &dyn Fn(StackId) -> u32,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        write!(out, ",\"hasTasks\":{}", self.has_tasks)?;
+        write!(out, ",\"hasTasks\":{},\"cpuFirst\":{}", self.has_tasks, self.is_cpu_first)?;
         self.pauses.write("pauses", width, out)?;
         self.exceptions.write("exceptions", width, out)?;
         list(out, "exceptionTypes", self.types.iter(), |out, (name, exception)| {

@@ -21,12 +21,12 @@ use crate::profile::kernel_times::correction::Correction;
 use crate::profile::lines::{LineCounts, SourceLines};
 use crate::profile::measure::Measure;
 use crate::profile::metric::Metric;
-use crate::profile::metrics::{Sample, SampleEvent, Sampler, Samples};
+use crate::profile::metrics::{BY_KERNEL, Sample, SampleEvent, Sampler, Samples};
 use crate::profile::options::{CausalGrouping, NeedsTimeOrder, Options, Order};
 use crate::profile::selection::Selection;
 use crate::profile::stack_totals::StackTotals;
 use crate::profile::symbolize::{NameSources, symbolize};
-use crate::profile::{Profile, Thread};
+use crate::profile::{Profile, Thread, pseudo_frames};
 use address_generations::AddressGenerations;
 use event_interest::{EventInterest, EventInterests};
 use gc_pauses::GcPauses;
@@ -44,6 +44,8 @@ use threads::Threads;
 pub struct ProfileBuilder {
     options: Options,
     metric: Metric,
+    /// Whether no metric was requested: CPU time by the kernel is preferred to thread time.
+    prefers_cpu: bool,
     measure: Measure,
     interests: EventInterests,
     code: CodeMap,
@@ -98,6 +100,9 @@ pub struct Omissions {
     pub unverified: u64,
     /// The part of blocked time in which threads could run and had no processor, by the kernel's account.
     pub without_processor: u64,
+    /// The time of threads off the processors, by the kernel's samples, where CPU time is shown because [no
+    /// metric](Options::metric) was requested.
+    pub off_cpu: u64,
     /// The methods of [`Options::waits_for_work`], by index, that are on no stack of a thread.
     pub unmatched_waits: Vec<usize>,
     /// Counts of frames with and without a line, if [wanted](Options::lines).
@@ -108,10 +113,12 @@ impl ProfileBuilder {
     /// Ready for the first event.
     pub fn new(options: Options) -> Self {
         let metric = options.metric.unwrap_or(Metric::Wall);
+        let prefers_cpu = options.metric.is_none();
         let options = Options { metric: Some(metric), ..options };
-        let (sampler, gc_pauses) = sampler(metric, &options);
+        let (sampler, gc_pauses) = sampler(metric, prefers_cpu, &options);
         Self {
             metric,
+            prefers_cpu,
             measure: metric.measure(),
             interests: EventInterests::default(),
             code: if options.lines { CodeMap::default().with_il_offsets() } else { CodeMap::default() },
@@ -154,11 +161,21 @@ impl ProfileBuilder {
     /// first event.
     ///
     /// In each interval between two of its rounds, a thread with more time of work than the kernel ran it
-    /// counts as blocked for the rest, in the stacks that it had. It has no effect unless [idle
+    /// counts as blocked for the rest, in the stacks that it had. For [`Metric::Cpu`] it takes the place of the
+    /// samples' own mark of managed code, which .NET 9 and early 10.0 do not have. It has no effect unless [idle
     /// time](Options::idle) is distinguished, nor on metrics other than time.
     #[must_use]
-    pub fn with_kernel_times(self, times: KernelTimes) -> Self {
-        Self { kernel_times: Some(times), ..self }
+    pub fn with_kernel_times(mut self, times: KernelTimes) -> Self {
+        self.set_kernel_times(times);
+        self
+    }
+
+    fn set_kernel_times(&mut self, times: KernelTimes) {
+        self.kernel_times = Some(times);
+        if self.metric == Metric::Cpu && !self.options.idle {
+            self.measure = Measure::WORKING_TIME;
+            self.sampler.count_all_samples();
+        }
     }
 
     /// Uses what an earlier reading has found of asynchronous operations. Call it before the first event.
@@ -333,15 +350,22 @@ impl ProfileBuilder {
         }
         let identities: Vec<_> = open.iter().map(|wait| self.threads.identity(wait.thread)).collect();
         let (profile, omissions, outcome) = self.build(info, None);
+        if self.prefers_cpu {
+            self.metric = Metric::Wall;
+            self.options.metric = Some(Metric::Wall);
+        }
         self.measure = self.metric.measure();
         let addresses = std::mem::take(&mut self.addresses);
         self.threads = Threads::default();
         self.totals = StackTotals::default();
-        (self.sampler, self.gc_pauses) = sampler(self.metric, &self.options);
+        (self.sampler, self.gc_pauses) = sampler(self.metric, self.prefers_cpu, &self.options);
         for (wait, identity) in open.iter_mut().zip(identities) {
             let (key, name) = identity.unwrap_or_default();
             wait.thread = self.threads.resume(key, name);
             wait.stack = self.addresses.add_of(&addresses, wait.stack);
+        }
+        if let Some(times) = self.kernel_times.take() {
+            self.set_kernel_times(times);
         }
         self.sampler.begin_interval(self.end, open);
         self.begin = self.end;
@@ -370,6 +394,14 @@ impl ProfileBuilder {
         outcome.map(|()| (profile, omissions))
     }
 
+    /// Returns the time of threads off the processors.
+    fn off_cpu(&self) -> u64 {
+        let is_off_cpu =
+            |leaf| matches!(&*self.sampler.leaf_name(leaf), pseudo_frames::OFF_CPU | pseudo_frames::READY);
+        let totals = self.totals.iter().filter(|(key, _)| key.leaf.is_some_and(is_off_cpu));
+        totals.map(|(_, sum)| sum.weight).fold(0, u64::saturating_add)
+    }
+
     /// Returns the time of the events that were added since the last call of [`take`](Self::take), as far as
     /// it is selected.
     fn duration(&self) -> Duration {
@@ -390,8 +422,15 @@ impl ProfileBuilder {
         sampler.finish(*end, &mut keep);
         while gc_pauses.as_mut().is_some_and(|pauses| pauses.pass_on(&mut keep)) {}
         let is_late = gc_pauses.as_ref().is_some_and(GcPauses::is_late);
+        if self.prefers_cpu && self.totals.iter().any(|(key, _)| key.rank == BY_KERNEL) {
+            (self.metric, self.measure) = (Metric::Cpu, Measure::CPU_TIME);
+            self.options.metric = Some(Metric::Cpu);
+        }
+        let is_corrected = self.is_corrected();
+        let off_cpu = if self.prefers_cpu && self.metric == Metric::Cpu { self.off_cpu() } else { 0 };
         let (found, wanted) = (self.contexts.found(), self.options.grouping);
         let mut omissions = Omissions {
+            off_cpu,
             frames: self.addresses.cut(),
             code: self.code.left_out(),
             causes: self.contexts.left_out(),
@@ -474,8 +513,8 @@ impl ProfileBuilder {
 }
 
 /// Returns the metric, and the pauses to cut out of its time.
-fn sampler(metric: Metric, options: &Options) -> (Sampler, Option<GcPauses>) {
-    let mut sampler = Sampler::new(metric, options.idle);
+fn sampler(metric: Metric, prefers_cpu: bool, options: &Options) -> (Sampler, Option<GcPauses>) {
+    let mut sampler = Sampler::new(metric, prefers_cpu, options.idle);
     let gc_pauses = options.cuts_gc_pauses().then(|| GcPauses::new(sampler.pause_leaves()));
     (sampler, gc_pauses)
 }
@@ -498,6 +537,7 @@ fn keep(
     threads: &mut Threads,
 ) {
     // The kernel's account covers more than the time range, so the corrected parts are clipped later.
+    let is_corrected = is_corrected && sample.rank != BY_KERNEL;
     let clipped = if is_corrected { Some(sample) } else { within(sample, is_time, options) };
     if let Some(sample) = clipped {
         let total = totals.add(&sample);

@@ -53,6 +53,10 @@ impl Measure {
     /// Time on the processors, by the kernel's samples: each weighs the time since the one before it.
     pub const CPU_TIME: Self = Self { name: "CPU time", sample: "samples", unit: Unit::Nanoseconds };
 
+    /// Time in which threads ran: their samples, as long as the kernel's account says.
+    pub const WORKING_TIME: Self =
+        Self { name: "CPU time by the kernel's account", sample: "samples", unit: Unit::Nanoseconds };
+
     /// The measure of a metric of one's own: the name of the weights, the plural of one sample, and the unit.
     pub const fn new(name: &'static str, sample: &'static str, unit: Unit) -> Self {
         Self { name, sample, unit }

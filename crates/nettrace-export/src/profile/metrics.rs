@@ -21,8 +21,9 @@ use crate::profile::pseudo_frames;
 use allocation::Allocations;
 use exception::Exceptions;
 use pause::Pauses;
+pub(in crate::profile) use thread_time::BY_KERNEL;
 pub use thread_time::Samples;
-use thread_time::ThreadTime;
+use thread_time::{ThreadTime, TimeKind};
 use wait::Waits;
 
 /// A weighted sample.
@@ -239,13 +240,13 @@ enum MetricState {
 }
 
 impl Sampler {
-    pub(crate) fn new(metric: Metric, idle: bool) -> Self {
+    pub(crate) fn new(metric: Metric, prefers_cpu: bool, idle: bool) -> Self {
         let mut leaves = Leaves::default();
+        let mut time = |kind| MetricState::ThreadTime(ThreadTime::new(kind, idle, &mut leaves));
         let state = match metric {
-            Metric::Wall | Metric::OffCpu => {
-                MetricState::ThreadTime(ThreadTime::new(false, idle, &mut leaves))
-            }
-            Metric::Cpu => MetricState::ThreadTime(ThreadTime::new(true, idle, &mut leaves)),
+            Metric::Wall if prefers_cpu => time(TimeKind::CpuFirst),
+            Metric::Wall | Metric::OffCpu => time(TimeKind::All),
+            Metric::Cpu => time(TimeKind::Managed),
             Metric::Alloc => MetricState::Allocations(Allocations::default()),
             Metric::Contention | Metric::Wait => MetricState::Waits(Waits::default()),
             Metric::Exception => MetricState::Exceptions(Exceptions),
@@ -333,6 +334,13 @@ impl Sampler {
             MetricState::Waits(waits) => waits.add(&mut sample_context).into_iter().for_each(emit),
             MetricState::Pauses(pauses) => pauses.add(&mut sample_context).into_iter().for_each(emit),
             MetricState::None => {}
+        }
+    }
+
+    /// Counts all samples of threads, also those that are not marked as managed code.
+    pub(crate) fn count_all_samples(&mut self) {
+        if let MetricState::ThreadTime(time) = &mut self.state {
+            time.count_all_samples();
         }
     }
 

@@ -16,7 +16,8 @@ use crate::profile::stack_filter::StackFilter;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Options {
-    /// The metric; `None` for the one of time that a recording has: [`Metric::of_time`].
+    /// The metric; `None` for what a recording shows best: [`Metric::Cpu`] if it has the kernel's samples of
+    /// running threads, else [`Metric::Wall`]. Every view of a recording follows this rule.
     pub metric: Option<Metric>,
     /// Whether it is wanted when things happened: [`Thread::track`](crate::Thread::track).
     pub tracks: bool,
@@ -239,7 +240,7 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Thread time of all of a recording, idle or not, with tracks and full names.
+    /// CPU time or thread time of all of a recording, idle or not, with tracks and full names.
     fn default() -> Self {
         Self {
             metric: None,

@@ -11,7 +11,6 @@ use crate::profile::async_callers::AsyncCallers;
 use crate::profile::builder::{Omissions, ProfileBuilder};
 use crate::profile::kernel_times::KernelTimes;
 use crate::profile::lines::SourceLines;
-use crate::profile::metric::Metric;
 use crate::profile::options::{NeedsTimeOrder, Options, Order};
 
 /// Reads a recording and builds its profile.
@@ -148,9 +147,7 @@ impl<'l> ProfileReader<'l> {
         mut events: Reader<R>,
         mut each: impl FnMut(&Event<'_>),
     ) -> Result<(ProfiledRecording<R>, Result<(), NeedsTimeOrder>), Error> {
-        let metric = self.options.metric.unwrap_or_else(|| Metric::of_time(events.info()));
-        let mut builder =
-            ProfileBuilder::new(Options { order, metric: Some(metric), ..self.options.clone() });
+        let mut builder = ProfileBuilder::new(Options { order, ..self.options.clone() });
         if let Some(times) = &self.kernel_times {
             builder = builder.with_kernel_times(times.clone());
         }

@@ -161,7 +161,7 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
             &self.addresses,
             &totals,
             requests.iter().map(|(process, _)| facts(*process)).collect(),
-            &Sampler::new(Metric::Wall, true),
+            &Sampler::new(Metric::Wall, false, true),
             &Contexts::default(),
         );
         let thread = |(id, _)| Thread {

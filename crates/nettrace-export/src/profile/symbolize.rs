@@ -372,7 +372,9 @@ impl StackSymbolizer<'_, '_, '_> {
         let is_stopped = matches!(leaf, Some(pseudo_frames::STOPPED | pseudo_frames::STOPPED_UNMANAGED))
             && state == ThreadState::Working;
         let is_pause = is_stopped || leaf == Some(pseudo_frames::GC_PAUSE);
-        let state = if is_stopped && is_wall { ThreadState::Blocked } else { state };
+        // The kernel's account has no time of threads that are stopped.
+        let state =
+            if is_stopped && (is_wall || self.has_kernel_times) { ThreadState::Blocked } else { state };
         let stack_in = |symbolizer: &mut Self, state| match state {
             _ if !known.has_begun => None,
             ThreadState::Blocked | ThreadState::Ready if is_cpu || !symbolizer.options.blocked => None,

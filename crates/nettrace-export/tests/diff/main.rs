@@ -197,6 +197,61 @@ fn rules_are_met_by_changes_that_are_not_noise() {
     assert!(none.matched.is_empty() && none.met.is_empty());
 }
 
+/// Two recordings a side cannot tell half as much again from noise. It is not "the same": the range says what
+/// may be, and the condition of a pipeline is open.
+#[test]
+fn large_changes_that_noise_may_explain_are_undecided() {
+    let slower = |it: Program| Program { price: 1.5, ..it };
+    let comparison =
+        Comparison::new(&runs(1..3, |it| it), &runs(101..103, slower), &ComparisonOptions::default());
+    let price = change(&comparison, Kind::Cpu, "Price", Statistic::Amount);
+    assert_eq!(price.verdict, Verdict::Undecided, "{price:?}");
+    let (range, base) = (price.judged_interval.unwrap(), price.base.value.unwrap());
+    assert!(range.low < 0.0 && range.high > base * 0.5, "{price:?}");
+    assert!(price.is_of_interest() && price.detectable().unwrap() > price.difference().unwrap());
+    let needed = price.deciding_units().expect("some recordings decide");
+    assert!((3..100).contains(&needed), "{needed}");
+    let outcome = "Price cpu > +10%".parse::<Rule>().unwrap().apply(&comparison, 1);
+    assert_eq!((outcome.met.len(), outcome.undecided.len()), (0, 1));
+    assert_eq!(outcome.undecided[0].name(), price.name());
+    let excluded = "Price cpu > +100000%".parse::<Rule>().unwrap().apply(&comparison, 1);
+    assert!(excluded.met.is_empty() && excluded.undecided.is_empty());
+}
+
+#[test]
+fn verdicts_and_ranges_agree() {
+    for (count, price) in [(2, 1.0), (4, 1.3), (8, 1.1)] {
+        let new = |it: Program| Program { price, price_requests: price, ..it };
+        let sides = [runs(1..1 + count, |it| it), runs(101..101 + count, new)];
+        let comparison = Comparison::new(&sides[0], &sides[1], &ComparisonOptions::default());
+        for change in &comparison.changes {
+            let Some(range) = change.judged_interval else {
+                assert_eq!(change.verdict, Verdict::Unknown);
+                continue;
+            };
+            let excludes_zero = range.low > 0.0 || range.high < 0.0;
+            assert_eq!(change.is_finding(), excludes_zero && change.is_of_interest(), "{change:?}");
+            let limit = 0.05 * change.base.value.unwrap();
+            if range.low < -limit || range.high > limit {
+                let is_small = change.subject.kind.name() != "requests" && !change.subject.is_all();
+                assert!(change.verdict != Verdict::Same || is_small, "{change:?}");
+            }
+        }
+    }
+}
+
+/// A job calls nothing, all jobs are below `Handle`, and that is all that the worker does: of 15 differences
+/// of CPU time 8 have the numbers of another one, and cost no part of the error rate.
+#[test]
+fn the_same_numbers_are_one_test() {
+    let sides = [runs(1..9, |it| it), runs(101..109, |it| it)];
+    let comparison = Comparison::new(&sides[0], &sides[1], &ComparisonOptions::default());
+    let judged = comparison.changes.iter().filter(|change| change.adjusted_probability.is_some());
+    let (of_cpu, others): (Vec<_>, Vec<_>) =
+        judged.partition(|change| matches!(change.subject.kind, Kind::Cpu | Kind::CpuInclusive));
+    assert_eq!((of_cpu.len(), comparison.tested), (15, 7 + others.len()));
+}
+
 /// A kind that only one side has may not have been recorded on the other.
 #[test]
 fn kinds_of_one_side_are_named_and_not_compared() {

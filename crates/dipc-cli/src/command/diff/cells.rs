@@ -102,15 +102,57 @@ fn signed_percent(share: f64) -> String {
     if text.trim_start_matches(['+', '-', '0', '.']) == "%" { "0.0%".to_owned() } else { text }
 }
 
-/// Formats the interval of the difference, relative to the base.
-pub(super) fn interval(change: &Change) -> String {
+/// The part of the base beyond which ranges are not given in numbers.
+const WIDEST: f64 = 10.0;
+
+/// Formats the range of the difference by which it was judged, relative to the base; `-` if it was not judged.
+pub(super) fn range(change: &Change) -> String {
     let base = change.base.value.filter(|base| *base > 0.0);
-    match (change.interval, base) {
-        (Some(interval), Some(base)) => {
-            format!("{} to {}", signed_percent(interval.low / base), signed_percent(interval.high / base))
+    match (change.judged_interval, base) {
+        (Some(range), Some(base)) if range.high - range.low > 2.0 * WIDEST * base => {
+            format!("beyond ±{}", signed_percent(WIDEST).trim_start_matches('+'))
+        }
+        (Some(range), Some(base)) => {
+            format!("{} to {}", signed_percent(range.low / base), signed_percent(range.high / base))
         }
         _ => "-".to_owned(),
     }
+}
+
+/// Formats the smallest change that would have been a finding, relative to the base.
+pub(super) fn detectable(change: &Change) -> String {
+    let base = change.base.value.filter(|base| *base > 0.0);
+    match (change.detectable(), base) {
+        (Some(least), Some(base)) => format!("±{}", signed_percent(least / base).trim_start_matches('+')),
+        _ => "-".to_owned(),
+    }
+}
+
+/// Returns the recordings that would decide about a change.
+#[allow(clippy::cast_precision_loss, reason = "small numbers")]
+pub(super) fn deciding(change: &Change, report: &Report<'_>) -> String {
+    let comparison = report.comparison;
+    let units = comparison.units[0].max(comparison.units[1]).max(1);
+    match (change.deciding_units(), comparison.noise) {
+        (Some(needed), Noise::Runs) => format!("{needed} recordings a side"),
+        (Some(needed), _) => {
+            let seconds = report.seconds[0].max(report.seconds[1]) / units as f64 * needed as f64;
+            format!("{} a side", units::time(Duration::from_secs_f64(seconds.round().clamp(0.0, 1e9))))
+        }
+        (None, Noise::Runs) => "more than 1,000 recordings a side".to_owned(),
+        (None, _) => "several recordings a side".to_owned(),
+    }
+}
+
+/// Returns the undecided changes that would be of interest if they are as they appear: those first that the
+/// fewest recordings decide.
+pub(super) fn undecided<'a>(report: &Report<'a>) -> Vec<&'a Change> {
+    let is_large = |change: &&Change| {
+        change.verdict == Verdict::Undecided && !change.subject.is_all() && change.is_of_interest()
+    };
+    let mut changes: Vec<_> = report.comparison.changes.iter().filter(is_large).collect();
+    changes.sort_by_cached_key(|change| change.deciding_units().unwrap_or(usize::MAX));
+    changes
 }
 
 /// Returns the judgement in a word.
@@ -120,6 +162,7 @@ pub(super) const fn verdict(change: &Change) -> &'static str {
         Verdict::Better => "better",
         Verdict::Different => "different",
         Verdict::Same => "same",
+        Verdict::Undecided => "cannot tell",
         _ => "not judged",
     }
 }
@@ -190,18 +233,28 @@ pub(super) fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The sentence below the findings: how many differences were tested, or that none was found.
+/// The sentences below the findings: how many differences were tested, and how they were judged.
 pub(super) fn summary(report: &Report<'_>) -> String {
     let comparison = report.comparison;
-    let found = comparison.changes.iter().filter(|change| change.is_finding()).count();
-    let tested = units::counted(comparison.tested as u64, "difference", "differences");
+    let number = |is: &dyn Fn(&Change) -> bool| comparison.changes.iter().filter(|it| is(it)).count() as u64;
+    let found = number(&Change::is_finding);
+    let same = number(&|change| change.verdict == Verdict::Same);
+    let undecided = number(&|change| change.verdict == Verdict::Undecided);
     let least = units::short_percent(comparison.options.least_change * 100.0);
-    match (comparison.noise, found) {
-        (Noise::Unknown, _) => "No difference was judged.".to_owned(),
-        (_, 0) => format!("No change of {least} or more beyond noise, of {tested} tested."),
-        (_, found) => format!(
-            "{} of {least} or more beyond noise, of {tested} tested.",
-            units::counted(found as u64, "change", "changes")
-        ),
-    }
+    let found = match (comparison.noise, found) {
+        (Noise::Unknown, _) => return "No difference was judged.".to_owned(),
+        (_, 0) => format!("No change of {least} or more beyond noise"),
+        (_, found) => {
+            format!("{} of {least} or more beyond noise", units::counted(found, "change", "changes"))
+        }
+    };
+    let sure = units::short_percent(100.0 - comparison.options.error_rate * 100.0);
+    let rest = match (same, undecided) {
+        (0, 0) => String::new(),
+        (_, 0) => format!(" {same} are the same."),
+        (0, _) => format!(" Of {undecided} changes, these recordings cannot tell."),
+        _ => format!(" {same} are the same; of {undecided}, these recordings cannot tell."),
+    };
+    let tested = units::counted(comparison.tested as u64, "test", "tests");
+    format!("{found}, by {tested}.{rest} Ranges hold for all rows together with {sure} confidence.")
 }

@@ -41,6 +41,8 @@ struct Condition {
     text: String,
     matched: usize,
     met: bool,
+    /// The number of changes of which it cannot be told.
+    undecided: usize,
 }
 
 #[derive(Serialize)]
@@ -53,6 +55,10 @@ struct Row<'a> {
     change: &'a Change,
     difference: Option<f64>,
     relative_change: Option<f64>,
+    /// The smallest difference that would have been a finding; null if it was not tested.
+    detectable: Option<f64>,
+    /// The units of each side that would decide about it; null if it is decided.
+    deciding_units: Option<usize>,
 }
 
 pub(super) fn document<'a>(report: &Report<'a>) -> Document<'a> {
@@ -67,6 +73,7 @@ pub(super) fn document<'a>(report: &Report<'a>) -> Document<'a> {
         text: rule.to_string(),
         matched: outcome.matched.len(),
         met: !outcome.met.is_empty(),
+        undecided: outcome.undecided.len(),
     };
     let row = |change: &'a Change| Row {
         kind: change.subject.kind.name(),
@@ -75,6 +82,8 @@ pub(super) fn document<'a>(report: &Report<'a>) -> Document<'a> {
         change,
         difference: change.difference(),
         relative_change: change.relative_change(),
+        detectable: change.detectable(),
+        deciding_units: change.deciding_units(),
     };
     Document {
         base: side(0),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use nettrace_export::diff::Change;
+use nettrace_export::diff::{Change, Verdict};
 
 use crate::command::diff::{Report, cells};
 use crate::render::escape::escape_controls;
@@ -17,11 +17,17 @@ pub(super) fn text(report: &Report<'_>) -> String {
             text.push('\n');
         }
     }
+    let undecided = cells::undecided(report);
+    if !report.args.all && !undecided.is_empty() {
+        text.push_str("### Cannot tell\n\n");
+        table(&mut text, &undecided, report);
+        text.push('\n');
+    }
     let _ = write!(text, "{}\n\n", cells::summary(report));
     let is_rest = |change: &&Change| !change.is_finding() && (report.args.all || change.subject.is_all());
     let rest: Vec<_> = report.comparison.changes.iter().filter(is_rest).collect();
     if !rest.is_empty() {
-        text.push_str("<details><summary>Not changed, or not judged</summary>\n\n");
+        text.push_str("<details><summary>Everything else</summary>\n\n");
         table(&mut text, &rest, report);
         text.push_str("\n</details>\n\n");
     }
@@ -32,15 +38,18 @@ pub(super) fn text(report: &Report<'_>) -> String {
 }
 
 fn table(text: &mut String, changes: &[&Change], report: &Report<'_>) {
-    text.push_str("| change | base | new | 95% of the change | of | name |\n|--:|--:|--:|--:|---|---|\n");
+    text.push_str(
+        "| change | base | new | range of the change | judged | of | name |\n|--:|--:|--:|--:|---|---|---|\n",
+    );
     for change in changes.iter().take(report.args.rows()) {
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} |",
+            "| {} | {} | {} | {} | {} | {} | {} |",
             cells::relative(change),
             cells::value(change, change.base.value, report),
             cells::value(change, change.new.value, report),
-            cells::interval(change),
+            cells::range(change),
+            judged(change, report),
             cells::what(change),
             code(&cells::name(change, report))
         );
@@ -48,6 +57,16 @@ fn table(text: &mut String, changes: &[&Change], report: &Report<'_>) {
     let left = changes.len().saturating_sub(report.args.rows());
     if left > 0 {
         let _ = writeln!(text, "\n{left} more");
+    }
+}
+
+/// The judgement; of what cannot be told, what would decide.
+fn judged(change: &Change, report: &Report<'_>) -> String {
+    match (change.verdict, change.is_of_interest()) {
+        (Verdict::Undecided, true) => {
+            format!("{}: {} would decide", cells::verdict(change), cells::deciding(change, report))
+        }
+        _ => cells::verdict(change).to_owned(),
     }
 }
 

@@ -12,6 +12,8 @@ use crate::render::width;
 
 /// The longest name of a table.
 const NAME: usize = 70;
+/// The rows of undecided changes, without --all.
+const OPEN_ROWS: usize = 5;
 
 pub(super) fn text(report: &Report<'_>) -> String {
     let mut text = String::new();
@@ -22,10 +24,14 @@ pub(super) fn text(report: &Report<'_>) -> String {
     for (verdict, title) in cells::SECTIONS {
         let changes: Vec<_> = report.comparison.findings(verdict).collect();
         if !changes.is_empty() {
-            section(&mut text, title, &changes, report, false);
+            section(&mut text, title, &changes, report, Judgement::Given);
         }
     }
-    let _ = write!(text, "\n{}\n", cells::summary(report));
+    let undecided = cells::undecided(report);
+    if !report.args.all && !undecided.is_empty() {
+        section(&mut text, "Cannot tell", &undecided, report, Judgement::Open);
+    }
+    text.push_str(&width::wrapped(&format!("\n{}\n", cells::summary(report)), width::of_output()));
     let is_rest = |change: &&Change| {
         !change.is_finding()
             && (report.args.all || report.comparison.noise == Noise::Unknown || change.subject.is_all())
@@ -33,42 +39,51 @@ pub(super) fn text(report: &Report<'_>) -> String {
     let rest: Vec<_> = report.comparison.changes.iter().filter(is_rest).collect();
     if !rest.is_empty() {
         let title = if report.args.all { "Everything else" } else { "Sums" };
-        section(&mut text, title, &rest, report, true);
+        section(&mut text, title, &rest, report, Judgement::Named);
     }
     text
 }
 
-fn section(text: &mut String, title: &str, changes: &[&Change], report: &Report<'_>, has_verdict: bool) {
+/// The columns about the judgement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Judgement {
+    /// The section has it in its title.
+    Given,
+    /// In a word.
+    Named,
+    /// What could have been seen, and what would decide.
+    Open,
+}
+
+fn section(text: &mut String, title: &str, changes: &[&Change], report: &Report<'_>, judgement: Judgement) {
     use Align::{Left, Right};
     let _ = write!(text, "\n{}", heading(title));
-    let headings = [
-        ("CHANGE", Right),
-        ("BASE", Right),
-        ("NEW", Right),
-        ("95% OF THE CHANGE", Right),
-        ("OF", Left),
-        ("NAME", Left),
-    ];
-    let [change, base, new, interval, of, name] = headings;
-    let mut columns = if has_verdict {
-        Columns::new([change, base, new, interval, ("JUDGED", Left), of, name])
-    } else {
-        Columns::new(headings)
-    };
-    for change in changes.iter().take(report.args.rows()) {
-        let relative = cells::relative(change);
-        let [base, new] = [change.base.value, change.new.value].map(|it| cells::value(change, it, report));
-        let interval = cells::interval(change);
-        let of = cells::what(change).to_owned();
-        let name = fit_csharp(&cells::name(change, report), NAME);
-        if has_verdict {
-            columns.row([relative, base, new, interval, cells::verdict(change).to_owned(), of, name]);
-        } else {
-            columns.row([relative, base, new, interval, of, name]);
-        }
+    let mut headings =
+        vec![("CHANGE", Right), ("BASE", Right), ("NEW", Right), ("RANGE OF THE CHANGE", Right)];
+    match judgement {
+        Judgement::Given => {}
+        Judgement::Named => headings.push(("JUDGED", Left)),
+        Judgement::Open => headings.extend([("SEEN FROM", Right), ("DECIDED BY", Left)]),
     }
-    text.push_str(&columns.fitted(&["JUDGED", "95% OF THE CHANGE"]));
-    let left = changes.len().saturating_sub(report.args.rows());
+    headings.extend([("OF", Left), ("NAME", Left)]);
+    let mut columns = Columns::new(headings);
+    let rows = match judgement {
+        Judgement::Open => report.args.rows().min(OPEN_ROWS),
+        _ => report.args.rows(),
+    };
+    for change in changes.iter().take(rows) {
+        let [base, new] = [change.base.value, change.new.value].map(|it| cells::value(change, it, report));
+        let mut cells = vec![cells::relative(change), base, new, cells::range(change)];
+        match judgement {
+            Judgement::Given => {}
+            Judgement::Named => cells.push(cells::verdict(change).to_owned()),
+            Judgement::Open => cells.extend([cells::detectable(change), cells::deciding(change, report)]),
+        }
+        cells.extend([cells::what(change).to_owned(), fit_csharp(&cells::name(change, report), NAME)]);
+        columns.row(cells);
+    }
+    text.push_str(&columns.fitted(&["SEEN FROM", "JUDGED", "RANGE OF THE CHANGE"]));
+    let left = changes.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more)");
     }

@@ -15,6 +15,7 @@ use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::Outcome;
 use crate::inspect::profile::{self, ProfileRequest};
 use crate::render::frame_name::FrameName;
+use crate::render::table::{Align, Columns, heading};
 use crate::render::{messages, output, units, width};
 
 #[derive(Debug, Args)]
@@ -55,7 +56,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         options.names = NameForm::CSharp;
     }
     let request = ProfileRequest {
-        metric: args.by.map(MetricArg::metric),
+        metric: if args.blocked { Some(Metric::Wall) } else { args.by.map(MetricArg::metric) },
         tracks: false,
         kinds: false,
         idle_stacks: false,
@@ -136,10 +137,30 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 sum.push('\n');
                 text.push_str(&width::wrapped(&sum, width));
             }
+            if read.off_cpu > 0 && profile::is_regular(file) {
+                text.push_str(&waits(&profile::read_off_cpu(file, &options)?, args.number.unwrap_or(5)));
+            }
             output::print(text)?;
         }
     }
     Ok(read.exit)
+}
+
+/// The second table of a recording with CPU time: the methods that waited in the midst of work.
+fn waits(profile: &Profile, number: usize) -> String {
+    let methods = blocked_methods(profile);
+    if methods.is_empty() {
+        return String::new();
+    }
+    let mut columns = Columns::new([("BLOCKED", Align::Right), ("METHOD THAT WAITED", Align::Left)]);
+    for (frame, weight) in methods.iter().take(number) {
+        let name = FrameName::new(&profile.frames, Some(*frame), profile.frames.name(*frame));
+        columns.row([units::time(Duration::from_nanos(*weight)), name.fit(NAME)]);
+    }
+    let text = columns.fitted(&[]);
+    let left = methods.len().saturating_sub(number);
+    let more = if left > 0 { format!("({left} more: --blocked)\n") } else { String::new() };
+    format!("\n{}{text}{more}", heading("Waits"))
 }
 
 /// The share, in percent, from which missing names are mentioned.

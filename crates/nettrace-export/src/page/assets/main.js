@@ -51,6 +51,8 @@ class Page {
     // Stacks as the awaits have them, where the recording tells of tasks.
     at("async").checked = Boolean(r.hasTasks);
     at("bythread").parentElement.hidden = r.threads.length < 2;
+    // Waits are the second view where the kernel sampled running threads.
+    at("blocked").checked = !r.cpuFirst;
     at("blocked").parentElement.hidden = !waits || !heldUp;
     at("idle").parentElement.hidden = !r.states[IDLE];
     for (const { id, title } of this.tabs) {

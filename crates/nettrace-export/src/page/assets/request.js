@@ -48,6 +48,8 @@ function requestParts(recording, [, start, micros, , , hasEnded, ...parts], work
   const known = [united(pauses), pieces.threads, pieces.calls, pieces.queued, pieces.waiting];
   const order = [3, 1, 4, 2, 0].filter(part => parts[part] !== undefined && parts[part] !== null);
   const rows = order.map(part => ({ name: SPAN_PARTS[part], colour: PART_COLOURS[part], ns: parts[part] * 1000, pieces: known[part] ?? null }));
+  const { rest } = partsOf(rows.map(({ ns }) => ns), all);
+  if (rest && rows.length) rows.push({ name: "not known", colour: "field", ns: rest, pieces: [] });
   return { rows, all, hasEnded, hasWork, isCut: pieces.isCut, unknown: SPAN_PARTS.filter((_, part) => parts[part] === undefined || parts[part] === null) };
 }
 

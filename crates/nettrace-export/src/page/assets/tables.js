@@ -21,12 +21,13 @@ class Tables {
   // Latencies and sums of the spans that began in a part of the time.
   requests(range) {
     const r = this.recording, rows = new Map(), { first, end, from, to, mask, count: spanBins, isWider } = r.spanBins(range);
-    const row = index => rows.get(index) ?? rows.set(index, { index, count: 0, errors: 0, durations: [], parts: [0, 0, 0, 0, 0] }).get(index);
+    const row = index => rows.get(index) ?? rows.set(index, { index, count: 0, errors: 0, durations: [], time: 0, parts: [0, 0, 0, 0, 0] }).get(index);
     r.spans.each(first, end, (key, count, errors) => {
       const sums = row(Math.floor(key / SPAN_DURATIONS));
       sums.count += count;
       sums.errors += errors;
       sums.durations.push([key % SPAN_DURATIONS, count]);
+      sums.time += middle(key % SPAN_DURATIONS) * count * 1000;
     }, mask);
     r.spanParts.each(first, end, (key, _, sum) => { if (rows.has(Math.floor(key / 5))) row(Math.floor(key / 5)).parts[key % 5] += sum; }, mask);
     for (const sums of rows.values()) {
@@ -51,7 +52,7 @@ class Tables {
         { title: "Errors", value: ({ errors }) => errors, show: n => n ? number(n) : "" },
         { title: "p50", value: ({ p50 }) => p50, ...time }, { title: "p90", value: ({ p90 }) => p90, ...time },
         { title: "p99", value: ({ p99 }) => p99, ...time }, { title: "Longest", value: ({ max }) => max, ...time },
-        { title: "Where the time went", isText: true, value: ({ parts }) => partsText(parts), element: ({ parts }) => partsBar(parts) },
+        { title: "Where the time went", isText: true, value: ({ parts, time }) => partsText(parts, time), element: ({ parts, time }) => partsBar(parts, time) },
       ] };
   }
 
@@ -63,7 +64,7 @@ class Tables {
         { title: "Start", unit: "ns", value: row => row[1] * 1000, show: instant },
         { title: "Duration", unit: "ns", value: row => row[2] * 1000, show: (ns, row) => duration(ns) + (row[5] ? "" : " …") },
         { title: "Status", isText: true, value: row => row[3] + (row[4] ? " failed" : "") + (row[5] ? "" : " not ended") },
-        { title: "Where the time went", isText: true, value: row => partsText(row.slice(6).map(part => part * 1000)), element: row => partsBar(row.slice(6).map(part => part * 1000)) },
+        { title: "Where the time went", isText: true, value: row => partsText(row.slice(6).map(part => part * 1000), row[2] * 1000), element: row => partsBar(row.slice(6).map(part => part * 1000), row[2] * 1000) },
       ] };
   }
 
@@ -123,15 +124,27 @@ function longest(number) {
   return (number - (shift << 6)) * 2 ** shift;
 }
 
-const partsText = parts => parts.map((part, index) => part ? `${SPAN_PARTS[index]} ${duration(part)}` : "").filter(Boolean).join(", ");
-function partsBar(parts) {
-  const bar = document.createElement("span"), all = parts.reduce((a, b) => a + b, 0);
+const middle = number => number < 128 ? number : longest(number) - 2 ** (number >> 6) / 4;
+
+// The parts of a time, with the part that is not known; less than a hundredth of it is the inaccuracy of the sums.
+function partsOf(parts, all) {
+  const known = parts.reduce((sum, part) => sum + part, 0), rest = all - known;
+  return { known, whole: Math.max(all, known), rest: rest > all / 100 ? rest : 0 };
+}
+function partsText(parts, all) {
+  const { rest } = partsOf(parts, all), texts = parts.map((part, index) => part ? `${SPAN_PARTS[index]} ${duration(part)}` : "").filter(Boolean);
+  if (rest && texts.length) texts.push(`not known ${duration(rest)}`);
+  return texts.join(", ");
+}
+// The bar is as wide as the whole time: what is not known stays empty.
+function partsBar(parts, all) {
+  const bar = document.createElement("span"), { known, whole } = partsOf(parts, all);
   bar.className = "bar";
-  bar.title = partsText(parts);
-  if (!all) return "";
+  bar.title = partsText(parts, all);
+  if (!known) return "";
   parts.forEach((part, index) => {
     const piece = bar.appendChild(document.createElement("i"));
-    piece.style.width = 100 * part / all + "%";
+    piece.style.width = 100 * part / whole + "%";
     piece.style.background = `var(--${PART_COLOURS[index]})`;
   });
   return bar;

@@ -11,7 +11,7 @@ class TimeLine {
     this.range = { from: 0, to: recording.bins };
     this.bands = this.measured();
     this.busiest = recording.threads.filter(thread => thread.weights.length)
-      .sort((a, b) => b.active - a.active || b.sums[IDLE] - a.sums[IDLE]);
+      .sort((a, b) => b.sums[WORKING] - a.sums[WORKING] || b.active - a.active || b.sums[IDLE] - a.sums[IDLE]);
     this.build();
     this.listen();
   }
@@ -29,8 +29,8 @@ class TimeLine {
       const [working, blocked, idle, ready] = r.activity(), unit = r.isTime ? r.binWeight : 1 / r.scale;
       const sum = (...parts) => parts[0].map((_, bin) => parts.reduce((all, part) => all + part[bin], 0) / unit);
       const text = r.isTime ? number : n => exact(r, n);
-      const waits = r.isTime ? [["blocked", "waiting", sum(working, ready, blocked), blocked]] : [];
-      if (r.states[READY]) waits.push(["ready to run", "ready", sum(working, ready), ready]);
+      const waits = r.isTime && !r.cpuFirst ? [["blocked", "waiting", sum(working, ready, blocked), blocked]] : [];
+      if (r.states[READY] && !r.cpuFirst) waits.push(["ready to run", "ready", sum(working, ready), ready]);
       bands.push({ label: r.isTime ? "threads" : r.measure, height: 64, text,
         // Idle threads are many and say little: they are not part of the sum that is drawn.
         series: [...waits, ["working", "working", sum(working), working]].map(([name, colour, values, own]) => ({ name, colour, values, own: sum(own) })),

@@ -28,15 +28,34 @@ pub(super) struct ThreadTime {
     /// By thread.
     contention: Vec<Contention>,
     leaves: KindLeaves,
-    /// Whether only managed time counts.
-    is_managed_only: bool,
+    kind: TimeKind,
     /// The rounds, and the leaf of time in which a thread was absent; `None` if absence is not distinguished.
     absence: Option<(Rounds, FrameId)>,
     samples: Samples,
 }
 
-/// The rank of the kernel's samples of time on the processors, above that of the runtime's.
-const BY_KERNEL: u8 = 1;
+/// The rank of the kernel's samples of time on the processors, above that of all other samples.
+pub(in crate::profile) const BY_KERNEL: u8 = 1;
+
+/// The time that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TimeKind {
+    /// All time of threads.
+    All,
+    /// The kernel's samples of running threads if there are any, else all time of threads.
+    CpuFirst,
+    /// The kernel's samples of running threads if there are any, else managed code.
+    Managed,
+    /// The kernel's samples of running threads if there are any, else all samples: it is known otherwise which
+    /// of them ran.
+    Ran,
+}
+
+impl TimeKind {
+    const fn ranks_cpu(self) -> bool {
+        !matches!(self, Self::All)
+    }
+}
 
 /// The leaves of kinds of time.
 #[derive(Debug, Clone, Copy)]
@@ -79,11 +98,13 @@ pub struct Samples {
     pub managed: u64,
     /// All others: waiting, in native code, or unknown.
     pub other: u64,
+    /// The kernel's samples of running threads.
+    pub on_cpu: u64,
 }
 
 impl ThreadTime {
-    /// All of it, or that of managed code; a leaf distinguishes managed code from the rest.
-    pub(super) fn new(is_managed_only: bool, idle: bool, leaves: &mut Leaves) -> Self {
+    /// A leaf distinguishes managed code from the rest.
+    pub(super) fn new(kind: TimeKind, idle: bool, leaves: &mut Leaves) -> Self {
         Self {
             open: Vec::new(),
             by_kernel: Vec::new(),
@@ -96,7 +117,7 @@ impl ThreadTime {
                 off_cpu: leaves.intern(pseudo_frames::OFF_CPU),
                 ready: leaves.intern(pseudo_frames::READY),
             },
-            is_managed_only,
+            kind,
             absence: (!idle).then(|| (Rounds::default(), leaves.intern(pseudo_frames::ABSENT))),
             samples: Samples::default(),
         }
@@ -110,6 +131,12 @@ impl ThreadTime {
         }
     }
 
+    pub(super) fn count_all_samples(&mut self) {
+        if self.kind == TimeKind::Managed {
+            self.kind = TimeKind::Ran;
+        }
+    }
+
     pub(super) const fn samples(&self) -> Samples {
         self.samples
     }
@@ -118,9 +145,12 @@ impl ThreadTime {
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>, mut emit: impl FnMut(Sample)) {
         if let Some(kind) = sample_context.kernel_sample {
             let sample = kind.read(sample_context.event);
+            self.samples.on_cpu += u64::from(matches!(sample, KernelSample::OnCpu(_)));
             let mut sample = self.kernel_sample(sample, sample_context);
-            let open =
-                if self.is_managed_only { None } else { self.begin_kernel_time(sample_context.thread) };
+            let open = match self.kind {
+                TimeKind::All | TimeKind::CpuFirst => self.begin_kernel_time(sample_context.thread),
+                TimeKind::Managed | TimeKind::Ran => None,
+            };
             if let Some(open) = open {
                 let thread = sample_context.thread;
                 // The time before the runtime's last sample has counted.
@@ -151,14 +181,14 @@ impl ThreadTime {
         open.and_then(Option::take)
     }
 
-    /// A sample of the kernel: the time that it stands for. For [`Metric::Cpu`](crate::Metric::Cpu) it
-    /// replaces the runtime's samples of all threads, and has no leaf.
+    /// A sample of the kernel: the time that it stands for. Where CPU time is wanted it replaces all other
+    /// samples of all threads, and has no leaf.
     fn kernel_sample(&self, sample: KernelSample, sample_context: &mut SampleContext<'_, '_>) -> Sample {
         match sample {
             // A part of a recording has the samples that were taken in it, whole.
             KernelSample::OnCpu(nanoseconds) => {
                 let (leaf, rank) =
-                    if self.is_managed_only { (None, BY_KERNEL) } else { (Some(self.leaves.on_cpu), 0) };
+                    if self.kind.ranks_cpu() { (None, BY_KERNEL) } else { (Some(self.leaves.on_cpu), 0) };
                 let taken_at = Some(sample_context.now());
                 Sample { rank, taken_at, ..sample_context.before(nanoseconds, leaf) }
             }
@@ -183,7 +213,7 @@ impl ThreadTime {
             return;
         }
         let is_by_kernel = self.by_kernel.get(sample_context.thread as usize).copied().unwrap_or(false);
-        if is_by_kernel && !self.is_managed_only {
+        if is_by_kernel {
             return;
         }
         let is_managed = kind == ThreadSampleType::MANAGED;
@@ -209,7 +239,8 @@ impl ThreadTime {
         let before = self.open.get_mut(index).and_then(|place| place.replace(open));
         let absence =
             self.absence.as_mut().and_then(|(rounds, leaf)| Some((rounds.take_absence(thread)?, *leaf)));
-        let counts = |before: &OpenSample| before.is_managed || !self.is_managed_only;
+        let is_managed_only = self.kind == TimeKind::Managed;
+        let counts = |before: &OpenSample| before.is_managed || !is_managed_only;
         let Some(before) = before.filter(counts) else { return };
         let Some((from, leaf)) = absence else {
             self.close(before, mark.start, thread, emit);
