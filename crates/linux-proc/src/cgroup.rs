@@ -104,6 +104,14 @@ impl ControlGroup {
         Some(GroupMemory { used: used(&group.folder)?, limited })
     }
 
+    /// Reads the number of its processes that the kernel has killed because memory ran out; `None` if the
+    /// kernel does not count them.
+    pub fn oom_kills(&self) -> Option<u64> {
+        let group = self.memory.as_ref()?;
+        let file = if group.is_version_2 { "memory.events" } else { "memory.oom_control" };
+        field(&text(&group.folder, file)?, "oom_kill")
+    }
+
     /// Reads the processor time; `None` if the kernel does not count it for this group.
     pub fn cpu(&self) -> Option<GroupCpu> {
         let group = self.cpu_usage.as_ref()?;
@@ -266,10 +274,12 @@ mod tests {
                 ("pod/app/memory.stat", "inactive_file_of_more 7\ninactive_file 50\n"),
                 ("pod/app/cpu.stat", "usage_usec 1500\nuser_usec 1000\n"),
                 ("pod/app/cpu.max", "200000 100000\n"),
+                ("pod/app/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 0\n"),
             ],
         );
         let group = tree.resolve("0::/pod/app\n", &[("/", "", "cgroup2", "rw")]);
         assert_eq!(group.memory(), Some(GroupMemory { used: 550, limited: Some((800, 1000)) }));
+        assert_eq!(group.oom_kills(), Some(2));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 1_500_000, limit: Some((50_000, 100_000)) }));
         // The root of the machine has no such files.
         let root = tree.resolve("0::/\n", &[("/", "", "cgroup2", "rw")]);
@@ -284,6 +294,7 @@ mod tests {
                 ("memory/app/memory.usage_in_bytes", "600\n"),
                 ("memory/app/memory.limit_in_bytes", "9223372036854771712\n"),
                 ("memory/app/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n"),
+                ("memory/app/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n"),
                 ("cpu/app/cpu.cfs_quota_us", "-1\n"),
                 ("cpu/app/cpu.cfs_period_us", "100000\n"),
                 ("cpuacct/app/cpuacct.usage", "42\n"),
@@ -299,6 +310,7 @@ mod tests {
         let groups = "4:memory:/docker/x/app\n2:cpuacct:/app\n1:cpu:/app\n0::/\n";
         let group = tree.resolve(groups, &mounts);
         assert_eq!(group.memory(), Some(GroupMemory { used: 500, limited: None }));
+        assert_eq!(group.oom_kills(), Some(1));
         assert_eq!(group.cpu(), Some(GroupCpu { used_ns: 42, limit: None }));
         // Another container of which the mount shows nothing.
         let other = tree.resolve("4:memory:/docker/xy/app\n", &mounts);

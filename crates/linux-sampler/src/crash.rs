@@ -21,6 +21,19 @@ pub struct CrashWatch {
     tracing: Tracing,
 }
 
+/// The end of a watched process.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WatchEnd {
+    /// A signal is about to end the process, which is stopped.
+    Crash(StoppedProcess),
+    /// The process has ended.
+    Ended {
+        /// The signal that killed it; `None` if it ended by itself, or if the kernel does not say.
+        signal: Option<i32>,
+    },
+}
+
 impl CrashWatch {
     /// Begins to watch a process.
     ///
@@ -36,15 +49,16 @@ impl CrashWatch {
         Ok(Self { pid, tracing })
     }
 
-    /// Waits until a signal is about to end the process, and returns the stopped process with that signal;
-    /// `None` if it has ended in another way: by itself, or killed.
+    /// Waits until a signal is about to end the process, and returns the stopped process with that signal, or
+    /// until it has ended in another way: by itself, or killed.
     ///
     /// A crash is a signal that has a core dump as its default action, if it has that action, and `SIGABRT`
     /// also if the process handles it: runtimes send it to themselves to end.
     ///
     /// # Errors
     /// If a call fails, or the threads do not stop within `limit`.
-    pub fn wait(mut self, limit: Duration) -> Result<Option<StoppedProcess>, Error> {
+    pub fn wait(mut self, limit: Duration) -> Result<WatchEnd, Error> {
+        let mut signal = None;
         loop {
             // Only what this thread traces, not the child processes of others.
             let report = match sys::report(None, REPORTS | libc::__WNOTHREAD) {
@@ -52,15 +66,16 @@ impl CrashWatch {
                 Ok(None) => continue,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => continue,
-                    Some(libc::ECHILD) => return Ok(None),
+                    Some(libc::ECHILD) => return Ok(WatchEnd::Ended { signal }),
                     _ => return Err(Error::io("waitid")(error)),
                 },
             };
             let tid = report.tid;
+            signal = report.killed_by().or(signal);
             let Some(stop) = Stop::of(report) else {
                 // The first thread is reported last, and its report is its parent's, too.
                 if tid == self.pid {
-                    return Ok(None);
+                    return Ok(WatchEnd::Ended { signal });
                 }
                 self.tracing.stopped.remove(&tid);
                 reap(tid)?;
@@ -68,7 +83,7 @@ impl CrashWatch {
             };
             if stop.signal != 0 && self.is_fatal(stop.signal) {
                 self.tracing.stopped.insert(tid, Some(stop));
-                return self.stop(limit).map(Some);
+                return self.stop(limit).map(WatchEnd::Crash);
             }
             // A thread that is new to this watch reports its first stop.
             self.tracing.stopped.entry(tid).or_insert(None);
@@ -167,8 +182,9 @@ mod tests {
         }
     }
 
-    /// Watches a shell that does as the script says once it gets a line, and returns what came of it.
-    fn watch(script: &str) -> (Option<i32>, String) {
+    /// Watches a shell that does as the script says once it gets a line. Returns the signal for which it was
+    /// stopped, the one that killed it, and its output and status.
+    fn watch(script: &str) -> (Option<i32>, Option<i32>, String) {
         let mut command = Command::new("bash");
         let script = format!("echo ready; read -r line; {script}");
         command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -182,20 +198,22 @@ mod tests {
         let watch = std::thread::spawn(move || {
             let watch = CrashWatch::attach(pid).unwrap();
             sender.send(()).unwrap();
-            let stopped = watch.wait(LIMIT).unwrap();
-            stopped.map(|stopped| {
-                let thread = stopped.threads().iter().find(|thread| thread.signal != 0).unwrap();
-                assert!(thread.signal_info.is_some());
-                thread.signal
-            })
+            match watch.wait(LIMIT).unwrap() {
+                WatchEnd::Crash(stopped) => {
+                    let thread = stopped.threads().iter().find(|thread| thread.signal != 0).unwrap();
+                    assert!(thread.signal_info.is_some());
+                    (Some(thread.signal), None)
+                }
+                WatchEnd::Ended { signal } => (None, signal),
+            }
         });
         attached.recv().unwrap();
         io::Write::write_all(&mut shell.0.stdin.take().unwrap(), b"go\n").unwrap();
         let mut rest = String::new();
         io::Read::read_to_string(&mut output, &mut rest).unwrap();
-        let signal = watch.join().unwrap();
+        let (crash, killed) = watch.join().unwrap();
         let status = shell.0.wait().unwrap();
-        (signal, format!("{rest}{status}"))
+        (crash, killed, format!("{rest}{status}"))
     }
 
     fn is_traced(pid: i32) -> bool {
@@ -239,10 +257,12 @@ mod tests {
     fn a_signal_that_ends_the_process_stops_it_first() {
         assert_eq!(watch("kill -SEGV $$").0, Some(libc::SIGSEGV));
         assert_eq!(watch("kill -ABRT $$").0, Some(libc::SIGABRT));
-        let (signal, end) =
+        let (signal, killed, end) =
             watch("trap 'echo handled' SEGV RTMIN; kill -SEGV $$; kill -RTMIN $$; (exit 3); exit 7");
-        assert_eq!((signal, &*end), (None, "handled\nhandled\nexit status: 7"));
-        assert_eq!(watch("kill -KILL $$").0, None);
-        assert_eq!(watch("kill -TERM $$").0, None);
+        assert_eq!((signal, killed, &*end), (None, None, "handled\nhandled\nexit status: 7"));
+        for (script, signal) in [("kill -KILL $$", libc::SIGKILL), ("kill -TERM $$", libc::SIGTERM)] {
+            let (crash, killed, _) = watch(script);
+            assert_eq!((crash, killed), (None, Some(signal)), "{script}");
+        }
     }
 }

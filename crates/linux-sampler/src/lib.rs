@@ -92,7 +92,7 @@ mod waiting;
 
 pub use access::{Access, Obstacle, Refusal, Rights, Trial, paranoid_level};
 pub use config::{OffCpu, SamplerConfig, Scope};
-pub use crash::CrashWatch;
+pub use crash::{CrashWatch, WatchEnd};
 pub use error::Error;
 pub use image::{Image, Symbol, SymbolTable};
 pub use kernel::{kernel_symbols, kernel_symbols_at};

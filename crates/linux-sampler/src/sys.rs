@@ -154,6 +154,13 @@ pub(crate) struct Report {
     pub(crate) status: i32,
 }
 
+impl Report {
+    /// Returns the signal that ended the thread, if one did.
+    pub(crate) fn killed_by(&self) -> Option<i32> {
+        matches!(self.code, libc::CLD_KILLED | libc::CLD_DUMPED).then_some(self.status & 0x7f)
+    }
+}
+
 /// Waits for a report of a thread, or of any that this thread traces. `options` are those of `waitid`,
 /// without `WNOHANG` it waits.
 ///

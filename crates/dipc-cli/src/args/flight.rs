@@ -110,6 +110,7 @@ impl FlightArgs {
                 most: self.max_snapshots.map(count),
             },
             retention: self.retention(),
+            waits_for_crash: self.dump_on.is_some(),
         })
     }
 

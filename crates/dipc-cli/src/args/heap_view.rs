@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use gcdump::HeapGraph;
+use serde::Serialize;
 
 use crate::args::heap_report::{HeapReportArgs, ReportFormat};
 use crate::duration;
 use crate::exit::Failure;
 use crate::inspect::heap_page::HeapPage;
 use crate::render::destination::Destination;
+use crate::render::output;
 use crate::render::output_file::NameOrigin;
 
 /// The report of a heap, and the time for which a process is stopped for it.
@@ -41,6 +43,25 @@ pub(crate) enum MemoryFormat {
     /// A page about a heap with treemap, dominator tree, types and paths from roots; opens in any browser,
     /// loads nothing
     Html,
+}
+
+/// A failure for programs, which read an object in any case.
+#[derive(Debug, Serialize)]
+struct FailureReport<'f> {
+    error: &'f str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<&'f str>,
+}
+
+impl MemoryFormat {
+    /// Prints a failure as JSON, if that is the format, for a command that has printed nothing else.
+    pub(crate) fn print_failure(self, failure: &Failure) {
+        if self == Self::Json && !failure.message.is_empty() {
+            let report = FailureReport { error: &failure.message, help: failure.help.as_deref() };
+            // A reader that has gone needs no error either.
+            let _ = output::print_json(&report);
+        }
+    }
 }
 
 impl HeapViewArgs {

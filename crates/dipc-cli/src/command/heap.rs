@@ -20,6 +20,10 @@ pub(crate) struct HeapArgs {
 }
 
 pub(crate) fn run(args: &HeapArgs) -> Outcome {
+    show(args).inspect_err(|failure| args.format.print_failure(failure))
+}
+
+fn show(args: &HeapArgs) -> Outcome {
     let source = args.target.memory()?;
     let read = Heap::of_memory(&source, args.view.stop)?;
     args.view.show(&read.graph, "memory of a process", args.format)?;

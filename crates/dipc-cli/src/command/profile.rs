@@ -144,6 +144,8 @@ impl Presenter<'_> {
         }
         // The code of a started program counts if nothing of this one failed.
         Ok(match outcome? {
+            // The recording of a program that has crashed ends in the middle.
+            program @ Exit::Program(1..) if presented == Exit::Incomplete => program,
             program @ Exit::Program(_) if presented != Exit::Done => {
                 messages::detail(format_args!("the program ended with {}", program.code()));
                 presented

@@ -24,8 +24,8 @@ use crate::interrupt::Interrupts;
 use crate::process::peer::local_process;
 use crate::process::target::TargetSelector;
 use crate::record::flight::{
-    CrashDump, FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention, RotatingRecorder,
-    check_output, dump_variables,
+    CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention,
+    RotatingRecorder, check_output, dump_variables,
 };
 use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, SampleSettings, merge_into};
 use crate::record::names::NamesRecorder;
@@ -359,7 +359,7 @@ impl RecordingSettings {
         match self.begin(source, early, beside_others, has_sampler) {
             Ok((session, sink, sampler)) => {
                 let account = account.filter(|_| has_sampler || sampler.is_none());
-                self.record(source, session, sink, (account, sampler))
+                self.record(source, session, sink, (account, sampler), beside_others)
             }
             Err(failure) => {
                 not_begun();
@@ -496,9 +496,13 @@ impl RecordingSettings {
             let summary = recorder.finish(&end)?;
             (end, summary)
         };
-        let FlightSummary { text, lost, damage, failure } = summary;
+        let FlightSummary { text, lost, damage, has_crashed_as_asked, failure } = summary;
         messages::note(text);
-        let exit = end.report("what was written was kept", "kept")?.join(damage);
+        let exit = if has_crashed_as_asked {
+            damage
+        } else {
+            end.report("what was written was kept", "kept")?.join(damage)
+        };
         if let Some(failure) = failure {
             // The failure was reported when it happened.
             return Ok(exit.join(failure.exit));
@@ -578,6 +582,7 @@ impl RecordingSettings {
         session: Session,
         mut sink: Sink,
         (account, sampler): (Option<AccountStart>, Option<KernelSampler>),
+        beside_others: bool,
     ) -> Outcome {
         let limits = self.limits(source);
         let account = account.and_then(|start| {
@@ -592,6 +597,9 @@ impl RecordingSettings {
             let is_starting = source.target.startup().is_ok_and(|startup| startup == Startup::Suspended);
             NamesRecorder::start(&source.target, &self.selection, path, is_starting)
         });
+        // A followed runtime is not the program that dipc started.
+        let child = self.child.clone().filter(|_| !beside_others);
+        let crash = child.map(|child| CrashSources::new(&source.target, Some(child), None));
         if self.resume {
             resume(&source.target);
         }
@@ -601,6 +609,8 @@ impl RecordingSettings {
             account.finish();
         }
         let kernel_recording = sampler.map(KernelSampler::finish);
+        let crash =
+            crash.filter(|_| recorded.as_ref().is_ok_and(|recorded| recorded.has_crashed(&source.target)));
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
         let summary = recorded.as_ref().map(|recorded| recorded.summary(&sink));
         if let Ok(summary) = summary {
@@ -619,7 +629,16 @@ impl RecordingSettings {
             merge_into(path, taken)?;
             samples_exit = summary.exit(self.fail_on_loss);
         }
-        let exit = recorded?.report(self.fail_on_loss)?.join(samples_exit);
+        let recorded = recorded?;
+        let exit = match (crash, &path) {
+            (Some(mut crash), Some(path)) => {
+                describe_crash(&mut crash, path);
+                // The program's code says the rest.
+                recorded.report_inside(self.fail_on_loss)
+            }
+            _ => recorded.report(self.fail_on_loss)?,
+        };
+        let exit = exit.join(samples_exit);
         let converted = match (self.format, path) {
             (Some(format), Some(path)) => {
                 let export = || Export::beside(&path, format, self.names).write();
@@ -660,6 +679,15 @@ impl RecordingSettings {
                 Sink::create_new(&file_name(name, source.pid, &Zoned::now()))
             }
         }
+    }
+}
+
+/// Prints how the program that was started ended, and writes it to a file beside its recording.
+fn describe_crash(crash: &mut CrashSources, recording: &Path) {
+    let end = crash.await_end();
+    match crash.describe(recording, &end, None) {
+        Ok(description) => description.print(),
+        Err(failure) => messages::warning(failure),
     }
 }
 

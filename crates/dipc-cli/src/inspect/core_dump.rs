@@ -85,7 +85,7 @@ impl<'s> Analysis<'s> {
         let memory = source.memory();
         let names = Names::new(memory, runtime);
         let threads = runtime.threads(memory).map_err(|missing| {
-            Failure::new(Exit::Failed, format_args!("dump analyze: the list of threads: {missing}"))
+            Failure::new(Exit::Failed, format_args!("{}: the list of threads: {missing}", source.subject()))
         })?;
         let symbols = NativeSymbols::new(source.pid());
         let is_known = |tid: &u32| threads.iter().any(|thread| thread.os_id == u64::from(*tid));

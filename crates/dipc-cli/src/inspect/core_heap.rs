@@ -104,7 +104,7 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
     if let Some(pause) = pause {
         pause.end();
     }
-    builder.finish().map_err(|error| Failure::new(Exit::Failed, format_args!("dump analyze: {error}")))
+    builder.finish().map_err(|error| Failure::new(Exit::Failed, format_args!("read the heap: {error}")))
 }
 
 /// A failure for a heap that is not there.
@@ -117,7 +117,7 @@ pub(crate) fn lacks(source: &Source, why: &str) -> Failure {
         None => format!("the heap is not in the dump: {why}"),
     };
     let help = core_advice::better(source);
-    Failure::new(Exit::Incomplete, format_args!("dump analyze: {what}")).with_help(help)
+    Failure::new(Exit::Incomplete, format_args!("{}: {what}", source.subject())).with_help(help)
 }
 
 /// Fails if less than half of the heap was read, unless a collection was moving it.

@@ -43,7 +43,7 @@ impl Source {
         #[cfg(target_os = "linux")]
         {
             let memory = clr_dump::ProcessMemory::open(pid).map_err(|error| {
-                Failure::new(Exit::NotReachable, format_args!("dump analyze: process {pid}: {error}"))
+                Failure::new(Exit::NotReachable, format_args!("read the memory of process {pid}: {error}"))
                     .with_help("this takes the permission to trace the process: be its user, or root")
             })?;
             let machine = memory.machine().map_or(Ok(()), clr_dump::Machine::check);
@@ -51,7 +51,7 @@ impl Source {
             Ok(Self::Process(memory))
         }
         #[cfg(not(target_os = "linux"))]
-        Err(Failure::usage(format_args!("dump analyze: process {pid}: only on Linux"))
+        Err(Failure::usage(format_args!("read the memory of process {pid}: only on Linux"))
             .with_help("analyze a core dump: dipc dump -p PID writes one"))
     }
 
@@ -72,6 +72,11 @@ impl Source {
         }
     }
 
+    /// What is read, for messages.
+    pub(crate) fn subject(&self) -> String {
+        self.pid().map_or_else(|| "core dump".to_owned(), |pid| format!("process {pid}"))
+    }
+
     /// The core dump; `None` for a process.
     pub(crate) fn core(&self) -> Option<&CoreFile> {
         match self {
@@ -90,7 +95,7 @@ impl Source {
         };
         let runtime = files.and_then(|files| Runtime::find(self.memory(), &files));
         runtime.map_err(|error| {
-            let failure = Failure::new(Exit::Failed, format_args!("dump analyze: {error}"));
+            let failure = Failure::new(Exit::Failed, format_args!("{}: {error}", self.subject()));
             match error {
                 Error::UnknownRuntime { .. } | Error::WrongLayout { .. } => {
                     failure.with_help(
@@ -143,7 +148,7 @@ pub(crate) fn check_described(runtime: &Runtime, what: &str) -> Result<(), Failu
     }
     Err(Failure::new(
         Exit::Failed,
-        format_args!("dump analyze: {what} are not known: the runtime of a program that was compiled ahead of time does not describe them"),
+        format_args!("{what} are not known: the runtime of a program that was compiled ahead of time does not describe them"),
     )
     .with_help("of such programs threads, stacks, exceptions, modules, heap, paths, objects, strings and handles are known"))
 }

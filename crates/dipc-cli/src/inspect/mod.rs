@@ -9,6 +9,7 @@
 //! - `profile`, with `diagnostics` for recordings that lack its events. `needs`: those events.
 //!   `thread_stacks`: the first samples of each thread. `export`, `page`: files for other programs, and the
 //!   page.
+//! - `crash_note`: the description of a crash beside a recording.
 //! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts.
@@ -23,6 +24,7 @@ pub(crate) mod core_source;
 pub(crate) mod core_text;
 pub(crate) mod core_value;
 pub(crate) mod counters;
+pub(crate) mod crash_note;
 pub(crate) mod event_list;
 pub(crate) mod export;
 pub(crate) mod filter;

@@ -3,6 +3,7 @@
 
 mod condition_watch;
 mod crash;
+mod crash_cause;
 mod crash_core;
 mod method_lists;
 mod retention;
@@ -14,6 +15,7 @@ mod stream;
 mod test_stream;
 mod trigger;
 
+pub(crate) use crash::CrashSources;
 pub(crate) use crash_core::{CrashDump, dump_variables};
 pub(crate) use retention::{KeptFiles, Retention};
 pub(crate) use rotation::RotatingRecorder;

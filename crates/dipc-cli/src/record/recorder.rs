@@ -279,16 +279,31 @@ impl RecordingResult {
         self.end.is_whole()
     }
 
+    /// Whether the stream ended because its process crashed or was killed.
+    pub(crate) fn has_crashed(&self, target: &Target) -> bool {
+        self.end.is_unasked() && self.end.cause(target) == Cause::Crash
+    }
+
     /// Prints the explanations, and returns the exit code.
     pub(crate) fn report(self, fail_on_loss: bool) -> Outcome {
         let inside = self.stats.report_damage();
         let exit = self.end.report(&format!("{} bytes were kept", self.bytes), "kept")?.join(inside);
-        if exit == Exit::Done && fail_on_loss && self.stats.lost() > 0 {
-            stream_stats::warn_of_loss(&self.stats.lost_in_words());
-            return Ok(Exit::EventsLost);
-        }
-        Ok(exit)
+        Ok(or_lost(exit, &self.stats, fail_on_loss))
     }
+
+    /// Prints what is wrong inside the stream, and returns the exit code: its end was explained.
+    pub(crate) fn report_inside(self, fail_on_loss: bool) -> Exit {
+        or_lost(self.stats.report_damage(), &self.stats, fail_on_loss)
+    }
+}
+
+/// Returns the exit code for lost events, if it is asked for and nothing else is wrong.
+fn or_lost(exit: Exit, stats: &StreamStats, fail_on_loss: bool) -> Exit {
+    if exit == Exit::Done && fail_on_loss && stats.lost() > 0 {
+        stream_stats::warn_of_loss(&stats.lost_in_words());
+        return Exit::EventsLost;
+    }
+    exit
 }
 
 impl StreamEnd {

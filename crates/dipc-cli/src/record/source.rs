@@ -19,7 +19,7 @@ use crate::process::info::timeouts;
 use crate::process::target::{FoundTarget, TargetSelector};
 use crate::render::messages;
 
-pub(crate) use child::{Child, ChildEnd};
+pub(crate) use child::{Child, ChildEnd, EndStatus};
 pub(crate) use finder::{SourceFinder, SourcesSelector};
 pub(crate) use port_watcher::PortWatcher;
 

@@ -21,6 +21,7 @@ pub(crate) mod markdown;
 pub(crate) mod messages;
 pub(crate) mod output;
 pub(crate) mod output_file;
+mod output_link;
 pub(crate) mod screen;
 pub(crate) mod shell;
 pub(crate) mod staged_file;

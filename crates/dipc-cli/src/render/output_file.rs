@@ -9,6 +9,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::exit::{Exit, Failure};
 use crate::render::messages;
+use crate::render::output_link;
 use crate::render::staged_file::{StagedFile, folder_of, follow, take_over};
 
 /// The most names tried for a file that gets a new name.
@@ -61,6 +62,11 @@ impl OutputFile {
     /// # Errors
     /// If it cannot be written, or another program is writing to it.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        output_link::check(path)?;
+        Self::open_in_place(path)
+    }
+
+    fn open_in_place(path: &Path) -> Result<Self, Failure> {
         for _ in 0..ATTEMPTS {
             let (file, created) = match options().create_new(true).open(path) {
                 Ok(file) => (file, true),
@@ -90,8 +96,11 @@ impl OutputFile {
     /// # Errors
     /// If the file could not be given that name, or another program is writing to it.
     pub(crate) fn beside(path: &Path, origin: NameOrigin) -> Result<Self, Failure> {
+        if origin == NameOrigin::User {
+            output_link::check(path)?;
+        }
         let place = if origin == NameOrigin::User { follow(path) } else { Some(path.to_owned()) };
-        let Some(to) = place else { return Self::open(path) };
+        let Some(to) = place else { return Self::open_in_place(path) };
         let replaced = match to.symlink_metadata() {
             Ok(metadata) if metadata.is_dir() => {
                 return Err(cannot_open(path, &io::ErrorKind::IsADirectory.into()));
@@ -108,13 +117,13 @@ impl OutputFile {
             (Ok(created), _) => created,
             // The folder does not allow new files, but its existing files may still be writable.
             (Err(error), Some(_)) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Self::open(path);
+                return Self::open_in_place(path);
             }
             (Err(error), _) => return Err(cannot_open(path, &error)),
         };
         if replaced.as_ref().is_some_and(|replaced| !take_over(&file, replaced)) {
             drop(replaced);
-            return Self::open(path);
+            return Self::open_in_place(path);
         }
         let pending = Some(PendingName { staged, to, origin, replaced });
         Ok(Self { file: Some(file), path: path.to_owned(), created: false, pending })

@@ -26,6 +26,8 @@ enum Step {
 /// A command of a `console` block, with what it prints.
 struct Shown {
     command: String,
+    /// The command that is run in its place, if the shown one has no end, or needs a reader's words.
+    instead: Option<String>,
     /// The lines of the file with the output.
     lines: Range<usize>,
     expected: Vec<String>,
@@ -55,8 +57,9 @@ pub(crate) fn check(file: &str) {
                 session.learn_pids();
             }
             Step::Shown(shown) => {
-                let awaited = shown.command.ends_with('&').then_some(shown.expected.len());
-                let (printed, code) = session.run(&shown.command, awaited);
+                let command = shown.instead.as_ref().unwrap_or(&shown.command);
+                let awaited = command.ends_with('&').then_some(shown.expected.len());
+                let (printed, code) = session.run(command, awaited);
                 let at = format!("{}:{}: $ {}", path.display(), shown.lines.start, shown.command);
                 if let Some(before) = failed_before.take() {
                     assert_eq!(shown.command, "echo $?", "{before}: failed, and its exit code is not shown");
@@ -99,6 +102,7 @@ fn write(path: &Path, mut lines: Vec<String>, edits: Vec<(Range<usize>, Vec<Stri
 fn steps(lines: &[String]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut varies = Varies::default();
+    let mut instead = None;
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         at += 1;
@@ -111,11 +115,16 @@ fn steps(lines: &[String]) -> Vec<Step> {
                 "needs" => steps.push(Step::Need(rest.into())),
                 "run" => steps.push(Step::Hidden(rest.into())),
                 "varies" => varies = Varies::parse(rest),
+                "instead" => instead = Some(rest.to_owned()),
                 other => panic!("'{other}' is no directive: {line}"),
             }
         } else if line == "```console" {
             let end = at + lines[at..].iter().position(|line| line == "```").expect("a block has an end");
-            steps.extend(commands(lines, at..end, varies).into_iter().map(Step::Shown));
+            let mut shown = commands(lines, at..end, varies);
+            if let Some(first) = shown.first_mut() {
+                first.instead = instead.take();
+            }
+            steps.extend(shown.into_iter().map(Step::Shown));
             (at, varies) = (end + 1, Varies::default());
         } else if line.starts_with("```") {
             at += 1 + lines[at..].iter().position(|line| line == "```").expect("a block has an end");
@@ -136,6 +145,7 @@ fn commands(lines: &[String], block: Range<usize>, varies: Varies) -> Vec<Shown>
         match (line.strip_prefix("$ "), commands.last_mut()) {
             (Some(command), _) => commands.push(Shown {
                 command: command.to_owned(),
+                instead: None,
                 lines: at + 1..at + 1,
                 expected: Vec::new(),
                 varies,

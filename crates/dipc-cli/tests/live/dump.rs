@@ -728,7 +728,7 @@ fn check_native_aot_exception(runtime: Runtime) {
     let Some(mut workload) = Workload::start(runtime) else { return };
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.nettrace");
-    trace_a_crash(workload.pid(), &output, || workload.send("keep abc"));
+    let _ = trace_a_crash(workload.pid(), &output, || workload.send("keep abc"));
     let mut files = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let core = files.find(|path| path.extension().is_some_and(|of| of == "core")).unwrap();
     let core = core.to_str().unwrap();

@@ -34,8 +34,8 @@ fn commands_of_dotnet_dump_show_what_views_show() {
             &["dumpheap", "-type", "Shop.Row", "--head", "3"],
             &["objects", "--type", "Shop.Row", "--head", "3"],
         ),
-        (&["syncblk", "-all"], &["locks"]),
-        (&["dumpasync", "--stats"], &["async"]),
+        (&["syncblk"], &["locks"]),
+        (&["dumpasync", "--coalesce"], &["async"]),
         (&["gchandles", "-stat"], &["handles"]),
         (&["lm"], &["modules"]),
     ] {
@@ -46,7 +46,8 @@ fn commands_of_dotnet_dump_show_what_views_show() {
     }
     for (command, help) in [
         (&["name2ee", "x"][..], "help: dump analyze CORE objects --type TYPE finds a type by its name"),
-        (&["threads", "-special"], "help: of dotnet-dump's flags of 'threads' these are known"),
+        (&["threads", "-special"], "help: of dotnet-dump's flags, 'threads' takes -live"),
+        (&["dumpheap", "-gen", "2"], "error: dumpheap -gen: dipc does not have this flag"),
         (&["dumpheap", "-mt", "1"], "help: dump analyze CORE objects --type TYPE"),
     ] {
         let failed = analyze(&core, command).with_code(2);

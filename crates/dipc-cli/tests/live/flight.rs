@@ -80,7 +80,7 @@ impl Flight {
             lines.map(|line| (PathBuf::from(line.split(", ").next().unwrap()), line.to_owned())).collect();
         assert!(all.len() >= snapshots.len());
         let files = fs::read_dir(folder.path()).unwrap().count();
-        let crashes = messages.lines().filter(|line| line.starts_with("Crash ")).count();
+        let crashes = messages.lines().filter(|line| line.starts_with("Facts ")).count();
         assert_eq!(files, all.len() + crashes + 1, "{messages}");
         (all, folder)
     }
@@ -268,15 +268,23 @@ fn a_crash_is_described_beside_its_snapshot() {
     command.arg(program.get_program()).args(program.get_args()).arg("unhandled");
     command.env("INPUT", path("input")).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
     command.env("DOTNET_DbgEnableMiniDump", "1").env("DOTNET_DbgMiniDumpName", &core);
-    let finished = Running::start(command).finish();
+    let finished = Running::start(command).finish().with_code(134);
     assert!(finished.stderr.contains("\nMissing        : the events of its last 100 ms"), "{finished:?}");
-    let crash = finished.stderr.lines().find_map(|line| line.strip_prefix("Crash          : "));
+    assert!(!finished.stderr.contains("the stream ended in the middle"), "{finished:?}");
+    let crash = finished.stderr.lines().find_map(|line| line.strip_prefix("Facts          : "));
     let text = fs::read_to_string(crash.unwrap_or_else(|| panic!("{finished:?}"))).unwrap();
     let value = |name: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once(": "));
         lines.find(|(key, _)| key.trim_end() == name).unwrap_or_else(|| panic!("{name}: {text}")).1
     };
-    assert_eq!(value("Reason"), "the process crashed or was killed");
+    let cause = "the process crashed with SIGABRT, because of an unhandled exception";
+    assert_eq!(value("Cause"), cause);
+    assert_eq!(value("Reason"), "the process crashed with SIGABRT");
+    // A report of the snapshot begins with it.
+    let report = run(["report", value("Snapshot"), "--format", "json"]).with_code(0).json();
+    let finding = &report["findings"][0];
+    assert_eq!((&finding["report"], &finding["is_problem"]), (&"crash".into(), &true.into()), "{report}");
+    assert!(finding["text"].as_str().unwrap().starts_with(&format!("{cause}: System.")), "{finding}");
     assert_eq!(value("Exit status"), "ended by signal 6, SIGABRT");
     // createdump fills in the time, which nobody knows before.
     let core = core.replace("%p", value("Process")).replace("%t", "");

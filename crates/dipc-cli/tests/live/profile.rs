@@ -90,6 +90,22 @@ fn a_program_is_profiled_to_its_end_and_its_code_is_kept() {
 }
 
 #[test]
+fn a_program_that_crashes_under_profile_is_said_to_have_crashed() {
+    let Some(command) = Runtime::Net9_0.program("incidents/crash.dll") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("run.html");
+    let mut profile = dipc(["profile", "-o", output.to_str().unwrap(), "--"]);
+    profile.arg(command.get_program()).args(command.get_args()).args(["failfast", "300"]);
+    profile.env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1").env_remove("DOTNET_DbgEnableMiniDump");
+    let profiled = Running::start(profile).finish().with_code(134);
+    let cause = "the process crashed with SIGABRT, because of Environment.FailFast";
+    assert!(profiled.stderr.contains(&format!("\nCrash          : {cause}\n")), "{}", profiled.stderr);
+    let first = profiled.text().lines().skip_while(|line| !line.is_empty()).nth(1).unwrap().to_owned();
+    assert_eq!(first, format!("crash         ! {cause}: ledger inconsistent: 42 != 43"));
+    assert!(output.is_file());
+}
+
+#[test]
 fn a_loop_keeps_the_newest_recordings_with_their_pages() {
     let Some(workload) = Workload::start(Runtime::NativeAot9) else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -99,6 +99,15 @@ impl Running {
         }
     }
 
+    /// Waits until it has printed something on its standard output.
+    pub(crate) fn until_printed(&mut self, part: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.stdout.as_ref().unwrap().text().contains(part) {
+            assert!(Instant::now() < deadline, "no '{part}': {}", self.stdout.as_ref().unwrap().text());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(mut self) -> Finished {
         let deadline = Instant::now() + PATIENCE;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::program::{Running, dipc, run};
+use crate::program::{Finished, Running, dipc, run};
 use crate::runtime::{Runtime, program_of_10};
 use crate::workload::{Target, Workload};
 
@@ -173,9 +173,19 @@ fn crash_of_a_started_program(program: &Command) -> tempfile::TempDir {
     command.arg(program.get_program()).args(program.get_args()).arg("unhandled");
     command.env("INPUT", input.path()).env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1");
     command.env_remove("DOTNET_DbgEnableMiniDump");
-    let finished = Running::start(command).finish();
-    assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
+    let finished = Running::start(command).finish().with_code(134);
+    assert_crash_comes_first(&finished);
     folder
+}
+
+/// The cause of death comes before what is left of it, and nothing says that it is missing.
+fn assert_crash_comes_first(finished: &Finished) {
+    let text = &finished.stderr;
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+    let places =
+        ["\nCrash          : thread ", ": the last straw (", "\nSnapshot       : ", "\nFacts          : "];
+    assert!(places.map(at).is_sorted(), "{text}");
+    assert!(!text.contains("the exception that") && !text.contains("the stream ended"), "{text}");
 }
 
 /// The same program on .NET 10.0.5.
@@ -186,20 +196,22 @@ fn a_running_program_of_net_10_that_crashes_leaves_its_core_beside_the_snapshot(
     let mut target = Target::start(program);
     assert_eq!(target.line(), "ready");
     let output = tempfile::tempdir().unwrap();
-    trace_a_crash(target.pid(), &output.path().join("out.nettrace"), || target.send("go"));
+    let traced = trace_a_crash(target.pid(), &output.path().join("out.nettrace"), || target.send("go"));
+    assert_crash_comes_first(&traced);
     check_bundle(output.path(), false);
 }
 
 /// Records a process until `crash` has ended it. The core dump is that of dipc, which traces the process.
-pub(crate) fn trace_a_crash(pid: u32, output: &Path, crash: impl FnOnce()) {
+pub(crate) fn trace_a_crash(pid: u32, output: &Path, crash: impl FnOnce()) -> Finished {
     let pid = pid.to_string();
     let arguments = ["trace", "-p", &pid, "--keep", "30s,64MB", "--dump-on", "crash", "-o"];
     let mut recording = Running::start(dipc(arguments.into_iter().chain([output.to_str().unwrap()])));
     // It traces a thread from the list of threads on, and the whole process once it says so.
     recording.until_said("Core dump      : by dipc, which traces process");
     crash();
-    let finished = recording.finish();
-    assert!(finished.stderr.contains("\nCore dump      : "), "{finished:?}");
+    let finished = recording.finish().with_code(0);
+    assert!(finished.stderr.contains("\nFacts          : "), "{finished:?}");
+    finished
 }
 
 #[test]
@@ -219,8 +231,18 @@ fn check_crash(runtime: Runtime) {
     assert!(target.line().starts_with("ready "));
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("out.nettrace");
-    trace_a_crash(target.pid(), &output, || target.send("go"));
+    assert_crash_comes_first(&trace_a_crash(target.pid(), &output, || target.send("go")));
     check_bundle(folder.path(), false);
+}
+
+/// A kill is not a crash, and no exception is missing.
+#[test]
+fn a_process_that_was_killed_is_said_to_be_killed() {
+    let Some(mut workload) = Workload::start(Runtime::Net9_0) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let traced = trace_a_crash(workload.pid(), &folder.path().join("out.nettrace"), || workload.kill());
+    let said = "\nCrash          : the process was killed by SIGKILL\n";
+    assert!(traced.stderr.contains(said) && !traced.stderr.contains("exception"), "{}", traced.stderr);
 }
 
 /// No runtime is needed for these.
@@ -238,4 +260,12 @@ fn a_compressed_core_has_the_answers_of_its_content() {
     let read = run(["dump", "analyze", cut.to_str().unwrap(), "stacks"]);
     assert!(matches!(read.code, Some(1 | 6)), "{read:?}");
     assert!(read.stderr.contains("the dump is read as far as it was unpacked"), "{}", read.stderr);
+    // Programs get an object in any case.
+    let failed = run(["dump", "analyze", cut.to_str().unwrap(), "heap", "--format", "json"]);
+    assert!(failed.code != Some(0), "{failed:?}");
+    let error = failed.json()["error"].as_str().unwrap().to_owned();
+    assert!(failed.stderr.contains(&format!("error: {error}\n")), "{failed:?}");
+    let stripped = folder.path().join("stripped");
+    let failed = run(["dump", "strip", cut.to_str().unwrap(), "-o", stripped.to_str().unwrap()]);
+    assert!(failed.code != Some(0) && !failed.stderr.contains("dump analyze:"), "{failed:?}");
 }

@@ -134,6 +134,10 @@ struct ExceptionsArgs {
 }
 
 pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
+    analyze(args).inspect_err(|failure| args.format.print_failure(failure))
+}
+
+fn analyze(args: &AnalyzeArgs) -> Outcome {
     // Wrong words fail before anything is read.
     let lines: Vec<ViewLine> = args
         .commands
@@ -151,19 +155,25 @@ pub(crate) fn run(args: &AnalyzeArgs) -> Outcome {
         _ => None,
     };
     let source = args.source()?;
-    let shown = |view: &View, format: MemoryFormat| {
-        show(args, view, format, &source).map_err(|failure| with_shortfall(failure, &source))
+    let shown = |view: &View, format: Option<MemoryFormat>| {
+        let shown = show(args, view, format.unwrap_or(args.format), &source);
+        shown.map_err(|failure| with_shortfall(failure, &source)).inspect_err(|failure| {
+            // That of the whole command is printed by its caller.
+            if args.format != MemoryFormat::Json {
+                format.unwrap_or_default().print_failure(failure);
+            }
+        })
     };
     if !args.commands.is_empty() {
         let mut exit = Exit::Done;
         for line in &lines {
-            exit = exit.join(shown(&line.view, line.format.unwrap_or(args.format))?);
+            exit = exit.join(shown(&line.view, line.format)?);
         }
         return Ok(exit);
     }
     match (&line, &args.view) {
-        (Some(line), _) => shown(&line.view, line.format.unwrap_or(args.format)),
-        (None, Some(view)) => shown(view, args.format),
+        (Some(line), _) => shown(&line.view, line.format),
+        (None, Some(view)) => shown(view, None),
         (None, None) => overview::show(&source, args.written(), table_or_json(args.format)?),
     }
 }

@@ -8,12 +8,16 @@ use nettrace_export::report::{Exceptions, ExceptionsReport};
 
 use crate::command::report::reading::{NamedReadingArgs, ReadPart};
 use crate::exit::Outcome;
+use crate::inspect::crash_note::CrashNote;
 use crate::inspect::needs;
 use crate::render::frame_name::named;
 use crate::render::table::{Align, Columns};
-use crate::render::{charts, units};
+use crate::render::{charts, messages, units};
 
 pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
+    if let Some(note) = CrashNote::beside(file) {
+        messages::note(format_args!("Crash          : {}", note.summary()));
+    }
     let mut exceptions = Exceptions::default();
     let ReadPart { exit, .. } =
         args.reading.read_kinds(file, Exceptions::needs, |event| exceptions.add(event))?;

@@ -122,7 +122,9 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
     if !overview.missing.is_empty() {
         let missing =
             overview.missing.iter().map(|missing| format!("{} ({})", missing.needs.what, missing.report));
-        line(&mut text, "Not in it", &missing.collect::<Vec<_>>().join(", "));
+        let missing = missing.collect::<Vec<_>>().join(", ");
+        // A recording does not say what was asked for.
+        line(&mut text, "None of", &format!("{missing}: not recorded, or none happened"));
         match overview.missing.as_slice() {
             [missing] => line(&mut text, "To record it", missing.needs.command),
             missing if messages::is_verbose() => {

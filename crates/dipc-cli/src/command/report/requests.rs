@@ -380,7 +380,7 @@ fn notes(report: &RequestsReport) -> String {
     {
         let _ = writeln!(
             text,
-            "Statuses and routes of requests are not known: ASP.NET's log messages have them (--profile aspnet)."
+            "Statuses and routes of requests are not known: the recording has no log messages of ASP.NET, which have them (--profile aspnet asks for them, and the program's logging can leave them out)."
         );
     }
     if report.left_out > 0 {

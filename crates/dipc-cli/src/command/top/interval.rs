@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use clr_counters::{Aspect, Counters, Selection};
-use clr_events::CodeMap;
+use clr_events::{CodeMap, ThreadState};
 use nettrace::{Event, RelativeTime, TraceInfo};
 use nettrace_export::report::{
     Allocations, AllocationsReport, Collections, Exceptions, ExceptionsReport, GcReport,
@@ -49,6 +49,12 @@ pub(super) struct Interval {
 }
 
 impl Interval {
+    /// The number of samples of threads that worked or were blocked, which shares of methods refer to.
+    pub(super) fn method_samples(&self) -> u64 {
+        let shown = self.profile.stack_totals.iter().filter(|total| total.state != ThreadState::Idle);
+        shown.filter(|total| total.stack.is_some()).map(|total| total.samples).fold(0, u64::saturating_add)
+    }
+
     /// Whether at least a hundredth of the time was spent in stacks with unnamed frames.
     pub(super) fn lacks_names(&self) -> bool {
         let (profile, mut weight) = (&self.profile, 0u64);
@@ -120,6 +126,8 @@ pub(super) struct IntervalBuilder {
     exceptions: Exceptions,
     counters: Counters,
     values: BTreeMap<Counter, f64>,
+    /// Whether the processor usage has arrived once: the first value covers the time before the session.
+    has_cpu: bool,
     /// The beginning of the interval; `None` before the first event.
     start: Option<RelativeTime>,
     /// The time of the last event.
@@ -165,6 +173,7 @@ impl IntervalBuilder {
             exceptions: Exceptions::default(),
             counters: Counters::new(selection()),
             values: BTreeMap::new(),
+            has_cpu: false,
             start: None,
             last: RelativeTime::START,
             begun: Instant::now(),
@@ -232,10 +241,12 @@ impl IntervalBuilder {
         self.collections.add(event);
         self.exceptions.add(event);
         self.allocations.add(event);
-        let values = &mut self.values;
+        let Self { values, has_cpu, .. } = self;
         self.counters.add(event, |sample| {
             let number = sample.number(Aspect::Rate).or_else(|| sample.number(Aspect::Value));
-            if let (Some(counter), Some(number)) = (Counter::of(sample.series), number) {
+            if let (Some(counter), Some(number)) = (Counter::of(sample.series), number)
+                && (counter != Counter::Cpu || std::mem::replace(has_cpu, true))
+            {
                 values.insert(counter, number);
             }
         });

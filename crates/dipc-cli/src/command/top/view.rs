@@ -6,14 +6,17 @@ use nettrace_export::report::{Collection, TopRow, callers, top};
 use nettrace_export::{FrameId, Profile};
 
 use crate::command::top::MethodOrder;
+use crate::command::top::counter::Counter;
 use crate::command::top::history::History;
-use crate::command::top::interval::ThreadRow;
+use crate::command::top::interval::{Interval, ThreadRow};
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::{units, width};
 
 /// The most rows of a table: more than anybody scrolls through. Filters search all rows.
 const MOST_ROWS: usize = 1000;
+/// The least number of samples from which methods have shares.
+const LEAST_SAMPLES: u64 = 10;
 /// The largest number of columns kept of a text: more than any screen has.
 const WIDEST: usize = 500;
 
@@ -126,7 +129,11 @@ pub(super) fn table(history: &History, view: View, path: &[String], choice: Choi
     };
     match view {
         View::Methods if !path.is_empty() => caller_table(profile, path, choice),
-        View::Methods => method_table(profile, choice),
+        View::Methods => {
+            // Sums of many intervals have enough samples in time.
+            let latest = history.latest.as_ref().filter(|_| !choice.since_start);
+            method_table(profile, choice, latest.is_some_and(has_few_samples))
+        }
         View::Threads => thread_table(history, profile, length, choice),
         View::Types => type_table(history, length, choice),
         View::Collections => collection_table(history, choice),
@@ -146,20 +153,28 @@ pub(super) fn methods(profile: &Profile, order: MethodOrder) -> Vec<TopRow> {
     rows
 }
 
-fn method_table(profile: &Profile, choice: Choice<'_>) -> ViewTable {
+/// Whether an interval has too few samples of methods for shares: each of two would be half.
+fn has_few_samples(interval: &Interval) -> bool {
+    interval.method_samples() < LEAST_SAMPLES
+}
+
+/// The methods with their shares, which are left out if `is_few`.
+fn method_table(profile: &Profile, choice: Choice<'_>, is_few: bool) -> ViewTable {
     let total = profile.total();
+    let name = if is_few { "METHOD (too few samples for shares)" } else { "METHOD" };
+    let percent = |part: u64| if is_few { "-".to_owned() } else { percent(part, total) };
     let rows = methods(profile, choice.order).into_iter().filter(|row| choice.matches(&row.frame));
     let rows = rows.take(MOST_ROWS).map(|row| {
         let cells = vec![
-            percent(row.exclusive, total),
+            percent(row.exclusive),
             time(row.exclusive),
-            percent(row.inclusive, total),
+            percent(row.inclusive),
             time(row.inclusive),
-            percent(row.blocked, total),
+            percent(row.blocked),
         ];
         ViewRow::of_frame(cells, profile, row.frame_id, &row.frame)
     });
-    ViewTable { head: vec!["SELF", "", "TOTAL", "", "BLOCKED"], name: "METHOD", rows: rows.collect() }
+    ViewTable { head: vec!["SELF", "", "TOTAL", "", "BLOCKED"], name, rows: rows.collect() }
 }
 
 fn caller_table(profile: &Profile, path: &[String], choice: Choice<'_>) -> ViewTable {
@@ -205,7 +220,7 @@ fn thread_table(history: &History, profile: &Profile, length: Duration, choice: 
     } else {
         vec!["THREAD", "WORKS", "BLOCKED", "IDLE"]
     };
-    ViewTable { head, name: "NAME, MOSTLY IN", rows: rows.take(MOST_ROWS).collect() }
+    ViewTable { head, name: "NAME, MOSTLY IN (100% is one core)", rows: rows.take(MOST_ROWS).collect() }
 }
 
 fn type_table(history: &History, length: Duration, choice: Choice<'_>) -> ViewTable {
@@ -292,12 +307,29 @@ fn escaped(text: &str) -> String {
     escape_controls(width::prefix(text, WIDEST)).into_owned()
 }
 
+/// The processor time of an interval, of one core and of all that the machine has.
+fn cpu_of_cores(interval: &Interval) -> String {
+    let working = interval.threads.iter().map(|row| row.working).fold(0, u64::saturating_add);
+    let of_one = units::share(working, units::nanoseconds(interval.length));
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    #[allow(clippy::cast_precision_loss, reason = "a number of processors")]
+    let of_all = of_one / cores as f64;
+    match cores {
+        1 => format!("cpu {of_one:.1}%"),
+        _ => format!("cpu {of_one:.1}% of one core ({of_all:.1}% of all {cores})"),
+    }
+}
+
 /// The lines above the table: counters, and sums of the interval.
 pub(super) fn summary(history: &History) -> [String; 2] {
     let Some(interval) = &history.latest else {
         return ["waiting for the names of methods and the first samples".to_owned(), String::new()];
     };
-    let counters: Vec<_> = interval.counters.iter().map(|(counter, value)| counter.text(*value)).collect();
+    // The kernel's account has the processor time of the interval itself.
+    let has_account = history.features.thread_uses;
+    let counters = interval.counters.iter().filter(|(counter, _)| !(has_account && *counter == Counter::Cpu));
+    let counters = counters.map(|(counter, value)| counter.text(*value));
+    let counters: Vec<_> = has_account.then(|| cpu_of_cores(interval)).into_iter().chain(counters).collect();
     let counters = if counters.is_empty() { "no counters yet".to_owned() } else { counters.join("  ") };
     let collections = &interval.collections;
     let mut parts = Vec::new();

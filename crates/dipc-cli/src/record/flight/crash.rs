@@ -1,6 +1,5 @@
 //! Facts about a crash that the stream of the process does not contain.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,14 +8,18 @@ use dipc_client::{CrashFiles, KernelCore, PathPattern, RuntimeFiles, Target};
 
 use crate::exit::Failure;
 use crate::http::host_name;
+use crate::inspect::crash_note::{add_cause, add_fact, crash_path};
+use crate::record::flight::crash_cause::{Cause, OomKills, end_in_words, is_kill};
 use crate::record::flight::crash_core::{CrashCore, CrashDump, adopt, write_overview};
-use crate::record::source::ChildEnd;
+use crate::record::source::{ChildEnd, EndStatus};
 use crate::render::escape::escape_controls;
 use crate::render::messages;
 use crate::render::output_file::OutputFile;
 
-/// The data missing from a snapshot of a crash.
-pub(super) const MISSING: &str = "the events of its last 100 ms or so, and with them the exception that ended it: the runtime had not sent them";
+/// The data missing from a recording of a crash.
+const MISSING: &str = "the events of its last 100 ms or so: the runtime had not sent them";
+/// The same if the cause is not known.
+const MISSING_WITH_CAUSE: &str = "the events of its last 100 ms or so, and with them the exception that may have ended it: the runtime had not sent them";
 
 /// The longest wait for the end of a program whose stream has ended: it may write a core dump.
 const END: Duration = Duration::from_secs(10);
@@ -24,7 +27,7 @@ const END: Duration = Duration::from_secs(10);
 const CORE: Duration = Duration::from_secs(120);
 
 /// The sources of facts about a crash, determined before it happens.
-pub(super) struct CrashSources {
+pub(crate) struct CrashSources {
     pid: Option<u32>,
     child: Option<ChildEnd>,
     /// `None` if the environment of the process is not known.
@@ -34,6 +37,27 @@ pub(super) struct CrashSources {
     has_own_root: bool,
     /// The core dump that was asked for.
     core: Option<CrashCore>,
+    oom_kills: OomKills,
+    /// The end of the process, once it is known.
+    status: Option<EndStatus>,
+}
+
+/// The written description of a crash.
+pub(crate) struct Description {
+    path: PathBuf,
+    core: Option<PathBuf>,
+    missing: &'static str,
+}
+
+impl Description {
+    /// Prints what there is, and what is missing.
+    pub(crate) fn print(&self) {
+        if let Some(core) = &self.core {
+            messages::note(format_args!("Core dump      : {}", core.display()));
+        }
+        messages::note(format_args!("Facts          : {}", self.path.display()));
+        messages::note(format_args!("Missing        : {}", self.missing));
+    }
 }
 
 /// The files of a core dump that was asked for.
@@ -42,85 +66,138 @@ struct CoreFiles {
     core: Option<PathBuf>,
     report: Option<PathBuf>,
     overview: Option<PathBuf>,
+    /// The cause of death by the core dump.
+    cause: Option<Cause>,
 }
 
 impl CrashSources {
-    pub(super) fn new(target: &Target, child: Option<ChildEnd>, dump: Option<&CrashDump>) -> Self {
+    pub(crate) fn new(target: &Target, child: Option<ChildEnd>, dump: Option<&CrashDump>) -> Self {
         let pid = target.pid();
         let CrashFiles { runtime, kernel, has_own_root, .. } = CrashFiles::of(target, &host_name());
         let is_told = runtime.as_ref().is_some_and(|files| files.core.is_some());
         let core = dump.and_then(|dump| CrashCore::prepare(pid, is_told, dump));
-        Self { pid, child, dumps: runtime, kernel, has_own_root, core }
+        let oom_kills = OomKills::of(pid);
+        Self { pid, child, dumps: runtime, kernel, has_own_root, core, oom_kills, status: None }
     }
 
-    /// Writes the known facts about the crash to a file beside the snapshot. Returns the file's path.
-    pub(super) fn write(&self, snapshot: &Path, reason: &str) -> Result<PathBuf, Failure> {
-        let files = self.collect(snapshot);
-        let mut file = OutputFile::create_new(&beside(snapshot, ".crash.txt"))?;
+    /// Whether dipc started the process.
+    pub(crate) const fn has_child(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// Waits for the end of the process, whose stream has ended, and returns it in words.
+    pub(crate) fn await_end(&mut self) -> String {
+        let dumps_itself = matches!(self.core, Some(CrashCore::Runtime { .. }));
+        // The runtime ends once its dump is written.
+        self.status = self.child.as_ref().and_then(|child| child.wait(if dumps_itself { CORE } else { END }));
+        #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+        if let Some(CrashCore::Watch(watch)) = &mut self.core {
+            let signal = watch.await_end();
+            self.status = self.status.or(signal.map(EndStatus::Signal));
+        }
+        end_in_words(self.status, self.oom_kills.new_kills())
+    }
+
+    /// Prints how the process ended, and writes it to a file beside the recording, with the other known facts.
+    /// `end` is what [`await_end`](Self::await_end) returned, and `reason` that of a snapshot. Fails if the file
+    /// cannot be written.
+    pub(crate) fn describe(
+        &mut self,
+        recording: &Path,
+        end: &str,
+        reason: Option<&str>,
+    ) -> Result<Description, Failure> {
+        let files = self.collect(recording);
+        let errors = self.child.as_ref().map(ChildEnd::standard_error).unwrap_or_default();
+        let cause = files.cause.clone().or_else(|| Cause::of_errors(&errors, end));
+        let is_explained = cause.is_some() || is_kill(self.status);
+        let cause = cause.unwrap_or_else(|| Cause { text: end.to_owned(), details: Vec::new() });
+        messages::note(format_args!("Crash          : {}", cause.text));
+        for line in &cause.details {
+            messages::note(format_args!("                 {line}"));
+        }
+        let missing = if is_explained { MISSING } else { MISSING_WITH_CAUSE };
+        let mut file = OutputFile::create_new(&crash_path(recording, ".crash.txt"))?;
         let path = file.path().to_owned();
-        let text = self.text(snapshot, reason, &files);
+        let mut text = String::new();
+        add_cause(&mut text, &cause.text, &cause.details);
+        self.add_facts(&mut text, (recording, reason, missing), &files);
+        if !errors.is_empty() {
+            text.push_str("\nThe end of its standard error:\n");
+            for line in errors.lines() {
+                text.push_str(&escape_controls(line));
+                text.push('\n');
+            }
+        }
         file.write_all(text.as_bytes()).map_err(|error| file.failed("write", &error))?;
         file.store()?;
-        Ok(path)
+        Ok(Description { path, core: files.core, missing })
     }
 
-    /// Gives the core dump that was asked for, and what belongs to it, names beside the snapshot. What fails
+    /// Gives the core dump that was asked for, and what belongs to it, names beside the recording. What fails
     /// is a warning: the rest is still written.
-    fn collect(&self, snapshot: &Path) -> CoreFiles {
+    fn collect(&mut self, recording: &Path) -> CoreFiles {
         let mut files = CoreFiles::default();
-        let core_path = beside(snapshot, ".core");
-        match &self.core {
+        let core_path = crash_path(recording, ".core");
+        match &mut self.core {
             None => return files,
             Some(CrashCore::Runtime { has_our_names }) => {
-                // The runtime ends once it is written.
-                self.child.as_ref().and_then(|child| child.wait(CORE));
                 let found = |pattern: Option<&PathPattern>| pattern.and_then(PathPattern::find);
                 let dumps = self.dumps.as_ref();
                 files.core = found(dumps.and_then(|dumps| dumps.core.as_ref()));
                 files.report = found(dumps.and_then(|dumps| dumps.report.as_ref()));
                 if *has_our_names {
                     files.core = files.core.map(|core| adopt(core, &core_path));
-                    let report_path = beside(snapshot, ".crashreport.json");
+                    let report_path = crash_path(recording, ".crashreport.json");
                     files.report = files.report.map(|report| adopt(report, &report_path));
                 }
             }
             #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-            Some(CrashCore::Watch(watch)) => match watch.finish(&core_path) {
+            Some(CrashCore::Watch(watch)) => match watch.name(&core_path) {
                 Ok(core) => files.core = core,
                 Err(failure) => messages::warning(failure),
             },
         }
-        match &files.core {
-            None => messages::warning(
+        let Some(core) = &files.core else {
+            messages::warning(
                 "--dump-on: there is no core dump: the process was killed, or its runtime wrote none",
-            ),
-            Some(core) => {
-                messages::note(format_args!("Core dump      : {}", core.display()));
-                match write_overview(core, &beside(snapshot, ".overview.txt")) {
-                    Ok(path) => files.overview = Some(path),
-                    Err(failure) => messages::warning(failure),
-                }
+            );
+            return files;
+        };
+        match write_overview(core, &crash_path(recording, ".overview.txt")) {
+            Ok((path, text)) => {
+                files.overview = Some(path);
+                files.cause = Cause::of_overview(&text);
             }
+            Err(failure) => messages::warning(failure),
         }
         files
     }
 
-    fn text(&self, snapshot: &Path, reason: &str, files: &CoreFiles) -> String {
-        let mut text = String::new();
-        let mut line = |name: &str, value: &str| {
-            // Writing into a `String` does not fail.
-            let _ = writeln!(text, "{name:<15}: {}", escape_controls(value));
-        };
-        line("Snapshot", &snapshot.display().to_string());
-        line("Reason", reason);
-        line("Missing", MISSING);
+    fn add_facts(
+        &self,
+        text: &mut String,
+        (recording, reason, missing): (&Path, Option<&str>, &str),
+        files: &CoreFiles,
+    ) {
+        let mut line = |name: &str, value: &str| add_fact(text, name, value);
+        match reason {
+            Some(reason) => {
+                line("Snapshot", &recording.display().to_string());
+                line("Reason", reason);
+            }
+            None => line("Recording", &recording.display().to_string()),
+        }
+        line("Missing", missing);
         if let Some(pid) = self.pid {
             line("Process", &pid.to_string());
         }
-        if let Some(child) = &self.child {
-            let end = child.wait(END);
-            line("Exit status", end.as_deref().unwrap_or("not known: it had not ended 10 s later"));
+        match (self.status, &self.child) {
+            (Some(status), _) => line("Exit status", &status.to_string()),
+            (None, Some(_)) => line("Exit status", "not known: it had not ended 10 s later"),
+            (None, None) => {}
         }
+        line("Out of memory", &self.oom_kills.to_string());
         for (name, file) in
             [("Core dump", &files.core), ("Crash report", &files.report), ("Overview", &files.overview)]
         {
@@ -166,14 +243,6 @@ impl CrashSources {
             }
             Some(KernelCore::File(pattern)) => line("Kernel's core", &self.place(pattern)),
         }
-        let errors = self.child.as_ref().map(ChildEnd::standard_error).unwrap_or_default();
-        if !errors.is_empty() {
-            text.push_str("\nThe end of its standard error:\n");
-            for line in errors.lines() {
-                let _ = writeln!(text, "{}", escape_controls(line));
-            }
-        }
-        text
     }
 
     /// Returns the path of a file, and whether it is there.
@@ -187,11 +256,4 @@ impl CrashSources {
             None => format!("{} (not there now)", path.display()),
         }
     }
-}
-
-/// The path of a file of the bundle: the snapshot's, with an ending.
-fn beside(snapshot: &Path, ending: &str) -> PathBuf {
-    let mut name = snapshot.file_name().unwrap_or_default().to_owned();
-    name.push(ending);
-    snapshot.with_file_name(name)
 }

@@ -2,6 +2,7 @@
 //! running process.
 
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,6 +14,8 @@ use crate::render::output_file::{OutputFile, unused_names};
 use crate::render::staged_file::{folder_of, rename_new};
 use crate::render::{messages, shell, units};
 
+/// The most bytes of an overview that are looked at.
+const MOST_TEXT: u64 = 1 << 20;
 /// The longest time for the overview of a core dump.
 const OVERVIEW: Duration = Duration::from_secs(120);
 
@@ -105,8 +108,8 @@ pub(super) fn adopt(file: PathBuf, name: &Path) -> PathBuf {
 }
 
 /// Writes the overview of a core dump beside it. It runs as a program of its own: a core dump of a crash is
-/// the last thing to rely on.
-pub(super) fn write_overview(core: &Path, path: &Path) -> Result<PathBuf, Failure> {
+/// the last thing to rely on. Returns its path and its beginning.
+pub(super) fn write_overview(core: &Path, path: &Path) -> Result<(PathBuf, String), Failure> {
     let failed = |why: &dyn std::fmt::Display| {
         Failure::new(Exit::Failed, format_args!("overview of {}: {why}", core.display()))
             .with_help(format_args!("dipc dump analyze {}", shell::path(core)))
@@ -136,7 +139,11 @@ pub(super) fn write_overview(core: &Path, path: &Path) -> Result<PathBuf, Failur
         }
     }
     file.store()?;
-    Ok(file.path().to_owned())
+    let mut text = Vec::new();
+    let written =
+        std::fs::File::open(file.path()).and_then(|file| file.take(MOST_TEXT).read_to_end(&mut text));
+    written.map_err(|error| failed(&error))?;
+    Ok((file.path().to_owned(), String::from_utf8_lossy(&text).into_owned()))
 }
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -150,7 +157,7 @@ pub(super) mod watch {
     use std::time::{Duration, Instant};
 
     use clr_dump::TimeLimit;
-    use linux_sampler::CrashWatch;
+    use linux_sampler::{CrashWatch, WatchEnd};
 
     use crate::compression::OutputCompression;
     use crate::exit::{Exit, Failure};
@@ -165,14 +172,22 @@ pub(super) mod watch {
 
     /// A thread that traces a process.
     pub(in crate::record::flight) struct CoreWatch {
-        core: Receiver<Result<Option<StagedFile>, Failure>>,
+        end: Receiver<Result<TracedEnd, Failure>>,
+        /// The core dump that is not named yet, once the end was waited for.
+        core: Result<Option<StagedFile>, Failure>,
+    }
+
+    /// The end of a traced process.
+    struct TracedEnd {
+        signal: Option<i32>,
+        core: Option<StagedFile>,
     }
 
     impl CoreWatch {
         /// Begins to trace a process. Its core dump is written in `folder`, without a name.
         pub(super) fn start(pid: u32, folder: &Path) -> Result<Self, Failure> {
             let (attached, is_attached) = mpsc::channel();
-            let (sender, core) = mpsc::channel();
+            let (sender, end) = mpsc::channel();
             let folder = folder.to_owned();
             // The trace belongs to one thread, and ends with it.
             thread::spawn(move || match CrashWatch::attach(i32::try_from(pid).unwrap_or(i32::MAX)) {
@@ -188,18 +203,32 @@ pub(super) mod watch {
                 Failure::new(Exit::NotReachable, format_args!("--dump-on: process {pid}: {error}"))
             };
             match is_attached.recv() {
-                Ok(Ok(())) => Ok(Self { core }),
+                Ok(Ok(())) => Ok(Self { end, core: Ok(None) }),
                 Ok(Err(error)) => Err(failed(&error)),
                 Err(error) => Err(failed(&error)),
             }
         }
 
-        /// Names the core dump; `None` if no signal ended the process that has one.
-        pub(in crate::record::flight) fn finish(&self, path: &Path) -> Result<Option<PathBuf>, Failure> {
-            let core = self.core.recv_timeout(LIMIT + STOP).unwrap_or_else(|_| {
+        /// Waits for the end of the process and its core dump. Returns the signal that ended it, if one did.
+        pub(in crate::record::flight) fn await_end(&mut self) -> Option<i32> {
+            let end = self.end.recv_timeout(LIMIT + STOP).unwrap_or_else(|_| {
                 Err(Failure::new(Exit::TimedOut, "--dump-on: the core dump is not finished"))
             });
-            let Some(mut core) = core? else { return Ok(None) };
+            match end {
+                Ok(TracedEnd { signal, core }) => {
+                    self.core = Ok(core);
+                    signal
+                }
+                Err(failure) => {
+                    self.core = Err(failure);
+                    None
+                }
+            }
+        }
+
+        /// Names the core dump; `None` if there is none.
+        pub(in crate::record::flight) fn name(&mut self, path: &Path) -> Result<Option<PathBuf>, Failure> {
+            let Some(mut core) = std::mem::replace(&mut self.core, Ok(None))? else { return Ok(None) };
             for candidate in unused_names(path) {
                 match core.name_new(&candidate) {
                     Ok(()) => return Ok(Some(candidate)),
@@ -215,11 +244,16 @@ pub(super) mod watch {
         Failure::new(Exit::Failed, format_args!("--dump-on: {}: {error}", path.display()))
     }
 
-    fn dump(watch: CrashWatch, pid: u32, folder: &Path) -> Result<Option<StagedFile>, Failure> {
-        let process = watch
+    fn dump(watch: CrashWatch, pid: u32, folder: &Path) -> Result<TracedEnd, Failure> {
+        let end = watch
             .wait(STOP)
             .map_err(|error| Failure::new(Exit::Failed, format_args!("--dump-on: process {pid}: {error}")))?;
-        let Some(process) = process else { return Ok(None) };
+        let process = match end {
+            WatchEnd::Crash(process) => process,
+            WatchEnd::Ended { signal } => return Ok(TracedEnd { signal, core: None }),
+            _ => return Ok(TracedEnd { signal: None, core: None }),
+        };
+        let signal = process.threads().iter().map(|thread| thread.signal).find(|signal| *signal != 0);
         let settings = CoreSettings {
             kind: CoreKind::Heap,
             pause: LIMIT,
@@ -230,7 +264,7 @@ pub(super) mod watch {
         let limit = TimeLimit { end: Instant::now() + LIMIT, duration: LIMIT };
         // Then the signal ends it.
         process_core::copy(pid, process, &settings, limit, &file)?;
-        Ok(Some(staged))
+        Ok(TracedEnd { signal, core: Some(staged) })
     }
 
     /// Creates a file for its owner alone: a core dump has all that the process knows.

@@ -129,6 +129,7 @@ impl RotatingRecorder {
             ),
             lost: stream.lost(),
             damage,
+            has_crashed_as_asked: false,
             failure: None,
         })
     }

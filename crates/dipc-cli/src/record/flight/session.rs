@@ -1,6 +1,5 @@
 //! The recording of a session into a ring, and the snapshots of it.
 
-use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -9,7 +8,7 @@ use dipc_client::Target;
 use nettrace_edit::{Capacity, Error, Ring, Snapshot, Storage};
 
 use super::condition_watch::ConditionWatch;
-use super::crash::{self, CrashSources};
+use super::crash::{CrashSources, Description};
 use super::crash_core::CrashDump;
 use super::method_lists::MethodLists;
 use super::retention::Retention;
@@ -28,6 +27,8 @@ use crate::render::units;
 
 /// The longest wait for a list of methods requested for a snapshot.
 const LIST: Duration = Duration::from_secs(3);
+/// The words of a condition for a crash, which say more once the end of the process is known.
+const CRASHED: &str = "the process crashed or was killed";
 
 /// The settings of a flight recorder.
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub(crate) struct FlightSettings {
     pub(crate) storage: Storage,
     pub(crate) triggers: TriggerSettings,
     pub(crate) retention: Retention,
+    /// Whether a crash is an end that was asked for.
+    pub(crate) waits_for_crash: bool,
 }
 
 /// A consumer of a stream that keeps the latest part of it.
@@ -228,13 +231,18 @@ impl FlightRecorder {
         }
     }
 
-    /// Reports what a snapshot of a crash lacks, and writes the other known facts about the crash to a file
-    /// beside it.
-    fn describe_crash(&mut self, snapshot: &Path, reason: &str) {
-        messages::note(format_args!("Missing        : {}", crash::MISSING));
-        let Some(sources) = &self.crash else { return };
-        match sources.write(snapshot, reason) {
-            Ok(path) => messages::note(format_args!("Crash          : {}", path.display())),
+    /// Prints how the process ended, before the line of its snapshot, and writes the known facts to a file beside
+    /// it.
+    fn describe_crash(&mut self, outcome: Result<Written, Failure>, end: &str) {
+        let described = match (&outcome, &mut self.crash) {
+            (Ok(written), Some(sources)) => {
+                sources.describe(&written.path, end, Some(&written.reason)).map(Some)
+            }
+            _ => Ok(None),
+        };
+        self.report(outcome);
+        match described {
+            Ok(described) => described.iter().for_each(Description::print),
             Err(failure) => {
                 messages::warning(&failure);
                 self.failure.get_or_insert(failure);
@@ -254,19 +262,27 @@ impl FlightRecorder {
         let is_whole = end.is_whole();
         let has_condition = self.watch.is_some();
         let newest = self.ring.as_ref().map(Ring::newest).unwrap_or_default();
-        let mut has_crashed = false;
+        let mut crash = None;
+        let mut is_asked_for = self.settings.waits_for_crash;
         let end_reason = if self.unkept.is_some() {
             Some("nothing more could be kept".to_owned())
         } else if self.stream.is_unreadable() {
             Some("the stream cannot be read".to_owned())
         } else if end.is_unasked() {
             let cause = end.cause(target);
-            has_crashed = cause == StreamEnd::Crash;
             let found = self.watch.as_mut().and_then(|watch| watch.end(cause, newest));
+            is_asked_for |= found.is_some();
+            if cause == StreamEnd::Crash {
+                crash = Some(self.crash.as_mut().map_or_else(|| CRASHED.to_owned(), CrashSources::await_end));
+                // The program that was started has a code of its own for its crash.
+                is_asked_for |= self.crash.as_ref().is_some_and(CrashSources::has_child);
+            }
             match found {
-                Some(found) => Some(found.what),
+                Some(found) => Some(
+                    crash.as_ref().map_or_else(|| found.what.clone(), |end| found.what.replace(CRASHED, end)),
+                ),
                 None if cause == StreamEnd::Disconnect => Some("the connection was lost".to_owned()),
-                None if has_crashed => Some("the process crashed or was killed".to_owned()),
+                None if crash.is_some() => crash.clone(),
                 None if !is_whole => Some("the stream ended in the middle".to_owned()),
                 None if !has_condition => Some("the process ended".to_owned()),
                 None => None,
@@ -286,10 +302,9 @@ impl FlightRecorder {
                 file.list = None;
             }
             let outcome = file.write();
-            let written = outcome.as_ref().ok().map(|written| (written.path.clone(), written.reason.clone()));
-            self.report(outcome);
-            if has_crashed && let Some((path, reason)) = written {
-                self.describe_crash(&path, &reason);
+            match &crash {
+                Some(end) => self.describe_crash(outcome, end),
+                None => self.report(outcome),
             }
         }
         let stream = &self.stream;
@@ -306,6 +321,7 @@ impl FlightRecorder {
             ),
             lost: stream.lost(),
             damage,
+            has_crashed_as_asked: crash.is_some() && is_asked_for,
             failure: self.failure.or(self.unkept),
         })
     }
@@ -345,6 +361,8 @@ pub(crate) struct FlightSummary {
     pub(crate) text: String,
     pub(crate) lost: u64,
     pub(crate) damage: Exit,
+    /// Whether the process crashed, which is what the recorder waited for.
+    pub(crate) has_crashed_as_asked: bool,
     /// The first snapshot that could not be written.
     pub(crate) failure: Option<Failure>,
 }
@@ -428,6 +446,7 @@ fn cannot_keep(error: &Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -440,6 +459,7 @@ mod tests {
             storage: Storage::Memory,
             triggers,
             retention: Retention::default(),
+            waits_for_crash: false,
         };
         let path = folder.join("a");
         FlightRecorder::new(settings, Interrupts::default(), None, None, Box::new(move || path.clone()))

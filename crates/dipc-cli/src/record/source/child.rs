@@ -1,6 +1,7 @@
 //! A program that is started to be recorded.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::{self, Read};
 use std::process::{self, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +35,41 @@ pub(crate) struct ChildEnd {
 
 /// The number of last bytes kept of its standard error.
 const MOST_ERRORS: usize = 16 << 10;
+
+/// The way in which a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndStatus {
+    /// It exited with a code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(i32),
+    Unknown,
+}
+
+impl EndStatus {
+    fn of(status: ExitStatus) -> Self {
+        #[cfg(unix)]
+        if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+            return Self::Signal(signal);
+        }
+        status.code().map_or(Self::Unknown, Self::Code)
+    }
+}
+
+impl fmt::Display for EndStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            // On Windows, the code of an exception.
+            Self::Code(code) if cfg!(windows) => write!(f, "exit code {code} ({code:#x})"),
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => match units::signal_name(signal) {
+                Some(name) => write!(f, "ended by signal {signal}, {name}"),
+                None => write!(f, "ended by signal {signal}"),
+            },
+            Self::Unknown => f.write_str("not known"),
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Process {
@@ -147,12 +183,12 @@ impl Child {
 }
 
 impl ChildEnd {
-    /// Waits for the end, and returns it in words; `None` if the program does not end within `limit`.
-    pub(crate) fn wait(&self, limit: Duration) -> Option<String> {
+    /// Waits for the end; `None` if the program does not end within `limit`.
+    pub(crate) fn wait(&self, limit: Duration) -> Option<EndStatus> {
         let started = Instant::now();
         loop {
             match lock(&self.process).child.try_wait() {
-                Ok(Some(status)) => return Some(in_words(status)),
+                Ok(Some(status)) => return Some(EndStatus::of(status)),
                 Ok(None) if started.elapsed() < limit => {}
                 Ok(None) | Err(_) => return None,
             }
@@ -228,18 +264,4 @@ fn code(status: ExitStatus) -> u8 {
 #[cfg(not(unix))]
 fn code(status: ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
-}
-
-#[cfg(unix)]
-fn in_words(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt as _;
-    let Some(signal) = status.signal() else { return format!("exit code {}", code(status)) };
-    let name = units::signal_name(signal).map(|name| format!(", {name}"));
-    format!("ended by signal {signal}{}", name.unwrap_or_default())
-}
-
-#[cfg(not(unix))]
-fn in_words(status: ExitStatus) -> String {
-    // For exceptions, the code is that of the exception.
-    status.code().map_or_else(|| "not known".to_owned(), |code| format!("exit code {code} ({code:#x})"))
 }

@@ -92,83 +92,169 @@ pub(super) fn translate(words: &[String]) -> Result<Vec<String>, Failure> {
     let name = words.first().map(|name| name.to_lowercase()).unwrap_or_default();
     let rest = words.get(1..).unwrap_or_default();
     let line = Line::new(&name, rest);
-    let is_own = OWN.contains(&&*name) && line.flags.is_empty();
-    Ok(match &*name {
-        _ if is_own => [&[name], rest].concat(),
+    if OWN.contains(&&*name) && line.flags.is_empty() {
+        return Ok([&[name], rest].concat());
+    }
+    match of_threads(&line)? {
+        Some(words) => Ok(words),
+        None => of_objects(&line)?.ok_or_else(|| names::unknown(&name)),
+    }
+}
+
+/// Commands about threads and modules; `None` for others.
+fn of_threads(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
+    Ok(Some(match line.name {
         "clrstack" | "parallelstacks" | "pstacks" | "stacks" => {
-            line.check(&["-all", "-a", "-l", "-p", "-f", "-r", "-c", "-clrstack"])?;
-            let native = line.has("-f").then(|| "--native".to_owned());
-            line.view("stacks", native)
+            // -a is "all threads" of pstacks, and "arguments and local variables" of clrstack.
+            let locals = if line.name == "clrstack" { LOCALS } else { AS_EVER };
+            line.check(&[
+                ("-all", AS_EVER),
+                ("-f", AS_EVER),
+                ("-a", locals),
+                ("-l", LOCALS),
+                ("-p", LOCALS),
+                ("-r", "registers are not shown; stacks --native begins with the instruction pointer"),
+            ])?;
+            line.check_values(0)?;
+            line.view("stacks", line.has("-f").then(|| "--native".to_owned()))
         }
         "clrthreads" | "threads" => {
-            line.check(&["-live", "-managedexception"])?;
+            line.check(&[
+                ("-live", AS_EVER),
+                ("-managedexception", "dump analyze CORE exceptions shows the exceptions of threads"),
+            ])?;
+            line.check_values(0)?;
             line.view("threads", line.has("-live").then(|| "--live".to_owned()))
         }
         "pe" | "printexception" | "exceptions" => {
-            line.check(&["-nested", "-lines", "-ccw"])?;
+            line.check(&[
+                ("-nested", AS_EVER),
+                (
+                    "-lines",
+                    "lines of the source are not shown; dipc stack -p PID --lines shows those of a process",
+                ),
+                ("-ccw", "there is no COM on Linux"),
+            ])?;
+            line.check_values(1)?;
             line.view("exceptions", line.address())
         }
-        "dumpheap" | "heap" => heap(&line)?,
+        "syncblk" | "locks" => {
+            line.check(&[("-all", "monitors are shown that are held or waited for; the others are not")])?;
+            line.check_values(0)?;
+            line.view("locks", None)
+        }
+        "lm" | "clrmodules" | "modules" => {
+            const ALL: &str = "all modules are shown, one a line, with address, size and path";
+            line.check(&[("-verbose", ALL), ("-name", ALL), ("-segment", ALL)])?;
+            line.check_values(0)?;
+            line.view("modules", None)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// Commands about objects; `None` for others.
+fn of_objects(line: &Line<'_>) -> Result<Option<Vec<String>>, Failure> {
+    Ok(Some(match line.name {
+        "dumpheap" | "heap" => heap(line)?,
         "do" | "dumpobj" | "object" => {
-            line.check(&["-nofields", "-refs"])?;
+            line.check(&[
+                ("-nofields", "the fields are always shown"),
+                ("-refs", "the fields show the references; paths --object ADDRESS shows what keeps it alive"),
+            ])?;
+            line.check_values(1)?;
             line.view("object", line.address())
         }
         "da" | "dumparray" => {
-            line.check(&["-length", "-details", "-nofields", "-start"])?;
+            line.check(&[
+                ("-length", AS_EVER),
+                ("-start", "the elements are shown from the first on: -length N shows more of them"),
+                ("-details", "object ADDRESS shows an element"),
+                ("-nofields", "the elements are always shown"),
+            ])?;
+            line.check_values(1)?;
             let head = line.value("-length").map(|count| format!("--head={count}"));
             line.view("object", line.address().into_iter().chain(head))
         }
         "gcroot" | "paths" => {
-            line.check(&["-all", "-nostacks"])?;
+            line.check(&[
+                ("-all", AS_EVER),
+                (
+                    "-nostacks",
+                    "each path begins with the kind of its root: leave out those of local variables",
+                ),
+            ])?;
+            line.check_values(1)?;
             let object = line.address().map(|address| format!("--object={address}"));
             let all = line.has("-all").then(|| "--head=1000".to_owned());
             line.view("paths", object.into_iter().chain(all))
         }
-        "syncblk" | "locks" => {
-            line.check(&["-all"])?;
-            line.view("locks", None)
-        }
         "dumpasync" | "async" => {
+            const TYPES: &str =
+                "dump analyze CORE objects --type TYPE lists objects, with Task those of tasks";
             line.check(&[
-                "-stats",
-                "-tasks",
-                "-completed",
-                "-coalesce",
-                "-stacks",
-                "-waiting",
-                "-roots",
-                "-type",
+                ("-type", AS_EVER),
+                ("-coalesce", AS_EVER),
+                ("-stacks", AS_EVER),
+                ("-waiting", AS_EVER),
+                ("-stats", "equal chains are counted once, with their number"),
+                ("-tasks", TYPES),
+                ("-completed", TYPES),
+                ("-roots", "paths --object ADDRESS shows what keeps an object alive"),
             ])?;
+            line.check_values(0)?;
             line.view("async", line.value("-type").map(|of| format!("--type={of}")))
         }
         "gchandles" | "handles" => {
-            line.check(&["-stat", "-type", "-perdomain"])?;
+            const KINDS: &str = "the table has a row for each kind and type; --format json has each handle";
+            line.check(&[("-stat", AS_EVER), ("-type", KINDS), ("-perdomain", KINDS)])?;
+            line.check_values(0)?;
             line.view("handles", None)
         }
-        "lm" | "clrmodules" | "modules" => {
-            line.check(&["-verbose", "-name", "-segment"])?;
-            line.view("modules", None)
-        }
-        _ => return Err(names::unknown(&name)),
-    })
+        _ => return Ok(None),
+    }))
 }
+
+/// A flag that changes nothing, because the view is always so, or that the view has too.
+const AS_EVER: &str = "";
+/// The help for flags that show variables.
+const LOCALS: &str = "arguments and local variables are not shown; paths shows the objects that they hold";
+
+/// The flags of `dumpheap`.
+const OF_HEAP: [(&str, &str); 11] = [
+    ("-stat", AS_EVER),
+    ("-type", AS_EVER),
+    ("-strings", AS_EVER),
+    ("-mt", "dump analyze CORE objects --type TYPE lists the objects of a type, by its name"),
+    ("-min", SIZES),
+    ("-max", SIZES),
+    ("-gen", "generations are not shown; dipc report FILE gc has their sizes, of a recording"),
+    ("-live", UNREACHED),
+    ("-dead", UNREACHED),
+    ("-thinlock", "dump analyze CORE locks shows the monitors that are held"),
+    ("-short", "dump analyze CORE objects --type TYPE --format json has the address of each object"),
+];
+const SIZES: &str = "dump analyze CORE objects --type TYPE has the bytes of each object";
+const UNREACHED: &str = "dump analyze CORE heap says how many objects no root reaches";
 
 /// `dumpheap` shows types with -stat, and otherwise the objects of a type.
 fn heap(line: &Line<'_>) -> Result<Vec<String>, Failure> {
+    line.check(&OF_HEAP)?;
+    line.check_values(0)?;
+    let of = line.value("-type");
     if line.has("-strings") {
-        return Ok(line.view("strings", None));
+        return match of {
+            None => Ok(line.view("strings", None)),
+            Some(_) => Err(line.refuse("-type", "-strings shows the strings of the whole heap")),
+        };
     }
-    if let Some(of) = line.value("-type") {
-        let head = line.has("-stat").then(|| "--head=10".to_owned());
-        return Ok(line.view("objects", [format!("--type={of}")].into_iter().chain(head)));
-    }
-    if let Some(flag) =
-        ["-mt", "-min", "-max", "-live", "-dead", "-thinlock"].into_iter().find(|flag| line.has(flag))
-    {
-        return Err(names::heap_flag(flag));
-    }
-    line.check(&["-stat", "-gen", "-short"])?;
-    Ok(line.view("heap", None))
+    Ok(match of {
+        Some(of) => {
+            let head = line.has("-stat").then(|| "--head=10".to_owned());
+            line.view("objects", [format!("--type={of}")].into_iter().chain(head))
+        }
+        None => line.view("heap", None),
+    })
 }
 
 /// A command with its flags and values.
@@ -182,6 +268,19 @@ struct Line<'w> {
     own: Vec<String>,
 }
 
+/// Flags of dotnet-dump that may begin with two dashes, without those that views have.
+const WITH_TWO_DASHES: [&str; 9] = [
+    "--all",
+    "--coalesce",
+    "--completed",
+    "--roots",
+    "--stacks",
+    "--stat",
+    "--stats",
+    "--tasks",
+    "--waiting",
+];
+
 /// Flags that have a value.
 const WITH_VALUE: [&str; 10] =
     ["-type", "-mt", "-min", "-max", "-length", "-start", "-gen", "-name", "-segment", "-os"];
@@ -192,8 +291,7 @@ impl<'w> Line<'w> {
         let mut words = words.iter().map(|word| &**word).peekable();
         while let Some(word) = words.next() {
             let lower = word.to_lowercase();
-            let is_of_dipc =
-                lower.starts_with("--") && !matches!(&*lower, "--stats" | "--tasks" | "--all" | "--stat");
+            let is_of_dipc = lower.starts_with("--") && !WITH_TWO_DASHES.contains(&&*lower);
             if is_of_dipc {
                 line.own.push(word.to_owned());
                 let value = words.next_if(|next| !next.starts_with('-') && !word.contains('='));
@@ -223,17 +321,42 @@ impl<'w> Line<'w> {
         self.values.first().map(|value| (*value).to_owned())
     }
 
-    /// Fails for a flag that is not among these.
-    fn check(&self, flags: &[&str]) -> Result<(), Failure> {
-        match self.flags.iter().find(|(flag, _)| !flags.contains(&&**flag)) {
-            Some((flag, _)) => {
-                Err(Failure::usage(format_args!("{} {flag}: not a flag that dipc knows", self.name))
-                    .with_help(format_args!(
-                        "of dotnet-dump's flags of '{}' these are known: {}",
-                        self.name,
-                        flags.join(" ")
-                    )))
+    /// Fails for a flag that is not among these, or that has a help: what works instead.
+    fn check(&self, flags: &[(&str, &str)]) -> Result<(), Failure> {
+        for (flag, _) in &self.flags {
+            match flags.iter().find(|(known, _)| known == flag) {
+                Some((_, "")) => {}
+                Some((_, help)) => return Err(self.refuse(flag, help)),
+                None => {
+                    let known = flags.iter().filter(|(_, help)| help.is_empty()).map(|(flag, _)| *flag);
+                    let known: Vec<_> = known.collect();
+                    let help = match &known[..] {
+                        [] => format!("'{}' takes no flags of dotnet-dump here", self.name),
+                        known => format!("of dotnet-dump's flags, '{}' takes {}", self.name, known.join(" ")),
+                    };
+                    let failure =
+                        Failure::usage(format_args!("{} {flag}: not a flag that dipc knows", self.name));
+                    return Err(failure.with_help(help));
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// The failure for a flag of dotnet-dump that does nothing here.
+    fn refuse(&self, flag: &str, help: &str) -> Failure {
+        Failure::usage(format_args!("{} {flag}: dipc does not have this flag of dotnet-dump", self.name))
+            .with_help(help)
+    }
+
+    /// Fails for more values than this.
+    fn check_values(&self, most: usize) -> Result<(), Failure> {
+        match self.values.get(most) {
+            Some(value) => Err(Failure::usage(format_args!("{} {value}: one word too many", self.name))
+                .with_help(match most {
+                    0 => format!("'{}' shows all of them, and takes no address or number", self.name),
+                    _ => format!("'{}' takes one address", self.name),
+                })),
             None => Ok(()),
         }
     }
@@ -265,17 +388,18 @@ mod tests {
             ("threads --format json", "threads --format json"),
             ("pe", "exceptions"),
             ("PrintException -nested 00007f00", "exceptions 00007f00"),
+            ("pstacks -a", "stacks"),
             ("dumpheap -stat", "heap"),
             ("dumpheap -stat --head 200", "heap --head 200"),
             ("DumpHeap -type Shop.Row", "objects --type=Shop.Row"),
             ("dumpheap -stat -type Row", "objects --type=Row --head=10"),
             ("dumpheap -strings", "strings"),
-            ("do -nofields 7f00", "object 7f00"),
+            ("do 7f00", "object 7f00"),
             ("dumparray -length 5 7f00", "object 7f00 --head=5"),
             ("gcroot -all 7f00", "paths --object=7f00 --head=1000"),
-            ("syncblk -all", "locks"),
-            ("dumpasync --stats", "async"),
-            ("dumpasync -tasks", "async"),
+            ("syncblk", "locks"),
+            ("dumpasync -coalesce -type Mail", "async --type=Mail"),
+            ("gchandles -stat", "handles"),
             ("lm", "modules"),
             ("object 7f00", "object 7f00"),
         ] {
@@ -304,14 +428,44 @@ mod tests {
         }
     }
 
+    /// None of them is accepted to do nothing.
+    #[test]
+    fn flags_that_dipc_does_not_have_are_refused_by_name_with_what_works() {
+        for (command, flags) in [
+            ("clrstack", "-a -l -p -r"),
+            ("pstacks", "-l -p -r"),
+            ("clrthreads", "-managedexception"),
+            ("pe", "-lines -ccw"),
+            ("dumpheap", "-mt -min -max -gen -live -dead -thinlock -short"),
+            ("dumpheap -type T", "-min -gen -short"),
+            ("dumpheap -strings", "-gen -type"),
+            ("do", "-nofields -refs"),
+            ("da", "-start -details -nofields"),
+            ("gcroot", "-nostacks"),
+            ("syncblk", "-all"),
+            ("dumpasync", "--stats -tasks -completed -roots"),
+            ("gchandles", "-type -perdomain"),
+            ("lm", "-verbose -name -segment"),
+        ] {
+            for flag in flags.split(' ') {
+                let said = translated(&format!("{command} {flag} 2"));
+                let (name, flag) = (command.split(' ').next().unwrap(), flag.trim_start_matches('-'));
+                let expected = format!("{name} -{flag}: dipc does not have this flag of dotnet-dump; ");
+                assert!(said.starts_with(&expected) && said.len() > expected.len() + 10, "{said}");
+            }
+        }
+    }
+
     #[test]
     fn commands_and_flags_without_a_view_are_explained() {
         for (line, expected) in [
             (
                 "threads -special",
-                "threads -special: not a flag that dipc knows; of dotnet-dump's flags of 'threads'",
+                "threads -special: not a flag that dipc knows; of dotnet-dump's flags, 'threads' takes -live",
             ),
-            ("dumpheap -mt 7f00", "dumpheap -mt: "),
+            ("lm -i", "lm -i: not a flag that dipc knows; 'lm' takes no flags of dotnet-dump here"),
+            ("syncblk 7", "syncblk 7: one word too many; 'syncblk' shows all of them"),
+            ("gcroot 7f00 7f08", "gcroot 7f08: one word too many; 'gcroot' takes one address"),
             ("ip2md 7f00", "no view is called 'ip2md'; dump analyze CORE stacks"),
             ("clrma", "no view is called 'clrma'; "),
             ("nonsense", "no view is called 'nonsense'; dipc dump analyze --help"),

@@ -66,19 +66,6 @@ pub(super) fn unknown(name: &str) -> Failure {
     }
 }
 
-/// The failure for a flag of `dumpheap` that another view stands for.
-pub(super) fn heap_flag(flag: &str) -> Failure {
-    let help = match flag {
-        "-mt" => "dump analyze CORE objects --type TYPE lists the objects of a type, by its name",
-        "-live" | "-dead" => "dump analyze CORE heap says how many objects no root reaches",
-        "-thinlock" => "dump analyze CORE locks shows the monitors that are held",
-        _ => {
-            "dump analyze CORE heap --help lists the flags; 'objects --type TYPE' has the bytes of each object"
-        }
-    };
-    Failure::usage(format_args!("dumpheap {flag}: not a flag of this view")).with_help(help)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -19,6 +19,7 @@ use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder, Select
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
+use crate::inspect::crash_note::CrashNote;
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording, RecordingFile};
 use crate::inspect::thread_times::kernel_times_beside;
@@ -56,6 +57,8 @@ pub(super) struct Summary {
 /// The reports of a recording.
 pub(super) struct OverviewData {
     pub(super) summary: Summary,
+    /// The end of the process, if it lies beside the recording.
+    pub(super) crash: Option<CrashNote>,
     /// Whether threads were sampled.
     pub(super) has_samples: bool,
     pub(super) gc: GcReport,
@@ -288,6 +291,7 @@ impl OverviewData {
             if has_kernel_samples { processor_time(&profile, &gc.pause_list) } else { Vec::new() };
         let gathered = Self {
             summary,
+            crash: CrashNote::beside(file),
             has_samples,
             gc,
             allocations: some.allocations.finish(),

@@ -14,7 +14,7 @@ use super::data::OverviewData;
 use crate::command::report::{threadpool, topn};
 use crate::inspect::profile::is_worth_saying;
 use crate::render::frame_name::FrameName;
-use crate::render::units;
+use crate::render::{shell, units};
 
 /// A fact found in a recording.
 #[derive(Debug, Serialize)]
@@ -45,6 +45,8 @@ impl Finding {
 
 // The book documents the thresholds: `dipc help attach`.
 
+/// The name of the finding on the end of the process, which has no report.
+const CRASH: &str = "crash";
 /// The share, in percent, from which pauses are a problem.
 const PAUSES: f64 = 10.0;
 /// The least share, in percent, at which a method is mentioned.
@@ -62,6 +64,7 @@ pub(super) fn of(gathered: &OverviewData, command: &str) -> Vec<Finding> {
     let rows = top(&gathered.profile);
     let total = gathered.profile.total();
     let mut findings: Vec<_> = [
+        crash(gathered),
         lost(gathered),
         deadlocks(gathered),
         nameless(gathered, &rows, total),
@@ -84,12 +87,23 @@ pub(super) fn of(gathered: &OverviewData, command: &str) -> Vec<Finding> {
     .collect();
     for finding in &mut findings {
         finding.command = match &*finding.command {
+            other if finding.report == CRASH => other.to_owned(),
             "" => command.to_owned(),
             report => format!("{command} {report}"),
         };
     }
     findings.sort_by_key(|finding| !finding.is_problem);
     findings
+}
+
+/// The end of the process, by what lies beside the recording.
+fn crash(gathered: &OverviewData) -> Option<Finding> {
+    let note = gathered.crash.as_ref()?;
+    let command = match &note.core {
+        Some(core) => format!("dipc dump analyze {}", shell::path(core)),
+        None => format!("cat {}", shell::path(&note.path)),
+    };
+    Some(Finding { command, ..Finding::problem_if(true, CRASH, note.summary()) })
 }
 
 fn lost(gathered: &OverviewData) -> Option<Finding> {

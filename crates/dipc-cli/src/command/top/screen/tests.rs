@@ -110,7 +110,7 @@ fn rows(lines: &[String]) -> Vec<String> {
 fn eighty_columns_are_enough() {
     let lines = drawn(&mut model(), 80, 24);
     assert_eq!(lines[0], r" we\u001b[31mb (100) · every 1 s · 09:18:46");
-    assert_eq!(lines[1], " cpu 98.8 %  heap 62.5 MB");
+    assert_eq!(lines[1], " cpu 98.8 % of all processors  heap 62.5 MB");
     assert_eq!(lines[2], " 1 threads: 0.9 work, 0 blocked · 1 collections, paused 0.42% · 0 exceptions");
     assert_eq!(lines[3], " [methods]  threads   allocations   collections   exceptions");
     assert_eq!(
@@ -241,6 +241,22 @@ fn hostile_names_and_many_rows_have_a_place() {
     assert_eq!(rows(&drawn(&mut model, 200, 50)).len(), 2);
 }
 
+/// Each of two would have half of the time.
+#[test]
+fn a_few_samples_give_no_shares() {
+    let mut model = Model::new(Duration::from_secs(1), MethodOrder::Exclusive);
+    model.begin(&process(0), ALL);
+    model.add(0, interval(profile(&[(&["app!A.One()"], 5), (&["app!B.Two()"], 4)])));
+    assert_eq!(
+        rows(&drawn(&mut model, 120, 24)),
+        [
+            "SELF TOTAL BLOCKED METHOD (too few samples for shares)",
+            "- 5.00 ms - 5.00 ms - app!A.One()",
+            "- 4.00 ms - 4.00 ms - app!B.Two()",
+        ]
+    );
+}
+
 /// The kernel's samples show none of the threads that wait, and its account does.
 #[test]
 fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
@@ -255,6 +271,8 @@ fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
     model.add(0, interval);
     press(&mut model, &[KeyCode::Char('2')]);
     let lines = drawn(&mut model, 100, 24);
+    // Of the interval itself, as the threads below: the counter is of all processors, and of another time.
+    assert!(lines[1].starts_with(" cpu 90.0%") && !lines[1].contains("98.8"), "{}", lines[1]);
     assert_eq!(
         lines[2],
         " 2 threads: 0.9 on CPU, 0.04 runnable, 1.06 wait · 1 collections, paused 0.42% · 0 exceptions"
@@ -262,7 +280,7 @@ fn threads_by_the_kernels_account_run_are_runnable_or_wait() {
     assert_eq!(
         rows(&lines),
         [
-            "THREAD ON CPU RUNNABLE WAITS NAME, MOSTLY IN",
+            "THREAD ON CPU RUNNABLE WAITS NAME, MOSTLY IN (100% is one core)",
             "4711 90.0% 4.0% 6.0% finalizer Spin.Hot",
             "4712 0.0% 0.0% 100.0% .NET SigHandler",
         ]
