@@ -4,12 +4,9 @@ use std::rc::Rc;
 
 use hashbrown::HashMap;
 
-use crate::async_type::{AsyncRole, MethodBox, StateMachine, TaskFields};
+use crate::async_type::{AsyncRole, COMPLETED, MethodBox, StateMachine, TaskFields};
 use crate::memory::{MemoryResult, offset};
 use crate::names::Names;
-
-/// The bits of a task's state of which one is set once it has ended.
-const COMPLETED: u32 = 0x0160_0000;
 
 /// The roles of types, which are read once.
 pub(crate) struct Roles<'n, 'm> {

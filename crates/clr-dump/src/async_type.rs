@@ -20,6 +20,8 @@ const THREAD_EVENTS: [&str; 2] =
     ["System.Threading.Tasks.Task+SetOnInvokeMres", "System.Threading.Tasks.Task+SetOnCountdownMres"];
 /// The fields of continuation objects that lead to the waiting object.
 const LINKS: [&str; 3] = ["m_task", "m_action", "_continuation"];
+/// The bits of a task's state of which one is set once it has ended.
+pub(crate) const COMPLETED: u32 = 0x0160_0000;
 /// The fields with the state of a state machine, of the C# and Visual Basic compilers and of Mono's.
 const STATES: [&str; 3] = ["<>1__state", "$State", "$PC"];
 
@@ -50,6 +52,18 @@ pub(crate) struct TaskFields {
     pub(crate) action: u64,
     /// The timer of `Task.Delay`.
     pub(crate) timer: Option<u64>,
+}
+
+/// The state of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskState {
+    /// Whether it has ended.
+    pub is_completed: bool,
+    /// Whether its delegate has been called, and has not returned.
+    pub is_running: bool,
+    /// The object that goes on after it, or a list of such; zero if there is none.
+    pub continuation: u64,
 }
 
 /// A box of a state machine.
@@ -101,6 +115,21 @@ impl Names<'_> {
             },
             None => AsyncRole::Other,
         }
+    }
+
+    /// Returns the state of a task; `None` if the object is not one.
+    pub fn task(&self, object: u64) -> Option<TaskState> {
+        /// The bits of a task's state for a delegate that has been called.
+        const RUNNING: u32 = 0x0002_0000;
+        let type_handle = self.reference_type(object)?;
+        self.known_base(type_handle).filter(|base| matches!(base, Base::Task))?;
+        let fields = TaskFields::new(&self.fields(type_handle))?;
+        let flags = self.memory().u32(offset(object, fields.flags)).ok()?;
+        Some(TaskState {
+            is_completed: flags & COMPLETED != 0,
+            is_running: flags & RUNNING != 0,
+            continuation: self.memory().u64(offset(object, fields.continuation)).ok()?,
+        })
     }
 
     fn known_base(&self, type_handle: u64) -> Option<Base> {

@@ -57,8 +57,8 @@ pub enum AwaitKind {
         action: Option<u64>,
         /// Whether the delegate has been called.
         is_running: bool,
-        /// The milliseconds of `Task.Delay`.
-        delay_ms: Option<u32>,
+        /// The state of `Task.Delay`.
+        delay: Option<Delay>,
     },
     /// The source of a `ValueTask`, such as an operation of a socket.
     Source,
@@ -68,6 +68,16 @@ pub enum AwaitKind {
     Thread,
     /// Another object.
     Other,
+}
+
+/// The state of the timer of a `Task.Delay`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Delay {
+    /// It has not elapsed: its milliseconds.
+    Running(u32),
+    /// It has elapsed, and its task has not ended: that waits for a thread of the pool.
+    Elapsed,
 }
 
 /// The chains of awaits of a process.
@@ -223,7 +233,7 @@ impl Graph<'_, '_> {
                 AwaitKind::Task {
                     action,
                     is_running: flags & RUNNING != 0,
-                    delay_ms: timer.filter(|timer| *timer != 0).and_then(|timer| self.due_time(timer)),
+                    delay: timer.filter(|timer| *timer != 0).and_then(|timer| self.delay(timer)),
                 }
             }
             AsyncRole::Delegate | AsyncRole::SourceContinuation => AwaitKind::Callback,
@@ -232,11 +242,16 @@ impl Graph<'_, '_> {
         }
     }
 
-    /// The milliseconds of a timer.
-    fn due_time(&self, timer: u64) -> Option<u32> {
+    /// The state of the timer of a delay.
+    fn delay(&self, timer: u64) -> Option<Delay> {
+        /// The time of a timer that is not in the queue: it has fired. A delay without an end has no timer.
+        const NONE: u32 = u32::MAX;
         let of = self.roles.type_of(timer).ok()?;
         let place = self.roles.names.field_offset(of, "_dueTime")?;
-        self.roles.names.memory().u32(offset(timer, place)).ok()
+        Some(match self.roles.names.memory().u32(offset(timer, place)).ok()? {
+            NONE => Delay::Elapsed,
+            milliseconds => Delay::Running(milliseconds),
+        })
     }
 
     /// Adds what waits for a method or a task.
@@ -443,9 +458,9 @@ impl Graph<'_, '_> {
     fn label(&self, node: &AwaitNode) -> (u64, AwaitKind) {
         match node.kind {
             // Each has a delegate of its own.
-            AwaitKind::Task { action, is_running, delay_ms } => {
+            AwaitKind::Task { action, is_running, delay } => {
                 let entry = action.and_then(|action| self.roles.names.delegate_entry(action));
-                (node.type_handle, AwaitKind::Task { action: entry, is_running, delay_ms })
+                (node.type_handle, AwaitKind::Task { action: entry, is_running, delay })
             }
             kind => (node.type_handle, kind),
         }

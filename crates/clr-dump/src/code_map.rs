@@ -189,6 +189,12 @@ impl CodeMap {
         }
     }
 
+    /// Returns true if an address is in an image that was compiled ahead of time.
+    pub(crate) fn is_of_image(&self, memory: &dyn Memory, address: u64) -> bool {
+        let section = self.section(memory, address).ok().flatten();
+        section.is_some_and(|section| section.flags & (CODE_HEAP | STUBS) == 0 && section.module != 0)
+    }
+
     /// The addresses of the modules that have code of their own.
     pub(crate) fn modules(&self, memory: &dyn Memory) -> Vec<u64> {
         let sections = self.read_sections(memory);

@@ -9,7 +9,7 @@ use portable_pdb::ProgramMetadata;
 
 use crate::memory::{MemoryResult, offset};
 use crate::module::Module;
-use crate::names::Names;
+use crate::names::{Names, is_instance};
 use crate::native_names;
 use crate::signature;
 use crate::thread::Thread;
@@ -50,6 +50,12 @@ pub struct Field {
     pub(crate) storage: Storage,
 }
 
+impl Field {
+    pub(crate) fn is_static(&self) -> bool {
+        matches!(self.storage, Storage::Static | Storage::Thread)
+    }
+}
+
 /// The place of the values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Storage {
@@ -70,6 +76,17 @@ impl ValueKind {
     pub const STRUCTURE: Self = Self(0x11);
     /// A reference.
     pub const REFERENCE: Self = Self(0x12);
+
+    /// The bytes of a primitive type; `None` for other kinds.
+    pub(crate) const fn size(self) -> Option<u32> {
+        Some(match self.0 {
+            0x02 | 0x04 | 0x05 => 1,
+            0x03 | 0x06 | 0x07 => 2,
+            0x08 | 0x09 | 0x0c => 4,
+            0x0a | 0x0b | 0x0d | 0x18 | 0x19 => 8,
+            _ => return None,
+        })
+    }
 
     /// The name of a primitive type in C#; `None` for other kinds.
     pub const fn name(self) -> Option<&'static str> {
@@ -166,7 +183,7 @@ impl Names<'_> {
                 continue;
             }
             let kind = ValueKind(kind);
-            let value_type = self.value_type(&module, type_handle, field.signature);
+            let value_type = self.value_type(&module, &metadata, type_handle, field.signature);
             fields.push(Field {
                 name: field.name,
                 declaring_type: type_handle,
@@ -187,7 +204,13 @@ impl Names<'_> {
 
     /// Returns the type of a field that is a structure or an enumeration; `None` of other fields, and where
     /// the module has no way to it.
-    fn value_type(&self, module: &Module, type_handle: u64, signature: &[u8]) -> Option<u64> {
+    fn value_type(
+        &self,
+        module: &Module,
+        metadata: &ProgramMetadata<'_>,
+        type_handle: u64,
+        signature: &[u8],
+    ) -> Option<u64> {
         match signature::value_type(signature)? {
             signature::ValueType::Defined(row) => self.defined_type(module.address, row),
             signature::ValueType::Referenced(row) => {
@@ -198,7 +221,24 @@ impl Names<'_> {
                 let argument = arguments.get(usize::try_from(number).ok()?).copied()?;
                 (argument & 2 == 0).then_some(argument)
             }
+            signature::ValueType::Instance => {
+                let arguments = self.argument_names(type_handle);
+                let name = |is_shared| signature::instance_name(metadata, signature, &arguments, is_shared);
+                self.instance_named(&name(false)?).or_else(|| self.instance_named(&name(true)?))
+            }
         }
+    }
+
+    /// The names of a type's arguments; none where the memory lacks one.
+    fn argument_names(&self, type_handle: u64) -> Vec<signature::Argument> {
+        let argument = |handle: &u64| {
+            let name = self.type_name(*handle)?.to_string();
+            let is_reference = *handle & 2 == 0 && self.value_kind(*handle).ok()? == ValueKind::REFERENCE;
+            Some(signature::Argument { name, is_reference })
+        };
+        let is_generic = self.memory().u32(type_handle).is_ok_and(is_instance);
+        let arguments = if is_generic { self.arguments(type_handle).unwrap_or_default() } else { Vec::new() };
+        arguments.iter().map(argument).collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Returns the MethodTable of a type that a module defines; `None` if it is not loaded.
@@ -257,6 +297,15 @@ impl Names<'_> {
                 break;
             }
         }
+        fields
+    }
+
+    /// Returns the static fields of a type as [`static_fields`](Self::static_fields) does.
+    pub fn static_fields_of(&self, type_handle: u64, threads: &[Thread]) -> Vec<StaticField> {
+        let threads: Vec<_> =
+            threads.iter().filter_map(|thread| self.thread_statics(thread).ok().flatten()).collect();
+        let mut fields = Vec::new();
+        self.add_static_fields(type_handle, &threads, &mut fields);
         fields
     }
 

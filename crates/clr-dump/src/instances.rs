@@ -4,10 +4,16 @@
 //! dotnet/runtime `src/coreclr/vm/ceeload.h` (`Module::m_pAvailableParamTypes`), `vm/dacenumerablehash.h`,
 //! `vm/typehash.h` (`EETypeHashEntry`); for 3.1 dotnet/coreclr `src/vm/ngenhash.h`.
 
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
 use crate::layout::InstanceTable;
 use crate::memory::{Memory, MemoryResult, offset};
-use crate::names::Names;
+use crate::names::{Names, is_instance, is_value};
 
+/// The most instances of generic structures whose names are kept.
+const MOST_STRUCTURES: usize = 1 << 18;
 /// The most buckets of a table.
 const MOST_BUCKETS: u64 = 1 << 20;
 /// The offset of the first bucket in an array: before it are their number, the array that takes the place of this
@@ -17,6 +23,28 @@ const FIRST_BUCKET: u64 = 24;
 const MOST_ARRAYS: usize = 4;
 
 impl Names<'_> {
+    /// Returns the loaded instance of a generic structure by its name; `None` if there is none.
+    pub(crate) fn instance_named(&self, name: &str) -> Option<u64> {
+        self.structures.get_or_init(|| self.read_structures()).get(name).copied()
+    }
+
+    fn read_structures(&self) -> HashMap<Arc<str>, u64> {
+        let mut structures = HashMap::new();
+        for module in self.known_modules() {
+            for of in self.instances(module.address, MOST_STRUCTURES).unwrap_or_default() {
+                let is_structure =
+                    self.memory().u32(of).is_ok_and(|flags| is_instance(flags) && is_value(flags));
+                if is_structure
+                    && structures.len() < MOST_STRUCTURES
+                    && let Some(name) = self.type_name(of)
+                {
+                    structures.insert(name, of);
+                }
+            }
+        }
+        structures
+    }
+
     /// Returns the types in a module's table of those that are made of others: instances of generic types, and
     /// arrays. At most `most` entries are read.
     ///

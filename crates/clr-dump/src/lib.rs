@@ -102,6 +102,7 @@ mod core_file;
 mod core_writer;
 mod delegate;
 mod elf_image;
+mod enumeration;
 mod error;
 mod exception;
 mod field;
@@ -141,9 +142,11 @@ mod thread;
 mod thread_statics;
 mod touched;
 mod unwind;
+mod utf16;
 
+pub use async_type::TaskState;
 pub use await_chain::ChainEnd;
-pub use await_graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode};
+pub use await_graph::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, Delay};
 pub use code_map::{Code, CodeMap, CodeOrigin};
 pub use copy_note::{CopiedContent, CopyNote};
 #[cfg(target_os = "linux")]

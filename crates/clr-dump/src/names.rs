@@ -15,9 +15,10 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use portable_pdb::ProgramMetadata;
 
-use self::method_table::{GENERIC, is_array};
-pub(crate) use self::method_table::{HAS_COMPONENT_SIZE, MODULE};
+pub(crate) use self::method_table::{HAS_COMPONENT_SIZE, MODULE, is_instance, is_value};
+use self::method_table::{is_array, is_vector};
 use crate::code_map::{Code, CodeOrigin};
+use crate::enumeration::Constants;
 use crate::memory::{Memory, MemoryResult, offset};
 use crate::module::Module;
 use crate::runtime::Runtime;
@@ -43,6 +44,10 @@ pub struct Names<'m> {
     metadata_left: Cell<usize>,
     /// The types of objects that have static fields, of a program that was compiled ahead of time.
     storage: OnceCell<HashMap<u64, &'static str>>,
+    /// The constants of enumerations; `None` of types that are none.
+    pub(crate) enumerations: RefCell<HashMap<u64, Option<Constants>>>,
+    /// The loaded instances of generic structures by their names.
+    pub(crate) structures: OnceCell<HashMap<Arc<str>, u64>>,
 }
 
 impl std::fmt::Debug for Names<'_> {
@@ -86,6 +91,8 @@ impl<'m> Names<'m> {
             types: RefCell::default(),
             metadata_left: Cell::new(MOST_METADATA),
             storage: OnceCell::new(),
+            enumerations: RefCell::default(),
+            structures: OnceCell::new(),
         }
     }
 
@@ -268,14 +275,18 @@ impl<'m> Names<'m> {
         if is_array(flags) {
             let rank = self.rank(handle, flags).ok()?;
             let of = self.read_type(memory.u64(offset(handle, 48)).ok()?, depth, left)?;
-            return Some([&*of, "[", &",".repeat(usize::from(rank.saturating_sub(1))), "]"].concat());
+            // An array of one dimension whose first index need not be zero.
+            let dimensions = match rank {
+                1 if !is_vector(flags) => "*".to_owned(),
+                rank => ",".repeat(usize::from(rank.saturating_sub(1))),
+            };
+            return Some([&*of, "[", &dimensions, "]"].concat());
         }
         let module = self.module(self.module_of(handle).ok()?);
         let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
         let row = self.type_row(handle).ok()?;
         let name = metadata.type_name(row).ok()?;
-        // Without a component size: the bits mean something else in strings.
-        if flags & GENERIC == 0 || flags & HAS_COMPONENT_SIZE != 0 {
+        if !is_instance(flags) {
             return Some(name);
         }
         let arguments = self.arguments(handle).ok()?;

@@ -5,10 +5,14 @@
 
 use std::sync::Arc;
 
+use portable_pdb::ProgramMetadata;
+
+use crate::enumeration;
 use crate::field::{Field, StaticField, ValueKind};
 use crate::heap::HeapObject;
 use crate::memory::{MemoryResult, offset};
 use crate::names::{HAS_COMPONENT_SIZE, Names};
+use crate::utf16;
 
 /// The deepest nesting of structures.
 const DEEPEST: u32 = 8;
@@ -16,6 +20,8 @@ const DEEPEST: u32 = 8;
 const MOST_VALUES: usize = 1 << 16;
 /// The most bytes of a structure whose fields are not known.
 const MOST_BYTES: usize = 64;
+/// The most elements of a buffer of a fixed size.
+const MOST_ELEMENTS: u32 = 256;
 /// The most characters that are read of a text that a value refers to.
 const PREVIEW: u32 = 256;
 
@@ -54,6 +60,20 @@ pub enum Value {
         type_name: Option<Arc<str>>,
         /// Its fields.
         fields: Vec<FieldValue>,
+    },
+    /// A value of an enumeration.
+    Enumeration {
+        /// Its number.
+        number: i64,
+        /// The name of the number, or of its flags with commas between; `None` if it has none.
+        name: Option<String>,
+    },
+    /// The elements of a buffer of a fixed size in a structure (`fixed`).
+    Buffer {
+        /// The first elements.
+        elements: Vec<Value>,
+        /// The number of all elements.
+        length: u32,
     },
     /// A structure whose fields are not known, or of which there are too many: its first bytes.
     Bytes(Vec<u8>),
@@ -137,21 +157,42 @@ impl Names<'_> {
         Some((target, self.memory().u64(target).ok()? & !7))
     }
 
+    /// Returns the value of a field of an object by its name; `None` if it has none, or the memory lacks it.
+    pub fn field_value(&self, object: u64, name: &str) -> Option<Value> {
+        let type_handle = self.reference_type(object)?;
+        let field = self.fields(type_handle).into_iter().find(|field| field.name == name)?;
+        let at = offset(offset(object, 8), field.offset.into());
+        Some(self.value(field.kind, field.value_type, at, 16, DEEPEST, &mut MOST_VALUES.clone()))
+    }
+
+    /// Returns the type of an object; `None` if the memory lacks it.
+    pub fn reference_type(&self, object: u64) -> Option<u64> {
+        // The lowest bits are marks of a collection.
+        Some(self.memory().u64(object).ok()? & !7)
+    }
+
     /// Returns the value of a static field.
     pub fn static_value(&self, field: &StaticField) -> Value {
-        // A structure is in a box.
-        let kind = match field.field.kind {
-            ValueKind::STRUCTURE => ValueKind::REFERENCE,
-            kind => kind,
-        };
-        self.value(kind, None, field.address, 0, DEEPEST, &mut MOST_VALUES.clone())
+        let left = &mut MOST_VALUES.clone();
+        let (kind, value_type) = (field.field.kind, field.field.value_type);
+        if kind != ValueKind::STRUCTURE {
+            return self.value(kind, value_type, field.address, 0, DEEPEST, left);
+        }
+        // A structure is in a box, which has its type.
+        match self.memory().u64(field.address) {
+            Ok(0) => Value::Null,
+            Ok(object) => {
+                let value_type = self.reference_type(object);
+                self.value(kind, value_type, offset(object, 8), 16, DEEPEST, left)
+            }
+            Err(_) => Value::Missing,
+        }
     }
 
     fn text(&self, address: u64, length: u32) -> MemoryResult<String> {
         let bytes = usize::try_from(length).unwrap_or_default().saturating_mul(2);
         let bytes = self.memory().bytes(offset(address, 12), bytes)?;
-        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
-        Ok(String::from_utf16_lossy(&units))
+        Ok(utf16::decode(&bytes))
     }
 
     fn array(
@@ -174,7 +215,14 @@ impl Names<'_> {
             vec![object.length]
         };
         let element = memory.u64(offset(object.type_handle, 48))?;
-        let kind = if element & 2 == 0 { self.value_kind(element)? } else { ValueKind(0x0f) };
+        let kind = match element & 2 {
+            0 => self.value_kind(element)?,
+            // A TypeDesc: of a pointer, and of an array in .NET Core 3.1.
+            _ => match memory.u8(element.wrapping_sub(2))? {
+                0x14 | 0x1d => ValueKind::REFERENCE,
+                _ => ValueKind(0x0f),
+            },
+        };
         let size = u64::from(flags & 0xffff);
         let data = offset(object.address, base.saturating_sub(8));
         let mut elements = Vec::new();
@@ -212,7 +260,16 @@ impl Names<'_> {
         left: &mut usize,
     ) -> Value {
         *left = left.saturating_sub(1);
-        self.read_value(kind, value_type, at, size, depth, left).unwrap_or(Value::Missing)
+        let value = self.read_value(kind, value_type, at, size, depth, left).unwrap_or(Value::Missing);
+        let number = match value {
+            Value::Signed(number) => number,
+            Value::Unsigned(number) => number.cast_signed(),
+            value => return value,
+        };
+        match value_type.and_then(|of| self.enumeration(of)) {
+            Some(constants) => Value::Enumeration { number, name: enumeration::name(&constants, number) },
+            None => value,
+        }
     }
 
     fn read_value(
@@ -261,6 +318,30 @@ impl Names<'_> {
         }
     }
 
+    /// The number of elements of a buffer of a fixed size, of which the runtime has one field; `None` of other
+    /// structures.
+    fn buffer_length(&self, type_handle: u64, field: &Field) -> Option<u32> {
+        if field.name != "FixedElementField" {
+            return None;
+        }
+        let module = self.module(self.module_of(type_handle).ok()?);
+        let metadata = ProgramMetadata::parse(module.metadata.as_deref()?).ok()?;
+        metadata.stated_size(self.type_row(type_handle).ok()?).ok()??.checked_div(field.kind.size()?)
+    }
+
+    fn buffer(&self, kind: ValueKind, length: u32, at: u64, depth: u32, left: &mut usize) -> Value {
+        let size = u64::from(kind.size().unwrap_or_default());
+        let mut elements = Vec::new();
+        for index in 0..length.min(MOST_ELEMENTS) {
+            if *left == 0 {
+                break;
+            }
+            let at = offset(at, u64::from(index).wrapping_mul(size));
+            elements.push(self.value(kind, None, at, size, depth, left));
+        }
+        Value::Buffer { elements, length }
+    }
+
     fn structure(
         &self,
         value_type: Option<u64>,
@@ -271,6 +352,11 @@ impl Names<'_> {
     ) -> MemoryResult<Value> {
         if let (Some(of), Some(depth)) = (value_type, depth.checked_sub(1)) {
             let fields = self.fields(of);
+            if let [field] = &fields[..]
+                && let Some(length) = self.buffer_length(of, field)
+            {
+                return Ok(self.buffer(field.kind, length, at, depth, left));
+            }
             if !fields.is_empty() {
                 let fields = self.values(fields, at, depth, left);
                 return Ok(Value::Structure { type_name: self.type_name(of), fields });

@@ -41,8 +41,8 @@ impl Image {
             let at = offset(header, index.wrapping_mul(12).wrapping_add(16));
             if memory.u32(at)? == RUNTIME_FUNCTIONS {
                 let functions = offset(base, memory.u32(offset(at, 4))?.into());
-                // The last entry marks the end.
-                let count = (memory.u32(offset(at, 8))? / 12).saturating_sub(1).min(MOST_FUNCTIONS);
+                // An entry that marks the end follows the section and is not part of it.
+                let count = (memory.u32(offset(at, 8))? / 12).min(MOST_FUNCTIONS);
                 return Ok(Self { base, functions, count });
             }
         }
@@ -53,10 +53,20 @@ impl Image {
         offset(self.functions, u64::from(index).wrapping_mul(ENTRY))
     }
 
+    /// The begin of an entry, relative to the image. It is zero where a copy of the memory has left it out.
+    fn entry_begin(&self, memory: &dyn Memory, index: u32) -> MemoryResult<u32> {
+        let address = self.entry(index);
+        match memory.u32(address)? {
+            0 => Err(Missing { address }),
+            begin => Ok(begin),
+        }
+    }
+
     /// Returns the function that contains an address, with its index.
     ///
-    /// The search reads only entries on its way: a core has the pages that the same search of its writer
-    /// touched.
+    /// The search reads only entries on its way: a core has the pages that a search of its writer touched. Where
+    /// one is missing, the nearest page that is there takes its place. A stripped core has only the entries of its
+    /// writer's search, which may have left out the last one.
     pub(crate) fn function_at(
         &self,
         memory: &dyn Memory,
@@ -64,10 +74,32 @@ impl Image {
     ) -> MemoryResult<Option<(u32, FunctionEntry)>> {
         let Some(inside) = address.checked_sub(self.base) else { return Ok(None) };
         let Some(last) = self.count.checked_sub(1) else { return Ok(None) };
+        let found = self.search(memory, inside, last);
+        match last.checked_sub(1).filter(|_| found.is_err()) {
+            Some(last) => self.search(memory, inside, last).or(found),
+            None => found,
+        }
+    }
+
+    /// Searches the entries up to `last`.
+    fn search(
+        &self,
+        memory: &dyn Memory,
+        inside: u64,
+        last: u32,
+    ) -> MemoryResult<Option<(u32, FunctionEntry)>> {
         let (mut low, mut high) = (0, last);
+        let mut missing = None;
         while low < high {
             let middle = low.midpoint(high.saturating_add(1));
-            if u64::from(memory.u32(self.entry(middle))?) <= inside {
+            let near = pages_around(middle, low, high);
+            let mut begins = near.map(|index| (index, self.entry_begin(memory, index)));
+            let found = begins.find_map(|(index, begin)| {
+                let begin = begin.inspect_err(|error| missing = Some(*error)).ok()?;
+                Some((index, begin))
+            });
+            let Some((middle, begin)) = found else { break };
+            if u64::from(begin) <= inside {
                 low = middle;
             } else {
                 high = middle.saturating_sub(1);
@@ -77,7 +109,7 @@ impl Image {
         let [begin, end, info] = [0, 4, 8].map(|field| memory.u32(offset(at, field)));
         let (begin, end) = (begin?, end?);
         if !(u64::from(begin)..u64::from(end)).contains(&inside) {
-            return Ok(None);
+            return missing.filter(|_| low < high).map_or(Ok(None), Err);
         }
         let function = FunctionEntry {
             begin: offset(self.base, begin.into()),
@@ -91,6 +123,25 @@ impl Image {
     pub(crate) fn begin(&self, memory: &dyn Memory, index: u32) -> MemoryResult<u64> {
         Ok(offset(self.base, memory.u32(self.entry(index))?.into()))
     }
+}
+
+/// An index, those in other pages around it, the nearest first, and some in the pages of both ends, that are above
+/// `low` and at most `high`.
+fn pages_around(middle: u32, low: u32, high: u32) -> impl Iterator<Item = u32> {
+    const OF_PAGE: u32 = 341;
+    let steps = (1..).map_while(move |page: u32| {
+        let by = page.checked_mul(OF_PAGE).filter(|by| *by <= high.saturating_sub(low))?;
+        Some([middle.saturating_add(by), middle.saturating_sub(by)])
+    });
+    // The pages of both ends are there in part.
+    let ends = (0..9_u32).rev().flat_map(move |bits| {
+        let by = 1_u32 << bits;
+        [low.saturating_add(by), high.saturating_sub(by.saturating_sub(1))]
+    });
+    std::iter::once(middle)
+        .chain(steps.flatten())
+        .chain(ends)
+        .filter(move |index| *index > low && *index <= high)
 }
 
 /// Returns the address of the ReadyToRun header relative to the image.
@@ -111,4 +162,75 @@ fn native_header(memory: &dyn Memory, base: u64) -> MemoryResult<u64> {
         return Err(Missing { address: base });
     }
     Ok(native.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::tests::TestMemory;
+
+    const BASE: u64 = 0x1000;
+    const FUNCTIONS: u64 = 0x4000;
+
+    /// An image with functions, each with its begin and end; an entry that marks the end follows them.
+    fn image(functions: &[[u32; 2]]) -> TestMemory {
+        let mut bytes = vec![0; 0x200];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        put(0, &0x5a4d_u16.to_le_bytes());
+        put(0x3c, &0x40_u32.to_le_bytes());
+        put(0x40, &0x4550_u32.to_le_bytes());
+        put(0x58, &0x20b_u16.to_le_bytes());
+        // The CLI header at 0x140, which leads to the ReadyToRun header at 0x1a0.
+        put(0x58 + 112 + 14 * 8, &0x140_u32.to_le_bytes());
+        put(0x140 + 64, &0x1a0_u32.to_le_bytes());
+        put(0x1a0, &SIGNATURE.to_le_bytes());
+        put(0x1a0 + 12, &1_u32.to_le_bytes());
+        let size = u32::try_from(functions.len()).unwrap() * 12;
+        let section = [RUNTIME_FUNCTIONS, u32::try_from(FUNCTIONS - BASE).unwrap(), size];
+        put(0x1a0 + 16, &section.map(u32::to_le_bytes).concat());
+        let mut memory = TestMemory::default();
+        memory.put(BASE, &bytes);
+        let entries = functions.iter().map(|[begin, end]| [*begin, *end, begin + 0x10_0000]);
+        let entries = entries.chain([[u32::MAX, 0, 0]]).flatten().flat_map(u32::to_le_bytes);
+        memory.put(FUNCTIONS, &entries.collect::<Vec<_>>());
+        memory
+    }
+
+    #[test]
+    fn finds_each_function_of_the_table() {
+        let memory = image(&[[0x100, 0x180], [0x200, 0x280], [0x300, 0x380]]);
+        let image = Image::read(&memory, BASE).unwrap();
+        let function = |inside: u64| {
+            let found = image.function_at(&memory, BASE + inside).unwrap();
+            found.map(|(index, function)| (index, function.begin - BASE, function.unwind_info - BASE))
+        };
+        assert_eq!(function(0x100), Some((0, 0x100, 0x10_0100)));
+        assert_eq!(function(0x27f), Some((1, 0x200, 0x10_0200)));
+        assert_eq!(function(0x340), Some((2, 0x300, 0x10_0300)));
+        assert_eq!([0xff, 0x180, 0x2ff, 0x380].map(function), [None; 4]);
+    }
+
+    #[test]
+    fn finds_a_function_without_the_pages_that_a_search_begins_with() {
+        let functions: Vec<[u32; 2]> = (1..4001).map(|index| [index * 16, index * 16 + 8]).collect();
+        let mut memory = image(&functions);
+        let image = Image::read(&memory, BASE).unwrap();
+        // Only the entries from 1000 to 1009 and those of another page are there.
+        memory.put(FUNCTIONS, &[]);
+        let entries = |from: u32, count: u32| {
+            let entries = (from + 1..=from + count).map(|index| [index * 16, index * 16 + 8, 0]);
+            entries.flatten().flat_map(u32::to_le_bytes).collect::<Vec<_>>()
+        };
+        memory.put(FUNCTIONS, &entries(0, 1));
+        memory.put(FUNCTIONS + 1000 * 12, &entries(1000, 341));
+        memory.put(FUNCTIONS + 3000 * 12, &entries(3000, 341));
+        let found = |index: u32| image.function_at(&memory, BASE + u64::from(index) * 16 + 20);
+        assert_eq!(found(1005).unwrap().unwrap().0, 1005);
+        assert!(found(2000).is_err());
+        let between = BASE + 1006 * 16 + 12;
+        assert_eq!(image.function_at(&memory, between), Ok(None));
+        // Entries that a copy has left out are zeros.
+        memory.put(FUNCTIONS + 3000 * 12, &[0; 341 * 12]);
+        assert_eq!(image.function_at(&memory, between), Ok(None));
+    }
 }

@@ -104,6 +104,18 @@ impl Registers {
         self
     }
 
+    /// The same with the registers that a callee preserves, in the order in which the runtime keeps them: r12,
+    /// r13, r14, r15, rbx, rbp.
+    #[must_use]
+    pub(crate) fn with_preserved(mut self, values: [u64; 6]) -> Self {
+        const ORDER: [Register; 6] =
+            [Register::R12, Register::R13, Register::R14, Register::R15, Register::RBX, Register::RBP];
+        for (register, value) in ORDER.into_iter().zip(values) {
+            self.set(register, value);
+        }
+        self
+    }
+
     pub(crate) fn set(&mut self, register: Register, value: u64) {
         if register == Register::RSP {
             self.sp = value;

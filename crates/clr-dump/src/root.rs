@@ -137,6 +137,25 @@ impl Names<'_> {
 }
 
 impl Names<'_> {
+    /// Returns the words of a part of a stack that are addresses of objects, in their order, each once. They need
+    /// not be what the code there still uses.
+    pub fn object_words(&self, start: u64, end: u64) -> Vec<u64> {
+        let memory = self.memory();
+        let Ok(layout) = HeapLayout::read(memory, self.runtime()) else { return Vec::new() };
+        let mut seen = HashSet::new();
+        let mut words = Vec::new();
+        let last = end.min(start.saturating_add(MOST_TEXT_BYTES));
+        let mut at = start & !7;
+        while at < last {
+            let Ok(word) = memory.u64(at) else { break };
+            if layout.contains(word) && seen.insert(word) && self.object_at(word).is_some() {
+                words.push(word);
+            }
+            at = at.saturating_add(8);
+        }
+        words
+    }
+
     /// Returns the texts that words of a part of a stack refer to, each object once. They need not be what
     /// the code there still uses.
     pub fn texts_between(&self, start: u64, end: u64) -> Vec<String> {

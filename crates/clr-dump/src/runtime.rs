@@ -16,6 +16,7 @@ use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::native::{NativeImage, NativeImages};
 use crate::native_aot::{self, NativeAot};
 use crate::thread::{self, Thread};
+use crate::utf16;
 
 /// The most files whose headers are read.
 const MOST_FILES: usize = 4096;
@@ -284,20 +285,25 @@ impl Runtime {
         thread::list(memory, &self.layout, store)
     }
 
-    /// Returns the name that the program gave a thread; `None` if it has none.
+    /// Returns the managed object of a thread; `None` if it has none.
     ///
     /// # Errors
-    /// If the memory lacks the thread's object: small cores do.
-    pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
+    /// If the memory lacks the way to it.
+    pub fn thread_object(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<u64>> {
         let Some(handle) = self.layout.thread.object_handle else { return Ok(None) };
         let handle = memory.u64(offset(thread.address, handle))?;
         if handle == 0 {
             return Ok(None);
         }
-        let object = memory.u64(handle)?;
-        if object == 0 {
-            return Ok(None);
-        }
+        memory.u64(handle).map(|object| Some(object).filter(|object| *object != 0))
+    }
+
+    /// Returns the name that the program gave a thread; `None` if it has none.
+    ///
+    /// # Errors
+    /// If the memory lacks the thread's object: small cores do.
+    pub fn thread_name(&self, memory: &dyn Memory, thread: &Thread) -> MemoryResult<Option<String>> {
+        let Some(object) = self.thread_object(memory, thread)? else { return Ok(None) };
         match memory.u64(offset(object, 24))? {
             0 => Ok(None),
             name => self.string(memory, name).map(Some),
@@ -318,8 +324,7 @@ impl Runtime {
         if !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0) {
             return Err(Missing { address: offset(object, 12) });
         }
-        let units: Vec<u16> = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
-        Ok(String::from_utf16_lossy(&units))
+        Ok(utf16::decode(&bytes))
     }
 
     /// The MethodTable of `System.String`.

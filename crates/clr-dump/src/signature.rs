@@ -47,10 +47,12 @@ pub(crate) enum ValueType {
     Referenced(u32),
     /// An argument of the declaring type.
     Argument(u32),
+    /// An instance of a generic structure, which [`instance_name`] names.
+    Instance,
 }
 
 /// Returns the type of a field that is a structure, an enumeration or an argument of the declaring type;
-/// `None` for others, and for instances of generic structures.
+/// `None` for others.
 pub(crate) fn value_type(signature: &[u8]) -> Option<ValueType> {
     let mut bytes = Bytes(signature);
     if bytes.byte()? != FIELD {
@@ -72,9 +74,138 @@ pub(crate) fn value_type(signature: &[u8]) -> Option<ValueType> {
                 }
             }
             0x13 => Some(ValueType::Argument(bytes.number()?)),
+            0x15 if bytes.byte()? == 0x11 => Some(ValueType::Instance),
             _ => None,
         };
     }
+}
+
+/// An argument of the declaring type of a field.
+#[derive(Debug, Clone)]
+pub(crate) struct Argument {
+    pub(crate) name: String,
+    pub(crate) is_reference: bool,
+}
+
+/// Returns the name of the type of a field that is an instance of a generic structure, in the notation of
+/// [`Names::type_name`](crate::Names::type_name). `is_shared` names the instance that all references share, in which
+/// arguments that are references are `System.__Canon`.
+pub(crate) fn instance_name(
+    metadata: &ProgramMetadata<'_>,
+    signature: &[u8],
+    arguments: &[Argument],
+    is_shared: bool,
+) -> Option<String> {
+    let mut namer = Namer { metadata, rest: Bytes(signature), arguments, is_shared };
+    if namer.rest.byte()? != FIELD {
+        return None;
+    }
+    loop {
+        match namer.rest.byte()? {
+            0x1f | 0x20 => {
+                namer.rest.number()?;
+            }
+            kind => return namer.name(kind, DEEPEST).filter(|name| name.len() <= LONGEST),
+        }
+    }
+}
+
+/// Names types of a signature as the runtime names types.
+struct Namer<'a> {
+    metadata: &'a ProgramMetadata<'a>,
+    rest: Bytes<'a>,
+    arguments: &'a [Argument],
+    is_shared: bool,
+}
+
+impl Namer<'_> {
+    /// The name of a type of a kind.
+    fn name(&mut self, kind: u8, depth: u32) -> Option<String> {
+        let depth = depth.checked_sub(1)?;
+        Some(match kind {
+            0x11 | 0x12 => self.named()?,
+            0x13 => {
+                let number = usize::try_from(self.rest.number()?).ok()?;
+                self.arguments.get(number)?.name.clone()
+            }
+            0x14 => {
+                let of = self.element(depth)?;
+                let rank = self.rest.number()?.min(32);
+                for _ in 0..2 {
+                    for _ in 0..self.rest.number()? {
+                        self.rest.number()?;
+                    }
+                }
+                let commas = ",".repeat(usize::try_from(rank.saturating_sub(1)).ok()?);
+                [&*of, "[", &commas, "]"].concat()
+            }
+            0x15 => {
+                self.rest.byte()?;
+                let name = self.named()?;
+                let count = self.rest.number()?;
+                let mut arguments = Vec::new();
+                for _ in 0..count {
+                    arguments.push(self.argument(depth)?);
+                }
+                [&*name, "[", &arguments.join(","), "]"].concat()
+            }
+            0x1d => self.element(depth)? + "[]",
+            _ => ["System.", primitive_name(kind)?].concat(),
+        })
+    }
+
+    fn element(&mut self, depth: u32) -> Option<String> {
+        let kind = self.rest.byte()?;
+        self.name(kind, depth)
+    }
+
+    /// The name of an argument of a type.
+    fn argument(&mut self, depth: u32) -> Option<String> {
+        let kind = self.rest.byte()?;
+        let argument = || self.arguments.get(usize::from(*self.rest.0.first()?));
+        let is_reference = match kind {
+            0x0e | 0x12 | 0x14 | 0x1c | 0x1d => true,
+            0x13 => argument().is_some_and(|of| of.is_reference),
+            0x15 => self.rest.0.first() == Some(&0x12),
+            _ => false,
+        };
+        let name = self.name(kind, depth)?;
+        Some(if is_reference && self.is_shared { "System.__Canon".to_owned() } else { name })
+    }
+
+    /// The name of a type by its token.
+    fn named(&mut self) -> Option<String> {
+        let coded = self.rest.number()?;
+        let table = match coded & 3 {
+            0 => 0x0200_0000,
+            1 => 0x0100_0000,
+            _ => return None,
+        };
+        self.metadata.whole_type_name(table | coded >> 2).ok()?
+    }
+}
+
+/// The name of a primitive type of a kind, in the namespace `System`.
+fn primitive_name(kind: u8) -> Option<&'static str> {
+    Some(match kind {
+        0x02 => "Boolean",
+        0x03 => "Char",
+        0x04 => "SByte",
+        0x05 => "Byte",
+        0x06 => "Int16",
+        0x07 => "UInt16",
+        0x08 => "Int32",
+        0x09 => "UInt32",
+        0x0a => "Int64",
+        0x0b => "UInt64",
+        0x0c => "Single",
+        0x0d => "Double",
+        0x0e => "String",
+        0x18 => "IntPtr",
+        0x19 => "UIntPtr",
+        0x1c => "Object",
+        _ => return None,
+    })
 }
 
 /// The first byte of the signature of a field.

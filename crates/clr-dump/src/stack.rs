@@ -15,7 +15,7 @@ use crate::memory::{Memory, MemoryResult, Missing, offset};
 use crate::native::NativeImages;
 use crate::registers::{Register, Registers};
 use crate::runtime::Runtime;
-use crate::thread::Thread;
+use crate::thread::{self, Thread};
 use crate::unwind::{FramePosition, UnwindError, unwind};
 
 /// The most frames of a thread that are kept from its innermost one on.
@@ -24,6 +24,8 @@ const MOST_FRAMES: usize = 8096;
 const OUTERMOST: usize = 64;
 /// The most bytes between an explicit frame and the registers that it has.
 const FRAME_REACH: u64 = 0x1_0000;
+/// The most walks of a thread that runs meanwhile.
+const MOST_WALKS: usize = 8;
 /// The most native frames between a helper method's frame and its managed caller.
 const MOST_HELPER_FRAMES: usize = 16;
 
@@ -70,6 +72,20 @@ impl Stack {
         OUTERMOST
     }
 
+    /// States that the native frames that are missing at the end may have had managed callers. Native code of an
+    /// image that managed code returns to has none: explicit frames would lead to them.
+    fn mark_missing_root(&mut self) {
+        let end = self.frames.len();
+        let has_managed = self.managed().next().is_some();
+        if let Some((at, gap)) = self.gaps.last_mut()
+            && let Gap::Native(error) = *gap
+            && *at == end
+            && (!has_managed || error == UnwindError::NotInImage)
+        {
+            *gap = Gap::NoRoot(error);
+        }
+    }
+
     fn add_gap(&mut self, gap: Gap) {
         self.gaps.push((self.frames.len(), gap));
     }
@@ -86,6 +102,21 @@ pub enum Gap {
     /// explicit frames leads to them.
     #[error("native frames are missing: {0}")]
     Native(UnwindError),
+    /// The walk ends before the root of the stack: a frame of native code could not be unwound, and no explicit
+    /// frame is left.
+    #[error("it ends before the root of the stack: {0}")]
+    NoRoot(UnwindError),
+    /// The address is in an image with managed code, and in none of its functions.
+    #[error("{0:#x} is in none of the functions of its image")]
+    NoFunction(u64),
+    /// The thread's registers are not known, and it has no explicit frame.
+    #[error("without its registers, which stopping it shows, no frame leads to others")]
+    NoStart,
+    /// The thread has changed each time while its stack was walked: the frames can be of several moments.
+    #[error(
+        "it ran on while its stack was read: frames can be of other moments, and only stopping it shows its own"
+    )]
+    Changed,
     /// The thread runs managed code, and its registers are not known.
     #[error("it runs managed code, and only stopping it shows its innermost frames")]
     Running,
@@ -113,6 +144,9 @@ enum Next {
     Frame(Registers, FramePosition),
     /// The managed caller of the next explicit frame.
     Explicit,
+    /// The root of the native stack, unless an explicit frame is left: the stub to which a replaced return
+    /// address leads has pushed any value in its place.
+    Root,
     End,
 }
 
@@ -133,8 +167,31 @@ impl Runtime {
         let mut stack = self.walk(memory, thread, registers);
         if registers.is_none() && thread.is_cooperative {
             stack.gaps.insert(0, (0, Gap::Running));
+        } else if registers.is_none() && stack.frames.is_empty() && stack.gaps.is_empty() && thread.os_id != 0
+        {
+            stack.add_gap(Gap::NoStart);
         }
         stack
+    }
+
+    /// Walks the frames of a thread of a process that runs meanwhile, until two walks agree. Returns the thread
+    /// as it was then, and a stack with [`Gap::Changed`] if none did.
+    pub fn running_stack(&self, memory: &dyn Memory, thread: Thread) -> (Thread, Stack) {
+        let mut last = (self.stack(memory, &thread, None), thread);
+        for _ in 0..MOST_WALKS {
+            let Ok(thread) = thread::read(memory, &self.layout, last.1.address) else { break };
+            if thread.os_id != last.1.os_id {
+                break;
+            }
+            let now = (self.stack(memory, &thread, None), thread);
+            if now == last {
+                return (now.1, now.0);
+            }
+            last = now;
+        }
+        let (mut stack, thread) = last;
+        stack.gaps.insert(0, (0, Gap::Changed));
+        (thread, stack)
     }
 
     /// Walks the frames of a thread that the runtime does not know.
@@ -162,6 +219,7 @@ impl Runtime {
         let mut last: Option<(u64, Code)> = None;
         let mut next =
             registers.map_or(Next::Explicit, |registers| Next::Frame(*registers, FramePosition::Innermost));
+        let mut is_rooted = false;
         loop {
             left_out = left_out.saturating_add(stack.leave_out());
             if stack.frames.len() > MOST_FRAMES && !self.take_deep_frame() {
@@ -170,6 +228,10 @@ impl Runtime {
             }
             let step = match next {
                 Next::End => break,
+                Next::Root => {
+                    is_rooted = true;
+                    Ok(Next::Explicit)
+                }
                 Next::Explicit => match explicit.next(memory, self, managed_sp) {
                     Ok(Some((registers, position))) => Ok(Next::Frame(registers, position)),
                     Ok(None) => Ok(Next::End),
@@ -179,6 +241,7 @@ impl Runtime {
                     }
                 },
                 Next::Frame(registers, position) => {
+                    is_rooted = false;
                     let Registers { ip, sp, .. } = registers;
                     let address = position.lookup_address(ip);
                     // A recursion returns to the same address each time.
@@ -206,6 +269,9 @@ impl Runtime {
                 stack.add_gap(gap);
                 Next::Explicit
             });
+        }
+        if !is_rooted {
+            stack.mark_missing_root();
         }
         if left_out > 0 {
             stack.gaps.push((MOST_FRAMES, Gap::LeftOut(left_out)));
@@ -243,9 +309,7 @@ impl Runtime {
                     None => Next::Frame(caller, position),
                 })
             }
-            // The root of the stack, unless an explicit frame is left: the stub to which a replaced return
-            // address leads has pushed any value in its place.
-            Ok(None) => Ok(Next::Explicit),
+            Ok(None) => Ok(Next::Root),
             // Code that the runtime generates to lead to a method has pushed nothing.
             Err(UnwindError::NotInImage) if position == FramePosition::Innermost => {
                 match memory.u64(registers.sp) {
@@ -256,6 +320,14 @@ impl Runtime {
                     }
                     _ => Err(Gap::Native(UnwindError::NotInImage)),
                 }
+            }
+            Err(UnwindError::NotInImage)
+                if self.code().is_of_image(memory, position.lookup_address(frame.ip)) =>
+            {
+                Err(match self.code().find(memory, position.lookup_address(frame.ip)) {
+                    Err(missing) => Gap::Unwind(missing.into()),
+                    Ok(_) => Gap::NoFunction(frame.ip),
+                })
             }
             Err(error) if frame.code.is_some() => Err(error.into()),
             Err(error) => Err(Gap::Native(error)),
@@ -433,14 +505,8 @@ fn hijacked_registers(memory: &dyn Memory, runtime: &Runtime, at: u64, thread: u
         return None;
     }
     runtime.managed_caller(memory, ip)?;
-    let [r12, r13, r14, r15, rbx, rbp] = memory.words(offset(saved, PRESERVED)).ok()?;
-    let registers = Registers::new(ip, offset(saved, STACK_POINTER), rbp)
-        .with(Register::R12, r12)
-        .with(Register::R13, r13)
-        .with(Register::R14, r14)
-        .with(Register::R15, r15)
-        .with(Register::RBX, rbx);
-    Some(registers)
+    let preserved = memory.words(offset(saved, PRESERVED)).ok()?;
+    Some(Registers::unknown(ip, offset(saved, STACK_POINTER)).with_preserved(preserved))
 }
 
 /// The registers in the managed caller of an explicit frame; `None` if the frame is not active or of another
@@ -463,26 +529,73 @@ fn managed_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> MemoryR
     }
     // Another kind of frame has something else there.
     let Ok([r12, r13, r14, r15, rbx, rbp, ip]) = memory.words(block) else { return Ok(None) };
-    let registers = Registers::new(ip, offset(block, 56), rbp)
-        .with(Register::R12, r12)
-        .with(Register::R13, r13)
-        .with(Register::R14, r14)
-        .with(Register::R15, r15)
-        .with(Register::RBX, rbx);
+    let registers = Registers::unknown(ip, offset(block, 56)).with_preserved([r12, r13, r14, r15, rbx, rbp]);
     Ok(runtime.managed_caller(memory, ip).map(|_| registers))
 }
 
-/// The registers of the managed caller of a helper method: those that its frame has captured, or those that
-/// the frame pointers of its native frames lead to.
+/// Offsets of `HelperMethodFrame`: its `LazyMachState`, whose registers are r12, r13, r14, r15, rbx and rbp.
+mod machine_state {
+    /// The instruction pointer and the stack pointer of the managed caller, once it was looked for.
+    pub(super) const UNWOUND: u64 = 0x30;
+    /// The registers of the helper method, where it captured its state.
+    pub(super) const CAPTURED_REGISTERS: u64 = 0x40;
+    /// Pointers to the caller's registers.
+    pub(super) const POINTERS: u64 = 0x70;
+    /// A pointer to the caller's instruction pointer; zero until it was looked for.
+    pub(super) const RETURN_ADDRESS: u64 = 0xa0;
+    /// The caller's registers that have no pointer.
+    pub(super) const UNWOUND_REGISTERS: u64 = 0xa8;
+    /// The instruction pointer and the stack pointer of the helper method, where it captured its state.
+    pub(super) const CAPTURED: u64 = 0xd8;
+}
+
+/// The registers of the managed caller of a helper method: those that its frame has, or those that the native
+/// frames of the helper method lead to. The runtime itself looks for the caller only once it needs it; until
+/// then the place of the caller's registers has what was on the stack before.
+///
+/// # Source
+/// dotnet/runtime `src/coreclr/vm/amd64/gmscpu.h` (`MachState`, `LazyMachState`).
 fn helper_registers(memory: &dyn Memory, runtime: &Runtime, at: u64) -> Option<Registers> {
-    let [ip, sp] = memory.words(offset(at, 0x30)).ok()?;
-    let captured = memory.u64(offset(at, 0x68)).ok()?;
-    if ip != 0 && runtime.managed_caller(memory, ip).is_some() {
-        let saved = memory.u64(offset(at, 0x98)).ok().filter(|saved| *saved != 0);
-        let bp = saved.and_then(|saved| memory.u64(saved).ok()).unwrap_or(captured);
-        return Some(Registers::new(ip, sp, bp));
+    let unwound = offset(at, machine_state::UNWOUND);
+    if memory.u64(offset(at, machine_state::RETURN_ADDRESS)).ok()? == unwound {
+        let [ip, sp] = memory.words(unwound).ok()?;
+        runtime.managed_caller(memory, ip)?;
+        let pointers: [u64; 6] = memory.words(offset(at, machine_state::POINTERS)).ok()?;
+        let mut values: [u64; 6] = memory.words(offset(at, machine_state::UNWOUND_REGISTERS)).ok()?;
+        for (pointer, value) in pointers.into_iter().zip(&mut values).filter(|(pointer, _)| *pointer != 0) {
+            *value = memory.u64(pointer).ok()?;
+        }
+        return Some(Registers::unknown(ip, sp).with_preserved(values));
     }
-    let mut frame = captured;
+    let [ip, sp] = memory.words(offset(at, machine_state::CAPTURED)).ok()?;
+    // The frame is a variable of the helper method.
+    if sp > at || at.wrapping_sub(sp) >= FRAME_REACH {
+        return None;
+    }
+    let captured: [u64; 6] = memory.words(offset(at, machine_state::CAPTURED_REGISTERS)).ok()?;
+    let helper = Registers::unknown(ip, sp).with_preserved(captured);
+    unwound_helper(memory, runtime, &helper).or_else(|| climbed_helper(memory, runtime, at, &helper))
+}
+
+/// Follows the native frames of a helper method to its managed caller.
+fn unwound_helper(memory: &dyn Memory, runtime: &Runtime, helper: &Registers) -> Option<Registers> {
+    let mut registers = *helper;
+    for _ in 0..MOST_HELPER_FRAMES {
+        let (caller, _) = runtime.native().unwind(memory, &registers, FramePosition::Caller).ok()??;
+        if caller.sp <= registers.sp {
+            return None;
+        }
+        if runtime.managed_caller(memory, caller.ip).is_some() {
+            return Some(caller);
+        }
+        registers = caller;
+    }
+    None
+}
+
+/// Follows the frame pointers of a helper method, where its unwind information is missing.
+fn climbed_helper(memory: &dyn Memory, runtime: &Runtime, at: u64, helper: &Registers) -> Option<Registers> {
+    let mut frame = helper.get(Register::RBP)?;
     for _ in 0..MOST_HELPER_FRAMES {
         if frame <= at || frame.wrapping_sub(at) >= FRAME_REACH || !frame.is_multiple_of(8) {
             return None;

@@ -5,6 +5,7 @@
 //! `src/vm/appdomain.hpp` (`DomainLocalModule`), `src/vm/methodtable.h` (`GenericsStaticsInfo`),
 //! `src/vm/field.cpp` (`FieldDesc::GetBase`).
 
+use crate::field::Field;
 use crate::layout::StaticFields;
 use crate::memory::{MemoryResult, offset};
 use crate::names::{HAS_COMPONENT_SIZE, MODULE, Names};
@@ -25,6 +26,15 @@ impl Names<'_> {
     /// Whether the places of static fields are known in this version of the runtime.
     pub fn has_static_places(&self) -> bool {
         self.runtime().layout.types.static_fields != StaticFields::Unknown
+    }
+
+    /// Returns true for a type with static fields whose places are not read: of types that can be unloaded, handles
+    /// lead to them before .NET 9.
+    pub fn has_unread_statics(&self, type_handle: u64) -> bool {
+        const COLLECTIBLE: u32 = 0x20_0000;
+        matches!(self.runtime().layout.types.static_fields, StaticFields::DomainLocalModule(_))
+            && self.memory().u32(type_handle).is_ok_and(|flags| flags & COLLECTIBLE != 0)
+            && self.own_fields(type_handle).is_ok_and(|fields| fields.iter().any(Field::is_static))
     }
 
     /// Returns the places of a type's static fields; `None` if it has none.

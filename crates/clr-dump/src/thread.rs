@@ -75,17 +75,23 @@ pub(crate) fn list(
     let (mut threads, mut seen) = (Vec::new(), HashSet::new());
     while link != 0 && threads.len() < MOST_THREADS && seen.insert(link) {
         let address = link.wrapping_sub(fields.link_target);
-        let number = |at: Option<u64>| at.map_or(Ok(0), |at| memory.u32(offset(address, at)));
-        let frame = memory.u64(offset(address, fields.frame))?;
-        threads.push(Thread {
-            address,
-            os_id: memory.u64(offset(address, fields.os_id))?,
-            managed_id: number(fields.managed_id)?,
-            state: ThreadState(number(fields.state)?),
-            is_cooperative: if fields.mode.is_some() { number(fields.mode)? & 1 != 0 } else { frame == 0 },
-            frame,
-        });
+        threads.push(read(memory, layout, address)?);
         link = memory.u64(offset(address, fields.link))?;
     }
     Ok((count, threads))
+}
+
+/// Reads the thread at an address.
+pub(crate) fn read(memory: &dyn Memory, layout: &Layout, address: u64) -> MemoryResult<Thread> {
+    let fields = &layout.thread;
+    let number = |at: Option<u64>| at.map_or(Ok(0), |at| memory.u32(offset(address, at)));
+    let frame = memory.u64(offset(address, fields.frame))?;
+    Ok(Thread {
+        address,
+        os_id: memory.u64(offset(address, fields.os_id))?,
+        managed_id: number(fields.managed_id)?,
+        state: ThreadState(number(fields.state)?),
+        is_cooperative: if fields.mode.is_some() { number(fields.mode)? & 1 != 0 } else { frame == 0 },
+        frame,
+    })
 }

@@ -138,7 +138,9 @@ fn every_managed_frame_of_the_crash_report_is_found() {
         let registers = core.registers(thread.os_id);
         assert!(registers.is_some(), "{}", thread.os_id);
         let stack = runtime.stack(&core, &thread, registers);
-        assert!(stack.gaps.iter().all(|(_, gap)| gap.is_native()), "{:?}", stack.gaps);
+        // The native code of threads without managed frames is left out.
+        let is_native = stack.managed().next().is_none() || stack.gaps.iter().all(|(_, gap)| gap.is_native());
+        assert!(is_native, "{:?}", stack.gaps);
         let token = |code| names.method(code).unwrap().token.unwrap_or_default();
         found.insert(thread.os_id, stack.managed().map(|(frame, code)| (frame.ip, token(code))).collect());
     }
@@ -245,7 +247,8 @@ fn a_core_of_net_core_3_1_has_the_deadlock_and_the_objects_of_its_program() {
     let mut methods = Vec::new();
     for thread in &threads {
         let stack = runtime.stack(&core, thread, core.registers(thread.os_id));
-        assert!(stack.gaps.iter().all(|(_, gap)| gap.is_native()), "{:?}", stack.gaps);
+        let is_native = stack.managed().next().is_none() || stack.gaps.iter().all(|(_, gap)| gap.is_native());
+        assert!(is_native, "{:?}", stack.gaps);
         let own = stack.managed().filter_map(|(_, code)| names.method(code)?.name);
         methods.extend(own.map(|method| format!("{}.{}", method.type_name, method.name)));
     }

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::args::deferred::Deferred;
 use crate::args::target::RequestArgs;
+use crate::command::async_chains::AsyncChainsArgs;
 use crate::command::completions::CompletionsArgs;
 use crate::command::control::{PerfMapCommand, ProfilerCommand, SetEnvArgs, StartupHookArgs};
 use crate::command::convert::ConvertArgs;
@@ -21,6 +22,7 @@ use crate::command::heap::HeapArgs;
 use crate::command::help::{self, HelpArgs};
 use crate::command::info::InfoArgs;
 use crate::command::list_profiles::ListProfilesArgs;
+use crate::command::locks::LocksArgs;
 use crate::command::man::ManArgs;
 use crate::command::merge::MergeArgs;
 use crate::command::monitor::MonitorArgs;
@@ -246,6 +248,15 @@ pub(crate) enum Command {
     /// Objects that nothing refers to and that no collection has removed yet are in it. It needs the rights
     /// of a debugger: the same user, or CAP_SYS_PTRACE.
     Heap(Deferred<HeapArgs>),
+    /// Show held locks, the threads that wait for one another, and deadlocks, of a process or a core dump
+    ///
+    /// Monitors, System.Threading.Lock, ReaderWriterLockSlim, Thread.Join and Task.Wait are told apart. It is the view
+    /// 'locks' of dipc dump analyze, and needs the rights of a debugger.
+    Locks(Deferred<LocksArgs>),
+    /// Show the async methods that have not ended: what each waits for, of a process or a core dump
+    ///
+    /// It is the view 'async' of dipc dump analyze, and needs the rights of a debugger.
+    Async(Deferred<AsyncChainsArgs>),
     /// List the profiles that `trace --profile` accepts
     ListProfiles(Deferred<ListProfilesArgs>),
     /// Record a simulated runtime and read the recording back: everything in a few seconds, with no .NET

@@ -116,6 +116,8 @@ fn run(cli: &Cli) -> Outcome {
         Command::Stack(args) => command::stack::run(args),
         Command::Counters(command) => command::counters::run(command),
         Command::Heap(args) => command::heap::run(args),
+        Command::Locks(args) => command::locks::run(args),
+        Command::Async(args) => command::async_chains::run(args),
         Command::GcDump(command) => command::gcdump::run(command),
         Command::ListProfiles(args) => command::list_profiles::run(args),
         Command::Demo(args) => command::demo::run(args),

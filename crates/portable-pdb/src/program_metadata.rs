@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::image;
 use crate::stream::{ProgramStreams, Streams};
 use crate::type_definition::{
-    Column, FIELD, NESTED_CLASS, RESOLUTION_SCOPE, TYPE_DEF, TYPE_DEF_OR_REF, Tables,
+    Column, FIELD, HAS_CONSTANT, NESTED_CLASS, RESOLUTION_SCOPE, TYPE_DEF, TYPE_DEF_OR_REF, Tables,
 };
 
 /// The most bytes of one name, without the names of its enclosing types.
@@ -23,6 +23,8 @@ const TYPE_REF: usize = 0x01;
 const FIELD_POINTER: usize = 0x03;
 const METHOD_POINTER: usize = 0x05;
 const METHOD: usize = 0x06;
+const CONSTANT: usize = 0x0b;
+const CLASS_LAYOUT: usize = 0x0f;
 
 /// The metadata of a program: the bytes that begin with `BSJB`, which a running process has in its memory.
 ///
@@ -209,6 +211,67 @@ impl<'a> ProgramMetadata<'a> {
         Ok(FieldDefinition { name, flags, signature: self.streams.blob(signature)? })
     }
 
+    /// Returns the value of a constant field by its row, as the bytes of a number (ECMA-335 II.22.9); `None` if it
+    /// has none.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn constant(&self, field: u32) -> Result<Option<&'a [u8]>> {
+        let parent = Column::Coded(HAS_CONSTANT);
+        let key = |at: &mut Cursor<'a>| {
+            at.u16("type of a constant")?;
+            at.index(self.tables.is_wide(parent), "owner of a constant")
+        };
+        // The two low bits of an owner are zero for fields.
+        let Some(row) = self.find(CONSTANT, field << 2, key)? else { return Ok(None) };
+        let mut at = self.row(CONSTANT, row)?;
+        key(&mut at)?;
+        let value = at.index(self.tables.is_wide(Column::Blob), "value of a constant")?;
+        self.streams.blob(value).map(Some)
+    }
+
+    /// Returns the number of bytes that a type states for its values by its row; `None` if it states none.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn stated_size(&self, row: u32) -> Result<Option<u32>> {
+        let is_wide = self.tables.is_wide(Column::Row(TYPE_DEF));
+        let size_and_type = |at: &mut Cursor<'a>| -> Result<(u32, u32)> {
+            at.u16("packing of a type")?;
+            Ok((at.u32("size of a type")?, at.index(is_wide, "type with a stated size")?))
+        };
+        let found = self.find(CLASS_LAYOUT, row, |at| Ok(size_and_type(at)?.1))?;
+        let Some(row) = found else { return Ok(None) };
+        Ok(Some(size_and_type(&mut self.row(CLASS_LAYOUT, row)?)?.0))
+    }
+
+    /// Returns the name of a type that a signature refers to, by its token, as [`type_name`](Self::type_name) does.
+    /// `None` for other tokens.
+    ///
+    /// # Errors
+    /// As [`type_name`](Self::type_name).
+    pub fn whole_type_name(&self, token: u32) -> Result<Option<String>> {
+        let mut row = token & 0x00ff_ffff;
+        match usize::try_from(token >> 24).unwrap_or_default() {
+            TYPE_DEF => return self.type_name(row).map(Some),
+            TYPE_REF => {}
+            _ => return Ok(None),
+        }
+        let mut names = Vec::new();
+        for _ in 0..DEEPEST {
+            let mut at = self.row(TYPE_REF, row)?;
+            let scope = at.index(self.tables.is_wide(Column::Coded(RESOLUTION_SCOPE)), "scope of a type")?;
+            names.push(self.full_name(&mut at)?);
+            // The scope of a nested type is the type around it.
+            if scope & 3 != 3 {
+                break;
+            }
+            row = scope >> 2;
+        }
+        names.reverse();
+        Ok(Some(names.join("+")))
+    }
+
     /// Returns a row that exists: the rows of other tables follow.
     fn row(&self, table: usize, row: u32) -> Result<Cursor<'a>> {
         let at = self.tables.row(table, row)?;
@@ -274,29 +337,36 @@ impl<'a> ProgramMetadata<'a> {
         Ok(low)
     }
 
-    /// Searches for the row of the enclosing type; the table is sorted by the nested ones, unless a program has
-    /// made it.
+    /// Returns the row of the type around a nested one; `None` if it is not nested.
     fn enclosing_type(&self, nested: u32) -> Result<Option<u32>> {
         let is_wide = self.tables.is_wide(Column::Row(TYPE_DEF));
-        let pair = |row| -> Result<(u32, u32)> {
-            let mut at = self.row(NESTED_CLASS, row)?;
-            Ok((at.index(is_wide, "nested type")?, at.index(is_wide, "type around a nested one")?))
-        };
-        let (mut low, mut high) = (1, self.tables.count(NESTED_CLASS));
-        if !self.tables.is_sorted(NESTED_CLASS) {
+        let found = self.find(NESTED_CLASS, nested, |at| at.index(is_wide, "nested type"))?;
+        let Some(row) = found else { return Ok(None) };
+        let mut at = self.row(NESTED_CLASS, row)?;
+        at.index(is_wide, "nested type")?;
+        at.index(is_wide, "type around a nested one").map(Some)
+    }
+
+    /// Returns the row of a table whose key, which the table is sorted by, is the wanted one.
+    fn find(
+        &self,
+        table: usize,
+        wanted: u32,
+        key: impl Fn(&mut Cursor<'a>) -> Result<u32>,
+    ) -> Result<Option<u32>> {
+        let (mut low, mut high) = (1, self.tables.count(table));
+        if !self.tables.is_sorted(table) {
             for row in 1..=high.min(MOST_ROWS) {
-                let (found, outer) = pair(row)?;
-                if found == nested {
-                    return Ok(Some(outer));
+                if key(&mut self.row(table, row)?)? == wanted {
+                    return Ok(Some(row));
                 }
             }
             return Ok(None);
         }
         while low <= high {
             let middle = low.midpoint(high);
-            let (found, outer) = pair(middle)?;
-            match found.cmp(&nested) {
-                std::cmp::Ordering::Equal => return Ok(Some(outer)),
+            match key(&mut self.row(table, middle)?)?.cmp(&wanted) {
+                std::cmp::Ordering::Equal => return Ok(Some(middle)),
                 std::cmp::Ordering::Less => low = middle.saturating_add(1),
                 std::cmp::Ordering::Greater => high = middle.saturating_sub(1),
             }

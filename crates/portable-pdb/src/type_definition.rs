@@ -139,7 +139,7 @@ const fn coded(bits: u32, tables: &'static [usize]) -> Coded {
 }
 
 pub(crate) const TYPE_DEF_OR_REF: Coded = coded(2, &[0x02, 0x01, 0x1b]);
-const HAS_CONSTANT: Coded = coded(2, &[0x04, 0x08, 0x17]);
+pub(crate) const HAS_CONSTANT: Coded = coded(2, &[0x04, 0x08, 0x17]);
 const HAS_CUSTOM_ATTRIBUTE: Coded = coded(
     5,
     &[

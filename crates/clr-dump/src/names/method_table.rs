@@ -55,11 +55,10 @@ impl Names<'_> {
     }
 
     pub(crate) fn rank(&self, handle: u64, flags: u32) -> MemoryResult<u8> {
-        const SINGLE_DIMENSION: u32 = 0x2_0000;
         if self.runtime.is_native_aot() {
             return native_names::rank(self.memory, handle);
         }
-        if flags & SINGLE_DIMENSION != 0 {
+        if is_vector(flags) {
             return Ok(1);
         }
         let class = self.class(handle)?;
@@ -140,6 +139,23 @@ impl Names<'_> {
 
 pub(super) const fn is_array(flags: u32) -> bool {
     flags & 0xc_0000 == 0x8_0000
+}
+
+/// Returns true for the flags of an instance of a generic type.
+pub(crate) const fn is_instance(flags: u32) -> bool {
+    // Without a component size: the bits mean something else in strings.
+    flags & GENERIC != 0 && flags & HAS_COMPONENT_SIZE == 0
+}
+
+/// Returns true for the flags of a type of structures or enumerations.
+pub(crate) const fn is_value(flags: u32) -> bool {
+    flags & 0xc_0000 == 0x4_0000
+}
+
+/// Returns true for the flags of an array of one dimension whose first index is zero.
+pub(super) const fn is_vector(flags: u32) -> bool {
+    const SINGLE_DIMENSION: u32 = 0x2_0000;
+    flags & SINGLE_DIMENSION != 0
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Arguments that name a process.
 
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueHint};
@@ -38,6 +39,11 @@ impl TargetArgs {
     pub(crate) fn find(&self, timeout: Duration) -> Result<FoundTarget, Failure> {
         let Self { process_id, name, endpoint, reach } = self;
         FoundTarget::find(&selector(*process_id, name.as_ref(), endpoint.as_ref(), *reach)?, timeout)
+    }
+
+    /// Opens a core dump, or the memory of the process.
+    pub(crate) fn core_or_memory(&self, core: Option<&Path>) -> Result<Source, Failure> {
+        core.map_or_else(|| self.memory(), Source::open)
     }
 
     /// Opens the memory of the process. A process id needs no answer of the runtime.

@@ -1,5 +1,6 @@
 //! The commands, one per file. `profile` composes `trace` and `report`; no other command uses another.
 
+pub(crate) mod async_chains;
 pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod convert;
@@ -17,6 +18,7 @@ pub(crate) mod heap;
 pub(crate) mod help;
 pub(crate) mod info;
 pub(crate) mod list_profiles;
+pub(crate) mod locks;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod monitor;

@@ -2,6 +2,7 @@
 
 mod exact;
 mod live;
+mod memory;
 mod native;
 mod print;
 
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &StackArgs) -> Outcome {
             ..ProfileOptions::default()
         };
         let (stacks, exit) = ThreadStacks::read(file, &options, args.count)?;
-        print::print(args, &stacks, &[])?;
+        print::print(args, &stacks, &[], None)?;
         return Ok(exit);
     }
     let interrupts = Interrupts::watch()?;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use clr_dump::{
     CoreFile, CoreThread, Exception, ExceptionFrame, ExceptionState, Frame, FramePosition, MappedFile,
-    Memory, Monitor, MonitorWait, Monitors, Names, NativeImages, Registers, Runtime, Stack, Thread, WaitKind,
-    deadlocks,
+    Memory, MonitorWait, Names, NativeImages, Registers, Runtime, Stack, Thread, WaitKind,
 };
 
 use crate::exit::{Exit, Failure};
@@ -18,6 +17,9 @@ use crate::inspect::native_symbols::NativeSymbols;
 /// The number of times that the exceptions of a running thread are read, and the time between.
 const EXCEPTION_ATTEMPTS: u32 = 20;
 const EXCEPTION_WAIT: Duration = Duration::from_millis(5);
+
+/// The bytes below a thread's innermost explicit frame that are searched for the variables of native methods.
+const NATIVE_VARIABLES: u64 = 1024;
 
 /// The managed threads of a dump or process, with their stacks.
 pub(crate) struct Analysis<'s> {
@@ -98,7 +100,11 @@ impl<'s> Analysis<'s> {
             .into_iter()
             .map(|thread| {
                 let registers = u32::try_from(thread.os_id).ok().and_then(|tid| registers.get(&tid));
-                (runtime.stack(memory, &thread, registers), thread)
+                if source.pid().is_some() && registers.is_none() {
+                    return runtime.running_stack(memory, thread);
+                }
+                let stack = runtime.stack(memory, &thread, registers);
+                (thread, stack)
             })
             .collect();
         walked();
@@ -111,7 +117,7 @@ impl<'s> Analysis<'s> {
             threads: Vec::new(),
             native_threads: Vec::new(),
         };
-        analysis.threads = stacks.into_iter().map(|(stack, thread)| analysis.thread(thread, stack)).collect();
+        analysis.threads = stacks.into_iter().map(|(thread, stack)| analysis.thread(thread, stack)).collect();
         analysis.native_threads = natives
             .into_iter()
             .map(|(tid, stack)| NativeThread { tid, frames: analysis.frames(&stack), stack })
@@ -218,24 +224,19 @@ impl<'s> Analysis<'s> {
         self.threads.iter().filter(move |thread| thread.waits.iter().any(waits))
     }
 
-    /// The threads that wait for one another, by the monitors that they wait to enter.
-    pub(crate) fn deadlocks(&self, monitors: &Monitors) -> Vec<Vec<(&ManagedThread, Monitor)>> {
-        let wait = |thread: &ManagedThread| {
-            let wait = thread.waits.iter().find(|wait| wait.kind == WaitKind::Enter)?;
-            monitors.at(wait.monitor).cloned()
-        };
-        let owner = |thread: &ManagedThread| {
-            let owner = wait(thread)?.owner?.thread;
-            self.threads.iter().position(|other| other.thread.address == owner)
-        };
-        let waits_for: Vec<_> = self.threads.iter().map(owner).collect();
-        let cycles = deadlocks(&waits_for).into_iter();
-        cycles
-            .map(|cycle| {
-                let threads = cycle.into_iter().filter_map(|index| self.threads.get(index));
-                threads.filter_map(|thread| Some((thread, wait(thread)?))).collect()
-            })
-            .collect()
+    /// The managed object of a thread.
+    pub(crate) fn thread_object(&self, of: &ManagedThread) -> Option<u64> {
+        self.runtime.thread_object(self.source.memory(), &of.thread).ok().flatten()
+    }
+
+    /// The address at which the stack of a thread begins: its stack pointer, or a place below its innermost known
+    /// frame, which the runtime's own methods have variables in.
+    pub(crate) fn stack_start(&self, of: &ManagedThread) -> Option<u64> {
+        let registers = self.source.core().and_then(|core| core.registers(of.thread.os_id));
+        let first = of.stack.frames.first()?.sp;
+        let explicit = Some(of.thread.frame).filter(|frame| *frame != 0 && *frame < first);
+        let lowest = || explicit.unwrap_or(first).saturating_sub(NATIVE_VARIABLES);
+        Some(registers.map_or_else(lowest, |registers| registers.sp.min(first)))
     }
 }
 

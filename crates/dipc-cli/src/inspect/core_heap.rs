@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use clr_dump::{HandleKind, HeapObject, HeapVisitor, HeapWalk, Names, ValueKind};
+use clr_dump::{HandleKind, Handles, HeapObject, HeapVisitor, HeapWalk, Names, ValueKind};
 use gcdump::{HeapGraph, MemoryCompleteness, MemoryGraphBuilder, MemoryType, RootKind};
 
 use crate::exit::{Exit, Failure};
@@ -59,8 +59,10 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
     let mut missing = MemoryCompleteness::default();
     let (words, without_stack) = stack_words(analysis);
     missing.stacks_without_roots = without_stack;
+    let handles = names.handles();
     let mut reader = Reader {
         builder: MemoryGraphBuilder::new(8, pid),
+        dependents: handles.as_ref().map(dependents).unwrap_or_default(),
         types: BTreeSet::new(),
         recent_types: [0; 8],
         words: words.into_iter().peekable(),
@@ -79,7 +81,8 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
     missing.is_moving = walk.is_moving;
     missing.objects_without_references = walk.objects_without_references;
     missing.conservative_roots = on_stacks.len() as u64;
-    missing.missing_roots = add_handles(names, &mut builder) + add_finalizable(names, &mut builder);
+    missing.missing_roots =
+        add_handles(handles.ok().as_ref(), &mut builder) + add_finalizable(names, &mut builder);
     for thread in &analysis.threads {
         match names.thread_static_array(&thread.thread) {
             Ok(Some(array)) => builder.add_root(RootKind::ThreadStatic, array),
@@ -153,6 +156,8 @@ fn missing_bytes(walk: &HeapWalk) -> u64 {
 /// The objects of a heap on their way into a graph.
 struct Reader {
     builder: MemoryGraphBuilder,
+    /// The objects that dependent handles keep alive, by the object that they depend on.
+    dependents: BTreeMap<u64, Vec<u64>>,
     types: BTreeSet<u64>,
     /// The last types that were not among these.
     recent_types: [u64; 8],
@@ -191,6 +196,9 @@ impl HeapVisitor for Reader {
         }
         self.bytes = self.bytes.saturating_add(object.size);
         self.builder.add_object(object.address, object.type_handle, object.size);
+        for dependent in self.dependents.get(&object.address).into_iter().flatten() {
+            self.builder.add_reference(*dependent);
+        }
     }
 
     fn reference(&mut self, target: u64) {
@@ -223,19 +231,24 @@ fn stack_words(analysis: &Analysis<'_>) -> (Vec<u64>, u64) {
     (words, without)
 }
 
-/// Adds the objects of handles. Returns the number of kinds of roots that are missing.
-fn add_handles(names: &Names<'_>, builder: &mut MemoryGraphBuilder) -> u64 {
-    let Ok(handles) = names.handles() else { return 1 };
-    for handle in &handles.handles {
+/// The objects that dependent handles keep alive, by the object that they depend on: a key of a
+/// `ConditionalWeakTable` holds its value.
+fn dependents(handles: &Handles) -> BTreeMap<u64, Vec<u64>> {
+    let mut dependents: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for handle in handles.handles.iter().filter(|handle| handle.dependent != 0) {
+        dependents.entry(handle.object).or_default().push(handle.dependent);
+    }
+    dependents
+}
+
+/// Adds the objects of handles that keep them alive. Returns the number of kinds of roots that are missing.
+fn add_handles(handles: Option<&Handles>, builder: &mut MemoryGraphBuilder) -> u64 {
+    let Some(handles) = handles else { return 1 };
+    for handle in handles.handles.iter().filter(|handle| handle.kind.is_strong()) {
         let kind = match handle.kind {
-            HandleKind::DEPENDENT if handle.dependent != 0 => {
-                builder.add_root(RootKind::DependentHandle, handle.dependent);
-                continue;
-            }
             HandleKind::PINNED | HandleKind::ASYNC_PINNED => RootKind::PinnedHandle,
             HandleKind::REF_COUNTED => RootKind::RefCounted,
-            kind if kind.is_strong() => RootKind::StrongHandle,
-            _ => continue,
+            _ => RootKind::StrongHandle,
         };
         builder.add_root(kind, handle.object);
     }

@@ -3,7 +3,11 @@
 use clr_dump::{Field, FieldValue, Names, Value};
 use serde::Serialize;
 
+use crate::inspect::core_known_value::{known_text, nullable};
 use crate::inspect::core_text::type_text;
+
+/// The most elements of a buffer that are shown in a table.
+const MOST_ELEMENTS: usize = 16;
 
 /// A field in words.
 pub(crate) struct FieldText {
@@ -25,14 +29,23 @@ pub(crate) fn field_texts(names: &Names<'_>, fields: &[FieldValue]) -> Vec<Field
 fn add_field(names: &Names<'_>, before: &str, of: &FieldValue, texts: &mut Vec<FieldText>) {
     let name = [before, &field_name(&of.field)].concat();
     match &of.value {
-        Value::Structure { fields, .. } => {
+        Value::Structure { type_name, fields } if !is_one_value(type_name.as_deref(), fields) => {
             let before = name + ".";
             for field in fields {
                 add_field(names, &before, field, texts);
             }
         }
-        value => texts.push(FieldText { name, type_name: field_type(names, of), value: value_text(value) }),
+        value => texts.push(FieldText {
+            name,
+            type_name: field_type(names, &of.field, value),
+            value: value_text(value),
+        }),
     }
+}
+
+/// Whether a structure is written as one value.
+fn is_one_value(type_name: Option<&str>, fields: &[FieldValue]) -> bool {
+    type_name.is_some_and(|of| known_text(of, fields).is_some() || nullable(of, fields).is_some())
 }
 
 /// The name of a field, or of its property.
@@ -42,19 +55,19 @@ pub(crate) fn field_name(field: &Field) -> String {
 }
 
 /// The type of a field: of a reference that of its object.
-pub(crate) fn field_type(names: &Names<'_>, of: &FieldValue) -> String {
+pub(crate) fn field_type(names: &Names<'_>, field: &Field, value: &Value) -> String {
     if let Value::Reference { type_name: Some(name), .. } | Value::Structure { type_name: Some(name), .. } =
-        &of.value
+        value
     {
         return type_text(Some(name), 0);
     }
     // An enumeration has the kind of its numbers, and a type.
-    if let Some(name) = of.field.value_type.and_then(|of| names.type_name(of)) {
+    if let Some(name) = field.value_type.and_then(|of| names.type_name(of)) {
         return type_text(Some(&name), 0);
     }
-    match of.field.kind.name() {
+    match field.kind.name() {
         Some(name) => name.to_owned(),
-        None => of.field.type_text.as_deref().map_or_else(String::new, declared_type),
+        None => field.type_text.as_deref().map_or_else(String::new, declared_type),
     }
 }
 
@@ -68,17 +81,34 @@ fn declared_type(text: &str) -> String {
 pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::Bool(value) => value.to_string(),
-        Value::Char(unit) => format!("'{}'", String::from_utf16_lossy(&[*unit])),
+        Value::Char(unit) => format!("'{}'", character(*unit)),
         Value::Signed(number) => number.to_string(),
         Value::Unsigned(number) => number.to_string(),
-        Value::Single(number) => number.to_string(),
-        Value::Double(number) => number.to_string(),
+        Value::Single(number) => {
+            special(f64::from(*number)).map_or_else(|| number.to_string(), str::to_owned)
+        }
+        Value::Double(number) => special(*number).map_or_else(|| number.to_string(), str::to_owned),
         Value::Null => "null".to_owned(),
         Value::Reference { address, text: Some((text, is_longer)), .. } => {
-            format!("{address:#x} \"{text}{}\"", if *is_longer { "…" } else { "" })
+            format!("{address:#x} {}", quoted(text, *is_longer))
         }
         Value::Pointer(address) | Value::Reference { address, .. } => format!("{address:#x}"),
-        Value::Structure { fields, .. } => {
+        Value::Enumeration { name: Some(name), .. } => name.clone(),
+        Value::Enumeration { number, name: None } => number.to_string(),
+        Value::Buffer { elements, length } => {
+            let texts: Vec<_> = elements.iter().take(MOST_ELEMENTS).map(value_text).collect();
+            let more =
+                if texts.len() < usize::try_from(*length).unwrap_or(usize::MAX) { ", …" } else { "" };
+            format!("[{}{more}]", texts.join(", "))
+        }
+        Value::Structure { type_name, fields } => {
+            let type_name = type_name.as_deref().unwrap_or_default();
+            if let Some(text) = known_text(type_name, fields) {
+                return text;
+            }
+            if let Some(value) = nullable(type_name, fields) {
+                return value.map_or_else(|| "null".to_owned(), value_text);
+            }
             let fields: Vec<_> = fields
                 .iter()
                 .map(|field| format!("{}: {}", field_name(&field.field), value_text(&field.value)))
@@ -88,6 +118,31 @@ pub(crate) fn value_text(value: &Value) -> String {
         Value::Bytes(bytes) => hexadecimal(bytes),
         _ => "(not in the dump)".to_owned(),
     }
+}
+
+/// A text in quotes, of which those inside are escaped.
+pub(crate) fn quoted(text: &str, is_cut: bool) -> String {
+    format!("\"{}{}\"", text.replace('"', "\\\""), if is_cut { "…" } else { "" })
+}
+
+/// The character of a unit of UTF-16; the number of half of one.
+fn character(unit: u16) -> String {
+    char::from_u32(unit.into()).map_or_else(|| format!("\\u{unit:04X}"), String::from)
+}
+
+/// The name of a number that is infinite, or none.
+fn special(number: f64) -> Option<&'static str> {
+    match number {
+        f64::INFINITY => Some("Infinity"),
+        f64::NEG_INFINITY => Some("-Infinity"),
+        number if number.is_nan() => Some("NaN"),
+        _ => None,
+    }
+}
+
+/// A number as JSON, which lacks those that have a name.
+fn float(number: f64) -> JsonValue {
+    special(number).map_or(JsonValue::Float(number), |name| JsonValue::Text(name.to_owned()))
 }
 
 /// Bytes in hexadecimal, with blanks between.
@@ -102,7 +157,6 @@ pub(crate) enum JsonValue {
     Bool(bool),
     Signed(i64),
     Unsigned(u64),
-    /// `null` if it is not a number.
     Float(f64),
     Text(String),
     Null,
@@ -118,6 +172,16 @@ pub(crate) enum JsonValue {
     Structure {
         r#type: Option<String>,
         fields: Vec<JsonField>,
+    },
+    Enumeration {
+        number: i64,
+        /// None if the number has no name.
+        name: Option<String>,
+    },
+    Buffer {
+        length: u32,
+        /// The first elements.
+        elements: Vec<JsonValue>,
     },
     Bytes {
         bytes: String,
@@ -142,7 +206,7 @@ pub(crate) fn json_fields(names: &Names<'_>, fields: &[FieldValue]) -> Vec<JsonF
     let field = |of: &FieldValue| JsonField {
         name: field_name(&of.field),
         declared_by: names.type_name(of.field.declaring_type).map(|name| type_text(Some(&name), 0)),
-        r#type: field_type(names, of),
+        r#type: field_type(names, &of.field, &of.value),
         value: json_value(names, &of.value),
     };
     fields.iter().map(field).collect()
@@ -154,9 +218,9 @@ pub(crate) fn json_value(names: &Names<'_>, value: &Value) -> JsonValue {
         Value::Bool(value) => JsonValue::Bool(*value),
         Value::Signed(number) => JsonValue::Signed(*number),
         Value::Unsigned(number) => JsonValue::Unsigned(*number),
-        Value::Single(number) => JsonValue::Float((*number).into()),
-        Value::Double(number) => JsonValue::Float(*number),
-        Value::Char(unit) => JsonValue::Text(String::from_utf16_lossy(&[*unit])),
+        Value::Single(number) => float((*number).into()),
+        Value::Double(number) => float(*number),
+        Value::Char(unit) => JsonValue::Text(character(*unit)),
         Value::Pointer(address) => JsonValue::Text(format!("{address:#x}")),
         Value::Null => JsonValue::Null,
         Value::Reference { address, type_name, text } => JsonValue::Reference {
@@ -165,11 +229,44 @@ pub(crate) fn json_value(names: &Names<'_>, value: &Value) -> JsonValue {
             text: text.as_ref().map(|(text, _)| text.clone()),
             cut: text.as_ref().is_some_and(|(_, is_longer)| *is_longer),
         },
+        Value::Enumeration { number, name } => JsonValue::Enumeration { number: *number, name: name.clone() },
+        Value::Buffer { elements, length } => JsonValue::Buffer {
+            length: *length,
+            elements: elements.iter().map(|element| json_value(names, element)).collect(),
+        },
+        Value::Structure { type_name, fields } if is_one_value(type_name.as_deref(), fields) => {
+            let type_name = type_name.as_deref().unwrap_or_default();
+            match nullable(type_name, fields) {
+                Some(Some(value)) => json_value(names, value),
+                Some(None) => JsonValue::Null,
+                None => JsonValue::Text(known_text(type_name, fields).unwrap_or_default()),
+            }
+        }
         Value::Structure { type_name, fields } => JsonValue::Structure {
             r#type: type_name.as_deref().map(|name| type_text(Some(name), 0)),
             fields: json_fields(names, fields),
         },
         Value::Bytes(bytes) => JsonValue::Bytes { bytes: hexadecimal(bytes) },
         _ => JsonValue::Missing { missing: true },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_in_texts_are_escaped() {
+        assert_eq!(quoted("a \"b\"", true), "\"a \\\"b\\\"…\"");
+        assert_eq!((character(0x78), character(0xd800)), ("x".to_owned(), "\\uD800".to_owned()));
+    }
+
+    #[test]
+    fn numbers_that_json_lacks_are_texts() {
+        let json = |number| serde_json::to_string(&float(number)).unwrap();
+        assert_eq!(
+            [1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(json),
+            ["1.5", "\"NaN\"", "\"Infinity\"", "\"-Infinity\""]
+        );
     }
 }

@@ -86,8 +86,6 @@ pub enum RootKind {
     StrongHandle,
     /// A pinned handle.
     PinnedHandle,
-    /// The second object of a dependent handle.
-    DependentHandle,
     /// A counted handle.
     RefCounted,
     /// The queue of objects that wait for their finalizers.
@@ -163,7 +161,6 @@ impl MemoryGraphBuilder {
             RootKind::Static => groups.child(RootGroups::ALL, "[static vars]"),
             RootKind::StrongHandle => other(groups, "[strong Handles]"),
             RootKind::PinnedHandle => other(groups, "[pinning Handles]"),
-            RootKind::DependentHandle => other(groups, "[Dependent Handles]"),
             RootKind::RefCounted => other(groups, "[COM/WinRT Objects]"),
             RootKind::Finalizer => other(groups, "[finalizer Handles]"),
         };

@@ -1,10 +1,10 @@
 //! `dipc dump analyze`: a core dump, or the memory of a process, read without .NET.
 
-mod awaits;
+pub(crate) mod awaits;
 pub(crate) mod dotnet_dump;
 mod exceptions;
 mod heap;
-mod locks;
+pub(crate) mod locks;
 mod modules;
 mod names;
 mod object;
@@ -305,10 +305,7 @@ impl AnalyzeArgs {
     }
 
     fn source(&self) -> Result<Source, Failure> {
-        if let Some(core) = &self.core {
-            return Source::open(core);
-        }
-        self.target.memory()
+        self.target.core_or_memory(self.core.as_deref())
     }
 }
 

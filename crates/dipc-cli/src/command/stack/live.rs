@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dipc_client::{KernelThread, LiveReader, ProcessView, Profile, SessionConfig};
 
+use crate::command::stack::memory::MemoryWaits;
 use crate::command::stack::{StackArgs, print};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::thread_stacks::{LiveThreadStacks, UNRELIABLE};
@@ -90,7 +91,8 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         let exit = end.report("stacks were read", "read")?;
         let stacks = consumer.finish(reader.info(), args.count)?;
         if !stacks.threads().is_empty() {
-            print::print(args, &stacks, &kernel_threads)?;
+            let waits = pid.and_then(MemoryWaits::read);
+            print::print(args, &stacks, &kernel_threads, waits.as_ref())?;
             return Ok(exit.join(inside));
         }
         if interrupts.count() > 0 || exit != Exit::Done {

@@ -11,6 +11,8 @@ use nettrace_export::report::{Deadlock, LockWait};
 use nettrace_export::{FrameId, Frames, pseudo_frames};
 use serde::Serialize;
 
+use crate::command::dump::locks::DeadlockRow;
+use crate::command::stack::memory::MemoryWaits;
 use crate::command::stack::{StackArgs, StackFormat};
 use crate::exit::Failure;
 use crate::inspect::thread_stacks::{SampledStack, ThreadSamples, ThreadStacks};
@@ -21,16 +23,20 @@ use crate::render::{output, units, width};
 /// The frame that stands for native code, as dotnet-stack writes it.
 const NATIVE: &str = "[Native Frames]";
 
-/// Prints the stacks. `kernel_threads` are the threads of a live process, as the kernel reports them.
+/// Prints the stacks. `kernel_threads` are the threads of a live process, as the kernel reports them, and `waits`
+/// those that its memory has.
 pub(super) fn print(
     args: &StackArgs,
     stacks: &ThreadStacks,
     kernel_threads: &[KernelThread],
+    waits: Option<&MemoryWaits>,
 ) -> Result<(), Failure> {
     match args.format {
-        StackFormat::Json => output::print_json(&report(stacks, kernel_threads)),
+        StackFormat::Json => output::print_json(&report(stacks, kernel_threads, waits)),
         StackFormat::DotnetStack => output::print(dotnet_stack(stacks)),
-        StackFormat::Table => output::print(table(args.count, stacks, kernel_threads, width::of_output())),
+        StackFormat::Table => {
+            output::print(table(args.count, stacks, kernel_threads, waits, width::of_output()))
+        }
     }
 }
 
@@ -135,7 +141,13 @@ fn label(stacks: &ThreadStacks, thread: &ThreadSamples, kernel_threads: &[Kernel
 type StackKey<'s> = (&'static str, bool, &'s [FrameId]);
 
 /// Each stack once, with the threads that have it, in the order of threads, or by samples if there are many.
-fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], width: Option<usize>) -> String {
+fn table(
+    count: u64,
+    stacks: &ThreadStacks,
+    kernel_threads: &[KernelThread],
+    waits: Option<&MemoryWaits>,
+    width: Option<usize>,
+) -> String {
     let mut groups: IndexMap<StackKey<'_>, (Vec<&ThreadSamples>, u64)> = IndexMap::new();
     for thread in stacks.threads() {
         let kernel = kernel_thread(stacks, thread, kernel_threads);
@@ -215,6 +227,9 @@ fn table(count: u64, stacks: &ThreadStacks, kernel_threads: &[KernelThread], wid
     for deadlock in &locks.deadlocks {
         text.push_str(&width::wrapped(&format!("Deadlock: {deadlock}\n"), width));
     }
+    if let Some(waits) = waits {
+        return text + &waits.text();
+    }
     let waiting = waiting_for_locks.len();
     if waiting > 1 && locks.unfinished_waits.is_empty() {
         text.push_str(&width::wrapped(&format!("{waiting} threads wait for locks: if these stacks stay as they are, look for one that holds what another waits for\n"), width));
@@ -242,6 +257,10 @@ struct Report<'s> {
     /// Unfinished lock waits, if contention events show them.
     lock_waits: &'s [LockWait],
     deadlocks: &'s [Deadlock],
+    /// The threads that wait for one another by the memory of the process, each cycle once; none if it cannot be
+    /// read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_deadlocks: Option<&'s [Vec<DeadlockRow>]>,
 }
 
 #[derive(Debug, Serialize)]
@@ -275,7 +294,11 @@ struct FrameReport<'s> {
     csharp: &'s str,
 }
 
-fn report<'s>(stacks: &'s ThreadStacks, kernel_threads: &'s [KernelThread]) -> Report<'s> {
+fn report<'s>(
+    stacks: &'s ThreadStacks,
+    kernel_threads: &'s [KernelThread],
+    waits: Option<&'s MemoryWaits>,
+) -> Report<'s> {
     let frame = |frame: &FrameId| FrameReport {
         frame: stacks.frames().full_name(*frame),
         csharp: stacks.frames().name(*frame),
@@ -305,5 +328,6 @@ fn report<'s>(stacks: &'s ThreadStacks, kernel_threads: &'s [KernelThread]) -> R
         threads: stacks.threads().iter().map(thread).collect(),
         lock_waits: &stacks.locks().unfinished_waits,
         deadlocks: &stacks.locks().deadlocks,
+        memory_deadlocks: waits.map(|waits| &*waits.deadlocks),
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clap::Args;
-use clr_dump::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd};
+use clr_dump::{AwaitChains, AwaitGroup, AwaitKind, AwaitNode, ChainEnd, Delay};
 use clr_events::csharp::async_method;
 use nettrace_export::Pattern;
 use serde::Serialize;
@@ -25,16 +25,16 @@ const CHAINS: usize = 30;
 const MOST_LINES: usize = 100;
 
 #[derive(Debug, Args)]
-pub(super) struct AsyncArgs {
+pub(crate) struct AsyncArgs {
     /// Only chains with a method or a type whose name contains this text; '*' stands for any text
     #[arg(long = "type", value_name = "TYPE")]
-    of: Option<String>,
+    pub(crate) of: Option<String>,
     /// Number of chains to show, equal ones counted once [default: 30 in a table, else all]
     #[arg(short = 'n', long, value_name = "N")]
-    head: Option<usize>,
+    pub(crate) head: Option<usize>,
 }
 
-pub(super) fn print(analysis: &Analysis<'_>, args: &AsyncArgs, format: Format) -> Result<Exit, Failure> {
+pub(crate) fn print(analysis: &Analysis<'_>, args: &AsyncArgs, format: Format) -> Result<Exit, Failure> {
     let chains = analysis
         .names
         .await_chains()
@@ -113,7 +113,10 @@ impl Texts<'_> {
         match node.kind {
             AwaitKind::Method { state: Some(state), .. } if state >= 0 => format!("{name}, await {state}"),
             AwaitKind::Method { state: Some(-1), .. } => format!("{name}, running or about to run"),
-            AwaitKind::Task { delay_ms: Some(delay), .. } => {
+            AwaitKind::Task { delay: Some(Delay::Elapsed), .. } => {
+                format!("{name}: a delay that has elapsed; what follows waits for a thread of the pool")
+            }
+            AwaitKind::Task { delay: Some(Delay::Running(delay)), .. } => {
                 format!("{name}: a delay of {}", units::time(Duration::from_millis(delay.into())))
             }
             AwaitKind::Task { action: Some(action), is_running, .. } => {
@@ -172,10 +175,41 @@ fn text(texts: &Texts<'_>, chains: &AwaitChains, groups: &[&AwaitGroup], most: u
     if left > 0 {
         let _ = writeln!(text, "\n({} more)", units::count(left as u64));
     }
+    if let Some(line) = starvation(chains) {
+        let _ = write!(text, "\n{}", width::wrapped(&(line + "\n"), width::of_output()));
+    }
     for line in missing(chains) {
         let _ = writeln!(text, "\n{line}");
     }
     text
+}
+
+/// The number of chains that begin with a delay that has elapsed: each waits for a thread of the pool.
+pub(super) fn elapsed_delays(chains: &AwaitChains) -> u64 {
+    let is_elapsed = |group: &&AwaitGroup| {
+        let first = group.nodes.first().map(|node| node.kind);
+        matches!(first, Some(AwaitKind::Task { delay: Some(Delay::Elapsed), .. }))
+    };
+    chains.groups.iter().filter(is_elapsed).map(|group| group.count).sum()
+}
+
+/// Returns sentences about the async methods that have not ended.
+pub(crate) fn summary(chains: &AwaitChains) -> String {
+    let verb = if chains.methods == 1 { "has" } else { "have" };
+    let methods = units::counted(chains.methods, "async method", "async methods");
+    let count = units::counted(chains.chains, "chain of awaits", "chains of awaits");
+    let mut text = format!("{methods} {verb} not ended, in {count}: dump analyze CORE async\n");
+    text.extend(starvation(chains).map(|line| line + "\n"));
+    text
+}
+
+/// Returns a sentence about delays that have elapsed and that no thread of the pool continues.
+pub(crate) fn starvation(chains: &AwaitChains) -> Option<String> {
+    let count = elapsed_delays(chains);
+    let delays = units::counted(count, "delay has elapsed and waits", "delays have elapsed and wait");
+    (count > 0).then(|| {
+        format!("{delays} for a thread of the pool: all of its threads are busy or blocked (starvation); the stacks show by what")
+    })
 }
 
 /// Sentences about what is missing.
@@ -198,6 +232,8 @@ struct Report {
     /// Async methods that have not ended.
     methods: u64,
     chains: u64,
+    /// Chains that begin with a delay that has elapsed: each waits for a thread of the pool.
+    elapsed_delays: u64,
     complete: bool,
     missing: Vec<&'static str>,
     /// Equal chains once, those of which there are most first.
@@ -232,6 +268,9 @@ struct LinkReport {
     is_running: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     delay_ms: Option<u32>,
+    /// Whether the delay has elapsed: what follows waits for a thread of the pool.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    delay_elapsed: bool,
     /// The thread that waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     tid: Option<u64>,
@@ -243,6 +282,7 @@ impl Report {
         Self {
             methods: chains.methods,
             chains: chains.chains,
+            elapsed_delays: elapsed_delays(chains),
             complete: missing.is_empty(),
             missing,
             groups: groups
@@ -276,6 +316,7 @@ impl LinkReport {
             state: None,
             is_running: None,
             delay_ms: None,
+            delay_elapsed: false,
             tid: None,
         };
         match node.kind {
@@ -284,11 +325,15 @@ impl LinkReport {
                 link.method = Some(texts.method(node, state_machine));
                 link.state = state;
             }
-            AwaitKind::Task { action, is_running, delay_ms } => {
+            AwaitKind::Task { action, is_running, delay } => {
                 link.kind = "task";
                 link.method = action.and_then(|action| texts.delegate(action));
                 link.is_running = action.is_some().then_some(is_running);
-                link.delay_ms = delay_ms;
+                match delay {
+                    Some(Delay::Running(milliseconds)) => link.delay_ms = Some(milliseconds),
+                    Some(Delay::Elapsed) => link.delay_elapsed = true,
+                    _ => {}
+                }
             }
             AwaitKind::Source => link.kind = "source",
             AwaitKind::Callback => {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_dump::HeapStatistics;
+use clr_dump::{AwaitChains, HeapStatistics};
 use gcdump::{Dominators, Grouping, HeapReport, ReportRow};
 use serde::Serialize;
 
@@ -105,6 +105,14 @@ pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<
     rows.sort_by_key(|row| std::cmp::Reverse(row.retained_bytes));
     rows.truncate(HOLDERS);
     Some(Holders::Rows(rows))
+}
+
+/// Reads the chains of awaits; `None` of a large heap, which is read again for them.
+pub(super) fn await_chains(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<AwaitChains> {
+    if objects(heap) > MOST_OBJECTS || analysis.runtime.is_native_aot() {
+        return None;
+    }
+    analysis.names.await_chains().ok()
 }
 
 /// The types that retain the most bytes, with their numbers of objects.

@@ -10,15 +10,20 @@ use crate::args::format::Format;
 use crate::exit::Failure;
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_text::type_text;
+use crate::inspect::thread_waits::{HeldLock, ThreadWait, WaitedFor, Waits, held_locks};
 use crate::render::{output, width};
 
-pub(super) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
+pub(crate) fn print(analysis: &Analysis<'_>, format: Format) -> Result<(), Failure> {
     let monitors = analysis.runtime.monitors(analysis.source.memory());
     // Only objects themselves say which thread holds them without a sync block.
     let heap = analysis.names.heap_statistics().ok();
+    let waits = Waits::new(analysis, &monitors);
+    let held = held_locks(analysis);
     match format {
-        Format::Json => output::print_json(&Report::new(analysis, &monitors, heap.as_ref())),
-        Format::Table => output::print(text(analysis, &monitors, heap.as_ref(), width::of_output())),
+        Format::Json => output::print_json(&Report::new(analysis, &monitors, heap.as_ref(), &waits, &held)),
+        Format::Table => {
+            output::print(text(analysis, &monitors, heap.as_ref(), &waits, &held, width::of_output()))
+        }
     }
 }
 
@@ -26,9 +31,14 @@ fn text(
     analysis: &Analysis<'_>,
     monitors: &Monitors,
     heap: Option<&HeapStatistics>,
+    waits: &Waits,
+    held: &[HeldLock],
     width: Option<usize>,
 ) -> String {
-    let mut text = deadlocks(analysis, monitors, width);
+    let mut text = deadlocks(analysis, waits, width);
+    for lock in held {
+        text.push_str(&width::wrapped(&(held_text(analysis, waits, lock) + "\n"), width));
+    }
     for monitor in &monitors.monitors {
         let mut line = format!("{} {:#x}: ", object_type(analysis, monitor.object), monitor.object);
         let holder = match owner(analysis, monitor) {
@@ -54,7 +64,7 @@ fn text(
         text.push_str(&width::wrapped(&line, width));
     }
     if text.is_empty() {
-        text.push_str("No held monitor was found\n");
+        text.push_str("No held lock was found\n");
     }
     text.push_str(&width::wrapped(&incomplete(monitors, heap), width));
     text
@@ -74,23 +84,62 @@ fn incomplete(monitors: &Monitors, heap: Option<&HeapStatistics>) -> String {
     text
 }
 
-/// The deadlocks, with the monitors of each.
-pub(super) fn deadlocks(analysis: &Analysis<'_>, monitors: &Monitors, width: Option<usize>) -> String {
+/// The deadlocks, with what each thread waits for.
+pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &Waits, width: Option<usize>) -> String {
     let mut text = String::new();
-    for cycle in analysis.deadlocks(monitors) {
+    for cycle in waits.deadlocks() {
         text.push_str("Deadlock:\n");
-        for (thread, monitor) in cycle {
-            let owner = owner(analysis, &monitor).map_or_else(|| "another thread".to_owned(), label);
-            let line = format!(
-                "  thread {} waits for {} {:#x}, which thread {owner} holds\n",
-                label(thread),
-                object_type(analysis, monitor.object),
-                monitor.object
-            );
+        for (thread, wait, owner) in cycle {
+            let line = format!("  {}\n", wait_text(analysis, thread, wait, owner));
             text.push_str(&width::wrapped(&line, width));
         }
     }
     text
+}
+
+/// The wait of a thread for another one.
+fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: usize) -> String {
+    let [thread, owner] = [thread, owner].map(|index| thread_label(analysis, index));
+    let object = format!("{} {:#x}", object_type(analysis, wait.object), wait.object);
+    match wait.kind {
+        WaitedFor::Thread => format!("thread {thread} waits for the end of thread {owner} (Thread.Join)"),
+        WaitedFor::Task => format!("thread {thread} waits for {object}, which thread {owner} runs"),
+        WaitedFor::TaskInContext => format!(
+            "thread {thread} waits for {object}, which goes on in the SynchronizationContext of this thread"
+        ),
+        WaitedFor::Monitor | WaitedFor::Lock | WaitedFor::ReaderWriterLock => {
+            format!("thread {thread} waits for {object}, which thread {owner} holds")
+        }
+    }
+}
+
+fn thread_label(analysis: &Analysis<'_>, index: usize) -> String {
+    analysis.threads.get(index).map_or_else(String::new, label)
+}
+
+/// A held lock that is no monitor, and the threads that wait for it.
+fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String {
+    let holders: Vec<_> = lock.owners.iter().map(|index| thread_label(analysis, *index)).collect();
+    let waiting: Vec<_> =
+        waiting_for(waits, lock.object).map(|index| thread_label(analysis, index)).collect();
+    let threads = if holders.len() == 1 { "thread" } else { "threads" };
+    let mut line = format!(
+        "{} {:#x}: held by {threads} {}",
+        object_type(analysis, lock.object),
+        lock.object,
+        holders.join(", ")
+    );
+    if waiting.is_empty() {
+        line.push_str(", nobody waits");
+    } else {
+        let _ = write!(line, ", {} wait: {}", waiting.len(), waiting.join(", "));
+    }
+    line
+}
+
+/// The indexes of the threads that wait for an object.
+fn waiting_for(waits: &Waits, object: u64) -> impl Iterator<Item = usize> {
+    waits.iter().filter(move |(_, wait)| wait.object == object).map(|(index, _)| index)
 }
 
 fn owner<'a>(analysis: &'a Analysis<'_>, monitor: &Monitor) -> Option<&'a ManagedThread> {
@@ -119,26 +168,31 @@ struct Report {
 
 /// A thread of a deadlock.
 #[derive(Debug, Serialize)]
-pub(super) struct DeadlockRow {
+pub(crate) struct DeadlockRow {
     tid: u64,
     name: Option<String>,
-    /// The object whose monitor it waits for.
+    /// `monitor`, `lock`, `reader_writer_lock`, `thread`, `task`, or `task_in_context` of a task that goes on in the
+    /// thread's own SynchronizationContext.
+    kind: &'static str,
+    /// The object that it waits for.
     object: String,
     r#type: Option<String>,
-    /// The thread that holds it.
+    /// The thread that holds it, or that runs the task.
     owner_tid: Option<u64>,
 }
 
 /// The threads that wait for one another, each cycle once.
-pub(super) fn deadlock_rows(analysis: &Analysis<'_>, monitors: &Monitors) -> Vec<Vec<DeadlockRow>> {
-    let row = |(thread, monitor): (&ManagedThread, Monitor)| DeadlockRow {
-        tid: thread.thread.os_id,
-        name: thread.name.clone(),
-        object: format!("{:#x}", monitor.object),
-        r#type: analysis.names.object_type(monitor.object).map(|name| name.to_string()),
-        owner_tid: owner(analysis, &monitor).map(|owner| owner.thread.os_id),
+pub(crate) fn deadlock_rows(analysis: &Analysis<'_>, waits: &Waits) -> Vec<Vec<DeadlockRow>> {
+    let tid = |index: usize| analysis.threads.get(index).map(|thread| thread.thread.os_id);
+    let row = |(thread, wait, owner): (usize, &ThreadWait, usize)| DeadlockRow {
+        tid: tid(thread).unwrap_or_default(),
+        name: analysis.threads.get(thread).and_then(|thread| thread.name.clone()),
+        kind: wait.kind.name(),
+        object: format!("{:#x}", wait.object),
+        r#type: analysis.names.object_type(wait.object).map(|name| name.to_string()),
+        owner_tid: tid(owner),
     };
-    let cycles = analysis.deadlocks(monitors).into_iter();
+    let cycles = waits.deadlocks().into_iter();
     cycles.map(|cycle| cycle.into_iter().map(row).collect()).collect()
 }
 
@@ -156,14 +210,21 @@ struct Lock {
 #[derive(Debug, Serialize)]
 struct Wait {
     tid: u64,
-    /// `enter` or `pulse`.
+    /// `enter` or `pulse` of a monitor, or the kind of another object as in deadlocks.
     kind: &'static str,
     /// The object of the monitor, if the dump has it.
     object: Option<String>,
 }
 
 impl Report {
-    fn new(analysis: &Analysis<'_>, monitors: &Monitors, heap: Option<&HeapStatistics>) -> Self {
+    fn new(
+        analysis: &Analysis<'_>,
+        monitors: &Monitors,
+        heap: Option<&HeapStatistics>,
+        waits: &Waits,
+        held: &[HeldLock],
+    ) -> Self {
+        let thread = |index: usize| analysis.threads.get(index).map(|thread| &thread.thread);
         let type_of = |object: u64| analysis.names.object_type(object).map(|name| name.to_string());
         let with_blocks = monitors.monitors.iter().map(|monitor| {
             let owner = owner(analysis, monitor);
@@ -190,7 +251,20 @@ impl Report {
                 waiters: 0,
             }
         });
-        let waits = analysis.threads.iter().flat_map(|thread| {
+        let others = held.iter().map(|lock| {
+            let owner = lock.owners.first().and_then(|index| thread(*index));
+            let waiting = waiting_for(waits, lock.object).filter_map(|index| Some(thread(index)?.os_id));
+            let waiting_tids: Vec<_> = waiting.collect();
+            Lock {
+                object: format!("{:#x}", lock.object),
+                r#type: type_of(lock.object),
+                owner_tid: owner.map(|thread| thread.os_id),
+                owner_managed_id: owner.map(|thread| thread.managed_id),
+                waiters: u32::try_from(waiting_tids.len()).unwrap_or(u32::MAX),
+                waiting_tids,
+            }
+        });
+        let all_waits = analysis.threads.iter().flat_map(|thread| {
             thread.waits.iter().map(|wait| Wait {
                 tid: thread.thread.os_id,
                 kind: match wait.kind {
@@ -200,14 +274,21 @@ impl Report {
                 object: monitors.at(wait.monitor).map(|monitor| format!("{:#x}", monitor.object)),
             })
         });
-        let cycles = analysis.deadlocks(monitors).into_iter();
+        // Those for other objects than monitors.
+        let of_others = waits.iter().filter(|(_, wait)| wait.kind != WaitedFor::Monitor);
+        let of_others = of_others.filter_map(|(index, wait)| {
+            let object = Some(format!("{:#x}", wait.object));
+            Some(Wait { tid: thread(index)?.os_id, kind: wait.kind.name(), object })
+        });
         Self {
             runtime: analysis.runtime.version().to_owned(),
-            locks: with_blocks.chain(thin).collect(),
-            deadlocks: cycles
-                .map(|cycle| cycle.iter().map(|(thread, _)| thread.thread.os_id).collect())
+            locks: with_blocks.chain(thin).chain(others).collect(),
+            deadlocks: waits
+                .deadlocks()
+                .iter()
+                .map(|cycle| cycle.iter().filter_map(|(index, ..)| Some(thread(*index)?.os_id)).collect())
                 .collect(),
-            waits: waits.collect(),
+            waits: all_waits.chain(of_others).collect(),
             incomplete: monitors.is_incomplete || heap.is_none_or(|heap| !heap.gaps.is_empty()),
         }
     }

@@ -12,7 +12,9 @@ use crate::args::format::Format;
 use crate::args::heap_paths::parse_address;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_text::type_text;
-use crate::inspect::core_value::{JsonField, JsonValue, field_texts, json_fields, json_value, value_text};
+use crate::inspect::core_value::{
+    JsonField, JsonValue, field_texts, json_fields, json_value, quoted, value_text,
+};
 use crate::inspect::heap_page::step_name;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns, heading};
@@ -105,7 +107,7 @@ fn text(
     match content {
         ObjectContent::Text { text: value, length } => {
             let is_cut = *length as usize > value.encode_utf16().count();
-            let _ = writeln!(text, "\"{}{}\"", escape_controls(value), if is_cut { "…" } else { "" });
+            let _ = writeln!(text, "{}", quoted(&escape_controls(value), is_cut));
             let _ = writeln!(text, "{} characters", units::count((*length).into()));
         }
         ObjectContent::Array { lengths, elements } => {

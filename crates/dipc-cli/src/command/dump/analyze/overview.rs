@@ -7,18 +7,19 @@ mod without_runtime;
 
 use std::fmt::Write as _;
 
-use clr_dump::{ExceptionState, HeapStatistics};
+use clr_dump::{AwaitChains, ExceptionState, HeapStatistics};
 
 use self::death::Death;
 use super::heap::{self, Holders};
 use super::stacks::{self, Shape, Shown};
-use super::{exceptions, locks};
+use super::{awaits, exceptions, locks};
 use crate::args::format::Format;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::core_advice;
 use crate::inspect::core_dump::{Analysis, ManagedThread};
 use crate::inspect::core_source::Source;
 use crate::inspect::core_text::FrameText;
+use crate::inspect::thread_waits::Waits;
 use crate::render::table::heading;
 use crate::render::{output, units, width};
 
@@ -63,9 +64,11 @@ pub(super) fn show(source: &Source, written: Option<String>, format: Format) -> 
 /// The facts that the overview shows.
 struct Facts<'a> {
     death: Option<Death<'a>>,
-    monitors: clr_dump::Monitors,
+    waits: Waits,
     heap: Result<HeapStatistics, Failure>,
     holders: Option<Holders>,
+    /// The chains of awaits, of heaps that are not too large.
+    chains: Option<AwaitChains>,
     /// Missing parts, a sentence each.
     missing: Vec<String>,
 }
@@ -76,7 +79,9 @@ impl<'a> Facts<'a> {
         let heap = heap::read(analysis);
         let holders = heap.as_ref().ok().and_then(|heap| heap::holders(analysis, heap));
         let missing = missing(analysis, &monitors, &heap);
-        Self { death: death::of(analysis), monitors, heap, holders, missing }
+        let waits = Waits::new(analysis, &monitors);
+        let chains = heap.as_ref().ok().and_then(|heap| heap::await_chains(analysis, heap));
+        Self { death: death::of(analysis), waits, heap, holders, chains, missing }
     }
 
     /// The threads that are shown first: the one that died, and those that throw or handle an exception.
@@ -151,7 +156,7 @@ fn text(analysis: &Analysis<'_>, facts: &Facts<'_>, written: Option<&str>, width
         text.push_str(&heading(&format!("Thread {} (native)", thread.tid)));
         text.push_str(&limited(&stacks::frames(&thread.stack, &thread.frames, Shown::Folded, width)));
     }
-    let deadlocks = locks::deadlocks(analysis, &facts.monitors, width);
+    let deadlocks = locks::deadlocks(analysis, &facts.waits, width);
     if !deadlocks.is_empty() {
         text.push('\n');
         text.push_str(&deadlocks);
@@ -159,6 +164,9 @@ fn text(analysis: &Analysis<'_>, facts: &Facts<'_>, written: Option<&str>, width
     text.push('\n');
     text.push_str(&heading("Threads"));
     text.push_str(&groups(analysis, &first, width));
+    if let Some(chains) = facts.chains.as_ref().filter(|chains| chains.chains > 0) {
+        text.push_str(&width::wrapped(&awaits::summary(chains), width));
+    }
     if let Ok(of) = &facts.heap {
         text.push('\n');
         text.push_str(&heading("Heap"));
@@ -248,6 +256,9 @@ fn groups(analysis: &Analysis<'_>, shown: &[&ManagedThread], width: Option<usize
 fn innermost(thread: &Shape<'_>, width: Option<usize>) -> String {
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
     let frames: Vec<_> = thread.frames.iter().filter(|frame| frame.is_managed()).collect();
+    if frames.is_empty() {
+        return stacks::frames(thread.stack, thread.frames, Shown::Managed, width);
+    }
     let is_own = |frame: &&FrameText| {
         let module = frame.module.as_deref().unwrap_or_default();
         !["System.", "Microsoft."].iter().any(|name| module.starts_with(name)) && !frame.is_dynamic

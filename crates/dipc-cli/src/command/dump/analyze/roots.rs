@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::Args;
-use clr_dump::{Handle, HeapObject, HeapVisitor, Names, Runtime, StaticField, Thread, Value};
+use clr_dump::{Handle, HeapObject, HeapVisitor, Names, Runtime, StaticField, Thread};
 use nettrace_export::Pattern;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::core_heap;
 use crate::inspect::core_source::Source;
 use crate::inspect::core_text::type_text;
-use crate::inspect::core_value::{JsonValue, field_name, json_value, value_text};
+use crate::inspect::core_value::{JsonValue, field_name, field_type, json_value, value_text};
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
@@ -68,6 +68,12 @@ pub(super) fn print_statics(
     let name = |thread: &Thread| Some((thread.os_id, runtime.thread_name(source.memory(), thread).ok()??));
     let thread_names: BTreeMap<u64, String> = threads.iter().filter_map(name).collect();
     let pattern = args.of.as_deref().map(Pattern::new);
+    let is_meant = |of: &u64| {
+        let name = type_text(names.type_name(*of).as_deref(), *of);
+        pattern.as_ref().is_none_or(|pattern| pattern.matches(&name))
+    };
+    let is_unread = |of: &&u64| names.has_unread_statics(**of) && is_meant(of);
+    let unread_types = types.0.iter().filter(is_unread).count();
     let mut fields: Vec<(String, StaticField)> = names
         .static_fields(types.0, &threads)
         .into_iter()
@@ -79,7 +85,17 @@ pub(super) fn print_statics(
     });
     match format {
         Format::Table => {
-            output::print(statics_text(names, &fields, &thread_names, args.head.unwrap_or(ROWS)))?;
+            let mut text = statics_text(names, &fields, &thread_names, args.head.unwrap_or(ROWS));
+            if unread_types > 0 {
+                let types = units::counted(
+                    unread_types as u64,
+                    "type that can be unloaded",
+                    "types that can be unloaded",
+                );
+                let _ =
+                    writeln!(text, "Left out: static fields of {types}, which are not read before .NET 9");
+            }
+            output::print(text)?;
         }
         Format::Json => {
             let row = |(owner, field): &(String, StaticField)| StaticRow {
@@ -90,7 +106,7 @@ pub(super) fn print_statics(
                 value: json_value(names, &names.static_value(field)),
             };
             let rows: Vec<_> = fields.iter().take(args.head.unwrap_or(usize::MAX)).map(row).collect();
-            output::print_json(&Statics { fields: fields.len(), rows })?;
+            output::print_json(&Statics { fields: fields.len(), unread_types, rows })?;
         }
     }
     Ok(if walk.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
@@ -111,16 +127,13 @@ fn statics_text(
     };
     for (owner, field) in fields.iter().take(most) {
         let value = names.static_value(field);
-        let type_name = match &value {
-            Value::Reference { type_name, .. } => type_name.as_deref().map(|name| type_text(Some(name), 0)),
-            _ => field.field.kind.name().map(str::to_owned),
-        };
+        let type_name = field_type(names, &field.field, &value);
         let thread = field.thread.map(|tid| match thread_names.get(&tid) {
             Some(name) => format!("{tid} {name}"),
             None => tid.to_string(),
         });
         let name = format!("{owner}.{}", field_name(&field.field));
-        let (type_name, value) = (type_name.unwrap_or_default(), value_text(&value));
+        let value = value_text(&value);
         if has_threads {
             columns.row([name, thread.unwrap_or_default(), type_name, value]);
         } else {
@@ -138,6 +151,8 @@ fn statics_text(
 #[derive(Debug, Serialize)]
 struct Statics {
     fields: usize,
+    /// Types whose static fields are not read: they can be unloaded.
+    unread_types: usize,
     rows: Vec<StaticRow>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use clr_dump::{FramePosition, Stack};
+use clr_dump::{FramePosition, Gap, Stack};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -51,7 +51,7 @@ pub(super) struct Shape<'t> {
     pub(super) frames: &'t [FrameText],
 }
 
-/// The threads that have frames, by equal stacks, in the order of the threads.
+/// The threads that have frames or whose frames are missing, by equal stacks, in the order of the threads.
 pub(super) fn groups<'t>(analysis: &'t Analysis<'_>, shown: Shown) -> Vec<Vec<Shape<'t>>> {
     let natives = if shown == Shown::Managed { &[] } else { &*analysis.native_threads };
     let managed = analysis.threads.iter().map(|thread| Shape {
@@ -62,12 +62,13 @@ pub(super) fn groups<'t>(analysis: &'t Analysis<'_>, shown: Shown) -> Vec<Vec<Sh
         frames: &thread.frames,
     });
     let natives = natives.iter().map(Shape::native);
-    let mut groups: IndexMap<Vec<u64>, Vec<Shape<'_>>> = IndexMap::new();
+    let mut groups: IndexMap<(Vec<u64>, Vec<_>), Vec<Shape<'_>>> = IndexMap::new();
     for thread in managed.chain(natives) {
         let addresses: Vec<_> =
             thread.frames.iter().filter(|frame| shown.has(frame)).map(|frame| frame.ip).collect();
-        if !addresses.is_empty() {
-            groups.entry(addresses).or_default().push(thread);
+        let gaps: Vec<_> = shown_gaps(thread.stack, shown).map(|(at, gap)| (*at, gap.to_string())).collect();
+        if !addresses.is_empty() || !gaps.is_empty() {
+            groups.entry((addresses, gaps)).or_default().push(thread);
         }
     }
     groups.into_values().collect()
@@ -127,6 +128,11 @@ pub(super) fn label(thread: &ManagedThread) -> String {
     }
 }
 
+/// The gaps of the frames that are shown.
+fn shown_gaps(stack: &Stack, shown: Shown) -> impl Iterator<Item = &(usize, Gap)> {
+    stack.gaps.iter().filter(move |(_, gap)| shown != Shown::Managed || !gap.is_native())
+}
+
 /// The longest sequence of frames whose repetitions are folded.
 const LONGEST_CYCLE: usize = 8;
 /// The least number of repetitions that are folded.
@@ -138,10 +144,8 @@ pub(super) fn frames(stack: &Stack, frames: &[FrameText], shown: Shown, width: O
     let mut text = String::new();
     let mut index = 0;
     while index <= frames.len() {
-        for (_, gap) in stack.gaps.iter().filter(|(at, _)| *at == index) {
-            if shown != Shown::Managed || !gap.is_native() {
-                let _ = writeln!(text, "  [frames may be missing: {gap}]");
-            }
+        for (_, gap) in shown_gaps(stack, shown).filter(|(at, _)| *at == index) {
+            let _ = writeln!(text, "  [frames may be missing: {gap}]");
         }
         let is_interrupted = |frame: &clr_dump::Frame| frame.position == FramePosition::Innermost;
         if shown != Shown::Managed && index > 0 && stack.frames.get(index).is_some_and(is_interrupted) {
@@ -304,7 +308,7 @@ impl<'r> FrameReport<'r> {
 }
 
 #[derive(Debug, Serialize)]
-struct GapReport {
+pub(super) struct GapReport {
     before_frame: usize,
     cause: String,
 }
@@ -345,11 +349,11 @@ impl<'r> NativeReport<'r> {
 }
 
 /// The gaps, with the index of the shown frame after each.
-fn gaps(stack: &Stack, frames: &[FrameText], shown: Shown) -> Vec<GapReport> {
-    let gaps = stack.gaps.iter().filter(|(_, gap)| shown != Shown::Managed || !gap.is_native());
-    gaps.map(|(at, gap)| {
-        let before = frames.iter().take(*at).filter(|frame| shown.has(frame));
-        GapReport { before_frame: before.count(), cause: gap.to_string() }
-    })
-    .collect()
+pub(super) fn gaps(stack: &Stack, frames: &[FrameText], shown: Shown) -> Vec<GapReport> {
+    shown_gaps(stack, shown)
+        .map(|(at, gap)| {
+            let before = frames.iter().take(*at).filter(|frame| shown.has(frame));
+            GapReport { before_frame: before.count(), cause: gap.to_string() }
+        })
+        .collect()
 }

@@ -12,6 +12,7 @@ use super::objects;
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_source::Source;
+use crate::inspect::core_value::quoted;
 use crate::render::table::{Align, Columns};
 use crate::render::{output, units};
 
@@ -206,7 +207,7 @@ impl Report {
                 units::bytes(row.bytes),
                 units::count(row.objects),
                 row.example.clone(),
-                quoted(&row.text, row.cut),
+                shortened(&row.text, row.cut),
             ]);
         }
         text.push_str(&columns.fitted(&["EXAMPLE"]));
@@ -219,9 +220,9 @@ impl Report {
 }
 
 /// The beginning of a text in quotes.
-fn quoted(text: &str, is_cut: bool) -> String {
+fn shortened(text: &str, is_cut: bool) -> String {
     match text.char_indices().nth(WIDEST) {
-        Some((end, _)) => format!("\"{}…\"", &text[..end]),
-        None => format!("\"{text}{}\"", if is_cut { "…" } else { "" }),
+        Some((end, _)) => quoted(&text[..end], true),
+        None => quoted(text, is_cut),
     }
 }

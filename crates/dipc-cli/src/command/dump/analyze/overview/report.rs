@@ -4,10 +4,13 @@ use clr_dump::CoreFile;
 use serde::Serialize;
 
 use super::facts;
+use crate::command::dump::analyze::awaits::elapsed_delays;
 use crate::command::dump::analyze::exceptions::{self, Row};
 use crate::command::dump::analyze::heap::{HeapRow, HolderRow, heap_row, holder_rows};
 use crate::command::dump::analyze::locks::{DeadlockRow, deadlock_rows};
-use crate::command::dump::analyze::stacks::{self, FrameReport, NativeReport, Shape, Shown, ThreadReport};
+use crate::command::dump::analyze::stacks::{
+    self, FrameReport, GapReport, NativeReport, Shape, Shown, ThreadReport,
+};
 use crate::inspect::core_dump::{Analysis, NativeThread};
 use crate::inspect::core_source::{common_signal, signalled_thread};
 
@@ -69,10 +72,12 @@ pub(super) struct Report<'r> {
     /// The threads that throw or handle an exception.
     throwing_tids: Vec<u64>,
     exceptions: Vec<Row<'r>>,
-    /// Threads with managed frames, by equal stacks.
+    /// Threads with managed frames or gaps, by equal stacks.
     stacks: Vec<Group<'r>>,
     /// The threads that wait for one another, each cycle once.
     deadlocks: Vec<Vec<DeadlockRow>>,
+    /// The async methods that have not ended; null of a large heap.
+    awaits: Option<Awaits>,
     /// Whether the dump has the heap.
     has_heap: bool,
     heap: Option<HeapRow>,
@@ -80,6 +85,14 @@ pub(super) struct Report<'r> {
     holders: Option<Vec<HolderRow>>,
     /// Missing parts, in words.
     missing: &'r [String],
+}
+
+#[derive(Debug, Serialize)]
+struct Awaits {
+    methods: u64,
+    chains: u64,
+    /// Chains that begin with a delay that has elapsed: each waits for a thread of the pool.
+    elapsed_delays: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -98,6 +111,9 @@ struct Group<'r> {
     threads: Vec<GroupThread>,
     /// Innermost first.
     frames: Vec<FrameReport<'r>>,
+    /// Places where frames may be missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gaps: Vec<GapReport>,
 }
 
 #[derive(Debug, Serialize)]
@@ -114,9 +130,11 @@ impl<'r> Group<'r> {
             managed_id: of.managed_id,
             label: of.label.clone(),
         };
+        let gaps =
+            group.first().map_or_else(Vec::new, |of| stacks::gaps(of.stack, of.frames, Shown::Managed));
         let frames = group.first().map_or(&[][..], |first| first.frames);
         let frames = frames.iter().filter(|frame| frame.is_managed()).map(FrameReport::new);
-        Self { threads: group.iter().map(thread).collect(), frames: frames.collect() }
+        Self { threads: group.iter().map(thread).collect(), frames: frames.collect(), gaps }
     }
 }
 
@@ -144,7 +162,12 @@ impl<'r> Report<'r> {
             throwing_tids: throwing.map(|thread| thread.thread.os_id).collect(),
             exceptions: exceptions::rows(analysis),
             stacks: stacks::groups(analysis, Shown::Managed).iter().map(|group| Group::new(group)).collect(),
-            deadlocks: deadlock_rows(analysis, &facts.monitors),
+            deadlocks: deadlock_rows(analysis, &facts.waits),
+            awaits: facts.chains.as_ref().map(|chains| Awaits {
+                methods: chains.methods,
+                chains: chains.chains,
+                elapsed_delays: elapsed_delays(chains),
+            }),
             has_heap: facts.heap.is_ok(),
             heap: facts.heap.as_ref().ok().map(heap_row),
             holders: facts.holders.as_ref().and_then(holder_rows),

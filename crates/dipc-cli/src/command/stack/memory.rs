@@ -1,0 +1,70 @@
+//! What the memory of a process says of waits, beside its samples: locks, deadlocks, chains of awaits.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use clr_dump::{Names, TouchedMemory};
+
+use crate::command::dump::awaits;
+use crate::command::dump::locks::{self, DeadlockRow};
+use crate::inspect::core_dump::Analysis;
+use crate::inspect::core_source::Source;
+use crate::inspect::thread_waits::Waits;
+use crate::render::{units, width};
+
+/// The longest time for reading the heap.
+const HEAP_TIME: Duration = Duration::from_secs(2);
+
+/// The waits of the threads of a process.
+pub(super) struct MemoryWaits {
+    pid: u32,
+    /// The number of threads that wait for a lock.
+    lock_waits: usize,
+    deadlock_text: String,
+    pub(super) deadlocks: Vec<Vec<DeadlockRow>>,
+    /// The number of chains of awaits, and the sentence about those that wait for a thread of the pool.
+    chains: u64,
+    starvation: Option<String>,
+    /// Whether the whole heap was read.
+    is_whole: bool,
+}
+
+impl MemoryWaits {
+    /// Reads the memory of a process; `None` if that is not permitted, or its runtime is not known.
+    pub(super) fn read(pid: u32) -> Option<Self> {
+        let source = Source::attach(pid).ok()?;
+        let runtime = source.runtime().ok().filter(|runtime| !runtime.is_native_aot())?;
+        let analysis = Analysis::new(&source, &runtime).ok()?;
+        let waits = Waits::new(&analysis, &runtime.monitors(source.memory()));
+        let memory = TouchedMemory::new(source.memory()).until(Instant::now() + HEAP_TIME);
+        let chains = Names::new(&memory, &runtime).await_chains().unwrap_or_default();
+        Some(Self {
+            pid,
+            lock_waits: waits.lock_waits(),
+            deadlock_text: locks::deadlocks(&analysis, &waits, width::of_output()),
+            deadlocks: locks::deadlock_rows(&analysis, &waits),
+            chains: chains.chains,
+            starvation: awaits::starvation(&chains),
+            is_whole: chains.walk.gaps.is_empty() && !chains.is_truncated,
+        })
+    }
+
+    /// Sentences about the waits; empty if there are none.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        let pid = self.pid;
+        if self.chains > 0 {
+            let chains = units::counted(self.chains, "async chain waits", "async chains wait");
+            let least = if self.is_whole { "" } else { "At least " };
+            let _ = writeln!(text, "{least}{chains}: dipc async -p {pid}");
+        }
+        text.extend(self.starvation.iter().map(|line| format!("{line}\n")));
+        if self.lock_waits > 0 {
+            let waits =
+                units::counted(self.lock_waits as u64, "thread waits for a lock", "threads wait for locks");
+            let _ = writeln!(text, "{waits}: dipc locks -p {pid}");
+        }
+        let text = width::wrapped(&text, width::of_output());
+        text + &self.deadlock_text
+    }
+}

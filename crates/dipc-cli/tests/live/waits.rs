@@ -1,0 +1,122 @@
+//! Threads that wait for one another in every way (`testdata/workload/waits`), by the memory of the process: no method
+//! is shown that a thread is not in, and each deadlock is found.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::program::run;
+use crate::runtime::Runtime;
+use crate::workload::Target;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Repeats a question until its answer is the expected one: the threads are on their way.
+fn until<T>(mut ask: impl FnMut() -> Result<T, String>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        match ask() {
+            Ok(answer) => return answer,
+            Err(answer) => assert!(Instant::now() < deadline, "{answer}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The threads of deadlocks, each with what it waits for.
+fn deadlocks(cycles: &Value) -> BTreeSet<String> {
+    let rows = cycles.as_array().unwrap().iter().flat_map(|cycle| cycle.as_array().unwrap());
+    let text =
+        |row: &Value| format!("{}: {}", row["name"].as_str().unwrap_or("?"), row["kind"].as_str().unwrap());
+    rows.map(text).collect()
+}
+
+/// The methods of a thread, innermost first.
+fn methods(stacks: &Value, name: &str) -> Vec<String> {
+    let thread = stacks["threads"].as_array().unwrap().iter().find(|thread| thread["name"] == name);
+    let frames = thread.unwrap_or_else(|| panic!("{name}: {stacks}"))["frames"].as_array().unwrap();
+    frames.iter().filter_map(|frame| Some(frame["method"].as_str()?.to_owned())).collect()
+}
+
+fn check(runtime: Runtime, others: &[&str]) {
+    let Some(program) = runtime.program("waits/waits.dll") else { return };
+    let target = Target::start(program);
+    assert_eq!(target.line(), "ready");
+    let pid = target.pid().to_string();
+    let mut expected: BTreeSet<String> = [
+        "join-1: thread",
+        "join-2: monitor",
+        "loop: task_in_context",
+        "task-1: task",
+        "writer-1: reader_writer_lock",
+        "writer-2: reader_writer_lock",
+    ]
+    .map(str::to_owned)
+    .into();
+    expected.extend(others.iter().map(|other| (*other).to_owned()));
+    let overview = until(|| {
+        let overview = run(["dump", "analyze", "-p", &pid, "--format", "json"]).with_code(0).json();
+        let mut found = deadlocks(&overview["deadlocks"]);
+        // The thread of the task has a name of the runtime, or none.
+        let count = found.len();
+        found.retain(|row| expected.contains(row));
+        if found == expected && count == found.len() + 1 {
+            Ok(overview)
+        } else {
+            Err(overview["deadlocks"].to_string())
+        }
+    });
+    assert_eq!(overview["deadlocks"].as_array().unwrap().len(), expected.len() / 2 + 1, "{overview}");
+
+    let locks = run(["locks", "-p", &pid]).with_code(0).text();
+    for part in [
+        " writer-1 holds\n",
+        " (Thread.Join)\n",
+        "goes on in the SynchronizationContext of this thread",
+        "holder, 3 wait: ",
+        "reader, 1 wait: ",
+    ] {
+        assert!(locks.contains(part), "{part}: {locks}");
+    }
+    let stack = run(["stack", "-p", &pid]).with_code(0).text();
+    assert!(stack.contains(" threads wait for locks: dipc locks -p "), "{stack}");
+    assert!(stack.contains("\nDeadlock:\n") && stack.contains("async chain"), "{stack}");
+    let elapsed = until(|| {
+        let chains = run(["async", "-p", &pid, "--format", "json"]).json();
+        chains["elapsed_delays"].as_u64().filter(|count| *count > 0).ok_or_else(|| chains.to_string())
+    });
+    let shown = run(["async", "-p", &pid]).text();
+    assert!(
+        shown.contains("a delay that has elapsed") && shown.contains("(starvation)"),
+        "{elapsed}: {shown}"
+    );
+    check_stacks(&pid);
+}
+
+/// Checks whole stacks, without stopping the process.
+fn check_stacks(pid: &str) {
+    let stacks = run(["stack", "--exact", "-p", pid, "--format", "json"]).with_code(0).json();
+    let any = methods(&stacks, "any");
+    let innermost = any.first().unwrap();
+    assert!(innermost.starts_with("System.Threading.WaitHandle."), "{any:?}");
+    assert!(any.iter().any(|method| method == "Waits.WaitForAny()"), "{any:?}");
+    // It waits for Parallel.For, by way of the last function of an image.
+    let parallel = methods(&stacks, "parallel");
+    assert!(parallel.iter().any(|method| method == "Waits.InParallel()"), "{parallel:?}");
+}
+
+#[test]
+fn threads_that_wait_for_one_another_are_found_on_net_9() {
+    check(Runtime::Net9_0, &["lock-1: lock", "lock-2: lock"]);
+}
+
+#[test]
+fn threads_that_wait_for_one_another_are_found_on_net_8() {
+    check(Runtime::Net8_0, &[]);
+}
+
+#[test]
+fn threads_that_wait_for_one_another_are_found_on_net_core_3_1() {
+    check(Runtime::Net3_1, &[]);
+}
