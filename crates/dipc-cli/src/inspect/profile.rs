@@ -2,10 +2,11 @@
 
 pub(super) mod diagnostics;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
-use nettrace::{RelativeTime, TraceInfo};
+use nettrace::{Interest, RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
 use nettrace_export::page::RUNNING_OR_WAITING;
 use nettrace_export::{
@@ -159,22 +160,27 @@ pub(crate) fn read(
     }
     let mut add_code = code_beside(file);
     reader = reader.with_code(&mut add_code).with_kernel_times(kernel_times_beside(file));
-    let mut criteria = TrackedCriteria::new(options.criteria());
+    // Those of the last reading: the first one may end early.
+    let criteria = RefCell::new(TrackedCriteria::new(options.criteria()));
+    if criteria.borrow().is_empty() {
+        reader = reader.with_interest(|_| Interest::None);
+    }
     let mut origin = None;
     let mut open = || {
         let (events, from) = Recording::open(file).map_err(ReadError::Open)?.into_parts();
         origin = Some(from);
+        criteria.replace(TrackedCriteria::new(options.criteria()));
         Ok(events)
     };
     // Anything but a regular file can be read only once.
     let is_file = std::fs::metadata(file).is_ok_and(|metadata| metadata.is_file());
     let read = if is_file {
-        reader.read_file(open, |event| criteria.add(event))
+        reader.read_file(open, |event| criteria.borrow_mut().add(event))
     } else {
-        open().and_then(|events| Ok(reader.read(events, |event| criteria.add(event))?))
+        open().and_then(|events| Ok(reader.read(events, |event| criteria.borrow_mut().add(event))?))
     };
     let read = read.map_err(|error: ReadError| error.into_failure(origin.as_ref()))?;
-    warn_of_misses(&criteria.misses(read.events.metadata()));
+    warn_of_misses(&criteria.into_inner().misses(read.events.metadata()));
     let exit = origin.map_or(Exit::Done, |origin| origin.report_damage(&read.events));
     let (profile, omissions) = (read.profile, read.omissions);
     warn_of_omissions(&omissions);
