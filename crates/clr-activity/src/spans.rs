@@ -3,7 +3,7 @@
 use clr_events::{ClrEvent, Provider, sets};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
-use nettrace::{Event, Metadata, MetadataMap, RelativeTime, ThreadId};
+use nettrace::{Event, Interest, Metadata, MetadataMap, RelativeTime, ThreadId};
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use crate::fields::{self, SpanOutcome};
 use crate::live::{LiveSpans, NewSpan};
 use crate::queue::Queue;
 use crate::span::{Span, SpanEnd, SpanId, SpanRole, StartedSpan};
-use crate::step::{Step, Steps, WorkId};
+use crate::step::{Step, Steps, WorkId, has_step};
 use crate::suspension::Suspensions;
 use crate::tasks::Tasks;
 use crate::threads::Threads;
@@ -107,6 +107,28 @@ impl Spans {
     pub fn with_intervals(mut self) -> Self {
         self.live.keeps_intervals = true;
         self
+    }
+
+    /// The events of a kind that make a difference, for [`in_time_order_by`]. The recording's end is known by
+    /// its last event of any kind: see [`extend_to`](Self::extend_to).
+    ///
+    /// [`in_time_order_by`]: nettrace::Events::in_time_order_by
+    pub fn interest(kind: &Metadata) -> Interest {
+        match EventKind::of(kind) {
+            EventKind::Unrelated => Interest::None,
+            EventKind::Other if !has_step(kind) && !sets::PAUSES.contains(kind) => Interest::Activity,
+            _ => Interest::All,
+        }
+    }
+
+    /// Whether events of a kind may start or stop spans. A recording without such kinds has no spans.
+    pub fn is_start_or_stop(kind: &Metadata) -> bool {
+        matches!(EventKind::of(kind), EventKind::Start(_) | EventKind::Stop(_) | EventKind::Diagnostic(_))
+    }
+
+    /// Extends the recording to the time of an event that need not be added.
+    pub fn extend_to(&mut self, time: RelativeTime) {
+        self.last = self.last.max(time);
     }
 
     /// Adds an event, and passes the spans that it ends to `each`.

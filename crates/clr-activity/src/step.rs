@@ -113,6 +113,12 @@ pub fn is_of_work(metadata: &Metadata) -> bool {
     !matches!(Kind::new(metadata), Kind::Plain(Step::Nothing | Step::RequestStart | Step::RequestStop))
 }
 
+/// Whether a kind of event may report a step.
+#[cfg(feature = "spans")]
+pub(crate) fn has_step(metadata: &Metadata) -> bool {
+    !matches!(Kind::new(metadata), Kind::Plain(Step::Nothing))
+}
+
 /// Whether a kind of event shows the current activity of its thread.
 pub fn has_activity(metadata: &Metadata) -> bool {
     match Provider::of(metadata) {

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use nettrace::{Event, RelativeTime, Source, TimeOrder};
+use nettrace::{Event, Metadata, RelativeTime, Source, TimeOrder};
 
 use crate::event_counter::EventCounter;
-use crate::meter::{Instrument, MeterEvent, MeterEventKind, MeterNotice, SharedSettings};
+use crate::meter::{Instrument, METRICS_PROVIDER, MeterEvent, MeterEventKind, MeterNotice, SharedSettings};
 use crate::process_map::ProcessMap;
 use crate::sample::{Measurement, Sample};
 use crate::selection::Selection;
@@ -161,6 +161,11 @@ impl Counters {
     pub fn of_session(mut self, session: &str) -> Self {
         self.session = Some(session.to_owned());
         self
+    }
+
+    /// Whether events of a kind may have values: others need not be added.
+    pub fn needs(kind: &Metadata) -> bool {
+        EventCounter::is_of(kind) || kind.provider() == METRICS_PROVIDER
     }
 
     /// Adds all remaining events, and passes all samples to `emit`: calls [`add`](Self::add) for each event,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nettrace::{Event, Fields, Utf16, Value};
+use nettrace::{Event, Fields, Metadata, Utf16, Value};
 
 /// One interval's value of an EventCounter of any class: EventCounter, PollingCounter,
 /// IncrementingEventCounter or IncrementingPollingCounter.
@@ -55,11 +55,16 @@ pub enum EventCounterValue {
 }
 
 impl<'a> EventCounter<'a> {
+    /// Whether events of a kind have values.
+    pub(crate) fn is_of(kind: &Metadata) -> bool {
+        kind.name() == "EventCounters"
+    }
+
     /// Decodes the value in an event; `None` if it has none.
     ///
     /// Events are recognised by their name and fields: their ids vary from process to process.
     pub fn of(event: &Event<'a>) -> Option<Self> {
-        if event.name() != "EventCounters" {
+        if !Self::is_of(event.metadata()) {
             return None;
         }
         let Ok((_, Value::Object(mut outer))) = event.fields().next()? else { return None };

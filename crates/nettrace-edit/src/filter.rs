@@ -134,6 +134,11 @@ impl TrackedCriteria {
         Self { criteria, inventory }
     }
 
+    /// Whether there are no criteria: events need not be added.
+    pub const fn is_empty(&self) -> bool {
+        self.inventory.is_none()
+    }
+
     /// Skips the blocks that lie outside the requested time.
     pub fn skip_blocks<S: Source>(&self, events: &mut Events<S>) {
         self.criteria.skip_blocks(events);

@@ -50,7 +50,7 @@ pub use gc::{Collection, Collections, GcPause, GcReport, GenerationRow};
 pub use jit::{Jit, JitReport, MethodRow, TierRow};
 pub use lock_wait::{Deadlock, LockWait};
 pub use processor_time::processor_time;
-pub use read::{read, read_kinds};
+pub use read::{read, read_by, read_kinds};
 pub use requests::{
     Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, SpanEnd, SpanRole, SpanRow,
     SpanSource, StatusRow, TimeParts,

@@ -19,7 +19,7 @@ use core::ops::Range;
 use crate::cursor::{ReadError, ReadResult};
 use crate::error::Error;
 use crate::event::Event;
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, MetadataSlot};
 use crate::raw::{
     Header, Layout, MetadataEncoding, RowDecoder, RowHeader, RowKind, ScanResult, SequencePoint,
 };
@@ -91,6 +91,33 @@ impl Open {
     pub(crate) fn content<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         bytes.get(self.start..self.end).unwrap_or_default()
     }
+}
+
+/// A visitor of the events of a block, in groups of the same kind, threads, activities and stack.
+pub(crate) trait RowVisitor {
+    /// Begins a group with its first event.
+    fn begin(&mut self, first: &Event<'_>);
+    /// Visits an event of the group, the first one included.
+    fn row(&mut self, rows: &RowDecoder, event: Event<'_>);
+    /// Ends the group, which is of this kind.
+    fn end(&mut self, kind: MetadataSlot);
+}
+
+/// A visitor that needs no groups.
+struct EachRow<F>(F);
+
+impl<F: FnMut(&RowDecoder, Event<'_>)> RowVisitor for EachRow<F> {
+    #[inline]
+    fn begin(&mut self, _: &Event<'_>) {}
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
+    fn row(&mut self, rows: &RowDecoder, event: Event<'_>) {
+        (self.0)(rows, event);
+    }
+
+    #[inline]
+    fn end(&mut self, _: MetadataSlot) {}
 }
 
 /// The fault of an event that does not end with its block.
@@ -300,7 +327,13 @@ impl Engine {
     /// Calls `each` with the current event and those that follow it in its block, and with the state of the
     /// decoder.
     #[inline]
-    pub(crate) fn rest_of_block(&mut self, bytes: &[u8], mut each: impl FnMut(&RowDecoder, Event<'_>)) {
+    pub(crate) fn rest_of_block(&mut self, bytes: &[u8], each: impl FnMut(&RowDecoder, Event<'_>)) {
+        self.visit_rest_of_block(bytes, &mut EachRow(each));
+    }
+
+    /// Passes the current event and those that follow it in its block to a visitor.
+    #[inline]
+    pub(crate) fn visit_rest_of_block(&mut self, bytes: &[u8], visitor: &mut impl RowVisitor) {
         let Some((open, content, block_offset, layout)) = self.open_block(bytes) else { return };
         let lengths = self.tables.lengths();
         // A copy, so that the values that change with every event can stay in registers.
@@ -309,6 +342,7 @@ impl Engine {
             // Rows of the fast form are of the same kind as the one before: one look at the table serves them
             // all.
             let Some(metadata) = self.tables.metadata.get(rows.header.metadata) else { break None };
+            let mut is_first = true;
             loop {
                 let tables = &self.tables;
                 let event = Event {
@@ -322,11 +356,16 @@ impl Engine {
                     block_offset,
                     layout,
                 };
-                each(&rows, event);
+                if is_first {
+                    visitor.begin(&event);
+                    is_first = false;
+                }
+                visitor.row(&rows, event);
                 if !rows.next_fast(content) {
                     break;
                 }
             }
+            visitor.end(rows.header.metadata);
             let before = rows.at();
             if before >= content.len() {
                 break None;

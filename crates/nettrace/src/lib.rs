@@ -151,7 +151,7 @@ pub use label::{Label, Labels};
 pub use loss::{Gap, Loss};
 pub use metadata::{Field, FieldType, Metadata, TypeCode};
 pub use metadata_map::MetadataMap;
-pub use order::TimeOrder;
+pub use order::{Interest, TimeOrder};
 #[cfg(all(feature = "std", any(unix, windows)))]
 pub use read_at::read_file_at;
 #[cfg(feature = "std")]

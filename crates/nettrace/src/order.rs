@@ -16,6 +16,7 @@ use crate::info::TraceInfo;
 use crate::loss::Loss;
 use crate::metadata::Metadata;
 use crate::time::RelativeTime;
+pub use kinds::Interest;
 use kinds::KindChoice;
 use merge::Merge;
 
@@ -57,7 +58,16 @@ impl<S: Source> Events<S> {
         self,
         is_wanted: impl Fn(&Metadata) -> bool + Send + Sync + 'static,
     ) -> TimeOrder<S> {
-        self.ordered(Some(KindChoice::new(is_wanted)))
+        self.in_time_order_by(move |kind| Interest::all_if(is_wanted(kind)))
+    }
+
+    /// As [`in_time_order_of`](Self::in_time_order_of), with a choice that also leaves out events that only
+    /// repeat the activity of their thread.
+    pub fn in_time_order_by(
+        self,
+        interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static,
+    ) -> TimeOrder<S> {
+        self.ordered(Some(KindChoice::new(interest)))
     }
 
     fn ordered(self, kinds: Option<KindChoice>) -> TimeOrder<S> {
@@ -274,6 +284,12 @@ impl<S: Source> TimeOrder<S> {
     /// The time of the last event read so far, of any kind; `None` before the first.
     pub fn last_time(&self) -> Option<RelativeTime> {
         Some(self.info()?.relative_time(self.merge.latest()?))
+    }
+
+    /// The number of events read so far of each kind that was chosen or passed, by
+    /// [`Event::metadata_index`]. Empty without a choice of kinds.
+    pub fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.merge.counts().enumerate().filter(|(_, count)| *count > 0)
     }
 
     /// Format, version, clock and process of the recording; `None` while the header has not arrived.

@@ -91,7 +91,7 @@ impl<'a> Files<'a> {
         let reader = ProfileReader::new(options)
             .with_code(&mut add_code)
             .with_kernel_times(times);
-        PageContents::read(reader, recording, &selection, |_| {}).map_err(|error| self.failed(&error))
+        PageContents::read(reader, recording, &selection, true, |_| {}).map_err(|error| self.failed(&error))
     }
 
     fn kernel_times(&self, recorded: Option<&TraceInfo>) -> Result<Option<KernelTimes>, String> {

@@ -44,6 +44,7 @@ pub(crate) mod recording;
 pub(crate) mod redact;
 pub(crate) mod rewrite;
 pub(crate) mod run;
+pub(crate) mod spans;
 pub(crate) mod stat;
 pub(crate) mod symbols;
 pub(crate) mod thread_stacks;

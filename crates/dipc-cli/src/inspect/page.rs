@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use nettrace::Event;
 use nettrace_edit::TrackedCriteria;
 use nettrace_export::page::{OTHER_METRICS, PageContents, PageReports};
 use nettrace_export::{Metric, Profile, ProfileReader};
@@ -15,6 +16,7 @@ use crate::inspect::profile::diagnostics::{
 };
 use crate::inspect::profile::{ProfileOptions, ProfileRequest};
 use crate::inspect::recording::{Input, Origin, Recording};
+use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::messages;
 
@@ -74,8 +76,11 @@ impl Reading {
         let mut add_code = code_beside(file);
         reader = reader.with_code(&mut add_code).with_kernel_times(kernel_times_beside(file));
         let mut criteria = TrackedCriteria::new(options.criteria());
-        let (events, origin) = Recording::open(file)?.into_parts();
-        let contents = PageContents::read(reader, events, &options.selection, |event| criteria.add(event));
+        let recording = Recording::open(file)?;
+        let has_spans = may_have_spans(&recording);
+        let (events, origin) = recording.into_parts();
+        let each = |event: &Event<'_>| criteria.add(event);
+        let contents = PageContents::read(reader, events, &options.selection, has_spans, each);
         let contents = contents.map_err(|error| origin.failed(&error))?;
         Ok(Self { contents, criteria, origin })
     }

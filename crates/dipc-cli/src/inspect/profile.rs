@@ -2,10 +2,11 @@
 
 pub(super) mod diagnostics;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Duration;
 
-use nettrace::{RelativeTime, TraceInfo};
+use nettrace::{Interest, RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
 use nettrace_export::page::RUNNING_OR_WAITING;
 use nettrace_export::{
@@ -176,20 +177,25 @@ fn read_silently(
     }
     let mut add_code = code_beside(file);
     reader = reader.with_code(&mut add_code).with_kernel_times(kernel_times_beside(file));
-    let mut criteria = TrackedCriteria::new(options.criteria());
+    // Those of the last reading: the first one may end early.
+    let criteria = RefCell::new(TrackedCriteria::new(options.criteria()));
+    if criteria.borrow().is_empty() {
+        reader = reader.with_interest(|_| Interest::None);
+    }
     let mut origin = None;
     let mut open = || {
         let (events, from) = Recording::open(file).map_err(ReadError::Open)?.into_parts();
         origin = Some(from);
+        criteria.replace(TrackedCriteria::new(options.criteria()));
         Ok(events)
     };
     let read: Result<_, ReadError> = if is_regular(file) {
-        reader.read_file(open, |event| criteria.add(event))
+        reader.read_file(open, |event| criteria.borrow_mut().add(event))
     } else {
-        open().and_then(|events| Ok(reader.read(events, |event| criteria.add(event))?))
+        open().and_then(|events| Ok(reader.read(events, |event| criteria.borrow_mut().add(event))?))
     };
     match read {
-        Ok(read) => Ok((read, criteria, origin)),
+        Ok(read) => Ok((read, criteria.into_inner(), origin)),
         Err(error) => Err(error.into_failure(origin.as_ref())),
     }
 }

@@ -41,7 +41,9 @@ impl<R> PageContents<R> {
 }
 
 impl<R: Read> PageContents<R> {
-    /// Reads a recording in time order. `each` is called with every event.
+    /// Reads a recording in time order. `each` is called with every event if there is a selection, and
+    /// otherwise with those that are needed. `has_spans` is false if no kind of event of the recording [starts
+    /// or stops a span](clr_activity::Spans::is_start_or_stop): then fewer events are needed.
     ///
     /// # Errors
     /// If reading failed.
@@ -49,9 +51,16 @@ impl<R: Read> PageContents<R> {
         reader: ProfileReader<'_>,
         recording: Reader<R>,
         selection: &Selection,
+        has_spans: bool,
         mut each: impl FnMut(&Event<'_>),
     ) -> Result<Self, Error> {
         let mut reports = PageReports::default();
+        let is_all = selection.is_all();
+        let reader = if is_all {
+            reader.with_interest(move |kind| PageReports::interest(kind, has_spans))
+        } else {
+            reader
+        };
         let read = reader.read(recording, |event| {
             each(event);
             if selection.contains(event) {
@@ -59,6 +68,10 @@ impl<R: Read> PageContents<R> {
             }
         })?;
         reports.set_cpu_first(read.omissions.samples.on_cpu > 0);
+        if let Some(last) = read.last_time.filter(|_| is_all) {
+            reports.extend_to(last);
+            reports.add_counts(&read);
+        }
         Ok(Self { read, reports })
     }
 

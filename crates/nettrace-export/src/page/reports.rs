@@ -4,21 +4,23 @@ mod cells;
 mod curves;
 mod requests;
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use clr_events::{ClrEvent, EventSet, StackId, sets};
 use hashbrown::DefaultHashBuilder;
 use indexmap::IndexMap;
-use nettrace::{Event, MetadataMap, RelativeTime};
+use nettrace::{Event, Interest, Metadata, MetadataMap, RelativeTime};
 
 use super::bins::BinWidth;
 use super::data::list;
 use super::text::text;
 use crate::decode::decode;
 use crate::profile::Profile;
+use crate::profile::read::ProfiledRecording;
 use crate::report::{Collection, Collections};
 use cells::Cells;
-use clr_activity::Suspensions;
+use clr_activity::{Spans, Suspensions};
+use clr_counters::Counters;
 use curves::Curves;
 use requests::Requests;
 
@@ -54,6 +56,9 @@ pub struct PageReports {
 const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 const MANIFEST: u32 = 0xfffe;
 
+/// The events that are counted and listed.
+const OF_REPORTS: [&EventSet; 3] = [&sets::COLLECTIONS, &sets::EXCEPTIONS, &sets::ALLOCATION_TICKS];
+
 /// A type of exceptions.
 #[derive(Debug)]
 struct ExceptionType {
@@ -70,6 +75,25 @@ const MOST_COLLECTIONS: usize = 10_000;
 const OTHERS: &str = "(others)";
 
 impl PageReports {
+    /// The events of a kind that make a difference.
+    pub(super) fn interest(kind: &Metadata, has_spans: bool) -> Interest {
+        let is_needed = OF_REPORTS.iter().any(|set| set.contains(kind)) || Counters::needs(kind);
+        let of_spans = if has_spans { Spans::interest(kind) } else { Interest::None };
+        Interest::all_if(is_needed).max(of_spans)
+    }
+
+    /// Adds the kinds of events that a reader of all of a recording counted.
+    pub(super) fn add_counts<R: Read>(&mut self, read: &ProfiledRecording<R>) {
+        let mut kinds = read.counts.iter().filter_map(|(index, _)| read.events.metadata().get(*index));
+        self.has_tasks |= kinds.any(is_of_tasks);
+    }
+
+    /// Extends the recording to the time of an event that need not be added.
+    pub(super) fn extend_to(&mut self, time: RelativeTime) {
+        self.last = self.last.max(time);
+        self.requests.extend_to(time);
+    }
+
     /// Adds an event. Events must come in the order of time.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
@@ -78,11 +102,10 @@ impl PageReports {
         self.requests.add(event);
         self.curves.add(event);
         if !self.has_tasks {
-            let metadata = event.metadata();
-            let is_of_tasks = || metadata.provider() == TASKS && metadata.event_id() != MANIFEST;
+            let is_of_tasks = || is_of_tasks(event.metadata());
             self.has_tasks = self.of_tasks.get_or_insert_with(event.metadata_index(), is_of_tasks);
         }
-        if is_in(event, &[&sets::COLLECTIONS, &sets::EXCEPTIONS, &sets::ALLOCATION_TICKS]) {
+        if is_in(event, &OF_REPORTS) {
             self.take_in(event, now);
         }
     }
@@ -209,6 +232,10 @@ fn nullable(out: &mut dyn Write, value: Option<impl std::fmt::Display>) -> io::R
         Some(value) => write!(out, "{value}"),
         None => out.write_all(b"null"),
     }
+}
+
+fn is_of_tasks(kind: &Metadata) -> bool {
+    kind.provider() == TASKS && kind.event_id() != MANIFEST
 }
 
 fn is_in(event: &Event<'_>, wanted: &[&EventSet]) -> bool {

@@ -140,8 +140,8 @@ impl ProfileBuilder {
         }
     }
 
-    /// Whether a profile with these options needs events of a kind. With [`Metric::Wait`] it also needs the
-    /// last event of the recording.
+    /// Whether a profile with these options needs events of a kind. It also needs the time of the recording's
+    /// last event: see [`extend_to`](Self::extend_to).
     pub fn needs(options: &Options, kind: &Metadata) -> bool {
         let metric = options.metric.or(Some(Metric::Wall));
         EventInterest::new(kind, &Options { metric, ..options.clone() }).is_any()
@@ -192,6 +192,22 @@ impl ProfileBuilder {
     /// The kernel's account, to which rounds may be added until the profile is finished; `None` without one.
     pub const fn kernel_times_mut(&mut self) -> Option<&mut KernelTimes> {
         self.kernel_times.as_mut()
+    }
+
+    /// Extends the recording to the time of an event that need not be added.
+    pub fn extend_to(&mut self, time: RelativeTime) {
+        self.end = self.end.max(time);
+    }
+
+    /// The time of the last event; `None` if no event is later than the start.
+    pub(super) fn last_time(&self) -> Option<RelativeTime> {
+        Some(self.end).filter(|end| *end > RelativeTime::START)
+    }
+
+    /// Whether it is known that the recording has to be read in time order.
+    #[inline]
+    pub(super) fn needs_time_order(&self) -> bool {
+        self.goes_back
     }
 
     /// Adds an event.

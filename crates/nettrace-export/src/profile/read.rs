@@ -1,10 +1,11 @@
 //! Reading of a recording into its profile, in the order that does.
 
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use clr_events::CodeMap;
-use nettrace::{Error, Event, Reader};
+use nettrace::{Error, Event, Interest, Metadata, Reader, RelativeTime};
 
 use crate::profile::Profile;
 use crate::profile::async_callers::AsyncCallers;
@@ -24,7 +25,7 @@ use crate::profile::options::{NeedsTimeOrder, Options, Order};
 pub fn profile<R: Read + Seek>(mut recording: R, options: Options) -> Result<(Profile, Omissions), Error> {
     let cannot_seek = |error| Error::Io { offset: 0, error };
     let start = recording.stream_position().map_err(cannot_seek)?;
-    let mut reader = ProfileReader::new(options);
+    let mut reader = ProfileReader::new(options).with_interest(|_| Interest::None);
     if reader.may_use_file_order() {
         let (read, outcome) = reader.attempt(Order::File, Reader::new(&mut recording)?, |_| {})?;
         if outcome.is_ok() {
@@ -57,7 +58,10 @@ pub struct ProfileReader<'l> {
     code: Option<&'l mut dyn FnMut(&mut CodeMap)>,
     kernel_times: Option<KernelTimes>,
     async_callers: Option<Arc<AsyncCallers>>,
+    interest: Arc<InterestOf>,
 }
+
+type InterestOf = dyn Fn(&Metadata) -> Interest + Send + Sync;
 
 /// A recording that was read to its end, and its profile.
 #[derive(Debug)]
@@ -69,12 +73,30 @@ pub struct ProfiledRecording<R> {
     pub omissions: Omissions,
     /// The reader at the end of the recording: its loss, damage and metadata.
     pub events: Reader<R>,
+    /// The time of its last event; `None` without events.
+    pub last_time: Option<RelativeTime>,
+    /// The number of events of each kind, by the index of its metadata, if it was read in time order.
+    pub counts: Vec<(usize, u64)>,
 }
 
 impl<'l> ProfileReader<'l> {
     /// A reader with these options, except [`Options::order`], which is ignored.
     pub fn new(options: Options) -> Self {
-        Self { options, lines: None, code: None, kernel_times: None, async_callers: None }
+        Self {
+            options,
+            lines: None,
+            code: None,
+            kernel_times: None,
+            async_callers: None,
+            interest: Arc::new(|_| Interest::All),
+        }
+    }
+
+    /// Limits the events for which `each` is called to those of interest and to those that the profile needs:
+    /// others are not brought into time order.
+    #[must_use]
+    pub fn with_interest(self, interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static) -> Self {
+        Self { interest: Arc::new(interest), ..self }
     }
 
     /// Calls `add` before each reading of the recording, to add code known from other sources. Later
@@ -101,7 +123,7 @@ impl<'l> ProfileReader<'l> {
     }
 
     /// Reads a recording that can be read once, in [time order](Order::Time). `each` is called with every
-    /// event.
+    /// event [of interest](Self::with_interest).
     ///
     /// # Errors
     /// If reading failed.
@@ -116,8 +138,8 @@ impl<'l> ProfileReader<'l> {
     }
 
     /// Reads a recording that can be opened again: in [file order](Order::File), which is twice as fast, and
-    /// only if that leaves something open again in time order. `each` is called with every event, of both
-    /// readings.
+    /// only if that leaves something open again in time order. `each` is called with every event [of
+    /// interest](Self::with_interest), of both readings; the first one ends when it is known not to suffice.
     ///
     /// # Errors
     /// Those of `open`, and if reading failed.
@@ -147,7 +169,8 @@ impl<'l> ProfileReader<'l> {
         mut events: Reader<R>,
         mut each: impl FnMut(&Event<'_>),
     ) -> Result<(ProfiledRecording<R>, Result<(), NeedsTimeOrder>), Error> {
-        let mut builder = ProfileBuilder::new(Options { order, ..self.options.clone() });
+        let options = Options { order, ..self.options.clone() };
+        let mut builder = ProfileBuilder::new(options.clone());
         if let Some(times) = &self.kernel_times {
             builder = builder.with_kernel_times(times.clone());
         }
@@ -155,17 +178,37 @@ impl<'l> ProfileReader<'l> {
         if let Some(add) = &mut self.code {
             add(builder.code_mut());
         }
-        let add = |event: Event<'_>| {
-            each(&event);
-            builder.add(&event);
-        };
+        let (mut last_time, mut counts) = (None, Vec::new());
         match order {
-            Order::File => events.for_each(add)?,
+            Order::File => {
+                // Operations are gathered for the second reading.
+                let may_end_early = !options.collects_async_callers();
+                let _ = events.try_for_each(|event| {
+                    each(&event);
+                    builder.add(&event);
+                    if may_end_early && builder.needs_time_order() {
+                        return ControlFlow::Break(());
+                    }
+                    ControlFlow::Continue(())
+                })?;
+            }
             Order::Time => {
-                let mut in_time_order = events.in_time_order();
-                in_time_order.for_each(add)?;
+                let interest = Arc::clone(&self.interest);
+                let mut in_time_order = events.in_time_order_by(move |kind| {
+                    interest(kind).max(Interest::all_if(ProfileBuilder::needs(&options, kind)))
+                });
+                in_time_order.for_each(|event| {
+                    each(&event);
+                    builder.add(&event);
+                })?;
+                last_time = in_time_order.last_time();
+                counts = in_time_order.counts().collect();
                 events = in_time_order.into_events();
             }
+        }
+        match last_time {
+            Some(last) => builder.extend_to(last),
+            None => last_time = builder.last_time(),
         }
         let lines = self.lines.as_mut().map(|lines| &mut **lines as &mut dyn SourceLines);
         let (profile, omissions, mut outcome) = builder.build(events.info(), lines);
@@ -173,6 +216,6 @@ impl<'l> ProfileReader<'l> {
             self.async_callers = builder.take_async_callers();
             outcome = if self.async_callers.is_some() { Err(NeedsTimeOrder) } else { outcome };
         }
-        Ok((ProfiledRecording { profile, omissions, events }, outcome))
+        Ok((ProfiledRecording { profile, omissions, events, last_time, counts }, outcome))
     }
 }

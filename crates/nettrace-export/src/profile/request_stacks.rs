@@ -5,7 +5,7 @@ use std::time::Duration;
 use clr_events::{CodeMap, StackId, sets};
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexMap;
-use nettrace::{Event, RelativeTime, ThreadId, Ticks};
+use nettrace::{Event, Metadata, RelativeTime, ThreadId, Ticks};
 
 use crate::decode::decode;
 use crate::profile::address_stacks::AddressStacks;
@@ -76,6 +76,11 @@ impl<K: Copy + Eq + std::hash::Hash> RequestStacks<K> {
     /// The code that is known so far.
     pub(crate) fn code_mut(&mut self) -> &mut CodeMap {
         &mut self.code
+    }
+
+    /// Whether events of a kind are needed for themselves, and not for their thread's request.
+    pub(crate) fn needs(kind: &Metadata) -> bool {
+        sets::CODE.contains(kind) || sets::THREAD_SAMPLES.contains(kind)
     }
 
     /// Takes in an event, and the request that its thread works for then.

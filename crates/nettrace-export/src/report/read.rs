@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use nettrace::{Error, Event, Metadata, ReadSource, Reader, TimeOrder};
+use nettrace::{Error, Event, Interest, Metadata, ReadSource, Reader, TimeOrder};
 
 /// Passes all events of a recording to `each` in the order that reports need, which is that of time, and
 /// returns the reader at the end of the recording.
@@ -27,9 +27,22 @@ pub fn read<R: Read>(recording: Reader<R>, mut each: impl FnMut(&Event<'_>)) -> 
 pub fn read_kinds<R: Read>(
     recording: Reader<R>,
     is_needed: impl Fn(&Metadata) -> bool + Send + Sync + 'static,
+    each: impl FnMut(&Event<'_>),
+) -> Result<TimeOrder<ReadSource<R>>, Error> {
+    read_by(recording, move |kind| Interest::all_if(is_needed(kind)), each)
+}
+
+/// As [`read_kinds`], for reports that also look at activities, such as
+/// [`Requests::interest`](crate::report::Requests::interest).
+///
+/// # Errors
+/// If reading failed.
+pub fn read_by<R: Read>(
+    recording: Reader<R>,
+    interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static,
     mut each: impl FnMut(&Event<'_>),
 ) -> Result<TimeOrder<ReadSource<R>>, Error> {
-    let mut events = recording.in_time_order_of(is_needed);
+    let mut events = recording.in_time_order_by(interest);
     events.for_each(|event| each(&event))?;
     Ok(events)
 }

@@ -12,7 +12,7 @@ pub use clr_activity::{SpanEnd, SpanRole, SpanSource, TimeParts};
 use clr_events::{CodeMap, StackId};
 use hashbrown::HashMap;
 use hdrhistogram::Histogram;
-use nettrace::{Event, RelativeTime};
+use nettrace::{Event, Interest, Metadata, RelativeTime};
 use serde::Serialize;
 
 use crate::profile::frame::{FrameId, Frames};
@@ -283,6 +283,18 @@ impl Requests {
     pub fn set_range(&mut self, start: RelativeTime, end: RelativeTime) {
         self.options.start = start;
         self.end = Some(end);
+    }
+
+    /// The events of a kind that a report with these options needs. It also needs the time of the recording's
+    /// last event: see [`extend_to`](Self::extend_to).
+    pub fn interest(options: &RequestsOptions, kind: &Metadata) -> Interest {
+        let of_stacks = options.slowest > 0 && RequestStacks::<SpanId>::needs(kind);
+        Interest::all_if(of_stacks).max(Spans::interest(kind))
+    }
+
+    /// Extends the recording to the time of an event that need not be added.
+    pub fn extend_to(&mut self, time: RelativeTime) {
+        self.spans.extend_to(time);
     }
 
     /// Adds an event. Looks at all of them.

@@ -1,30 +1,36 @@
 //! Reports of the kinds of events that they need, against those of all events.
 
-use nettrace::{Event, Metadata, Reader};
+use clr_activity::Spans;
+use nettrace::{Event, Interest, Metadata, Reader, RelativeTime};
+use nettrace_export::page::{self, Page, PageContents};
 use nettrace_export::report::{
-    self, Allocations, Collections, Contention, Exceptions, Jit, Startup, ThreadPool,
+    self, Allocations, Collections, Contention, Exceptions, Jit, Requests, RequestsOptions, Startup,
+    ThreadPool,
 };
+use nettrace_export::{Format, Metric, NameForm, Options, ProfileReader, Selection, WriteOptions};
 
-use crate::bytes_of;
 use crate::everything::recordings;
+use crate::timelines::written;
+use crate::{bytes_of, profile_of};
 
 /// A report, made of events one by one.
 struct Report<T> {
     name: &'static str,
-    needs: fn(&Metadata) -> bool,
+    new: fn() -> T,
+    interest: fn(&Metadata) -> Interest,
     add: fn(&mut T, &Event<'_>),
     /// Returns it as JSON.
     finish: fn(T) -> String,
 }
 
-impl<T: Default> Report<T> {
+impl<T> Report<T> {
     /// Makes it of all events, and of those that it needs, and returns how many these are.
-    fn check(&self, recording: &[u8], file: &str, end: impl Fn(&mut T, nettrace::RelativeTime)) -> u64 {
+    fn check(&self, recording: &[u8], file: &str, end: impl Fn(&mut T, RelativeTime)) -> u64 {
         let reader = || Reader::new(recording).expect("a recording").with_lookahead();
-        let mut of_all = T::default();
+        let mut of_all = (self.new)();
         let all = report::read(reader(), |event| (self.add)(&mut of_all, event)).expect("bytes in memory");
-        let (mut of_kinds, mut count) = (T::default(), 0);
-        let kinds = report::read_kinds(reader(), self.needs, |event| {
+        let (mut of_kinds, mut count) = ((self.new)(), 0);
+        let kinds = report::read_by(reader(), self.interest, |event| {
             count += 1;
             (self.add)(&mut of_kinds, event);
         });
@@ -47,16 +53,31 @@ macro_rules! report {
     ($report:ident) => {
         Report::<$report> {
             name: stringify!($report),
-            needs: $report::needs,
+            new: $report::default,
+            interest: |kind| Interest::all_if($report::needs(kind)),
             add: $report::add,
             finish: |report| serde_json::to_string(&report.finish()).expect("JSON"),
         }
     };
 }
 
+/// The report of requests, with stacks of the slowest.
+fn requests() -> Report<Requests> {
+    fn options() -> RequestsOptions {
+        RequestsOptions::default().with_slowest(5)
+    }
+    Report {
+        name: "Requests",
+        new: || Requests::new(options()),
+        interest: |kind| Requests::interest(&options(), kind),
+        add: Requests::add,
+        finish: |report| serde_json::to_string(&report.finish()).expect("JSON"),
+    }
+}
+
 #[test]
 fn reports_of_the_kinds_that_they_need_are_the_same() {
-    let mut counts = [0; 7];
+    let mut counts = [0; 8];
     for path in recordings() {
         let bytes = bytes_of(&path);
         let file = path.display().to_string();
@@ -70,9 +91,58 @@ fn reports_of_the_kinds_that_they_need_are_the_same() {
                 report!(Jit).check(recording, &file, |_, _| {}),
                 report!(Startup).check(recording, &file, |_, _| {}),
                 report!(ThreadPool).check(recording, &file, |_, _| {}),
+                requests().check(recording, &file, Requests::extend_to),
             ];
             counts.iter_mut().zip(of_recording).for_each(|(sum, count)| *sum += count);
         }
     }
     assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
+}
+
+#[test]
+fn profiles_of_the_kinds_that_they_need_are_the_same() {
+    for path in recordings() {
+        let bytes = bytes_of(&path);
+        for metric in [Metric::Wall, Metric::Alloc, Metric::Contention, Metric::Wait, Metric::Gc] {
+            let options = Options::new(metric).with_idle(false).with_names(NameForm::CSharp);
+            let recording = Reader::new(&*bytes).expect("a recording");
+            let read = ProfileReader::new(options.clone())
+                .with_interest(|_| Interest::None)
+                .read(recording, |_| {})
+                .expect("bytes in memory");
+            let all = profile_of(&bytes, options);
+            assert_eq!(read.profile.duration, all.duration, "{} {metric:?}", path.display());
+            let speedscope = |profile| written(profile, Format::Speedscope);
+            assert_eq!(speedscope(&read.profile), speedscope(&all), "{} {metric:?}", path.display());
+        }
+    }
+}
+
+#[test]
+fn pages_of_the_kinds_that_they_need_are_the_same() {
+    let mut without_spans = 0;
+    for path in recordings() {
+        let bytes = bytes_of(&path);
+        let recording = Reader::new(&*bytes).expect("a recording");
+        let mut kinds = recording;
+        kinds.for_each(|_| {}).expect("bytes in memory");
+        let has_spans = kinds.metadata().iter().any(Spans::is_start_or_stop);
+        without_spans += usize::from(!has_spans);
+        let page = |selection: Selection| {
+            let options = page::profile_options(None);
+            let recording = Reader::new(&*bytes).expect("a recording");
+            let contents =
+                PageContents::read(ProfileReader::new(options), recording, &selection, has_spans, |_| {});
+            let PageContents { read, reports, .. } = contents.expect("bytes in memory");
+            let mut out = Vec::new();
+            let page =
+                Page::new(&read.profile, WriteOptions::new("recording", "tests")).with_reports(reports);
+            page.write(&mut out).expect("memory");
+            out
+        };
+        // All of the time, but chosen: events of all kinds are read.
+        let chosen = Selection::of_time(Some(RelativeTime::MIN), None);
+        assert!(page(Selection::default()) == page(chosen), "{}", path.display());
+    }
+    assert!(without_spans > 3, "{without_spans} recordings have no spans");
 }

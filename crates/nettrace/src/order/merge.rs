@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use super::kinds::KindChoice;
-use super::run::{FoundRun, Run, RunFinder};
+use super::run::{ChosenRuns, FoundRun, RowTimes, Run, RunFinder};
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::time::Ticks;
@@ -292,18 +292,10 @@ impl Merge {
         let Some((_, content, offset, _)) = engine.open_block(bytes) else { return };
         let length = content.len();
         let mut lengths = engine.tables.lengths();
-        let mut finder = RunFinder::default();
-        if let Some(kinds) = &mut self.kinds {
-            // Kinds are defined between blocks, or in a row that ends the loop.
-            kinds.update(engine.tables.metadata.rows());
-        }
-        let kinds = self.kinds.as_ref();
-        // One loop for both, whose decoder is inlined.
-        engine.rest_of_block(bytes, |rows, _| match kinds {
-            None => finder.add(rows),
-            Some(kinds) => finder.add_if(rows, kinds.contains(rows.header.metadata)),
-        });
-        let (found, times) = finder.finish();
+        let (found, times) = match &mut self.kinds {
+            None => find_all_runs(engine, bytes),
+            Some(kinds) => find_chosen_runs(engine, bytes, kinds),
+        };
         self.newest = self.newest.max(times.newest);
         self.latest = self.latest.max(Some(times.latest));
         self.sorted_up_to = times.sorted.or(self.sorted_up_to);
@@ -347,8 +339,31 @@ impl Merge {
         blocks.saturating_add(self.runs.len().saturating_mul(size_of::<Run>()) as u64)
     }
 
+    /// The number of events read so far of each kind, if kinds are chosen.
+    pub(super) fn counts(&self) -> impl Iterator<Item = u64> {
+        self.kinds.iter().flat_map(KindChoice::counts)
+    }
+
     /// The newest time of all events read so far, of any kind.
     pub(super) fn latest(&self) -> Option<Ticks> {
         self.latest.map(|latest| Ticks(latest.cast_unsigned()))
     }
+}
+
+/// Returns the runs of the open block, from the current event on.
+#[inline(never)]
+fn find_all_runs(engine: &mut Engine, bytes: &[u8]) -> (Vec<FoundRun>, RowTimes) {
+    let mut finder = RunFinder::default();
+    engine.rest_of_block(bytes, |rows, _| finder.add(rows));
+    finder.finish()
+}
+
+/// Returns the runs of the events of some kinds.
+#[inline(never)]
+fn find_chosen_runs(engine: &mut Engine, bytes: &[u8], kinds: &mut KindChoice) -> (Vec<FoundRun>, RowTimes) {
+    // Kinds are defined between blocks, or in a row that ends the loop.
+    kinds.update(engine.tables.metadata.rows());
+    let mut runs = ChosenRuns::new(kinds);
+    engine.visit_rest_of_block(bytes, &mut runs);
+    runs.finder.finish()
 }

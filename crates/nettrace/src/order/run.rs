@@ -2,7 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::kinds::KindChoice;
+use super::kinds::{ActivityFilter, Interest, KindChoice};
+use crate::engine::RowVisitor;
+use crate::event::Event;
+use crate::metadata::MetadataSlot;
 use crate::raw::{RowDecoder, RowHeader, RowKind};
 use crate::tables::{SnapshotLookup, TableLengths, Tables};
 use crate::time::Ticks;
@@ -60,7 +63,7 @@ impl Run {
     #[inline(never)]
     fn step_to_wanted(&mut self, content: &[u8], tables: &Tables, kinds: &KindChoice) -> bool {
         while self.step_row(content, tables) {
-            if kinds.contains(self.rows.header.metadata) {
+            if kinds.interest(self.rows.header.metadata) != Interest::None {
                 return true;
             }
         }
@@ -94,6 +97,75 @@ pub(super) struct RunFinder {
     times: RowTimes,
 }
 
+/// Finds the runs of the events of some kinds in a block.
+#[derive(Debug)]
+pub(super) struct ChosenRuns<'k> {
+    kinds: &'k mut KindChoice,
+    pub(super) finder: RunFinder,
+    activities: ActivityFilter,
+    /// Whether the next event of the group is wanted.
+    is_wanted: bool,
+    /// Whether those after it are.
+    are_others_wanted: bool,
+    /// Whether passed events would be given if a run with them were read again.
+    are_of_interest: bool,
+    /// The number of events of the group so far.
+    count: u32,
+}
+
+impl<'k> ChosenRuns<'k> {
+    pub(super) fn new(kinds: &'k mut KindChoice) -> Self {
+        Self {
+            kinds,
+            finder: RunFinder::default(),
+            activities: ActivityFilter::default(),
+            is_wanted: false,
+            are_others_wanted: false,
+            are_of_interest: false,
+            count: 0,
+        }
+    }
+}
+
+impl RowVisitor for ChosenRuns<'_> {
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
+    fn begin(&mut self, first: &Event<'_>) {
+        self.count = 0;
+        let interest = self.kinds.interest(first.header.metadata);
+        self.are_of_interest = interest != Interest::None;
+        (self.is_wanted, self.are_others_wanted) = match interest {
+            Interest::None => (false, false),
+            Interest::Activity => (self.activities.is_needed(first), self.activities.are_others_needed()),
+            Interest::All => {
+                self.activities.reset();
+                (true, true)
+            }
+        };
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
+    fn row(&mut self, rows: &RowDecoder, _: Event<'_>) {
+        self.count = self.count.wrapping_add(1);
+        if self.is_wanted {
+            self.finder.add_wanted(rows);
+            self.is_wanted = self.are_others_wanted;
+        } else {
+            self.finder.pass(&rows.header);
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
+    fn end(&mut self, kind: MetadataSlot) {
+        self.kinds.count(kind, self.count);
+        if self.are_of_interest && self.finder.passed > 0 {
+            self.finder.split();
+        }
+    }
+}
+
 /// The times of rows of any kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowTimes {
@@ -120,16 +192,9 @@ impl RunFinder {
         self.last = Some(time);
     }
 
-    /// Adds the event at which the decoder stands, if it is of a kind that is wanted.
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
-    pub(super) fn add_if(&mut self, rows: &RowDecoder, is_wanted: bool) {
-        if !is_wanted {
-            self.times.add(&rows.header);
-            self.times.newest = self.times.newest.max(rows.header.time);
-            self.passed = self.passed.saturating_add(1);
-            return;
-        }
+    /// Adds the event at which the decoder stands, with events of other kinds before it.
+    #[inline]
+    fn add_wanted(&mut self, rows: &RowDecoder) {
         if self.passed <= MOST_PASSED && self.last.is_some_and(|last| last <= rows.header.time) {
             self.left = self.left.saturating_add(self.passed);
             self.others = self.others.saturating_add(self.passed);
@@ -138,6 +203,21 @@ impl RunFinder {
         }
         self.passed = 0;
         self.add(rows);
+    }
+
+    /// Passes an event.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "the loop around it is where a reader spends its time")]
+    fn pass(&mut self, header: &RowHeader) {
+        self.times.add(header);
+        self.times.newest = self.times.newest.max(header.time);
+        self.passed = self.passed.saturating_add(1);
+    }
+
+    /// Makes the next event that is added begin a run. Runs are read again without knowledge of activities, so
+    /// they have no events that one was passed for.
+    const fn split(&mut self) {
+        self.passed = u32::MAX;
     }
 
     #[inline(never)]

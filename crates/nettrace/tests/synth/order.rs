@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
-use nettrace::{Decoder, PushSource, Reader, RelativeTime, SliceReader, TimeOrder};
+use nettrace::{Decoder, Interest, PushSource, Reader, RelativeTime, SliceReader, TimeOrder};
 use nettrace_synth::{Event, EventBlock, Metadata, TraceHeader, nettrace as v4};
 
 use crate::values::Numbers;
@@ -310,4 +310,38 @@ fn time_outs_between_any_two_bytes_lose_nothing() {
         }
     }
     assert_eq!((paused, events.truncated_at()), (places, whole.truncated_at()));
+}
+
+#[test]
+fn events_that_repeat_the_absence_of_an_activity_are_left_out() {
+    let mut trace = v4::Trace::new(&TraceHeader::default());
+    trace.metadata_block(&kinds(&[1, 2, 3]));
+    let rows = [(2, 0), (2, 0), (3, 0), (2, 0), (2, 7), (2, 7), (2, 0), (1, 0), (2, 0), (2, 0), (1, 0)];
+    for thread in [1, 2] {
+        let mut block = EventBlock::v4();
+        for (number, (metadata_id, activity)) in (1_u32..).zip(rows) {
+            block.event(&Event {
+                metadata_id,
+                sequence: number,
+                thread,
+                capture_thread: thread,
+                timestamp: u64::from(number) * 10 + thread,
+                activity: [activity; 16],
+                ..Event::default()
+            });
+        }
+        trace.event_block(&block);
+    }
+    let trace = trace.finish();
+    let interest = |kind: &nettrace::Metadata| match kind.event_id() {
+        1 => Interest::All,
+        2 => Interest::Activity,
+        _ => Interest::None,
+    };
+    let mut events = SliceReader::new(&trace).expect("a recording").in_time_order_by(interest);
+    let mut times = Vec::new();
+    events.for_each(|event| times.push(event.time().0)).expect("readable");
+    let given = [10, 50, 60, 70, 80, 90, 110];
+    assert_eq!(times, given.iter().flat_map(|time| [time + 1, time + 2]).collect::<Vec<_>>());
+    assert!(events.counts().eq([(0, 4), (1, 16), (2, 2)]), "the events left out are counted, too");
 }

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &ReadArgs) -> Outcome {
         }
         None => Values::Table(Summary::default()),
     };
-    let mut events = events.in_time_order();
+    let mut events = events.in_time_order_of(Counters::needs);
     while values.are_wanted()
         && let Some(event) = events.next().map_err(|error| origin.failed(&error))?
     {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use clap::Args;
-use nettrace::{Event, Metadata, RelativeTime};
+use nettrace::{Event, Interest, Metadata, RelativeTime};
 use nettrace_edit::{Criteria, RecordedRange, TrackedCriteria};
 use nettrace_export::Selection;
 use serde::Serialize;
@@ -44,6 +44,8 @@ pub(super) struct ReadPart {
     /// process covers it.
     pub(super) start: RelativeTime,
     pub(super) end: RelativeTime,
+    /// Whether it is the whole recording.
+    pub(super) is_whole: bool,
 }
 
 /// The same for reports that have names of methods or types.
@@ -77,6 +79,16 @@ impl ReadingArgs {
         self.times.from.is_some() || self.times.to.is_some()
     }
 
+    /// Whether a part of the events is selected.
+    const fn selects_events(&self) -> bool {
+        self.selects_time() || !self.pid.is_empty()
+    }
+
+    /// Whether all events of a recording are selected.
+    pub(super) fn selects_all(&self, file: &Path) -> bool {
+        !self.selects_events() && recorded_range(file).is_none()
+    }
+
     /// Whether events outside a part of the recording's time are left out.
     pub(super) fn is_of_part(&self, file: &Path) -> bool {
         self.selects_time() || recorded_range(file).is_some()
@@ -90,10 +102,20 @@ impl ReadingArgs {
         is_needed: fn(&Metadata) -> bool,
         each: impl FnMut(&Event<'_>),
     ) -> Result<ReadPart, Failure> {
+        self.read_by(file, move |kind| Interest::all_if(is_needed(kind)), each)
+    }
+
+    /// The same for reports that also look at activities.
+    pub(super) fn read_by(
+        &self,
+        file: &Path,
+        interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static,
+        each: impl FnMut(&Event<'_>),
+    ) -> Result<ReadPart, Failure> {
         if recorded_range(file).is_some() {
             self.read(file, each)
         } else {
-            self.read_session(file, is_needed, each)
+            self.read_session_by(file, interest, each)
         }
     }
 
@@ -102,17 +124,27 @@ impl ReadingArgs {
         &self,
         file: &Path,
         is_needed: fn(&Metadata) -> bool,
+        each: impl FnMut(&Event<'_>),
+    ) -> Result<ReadPart, Failure> {
+        self.read_session_by(file, move |kind| Interest::all_if(is_needed(kind)), each)
+    }
+
+    fn read_session_by(
+        &self,
+        file: &Path,
+        interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static,
         mut each: impl FnMut(&Event<'_>),
     ) -> Result<ReadPart, Failure> {
         // Unmatched values of a selection are known only after a full read.
-        if self.selects_time() || !self.pid.is_empty() {
+        if self.selects_events() {
             return self.read(file, each);
         }
         let (events, origin) = Recording::open(file)?.into_parts();
-        let read = nettrace_export::report::read_kinds(events, is_needed, &mut each);
+        let read = nettrace_export::report::read_by(events, interest, &mut each);
         let read = read.map_err(|error| origin.failed(&error))?;
         let end = read.last_time().unwrap_or(RelativeTime::START);
-        Ok(ReadPart { exit: origin.report_damage(read.events()), start: RelativeTime::START, end })
+        let exit = origin.report_damage(read.events());
+        Ok(ReadPart { exit, start: RelativeTime::START, end, is_whole: true })
     }
 
     /// The selection of events.
@@ -165,7 +197,7 @@ impl ReadingArgs {
         let last = part.recorded.map_or(last, |recorded| recorded.to);
         let start = selection.from.map_or(first, |from| from.max(first));
         let end = selection.to.map_or(last, |to| to.min(last)).max(start);
-        Ok(ReadPart { exit: origin.report_damage(&events), start, end })
+        Ok(ReadPart { exit: origin.report_damage(&events), start, end, is_whole: false })
     }
 
     /// Prints the report, or reports what the recording lacks for it. `cut` limits a JSON list to the first
@@ -180,7 +212,7 @@ impl ReadingArgs {
     ) -> Outcome {
         let Some(mut report) = report else {
             let exit = exit.or_failed();
-            let where_ = if self.selects_time() || !self.pid.is_empty() {
+            let where_ = if self.selects_events() {
                 "the part of the recording that was asked for"
             } else {
                 "the recording"

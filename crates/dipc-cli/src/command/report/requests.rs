@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use nettrace::{Interest, Metadata};
 use nettrace_export::report::{
     Requests, RequestsOptions, RequestsReport, SlowSpan, SpanEnd, SpanRole, SpanRow, TimeParts, call_tree,
 };
@@ -16,6 +17,8 @@ use crate::command::report::reading::{ReadPart, ReadingArgs};
 use crate::exit::Outcome;
 use crate::inspect::names::{Names, add_code};
 use crate::inspect::needs::Needs;
+use crate::inspect::recording::Recording;
+use crate::inspect::spans::may_have_spans;
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::table::{self, Align, Columns};
@@ -44,7 +47,8 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
     let name = args.name.as_deref().map(Pattern::new);
     let names = if args.reading.format == Format::Json { NameForm::CSharp } else { args.names.form() };
     let options = RequestsOptions::default().with_slowest(args.slowest).with_name(name).with_names(names);
-    let mut requests = Requests::new(options.with_start(args.reading.start(file)?));
+    let options = options.with_start(args.reading.start(file)?);
+    let mut requests = Requests::new(options.clone());
     if args.slowest > 0 {
         if let Some(names) = Names::find(file) {
             names.add_to(requests.code_mut())?;
@@ -54,8 +58,17 @@ pub(super) fn run(file: &Path, args: &RequestsArgs) -> Outcome {
             add_code(file, requests.code_mut())?;
         }
     }
-    let ReadPart { exit, start, end } = args.reading.read(file, |event| requests.add(event))?;
+    // Anything but a regular file can be read only once.
+    let has_spans = !file.is_file() || may_have_spans(&Recording::open(file)?);
+    let interest = move |kind: &Metadata| {
+        if has_spans { Requests::interest(&options, kind) } else { Interest::None }
+    };
+    let part = args.reading.read_by(file, interest, |event| requests.add(event))?;
+    let ReadPart { exit, start, end, is_whole } = part;
     requests.set_range(start, end);
+    if is_whole {
+        requests.extend_to(end);
+    }
     let mut report = requests.finish();
     if args.name.is_some() {
         report = report.filter(|report| !report.rows.is_empty());

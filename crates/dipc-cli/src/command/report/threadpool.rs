@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use nettrace::{Event, Interest, Reader};
 use nettrace_export::report::{Starvation, ThreadPool, ThreadPoolReport, starvation};
 use nettrace_export::{Metric, NameForm, Options, ProfileReader};
 
-use crate::command::report::reading::{ReadPart, ReadingArgs};
+use crate::command::report::reading::ReadingArgs;
 use crate::exit::{Failure, Outcome};
 use crate::inspect::names::code_beside;
 use crate::inspect::needs::Needs;
-use crate::inspect::recording::Recording;
+use crate::inspect::recording::{Input, Origin, Recording};
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::render::escape::escape_controls;
 use crate::render::table::{Align, Columns};
@@ -22,8 +23,15 @@ pub(super) const NEEDS: Needs =
 
 pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     let mut pool = ThreadPool::default();
-    let ReadPart { exit, .. } = args.read_kinds(file, ThreadPool::needs, |event| pool.add(event))?;
-    let starvation = starvation_of(file, args)?;
+    let (exit, starvation) = if args.selects_all(file) && file.is_file() {
+        let (starvation, origin, events) = read_starvation(file, args, |event| pool.add(event))?;
+        (origin.report_damage(&events), starvation)
+    } else {
+        let part = args.read_kinds(file, ThreadPool::needs, |event| pool.add(event))?;
+        // An input that is not a file has been consumed and cannot be read again.
+        let starvation = if file.is_file() { read_starvation(file, args, |_| {})?.0 } else { None };
+        (part.exit, starvation)
+    };
     let mut report = pool.finish();
     if starvation.is_some() {
         report.get_or_insert_default().starvation = starvation;
@@ -37,13 +45,14 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
     )
 }
 
-/// Returns the time for which all workers of the pool were blocked, from the samples of threads; `None` if
-/// they were not, or without samples.
-fn starvation_of(file: &Path, args: &ReadingArgs) -> Result<Option<Starvation>, Failure> {
-    // An input that is not a file has been consumed and cannot be read again.
-    if !file.is_file() {
-        return Ok(None);
-    }
+/// Reads the time for which all workers of the pool were blocked, from the samples of threads; `None` if they
+/// were not, or without samples. `each` is called with the events that the thread pool needs, and possibly
+/// others.
+fn read_starvation(
+    file: &Path,
+    args: &ReadingArgs,
+    each: impl FnMut(&Event<'_>),
+) -> Result<(Option<Starvation>, Origin, Reader<Input>), Failure> {
     let (events, origin) = Recording::open(file)?.into_parts();
     let processors = events.info().and_then(|info| info.processors);
     let mut add_code = code_beside(file);
@@ -52,9 +61,12 @@ fn starvation_of(file: &Path, args: &ReadingArgs) -> Result<Option<Starvation>, 
         .with_idle(false)
         .with_names(NameForm::CSharp)
         .with_selection(args.selection(file)?);
-    let reader = ProfileReader::new(options).with_code(&mut add_code);
-    let read = reader.with_kernel_times(kernel_times_beside(file)).read(events, |_| {});
-    Ok(starvation(&read.map_err(|error| origin.failed(&error))?.profile, processors))
+    let reader = ProfileReader::new(options)
+        .with_code(&mut add_code)
+        .with_kernel_times(kernel_times_beside(file))
+        .with_interest(|kind| Interest::all_if(ThreadPool::needs(kind)));
+    let read = reader.read(events, each).map_err(|error| origin.failed(&error))?;
+    Ok((starvation(&read.profile, processors), origin, read.events))
 }
 
 /// Describes a starvation in words.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use clr_counters::{Aspect, Counters, Kind, METRICS_PROVIDER, Sample, Selection, Series};
+use clr_counters::{Aspect, Counters, Kind, Sample, Selection, Series};
 use nettrace::{Event, MetadataMap, RelativeTime};
 
 use super::cut;
@@ -118,7 +118,7 @@ impl Default for Curves {
 impl Curves {
     #[inline]
     pub(super) fn add(&mut self, event: &Event<'_>) {
-        let has_values = || event.name() == "EventCounters" || event.provider() == METRICS_PROVIDER;
+        let has_values = || Counters::needs(event.metadata());
         if self.of_counters.get_or_insert_with(event.metadata_index(), has_values) {
             self.take_in(event);
         }

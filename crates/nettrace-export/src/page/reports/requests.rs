@@ -107,6 +107,11 @@ impl Requests {
         spans.add(event, |span| found.add(&span));
     }
 
+    /// Extends the recording to the time of an event that need not be added.
+    pub(super) fn extend_to(&mut self, time: RelativeTime) {
+        self.spans.extend_to(time);
+    }
+
     pub(super) fn finish(&mut self) {
         let Self { spans, found } = self;
         spans.finish(|span| found.add(&span));

@@ -9,11 +9,13 @@ use clr_events::KernelSample;
 use clr_events::code::CodeOrigin;
 use clr_events::json::system_time;
 use clr_events::sets;
-use nettrace::{Event, Metadata, MetadataMap, Reader, RelativeTime, Thread, ThreadId};
+use nettrace::{
+    Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, ThreadId, TimeOrder,
+};
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
-    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsReport, Startup, Starvation, ThreadPool,
-    ThreadPoolReport, processor_time, starvation,
+    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsOptions, RequestsReport, Startup,
+    Starvation, ThreadPool, ThreadPoolReport, processor_time, starvation,
 };
 use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder, Selection};
 use serde::Serialize;
@@ -22,6 +24,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::crash_note::CrashNote;
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording, RecordingFile};
+use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::inspect::time_range::{PartTimes, recorded_range};
 use crate::processors::{self, no_thread};
@@ -78,25 +81,41 @@ pub(super) struct OverviewData {
     pub(super) without_processor: u64,
 }
 
-/// The counts and the report that need all events, under construction. The requests report takes as long as
-/// all others together.
-#[derive(Default)]
-struct OfAllEvents {
+/// The report of requests under construction, which takes as long as all others together.
+struct OfRequests {
     /// The time of a part.
     selection: Selection,
-    /// The number of events of each kind.
-    counts: MetadataMap<u64>,
-    last: RelativeTime,
     requests: Requests,
 }
 
-impl OfAllEvents {
+impl OfRequests {
+    fn new(selection: Selection) -> Self {
+        Self { selection, requests: Requests::default() }
+    }
+
+    /// The interest in events of a kind. The last event of a part is needed, which may be of any kind.
+    fn interest(is_part: bool, has_spans: bool, kind: &Metadata) -> Interest {
+        match (is_part, has_spans) {
+            (true, _) => Interest::All,
+            (false, true) => Requests::interest(&RequestsOptions::default(), kind),
+            (false, false) => Interest::None,
+        }
+    }
+
     fn add(&mut self, event: &Event<'_>) {
-        self.counts.update(event.metadata_index(), |count| *count += 1);
-        self.last = self.last.max(event.relative_time());
         if self.selection.contains(event) {
             self.requests.add(event);
         }
+    }
+
+    /// Completes the report, with the other properties of the recording.
+    fn finish(mut self, order: TimeOrder<ReadSource<Input>>, origin: Origin) -> ReadRecording {
+        let last = order.last_time().unwrap_or_default();
+        if self.selection.is_all() {
+            self.requests.extend_to(last);
+        }
+        let counts = order.counts().collect();
+        ReadRecording { requests: self.requests, last, counts, events: order.into_events(), origin }
     }
 }
 
@@ -187,25 +206,41 @@ fn lost_samples(threads: &[Thread]) -> u64 {
     threads.iter().filter(|thread| thread.id() == ThreadId(0)).map(Thread::lost).sum()
 }
 
-type ReadRecording = (Reader<Input>, Origin, OfAllEvents);
+struct ReadRecording {
+    requests: Requests,
+    /// The time of the last event.
+    last: RelativeTime,
+    /// The number of events of each kind.
+    counts: Vec<(usize, u64)>,
+    events: Reader<Input>,
+    origin: Origin,
+}
 
-fn read_once(recording: Recording, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
+fn read_once(
+    recording: Recording,
+    has_spans: bool,
+    some: &mut OfSomeKinds,
+) -> Result<ReadRecording, Failure> {
     let (events, origin) = recording.into_parts();
-    let mut all = OfAllEvents { selection: some.selection.clone(), ..OfAllEvents::default() };
-    let read = report::read(events, |event| {
+    let (metric, is_part) = (some.metric, !some.selection.is_all());
+    let mut all = OfRequests::new(some.selection.clone());
+    let interest = move |kind: &Metadata| {
+        OfRequests::interest(is_part, has_spans, kind).max(Interest::all_if(OfSomeKinds::needs(metric, kind)))
+    };
+    let read = report::read_by(events, interest, |event| {
         all.add(event);
         some.add_if_needed(event);
     });
-    Ok((read.map_err(|error| origin.failed(&error))?, origin, all))
+    let read = read.map_err(|error| origin.failed(&error))?;
+    Ok(all.finish(read, origin))
 }
 
-/// Reads a file with two readers at the same time: one brings all events into order, the other only some
-/// kinds.
+/// Reads a file with two readers at the same time: one is for the requests, the other for all else.
 fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecording, Failure> {
     let (events, origin) = file.open()?.into_parts();
     let (events_of_kinds, origin_of_kinds) = file.open()?.into_parts();
-    let metric = some.metric;
-    let mut all = OfAllEvents { selection: some.selection.clone(), ..OfAllEvents::default() };
+    let (metric, is_part) = (some.metric, !some.selection.is_all());
+    let mut all = OfRequests::new(some.selection.clone());
     thread::scope(|scope| {
         let read_kinds = || {
             let each = |event: &Event<'_>| some.add(event);
@@ -213,11 +248,15 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
         };
         let second = thread::Builder::new().name("kinds".to_owned()).spawn_scoped(scope, read_kinds);
         let second = second.map_err(|error| no_thread(&error))?;
-        let read = report::read(events, |event| all.add(event));
+        let read = report::read_by(
+            events,
+            move |kind| OfRequests::interest(is_part, true, kind),
+            |event| all.add(event),
+        );
         let read_kinds = second.join().unwrap_or_else(|panic| resume_unwind(panic));
-        let events = read.map_err(|error| origin.failed(&error))?;
+        let read = read.map_err(|error| origin.failed(&error))?;
         read_kinds.map_err(|error| origin_of_kinds.failed(&error))?;
-        Ok((events, origin, all))
+        Ok(all.finish(read, origin))
     })
 }
 
@@ -225,7 +264,9 @@ impl OverviewData {
     /// Reads a recording. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
     pub(super) fn read(file: &Path) -> Result<(Self, Exit), Failure> {
         let recording = Recording::open(file)?;
-        let second = if processors::count() > 1 { recording.file() } else { None };
+        let has_spans = may_have_spans(&recording);
+        // Without spans, one reader takes as long as each of two.
+        let second = if has_spans && processors::count() > 1 { recording.file() } else { None };
         let (metric, processors) = match recording.events.info() {
             Some(info) => (Metric::of_time(Some(info)), info.processors),
             None => (Metric::Wall, None),
@@ -241,14 +282,15 @@ impl OverviewData {
         if let Some(names) = Names::find(file) {
             names.add_to(some.profile.code_mut())?;
         }
-        let (events, origin, mut all) = match second {
+        let read = match second {
             Some(file) => read_twice(&file, &mut some),
-            None => read_once(recording, &mut some),
+            None => read_once(recording, has_spans, &mut some),
         }?;
+        let ReadRecording { mut requests, last, counts, events, origin } = read;
         let start = from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
-        let end = to.unwrap_or(all.last);
+        let end = to.unwrap_or(last);
         some.gc.set_range(start, end);
-        all.requests.set_range(start, end);
+        requests.set_range(start, end);
         let exit = origin.report_damage(&events);
         let info = events.info();
         let startup = some.startup.finish();
@@ -270,14 +312,14 @@ impl OverviewData {
             start: info.and_then(|info| system_time(info.start)).map(|start| start.to_string()),
             duration_ns: units::nanoseconds(end.saturating_duration_since(start)),
             bytes: origin.bytes(),
-            events: all.counts.iter().map(|(_, count)| count).sum(),
+            events: counts.iter().map(|(_, count)| count).sum(),
             lost: events.loss().total(),
             lost_samples: if sampling.is_some() { lost_samples(events.threads()) } else { 0 },
             sampling,
             lost_is_lower_bound: events.loss().is_lower_bound(),
             truncated: events.truncated_at().is_some(),
         };
-        let kinds = || all.counts.iter().filter_map(|(index, _)| events.metadata().get(index));
+        let kinds = || counts.iter().filter_map(|(index, _)| events.metadata().get(*index));
         let has_kernel_samples = kinds().any(is_cpu_sample);
         let has_samples = kinds().any(|kind| sets::THREAD_SAMPLES.contains(kind));
         let mut contention = some.contention.finish();
@@ -299,7 +341,7 @@ impl OverviewData {
             contention,
             thread_pool: some.thread_pool.finish(),
             jit: some.jit.finish(),
-            requests: all.requests.finish(),
+            requests: requests.finish(),
             starvation: starvation(&profile, processors),
             profile,
             processor_time,
