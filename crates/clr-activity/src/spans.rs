@@ -470,6 +470,7 @@ impl Spans {
             is_error: ended.outcome.is_error,
             error: ended.outcome.error.as_deref(),
             parts,
+            known: self.known,
             intervals: &intervals,
         });
     }
