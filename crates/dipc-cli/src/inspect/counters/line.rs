@@ -60,6 +60,7 @@ pub(super) struct Line<'s> {
 }
 
 /// Writes a number; those that JSON cannot have are strings, as in the fields of events.
+#[allow(clippy::ref_option, reason = "the signature that serde calls")]
 fn number<S: Serializer>(number: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
     match number {
         Some(number) if number.is_nan() => to.serialize_str("NaN"),
