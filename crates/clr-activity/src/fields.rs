@@ -5,24 +5,15 @@ use std::net::{IpAddr, SocketAddr};
 
 use nettrace::{Event, Value};
 
-use crate::event_kind::Format;
+use crate::event_kind::{self, Format};
 
 /// The most bytes of a text that are kept.
 pub(crate) const LONGEST: usize = 256;
 
 /// Appends a value as text, in at most [`LONGEST`] bytes, without control characters.
 pub(crate) fn push(text: &mut String, value: &Value<'_>) {
-    let limit = text.len().saturating_add(LONGEST);
     match value {
-        Value::String(value) => {
-            for char in value.chars() {
-                if text.len() >= limit {
-                    text.push('…');
-                    break;
-                }
-                text.push(if char.is_control() { ' ' } else { char });
-            }
-        }
+        Value::String(value) => push_text(text, value.chars()),
         Value::Bool(value) => _ = write!(text, "{value}"),
         Value::I8(value) => _ = write!(text, "{value}"),
         Value::U8(value) => _ = write!(text, "{value}"),
@@ -34,6 +25,18 @@ pub(crate) fn push(text: &mut String, value: &Value<'_>) {
         Value::U64(value) | Value::Address(value) => _ = write!(text, "{value}"),
         Value::Guid(value) => _ = write!(text, "{value}"),
         _ => {}
+    }
+}
+
+/// Appends a string in the same way.
+fn push_text(text: &mut String, chars: impl Iterator<Item = char>) {
+    let limit = text.len().saturating_add(LONGEST);
+    for char in chars {
+        if text.len() >= limit {
+            text.push('…');
+            break;
+        }
+        text.push(if char.is_control() { ' ' } else { char });
     }
 }
 
@@ -75,6 +78,10 @@ pub(crate) fn name(event: &Event<'_>, format: Format) -> String {
         }
         Format::Grpc(_) => name = of("method"),
         Format::Generic => {
+            // An event with an explicit opcode need not be named as the start of a task.
+            if event_kind::task(event.metadata()).is_empty() {
+                push_text(&mut name, event.name().chars());
+            }
             for (field, value) in event.fields().flatten() {
                 if let Value::String(_) = value {
                     let gap = if name.is_empty() { "" } else { " " };

@@ -120,7 +120,7 @@ pub use step::{Step, Steps, WorkId, has_activity, is_of_work};
 pub use suspension::{Suspension, Suspensions};
 pub use tasks::{Tasks, Worker};
 #[cfg(feature = "spans")]
-pub use time_parts::KnownParts;
+pub use time_parts::{KnownParts, MeasuredParts};
 #[cfg(feature = "spans")]
 pub use work_interval::{WorkInterval, WorkKind};
 

@@ -6,8 +6,8 @@ use nettrace::{RelativeTime, ThreadId};
 use uuid::Uuid;
 
 use crate::fields::SpanOutcome;
-use crate::span::{SpanId, SpanRole, TimeParts};
-use crate::time_parts::{PauseClock, QueueMark, WorkState};
+use crate::span::{SpanId, SpanRole};
+use crate::time_parts::{MeasuredParts, PauseClock, QueueMark, WorkState};
 use crate::work_interval::WorkInterval;
 
 /// A span that is starting.
@@ -337,7 +337,7 @@ impl LiveSpans {
         &mut self,
         id: SpanId,
         now: RelativeTime,
-    ) -> Option<(Live, Option<TimeParts>, Vec<WorkInterval>)> {
+    ) -> Option<(Live, Option<MeasuredParts>, Vec<WorkInterval>)> {
         let mut span = self.spans.remove(&id)?;
         self.generation = self.generation.wrapping_add(1);
         if let Some(activity) = span.activity {

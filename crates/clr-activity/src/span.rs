@@ -6,6 +6,7 @@ use nettrace::RelativeTime;
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
+use crate::time_parts::{KnownParts, MeasuredParts};
 use crate::work_interval::WorkInterval;
 
 /// The number of a span: in the order in which spans started, never reused.
@@ -122,8 +123,11 @@ pub struct Span<'a> {
     pub is_error: bool,
     /// The error's text, if an event has one.
     pub error: Option<&'a str>,
-    /// The time by activity, for a request that has an activity.
-    pub parts: Option<TimeParts>,
+    /// The time by activity, for a request that has an activity: [`time_parts`](Self::time_parts) has the parts
+    /// known by now, and [`MeasuredParts::known`] those known at the end of the recording.
+    pub parts: Option<MeasuredParts>,
+    /// The parts that the recording has had events for up to the span's end.
+    pub known: KnownParts,
     /// The intervals of these parts, by their beginning, at most 64 of a request: empty unless they were
     /// [wanted](crate::Spans::with_intervals).
     pub intervals: &'a [WorkInterval],
@@ -131,7 +135,7 @@ pub struct Span<'a> {
 
 impl<'a> Span<'a> {
     /// Creates a request that took no time and did not fail. Its fields can be set.
-    pub const fn new(id: SpanId, role: SpanRole, provider: &'a str, task: &'a str, name: &'a str) -> Self {
+    pub fn new(id: SpanId, role: SpanRole, provider: &'a str, task: &'a str, name: &'a str) -> Self {
         Self {
             id,
             role,
@@ -150,8 +154,15 @@ impl<'a> Span<'a> {
             is_error: false,
             error: None,
             parts: None,
+            known: KnownParts::default(),
             intervals: &[],
         }
+    }
+
+    /// Returns the time by activity, for a request that has an activity. Parts that the recording has not had
+    /// events for are `None`.
+    pub fn time_parts(&self) -> Option<TimeParts> {
+        self.parts.map(|parts| parts.known(self.known))
     }
 
     /// Whether `matches` accepts its name or `Provider/Task`.

@@ -492,6 +492,7 @@ impl Spans {
             is_error: ended.outcome.is_error,
             error: ended.outcome.error.as_deref(),
             parts,
+            known: self.known,
             intervals: &intervals,
         });
     }

@@ -66,6 +66,17 @@ pub(crate) struct QueueMark {
     waiting: Duration,
 }
 
+/// The measured time of a request by activity. Parts without events in the recording are zero here, so that
+/// its numbers are read with [`known`](Self::known) only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MeasuredParts(TimeParts);
+
+impl From<TimeParts> for MeasuredParts {
+    fn from(parts: TimeParts) -> Self {
+        Self(parts)
+    }
+}
+
 /// The parts of requests' time that the recording has events for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,6 +89,11 @@ pub struct KnownParts {
     pub outgoing: bool,
     /// [`TimeParts::queued`].
     pub queued: bool,
+}
+
+impl KnownParts {
+    /// All parts, for recordings with events for each of them.
+    pub const ALL: Self = Self { gc_pause: true, on_thread: true, outgoing: true, queued: true };
 }
 
 impl WorkState {
@@ -152,45 +168,48 @@ impl WorkState {
     }
 
     /// The parts at the request's end, as if all were known.
-    pub(crate) fn finish(mut self, now: RelativeTime, clock: &PauseClock) -> TimeParts {
+    pub(crate) fn finish(mut self, now: RelativeTime, clock: &PauseClock) -> MeasuredParts {
         self.advance(now, clock);
-        TimeParts {
+        MeasuredParts(TimeParts {
             gc_pause: Some(self.gc_pause),
             on_thread: Some(self.on_thread),
             outgoing: Some(self.outgoing),
             queued: Some(self.queued),
             waiting: Some(self.waiting.saturating_sub(self.queued)),
-        }
+        })
     }
 }
 
-impl TimeParts {
-    /// Keeps only the known parts.
+impl MeasuredParts {
+    /// Returns the parts that the recording has events for; the others are `None`.
     #[must_use]
-    pub fn known(self, known: KnownParts) -> Self {
-        let unknown_queued = if known.queued { None } else { self.queued };
-        let waiting = self.waiting.map(|waiting| waiting.saturating_add(unknown_queued.unwrap_or_default()));
-        Self {
-            gc_pause: self.gc_pause.filter(|_| known.gc_pause),
-            on_thread: self.on_thread.filter(|_| known.on_thread),
-            outgoing: self.outgoing.filter(|_| known.outgoing),
-            queued: self.queued.filter(|_| known.queued),
+    pub fn known(self, known: KnownParts) -> TimeParts {
+        let Self(measured) = self;
+        let unknown_queued = if known.queued { None } else { measured.queued };
+        let waiting =
+            measured.waiting.map(|waiting| waiting.saturating_add(unknown_queued.unwrap_or_default()));
+        TimeParts {
+            gc_pause: measured.gc_pause.filter(|_| known.gc_pause),
+            on_thread: measured.on_thread.filter(|_| known.on_thread),
+            outgoing: measured.outgoing.filter(|_| known.outgoing),
+            queued: measured.queued.filter(|_| known.queued),
             waiting: waiting.filter(|_| known.on_thread),
         }
     }
 
     /// Adds the parts of another request.
     pub fn add(&mut self, other: &Self) {
+        let (Self(sums), Self(other)) = (self, other);
         let add = |sum: &mut Option<Duration>, part: Option<Duration>| {
             if let Some(part) = part {
                 *sum = Some(sum.unwrap_or_default().saturating_add(part));
             }
         };
-        add(&mut self.gc_pause, other.gc_pause);
-        add(&mut self.on_thread, other.on_thread);
-        add(&mut self.outgoing, other.outgoing);
-        add(&mut self.queued, other.queued);
-        add(&mut self.waiting, other.waiting);
+        add(&mut sums.gc_pause, other.gc_pause);
+        add(&mut sums.on_thread, other.on_thread);
+        add(&mut sums.outgoing, other.outgoing);
+        add(&mut sums.queued, other.queued);
+        add(&mut sums.waiting, other.waiting);
     }
 }
 
@@ -201,8 +220,6 @@ mod tests {
     const fn at(nanoseconds: i64) -> RelativeTime {
         RelativeTime::from_nanos(nanoseconds)
     }
-
-    const ALL: KnownParts = KnownParts { gc_pause: true, on_thread: true, outgoing: true, queued: true };
 
     fn nanoseconds(parts: TimeParts) -> [Option<u128>; 5] {
         let TimeParts { gc_pause, on_thread, outgoing, queued, waiting } = parts;
@@ -225,7 +242,7 @@ mod tests {
         work.dequeue(mark, at(180), &clock);
         work.dequeue(other, at(190), &clock);
         // Waiting 10, on a thread 20 + 10, paused 15, in the call 15, queued 20, waiting 10.
-        let parts = work.finish(at(200), &clock).known(ALL);
+        let parts = work.finish(at(200), &clock).known(KnownParts::ALL);
         assert_eq!(nanoseconds(parts), [Some(15), Some(30), Some(15), Some(20), Some(20)]);
     }
 

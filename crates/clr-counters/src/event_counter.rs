@@ -36,7 +36,7 @@ pub struct EventCounter<'a> {
 pub enum EventCounterValue {
     /// Statistics of the measurements of an interval: `CounterType` is `Mean`.
     Mean {
-        /// The mean; NaN if nothing was measured.
+        /// The mean; 0 if nothing was measured.
         mean: f64,
         /// The standard deviation.
         standard_deviation: f64,

@@ -14,11 +14,12 @@ use opentelemetry_proto::tonic::collector::metrics::v1::{
     ExportMetricsServiceRequest, ExportMetricsServiceResponse,
 };
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue, any_value};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::{Metric, ResourceMetrics, ScopeMetrics};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message as _;
 
-use crate::point::{Description, Point, PointKey, PointTable, ProcessKey};
+use crate::point::{Description, Point, PointKey, PointTable, PointValue, ProcessKey};
 use crate::sample::Sample;
 use crate::series::Series;
 
@@ -247,6 +248,11 @@ fn metric(points: &mut [Entry<'_>], temporality: Temporality, times: Times) -> O
     let texts = [&series.description, &series.display_name];
     let description = texts.into_iter().find(|text| !text.is_empty()).cloned().unwrap_or_default();
     let mut data = data_of(&first.value, temporality);
+    // A total that falls, as of a rate that is negative, is not a monotonic sum.
+    let falls = |value: &PointValue| matches!(value, PointValue::Counter { total, .. } if *total < 0.0);
+    if let Data::Sum(sum) = &mut data {
+        sum.is_monotonic &= !points.iter().any(|(_, point)| falls(&point.value));
+    }
     let mut last = None;
     for (_, point) in points {
         let Exported { series, previous } = &mut point.description;

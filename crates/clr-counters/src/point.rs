@@ -193,7 +193,12 @@ impl<D> Point<D> {
 
 /// Whether a sample has a number: runtimes send an empty one if nothing was measured.
 fn sample_has_value(sample: &Sample<'_>) -> bool {
-    let Measurement::Meter(measurement) = sample.measurement else { return true };
+    let measurement = match sample.measurement {
+        // The runtime sends a mean of 0 for an EventCounter that nothing was written to.
+        Measurement::EventCounter(EventCounterValue::Mean { count, .. }) => return *count > 0,
+        Measurement::EventCounter(EventCounterValue::Sum { .. }) => return true,
+        Measurement::Meter(measurement) => measurement,
+    };
     match measurement {
         MeterMeasurement::Counter { increment, total } => increment.is_some() || total.is_some(),
         MeterMeasurement::UpDownCounter { change, value } => change.is_some() || value.is_some(),

@@ -14,8 +14,10 @@ mod protobuf;
 mod target;
 mod text;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::point::{Description, Point, PointKey, PointTable, PointValue, ProcessKey};
@@ -64,6 +66,8 @@ pub struct Exporter {
     points: PointTable<SeriesName>,
     families: Families,
     has_own_metrics: bool,
+    /// The number of values that formats could not have.
+    unwritable: AtomicU64,
 }
 
 /// The name of a series: its family and its labels.
@@ -74,12 +78,13 @@ struct SeriesName {
     labels: Box<str>,
     /// The factor between the runtime's unit and the family's.
     factor: f64,
-    instrument_id: Option<i32>,
+    /// The label that it has if another series has the same name and labels.
+    distinction: Option<(&'static str, Box<str>)>,
 }
 
 impl Description for SeriesName {
     fn bytes(&self) -> usize {
-        self.labels.len()
+        self.labels.len().saturating_add(self.distinction.as_ref().map_or(0, |(_, value)| value.len()))
     }
 }
 
@@ -87,8 +92,8 @@ impl Description for SeriesName {
 struct Metric<'e> {
     family: &'e Family,
     labels: &'e str,
-    /// The instrument's number, if another series has the same labels.
-    instrument_id: Option<i32>,
+    /// One more label, if another series has the same ones.
+    distinction: Option<(&'static str, Cow<'e, str>)>,
     value: &'e PointValue,
     factor: f64,
 }
@@ -103,6 +108,7 @@ impl Exporter {
             points: PointTable::new(most_series),
             families: Families::default(),
             has_own_metrics: false,
+            unwritable: AtomicU64::new(0),
         }
     }
 
@@ -143,9 +149,10 @@ impl Exporter {
         });
     }
 
-    /// The number of values of series that were left out for lack of space.
+    /// The number of values that were left out: of series for lack of space, and in each encoding those that
+    /// its format cannot have, such as totals and, in OpenMetrics, quantiles below zero.
     pub fn left_out(&self) -> u64 {
-        self.points.left_out
+        self.points.left_out.saturating_add(self.unwritable.load(Ordering::Relaxed))
     }
 
     /// Writes all series that have not ended.
@@ -155,7 +162,7 @@ impl Exporter {
 
     /// Writes all series that have not ended, and metrics of the calling program.
     pub fn encode_with(&self, format: Format, now: Duration, more: &[OwnMetric]) -> Vec<u8> {
-        let series = self.metrics(now);
+        let series = self.metrics(now, format);
         let mut own = more.to_vec();
         if self.has_own_metrics {
             own.extend(self.own_metrics(series.len()));
@@ -165,9 +172,7 @@ impl Exporter {
         let mut metrics = target::metrics(&family, self.processes.values());
         metrics.extend(series);
         match format {
-            Format::Text | Format::OpenMetrics => {
-                text::encode(&metrics, &own, format == Format::OpenMetrics).into_bytes()
-            }
+            Format::Text | Format::OpenMetrics => text::encode(&metrics, &own, format).into_bytes(),
             #[cfg(feature = "protobuf")]
             Format::Protobuf => protobuf::encode(&metrics, &own),
         }
@@ -175,15 +180,28 @@ impl Exporter {
 
     #[allow(clippy::cast_precision_loss, reason = "numbers below 2^53")]
     fn own_metrics(&self, series: usize) -> [OwnMetric; 2] {
-        let left_out = "Values that are left out, of more series than are kept.";
+        let left_out = "Values that are left out, of more series than are kept or impossible in the format.";
         [
             OwnMetric::gauge("dipc_series", "Series that are served.", series as f64),
             OwnMetric::counter("dipc_values_left_out", left_out, self.left_out() as f64),
         ]
     }
 
-    /// The series by family and labels.
-    fn metrics(&self, now: Duration) -> Vec<Metric<'_>> {
+    /// Returns the series that the format can have, by family and labels, and counts the values that it cannot.
+    fn metrics(&self, now: Duration, format: Format) -> Vec<Metric<'_>> {
+        let mut metrics = self.named_metrics(now);
+        let mut unwritable = 0u64;
+        metrics.retain(|metric| {
+            let (values, impossible) = metric.values(format);
+            unwritable = unwritable.saturating_add(impossible);
+            values > 0
+        });
+        self.unwritable.fetch_add(unwritable, Ordering::Relaxed);
+        metrics
+    }
+
+    /// Returns the series by family and labels, no two with the same.
+    fn named_metrics(&self, now: Duration) -> Vec<Metric<'_>> {
         let mut live: Vec<(PointKey, &Point<SeriesName>)> = self.points.live(now).collect();
         live.sort_unstable_by(|(key, point), (other_key, other)| {
             let (name, other_name) = (&point.description, &other.description);
@@ -191,23 +209,25 @@ impl Exporter {
             families.then_with(|| name.labels.cmp(&other_name.labels)).then(key.cmp(other_key))
         });
         let mut metrics = Vec::<Metric<'_>>::with_capacity(live.len());
-        // Meters that share all their names differ by their numbers.
-        let mut twins = Vec::new();
-        for (_, point) in live {
-            let SeriesName { family, labels, factor, instrument_id } = &point.description;
+        // The labels that series with the same names could have to differ.
+        let mut taken = Vec::new();
+        for (key, point) in live {
+            let SeriesName { family, labels, factor, distinction } = &point.description;
             let is_twin = metrics
                 .last()
                 .is_some_and(|last| last.family.name == family.name && last.labels == &**labels);
             if !is_twin {
-                twins.clear();
-            } else if instrument_id.is_none() || twins.contains(instrument_id) {
-                continue;
+                taken.clear();
             }
-            twins.push(*instrument_id);
+            let own = distinction.as_ref().map(|(name, value)| (*name, Cow::Borrowed(&**value)));
+            let label = own
+                .filter(|own| !taken.contains(own))
+                .unwrap_or_else(|| (SERIES_ID, Cow::Owned(format!("{}.{}", key.process.0, key.series.0))));
+            taken.push(label.clone());
             metrics.push(Metric {
                 family,
                 labels,
-                instrument_id: instrument_id.filter(|_| is_twin),
+                distinction: is_twin.then_some(label),
                 value: &point.value,
                 factor: *factor,
             });
@@ -215,6 +235,12 @@ impl Exporter {
         metrics
     }
 }
+
+/// The labels of series whose names are the same in Prometheus: the number of an instrument, the provider and
+/// name of an EventCounter, and the exporter's own number.
+const INSTRUMENT_ID: &str = "instrument_id";
+const EVENT_COUNTER: &str = "event_counter";
+const SERIES_ID: &str = "dipc_series_id";
 
 /// Names a series; `None` if no name is free.
 fn describe(
@@ -246,8 +272,16 @@ fn describe(
         family,
         labels: labels(style, process, series, kind),
         factor: unit.factor,
-        instrument_id: series.instrument_id,
+        distinction: distinction(series),
     })
+}
+
+/// Returns the label that a series has if another one has the same name and labels.
+fn distinction(series: &Series) -> Option<(&'static str, Box<str>)> {
+    if series.kind.is_meter() {
+        return series.instrument_id.map(|id| (INSTRUMENT_ID, id.to_string().into()));
+    }
+    Some((EVENT_COUNTER, plain(&format!("{}/{}", series.provider, series.name)).into()))
 }
 
 /// Returns the help text of a metric.
@@ -281,7 +315,8 @@ fn labels(
     for (key, value) in series.instrument_tag_pairs().into_iter().chain(series.tag_pairs()) {
         let mut name = label_name(key);
         let is_ours = labels.iter().take(reserved).any(|(ours, _)| *ours == name)
-            || matches!(&*name, "process_name" | "process_pid" | "service_instance_id" | "instrument_id")
+            || matches!(&*name, "process_name" | "process_pid" | "service_instance_id")
+            || matches!(&*name, INSTRUMENT_ID | EVENT_COUNTER | SERIES_ID)
             || kind == FamilyKind::Summary && name == "quantile"
             || kind == FamilyKind::Histogram && name == "le";
         if is_ours {
@@ -318,14 +353,33 @@ fn add_tag(labels: &mut Vec<(String, String)>, name: String, value: &str) {
 }
 
 impl<'e> Metric<'e> {
-    /// The labels, including the instrument's number if it is needed.
-    fn labels(&self) -> impl Iterator<Item = (&'e str, std::borrow::Cow<'e, str>)> + use<'e> {
+    /// The labels, including the one that distinguishes it if that is needed.
+    fn labels(&self) -> impl Iterator<Item = (&'e str, Cow<'e, str>)> + use<'e> {
         let mut parts = self.labels.split('\0');
         let pairs = std::iter::from_fn(move || {
             let name = parts.next().filter(|name| !name.is_empty())?;
             Some((name, parts.next().unwrap_or_default().into()))
         });
-        pairs.chain(self.instrument_id.map(|id| ("instrument_id", id.to_string().into())))
+        pairs.chain(self.distinction.clone())
+    }
+
+    /// Returns the number of values that a format can have, and of those that it cannot.
+    fn values(&self, format: Format) -> (u64, u64) {
+        let of = |is_possible: bool| if is_possible { (1, 0) } else { (0, 1) };
+        match self.value {
+            PointValue::Histogram { quantiles, count, sum } => {
+                let mut all = vec![(u64::from(count.is_some()), 0)];
+                all.extend(quantiles.iter().map(|(_, value)| of(format.can_have_quantile(*value))));
+                all.extend(sum.map(|sum| of(format.can_have_sum(sum))));
+                all.into_iter().fold((0, 0), |sum: (u64, u64), (possible, impossible)| {
+                    (sum.0.saturating_add(possible), sum.1.saturating_add(impossible))
+                })
+            }
+            PointValue::Exponential(histogram) => (1, u64::from(!format.can_have_sum(histogram.sum))),
+            PointValue::Counter { .. } | PointValue::UpDownCounter(_) | PointValue::Gauge(_) => {
+                of(self.number().is_some())
+            }
+        }
     }
 
     /// The number of a counter or a gauge; `None` if the number is invalid for a counter.

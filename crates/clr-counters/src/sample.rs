@@ -57,7 +57,8 @@ pub enum Measurement {
 }
 
 impl Sample<'_> {
-    /// Returns one number of the sample; `None` if it does not have the number.
+    /// Returns one number of the sample; `None` if it does not have the number, such as the mean of an
+    /// interval in which nothing was measured.
     pub fn number(&self, aspect: Aspect) -> Option<f64> {
         let per_second = |increment: Option<f64>| {
             let seconds = self.interval.filter(|interval| !interval.is_zero())?.as_secs_f64();
@@ -65,7 +66,7 @@ impl Sample<'_> {
         };
         match (self.measurement, aspect) {
             (Measurement::EventCounter(value), aspect) => match (value, aspect) {
-                (EventCounterValue::Mean { mean, .. }, Aspect::Value) => Some(*mean),
+                (EventCounterValue::Mean { mean, count, .. }, Aspect::Value) => (*count > 0).then_some(*mean),
                 (EventCounterValue::Mean { count, .. }, Aspect::Count) => Some(f64::from(*count)),
                 (EventCounterValue::Mean { mean, count, .. }, Aspect::Sum) => Some(*mean * f64::from(*count)),
                 (EventCounterValue::Sum { increment }, Aspect::Rate) => per_second(Some(*increment)),

@@ -169,8 +169,9 @@ impl Series {
         if aspect == Aspect::Rate { format!("{unit}/s") } else { unit.to_owned() }
     }
 
-    /// The value tags as keys and values. A comma in a value looks like one between tags: a part without `=`
-    /// is treated as the continuation of the previous value.
+    /// The value tags as keys and values. A comma in a value looks like one between tags. A part without `=`
+    /// continues the previous value, and so does one of a Meter whose key is not in its place: runtimes sort
+    /// tags by their keys.
     pub fn tag_pairs(&self) -> Vec<(&str, &str)> {
         pairs(&self.tags, if self.kind.is_meter() { '=' } else { ':' })
     }
@@ -190,9 +191,16 @@ impl Series {
 fn pairs(tags: &str, separator: char) -> Vec<(&str, &str)> {
     let mut pairs = Vec::<(&str, &str)>::new();
     let mut start = 0usize;
+    // The metadata of EventCounters is in the program's order.
+    let is_sorted = separator == '=';
     for part in tags.split(',') {
         let end = start.saturating_add(part.len());
-        match (part.split_once(separator), pairs.last_mut()) {
+        let follows = |key: &str, last: Option<&mut (&str, &str)>| match last {
+            Some((last, _)) if is_sorted => key.encode_utf16().ge(last.encode_utf16()),
+            _ => true,
+        };
+        let pair = part.split_once(separator).filter(|(key, _)| follows(key, pairs.last_mut()));
+        match (pair, pairs.last_mut()) {
             (Some(pair), _) => pairs.push(pair),
             (None, Some((_, value))) => {
                 let from = start.saturating_sub(value.len().saturating_add(1));

@@ -180,6 +180,11 @@ fn tags_with_commas_keep_them() {
     let recording = Recording::new().total(1, "M", "n", "city=Oslo, Norway,tier=2,flag", "1");
     let (counters, _) = recording.read(everything());
     assert_eq!(counters.series()[0].tag_pairs(), [("city", "Oslo, Norway"), ("tier", "2,flag")]);
+    // Runtimes sort tags by their keys, so `blue&sort` is not one after `url`.
+    let tags = "plain=a,plain=b,url=/items?filter=red,blue&sort=name,z=1";
+    let (counters, _) = Recording::new().total(1, "M", "n", tags, "1").read(everything());
+    let expected = [("plain", "a"), ("plain", "b"), ("url", "/items?filter=red,blue&sort=name"), ("z", "1")];
+    assert_eq!(counters.series()[0].tag_pairs(), expected);
 }
 
 /// Half seconds combined into seconds: growth adds up, and gauges and quantiles are the last ones.

@@ -57,7 +57,11 @@ impl ReadAt for std::fs::File {
     }
 
     fn size(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        let attributes = self.metadata()?;
+        if attributes.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(attributes.len())
     }
 }
 
@@ -178,6 +182,13 @@ impl PagedFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn directories_are_not_files_of_their_size() {
+        let directory = std::fs::File::open(std::env::temp_dir()).unwrap();
+        assert_eq!(ReadAt::size(&directory).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+    }
 
     #[test]
     fn reads_cross_pages_and_end_with_the_file() {

@@ -97,7 +97,7 @@ impl Stack {
 pub enum Gap {
     /// A frame of managed code could not be unwound.
     #[error("a frame could not be unwound: {0}")]
-    Unwind(#[from] UnwindError),
+    Unwind(UnwindError),
     /// A frame of native code could not be unwound. The managed frames are whole: the runtime's list of
     /// explicit frames leads to them.
     #[error("native frames are missing: {0}")]
@@ -129,6 +129,12 @@ pub enum Gap {
     /// The limit of frames was reached.
     #[error("there are more frames than are read")]
     TooMany,
+}
+
+impl From<UnwindError> for Gap {
+    fn from(error: UnwindError) -> Self {
+        Self::Unwind(error)
+    }
 }
 
 impl Gap {

@@ -181,6 +181,9 @@ pub enum Incomplete {
     Invalid(FieldError),
     /// The fields with their names are longer than [`limit`] allows.
     TooLong,
+    /// The payload has more bytes than the recording's list of fields. A field is not what the list says, such
+    /// as a string with a NUL in it.
+    LeftOver(usize),
 }
 
 impl fmt::Display for Incomplete {
@@ -188,6 +191,10 @@ impl fmt::Display for Incomplete {
         match self {
             Self::Invalid(error) => write!(f, "{error}"),
             Self::TooLong => write!(f, "with the names of all fields it would be too long"),
+            Self::LeftOver(bytes) => {
+                let bytes_follow = if *bytes == 1 { "byte follows" } else { "bytes follow" };
+                write!(f, "{bytes} {bytes_follow} the last field: a string has a NUL, or values are wrong")
+            }
         }
     }
 }
@@ -211,7 +218,7 @@ pub fn limit(out: &[u8], payload: &[u8]) -> usize {
 pub fn push_fields(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     let Some(mut fields) = event_fields(event) else { return event.payload().is_empty() };
     let limit = limit(out, event.payload());
-    push_object(out, &mut fields, limit).is_ok() && is_complete(&fields)
+    push_object(out, &mut fields, limit).is_ok() && fields.rest().is_empty()
 }
 
 /// Appends the fields of an event as the member `fields` of an object that has members already: null if they
@@ -223,8 +230,8 @@ pub fn push_fields_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
         return false;
     };
     let limit = limit(out, event.payload());
-    match push_object(out, &mut fields, limit) {
-        Ok(()) => is_complete(&fields),
+    match push_object(out, &mut fields, limit).and_then(|()| left_over(&fields)) {
+        Ok(()) => fields.rest().is_empty(),
         Err(error) => {
             out.extend_from_slice(b",\"fields_error\":");
             push_str(out, &error.to_string());
@@ -242,10 +249,13 @@ pub fn fields_value(event: &Event<'_>) -> serde_json::Value {
     object.ok().and_then(|mut object| Some(object.get_mut("fields")?.take())).unwrap_or_default()
 }
 
-/// Returns whether fields that were all read cover the payload: fields that a newer version of the runtime
-/// has appended have no names.
-pub const fn is_complete(fields: &Fields<'_>) -> bool {
-    fields.is_recorded() || fields.rest().is_empty()
+/// Fails if bytes are left over of a payload whose fields, by the recording's list, were all read. After the
+/// fields of a schema, these are fields that a newer version of the runtime has appended.
+pub const fn left_over(fields: &Fields<'_>) -> Result<(), Incomplete> {
+    match fields.rest().len() {
+        bytes @ 1.. if fields.is_recorded() => Err(Incomplete::LeftOver(bytes)),
+        _ => Ok(()),
+    }
 }
 
 /// Appends an object with the fields. `Err` has the reason if some are missing at its end; the written object

@@ -232,8 +232,8 @@ fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
 /// Whether this program was started with the signal ignored, as Linux reports it.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
-    let status = linux_proc::read(std::path::Path::new("/proc/self/status")).unwrap_or_default();
-    linux_proc::Status::new(&status).mask("SigIgn").unwrap_or_default() >> (signal - 1) & 1 == 1
+    let status = linux_proc_stat::read(std::path::Path::new("/proc/self/status")).unwrap_or_default();
+    linux_proc_stat::Status::new(&status).mask("SigIgn").unwrap_or_default() >> (signal - 1) & 1 == 1
 }
 
 /// Reports Ctrl-C and Ctrl-Break. Windows offers nothing that a thread could wait on.

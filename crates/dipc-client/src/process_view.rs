@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use linux_proc::Status;
+use linux_proc_stat::Status;
 
 use crate::Hazard;
 pub use thread_times::{ThreadTime, ThreadTimes, ThreadTimesReader};
@@ -55,7 +55,7 @@ pub struct ProcessView {
 impl ProcessView {
     /// Returns the view of a process. Nothing is read yet.
     pub fn of(pid: u32) -> Self {
-        Self { folder: linux_proc::process_folder(pid) }
+        Self { folder: linux_proc_stat::process_folder(pid) }
     }
 
     /// Returns whether the runtime waits to be resumed, by the names of its threads.
@@ -82,7 +82,7 @@ impl ProcessView {
     pub fn threads(&self) -> io::Result<Vec<KernelThread>> {
         let tasks = fs::read_dir(self.folder.join("task"))?;
         let thread = |folder: PathBuf| {
-            let status = linux_proc::read(&folder.join("status")).ok()?;
+            let status = linux_proc_stat::read(&folder.join("status")).ok()?;
             let status = Status::new(&status);
             Some(KernelThread {
                 id: status.innermost_id()?.into(),
@@ -100,7 +100,7 @@ impl ProcessView {
 
     /// Returns the process's number in its own view: in the innermost pid namespace.
     pub fn own_id(&self) -> Option<u64> {
-        Status::new(&linux_proc::read(&self.folder.join("status")).ok()?).innermost_id().map(u64::from)
+        Status::new(&linux_proc_stat::read(&self.folder.join("status")).ok()?).innermost_id().map(u64::from)
     }
 
     /// Returns whether a signal (SIGSTOP, Ctrl-Z) keeps the process stopped, so that it answers no command.
@@ -115,7 +115,7 @@ impl ProcessView {
 
     /// The context switches of the first thread, if the process is stopped.
     fn stopped_after_switches(&self) -> Option<Vec<u64>> {
-        let status = linux_proc::read(&self.folder.join("status")).ok()?;
+        let status = linux_proc_stat::read(&self.folder.join("status")).ok()?;
         let status = Status::new(&status);
         if status.state()? != 'T' {
             return None;

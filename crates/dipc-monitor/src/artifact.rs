@@ -111,7 +111,7 @@ pub enum ArtifactError {
     Client(#[from] dipc_client::Error),
     /// The destination failed.
     #[error("write the artifact: {0}")]
-    Sink(#[source] io::Error),
+    Sink(io::Error),
     /// The process does not have such an artifact.
     #[error("{0}")]
     Unsupported(String),

@@ -126,7 +126,13 @@ pub enum ServerError {
     },
     /// The server's thread or its runtime cannot be started.
     #[error("start the server: {0}")]
-    Start(#[from] io::Error),
+    Start(io::Error),
+}
+
+impl From<io::Error> for ServerError {
+    fn from(error: io::Error) -> Self {
+        Self::Start(error)
+    }
 }
 
 /// A running server. It stops when this is dropped.

@@ -35,7 +35,7 @@ mod linux {
     use std::time::{Duration, Instant};
 
     use clr_conditions::SystemUsage;
-    use linux_proc::{ControlGroup, Stat, Status, process_folder};
+    use linux_proc_stat::{ControlGroup, Stat, Status, process_folder};
 
     #[derive(Debug)]
     pub(super) struct Reader {
@@ -59,7 +59,7 @@ mod linux {
 
         pub(super) fn read(&mut self) -> SystemUsage {
             let file =
-                |name: &str| linux_proc::read(&process_folder(self.pid).join(name)).unwrap_or_default();
+                |name: &str| linux_proc_stat::read(&process_folder(self.pid).join(name)).unwrap_or_default();
             let (stat, status) = (file("stat"), file("status"));
             let memory = self.group.memory();
             let cpu = self.group.cpu();
@@ -109,7 +109,7 @@ mod linux {
             assert!(first.process_memory_bytes > Some(100_000), "{first:?}");
             // A hundred ticks of the kernel's account.
             let used = || {
-                let stat = linux_proc::read(&process_folder(std::process::id()).join("stat")).unwrap();
+                let stat = linux_proc_stat::read(&process_folder(std::process::id()).join("stat")).unwrap();
                 Stat::parse(&stat).unwrap().cpu_ns().unwrap()
             };
             let end = used() + 300_000_000;

@@ -6,7 +6,7 @@ use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use linux_proc::Status;
+use linux_proc_stat::Status;
 
 use crate::attributes::{Counter, EventAttributes, EventSettings, Inherit};
 use crate::error::Error;
@@ -190,7 +190,7 @@ fn has_filter() -> bool {
 }
 
 fn own_status<T>(field: impl FnOnce(Status<'_>) -> Option<T>) -> Option<T> {
-    field(Status::new(&linux_proc::read(Path::new("/proc/self/status")).ok()?))
+    field(Status::new(&linux_proc_stat::read(Path::new("/proc/self/status")).ok()?))
 }
 
 /// Whether the first function of the kernel has an address other than zero.

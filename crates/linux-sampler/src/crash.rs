@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use linux_proc::{Status, process_folder};
+use linux_proc_stat::{Status, process_folder};
 
 use crate::error::Error;
 use crate::stopped::{REPORTS, Stop, StoppedProcess, Tracing};
@@ -149,7 +149,7 @@ const fn bit(signal: i32) -> u64 {
 
 /// Returns the signals that a process handles or ignores.
 fn handled_signals(pid: i32) -> Option<u64> {
-    let status = linux_proc::read(&process_folder(pid.unsigned_abs()).join("status")).ok()?;
+    let status = linux_proc_stat::read(&process_folder(pid.unsigned_abs()).join("status")).ok()?;
     let status = Status::new(&status);
     Some(status.mask("SigCgt")? | status.mask("SigIgn")?)
 }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     fn is_traced(pid: i32) -> bool {
-        let status = linux_proc::read(&process_folder(pid.unsigned_abs()).join("status")).unwrap();
+        let status = linux_proc_stat::read(&process_folder(pid.unsigned_abs()).join("status")).unwrap();
         Status::new(&status).tracer().is_some()
     }
 

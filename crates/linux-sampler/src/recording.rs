@@ -461,7 +461,7 @@ impl RecordingWriter {
         } else {
             innermost_id(thread.pid, thread.tid).unwrap_or(thread.tid)
         };
-        let name = linux_proc::read(&folder(thread.pid, thread.tid).join("comm")).ok();
+        let name = linux_proc_stat::read(&folder(thread.pid, thread.tid).join("comm")).ok();
         let name = name.map(|name| String::from_utf8_lossy(name.trim_ascii_end()).into_owned());
         let index = self.writer.thread(process_id, id.unsigned_abs().into(), name.as_deref())?;
         if self.threads.len() < MOST_THREADS {
@@ -475,7 +475,7 @@ impl RecordingWriter {
         if let Entry::Vacant(vacant) = self.known.entry(pid) {
             let own_id = innermost_id(pid, pid).unwrap_or(pid).unsigned_abs().into();
             vacant.insert(KnownProcess { own_id, ..KnownProcess::default() });
-            let name = linux_proc::read(&folder(pid, pid).join("comm")).unwrap_or_default();
+            let name = linux_proc_stat::read(&folder(pid, pid).join("comm")).unwrap_or_default();
             self.payload.clear();
             number(&mut self.payload, own_id);
             text(&mut self.payload, name.trim_ascii_end());

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linux_proc::Status;
+use linux_proc_stat::Status;
 
 use crate::error::Error;
 use crate::sys::{self, Report};
@@ -226,7 +226,7 @@ pub(crate) const REPORTS: i32 = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT |
 
 /// Whether this thread is the tracer of another.
 fn is_traced_here(pid: i32, tid: i32) -> bool {
-    let Ok(status) = linux_proc::read(&folder(pid, tid).join("status")) else { return false };
+    let Ok(status) = linux_proc_stat::read(&folder(pid, tid).join("status")) else { return false };
     Status::new(&status).tracer() == Some(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())
 }
 
@@ -335,7 +335,7 @@ mod tests {
         let named = thread::Builder::new().name("abcdefghijklmn\u{fc}".to_owned()).spawn(|| {
             let (pid, tid) = (rustix::process::getpid(), rustix::thread::gettid());
             let (pid, tid) = (pid.as_raw_nonzero().get(), tid.as_raw_nonzero().get());
-            let name = linux_proc::read(&folder(pid, tid).join("comm")).unwrap();
+            let name = linux_proc_stat::read(&folder(pid, tid).join("comm")).unwrap();
             (String::from_utf8(name).is_err(), is_dead(pid, tid), crate::innermost_id(pid, tid) == Some(tid))
         });
         assert_eq!(named.unwrap().join().unwrap(), (true, false, true));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use linux_proc::{Stat, Status};
+use linux_proc_stat::{Stat, Status};
 
 use crate::error::Error;
 
@@ -25,7 +25,7 @@ pub fn threads(pid: i32) -> Result<Vec<i32>, Error> {
 /// Returns the number of a process or thread in its innermost pid namespace: a program inside a container
 /// sees this number as its own.
 pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
-    let status = linux_proc::read(&folder(pid, tid).join("status")).ok()?;
+    let status = linux_proc_stat::read(&folder(pid, tid).join("status")).ok()?;
     Status::new(&status).innermost_id()?.try_into().ok()
 }
 
@@ -34,13 +34,13 @@ pub fn innermost_id(pid: i32, tid: i32) -> Option<i32> {
 /// # Errors
 /// If it cannot be read, as when the thread has ended.
 pub(crate) fn state(pid: i32, tid: i32) -> io::Result<Option<char>> {
-    let stat = linux_proc::read(&folder(pid, tid).join("stat"))?;
+    let stat = linux_proc_stat::read(&folder(pid, tid).join("stat"))?;
     Ok(Stat::parse(&stat).and_then(|stat| stat.state()))
 }
 
 /// Returns the folder of a thread in `/proc`.
 pub(crate) fn folder(pid: i32, tid: i32) -> PathBuf {
-    linux_proc::thread_folder(pid.unsigned_abs(), tid.unsigned_abs())
+    linux_proc_stat::thread_folder(pid.unsigned_abs(), tid.unsigned_abs())
 }
 
 /// Returns the numbers of the online processors.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use linux_proc::{SchedStat, thread_folder};
+use linux_proc_stat::{SchedStat, thread_folder};
 use linux_sampler::{
     Error, OffCpu, OffCpuInterval, OffCpuTracker, Processes, Record, RecordKind, Rights, SampleEvent,
     Sampler, SamplerConfig, Scope, ThreadKey, Trial, Unwinder, spawn_prepared,
@@ -41,7 +41,7 @@ fn own_tid() -> i32 {
 /// Returns the times of a thread; `None` before it has run.
 fn sched_stat(pid: i32, tid: i32) -> Option<SchedStat> {
     let folder = thread_folder(pid.unsigned_abs(), tid.unsigned_abs());
-    SchedStat::parse(&linux_proc::read(&folder.join("schedstat")).unwrap())
+    SchedStat::parse(&linux_proc_stat::read(&folder.join("schedstat")).unwrap())
 }
 
 fn cpu_ns(pid: i32, tid: i32) -> u64 {
@@ -51,7 +51,7 @@ fn cpu_ns(pid: i32, tid: i32) -> u64 {
 /// Returns how often a thread left a processor.
 fn switches(pid: i32, tid: i32) -> u64 {
     let folder = thread_folder(pid.unsigned_abs(), tid.unsigned_abs());
-    let status = linux_proc::read(&folder.join("status")).unwrap();
+    let status = linux_proc_stat::read(&folder.join("status")).unwrap();
     let lines = std::str::from_utf8(&status).unwrap().lines();
     let counts = lines.filter(|line| line.contains("voluntary_ctxt_switches"));
     counts.map(|line| line.split_whitespace().next_back().unwrap().parse::<u64>().unwrap()).sum()
@@ -253,7 +253,7 @@ fn time_off_the_processor_is_that_of_the_sleeps_and_has_their_stack() {
 #[test]
 fn a_thread_that_waits_all_the_time_has_that_time_and_its_stack() {
     let sleeper = Busy(Command::new("sleep").arg("1000").spawn().unwrap());
-    let wait = || linux_proc::read(&thread_folder(sleeper.0.id(), sleeper.0.id()).join("wchan"));
+    let wait = || linux_proc_stat::read(&thread_folder(sleeper.0.id(), sleeper.0.id()).join("wchan"));
     let start = Instant::now();
     while !String::from_utf8_lossy(&wait().unwrap()).contains("sleep") {
         assert!(start.elapsed() < DEADLINE);

@@ -30,7 +30,7 @@ pub enum Error {
     },
     /// The recording could not be read.
     #[error("read: {0}")]
-    Read(#[from] nettrace::Error),
+    Read(nettrace::Error),
     /// The output could not be written.
     #[cfg(feature = "std")]
     #[error("write at offset {offset}: {error}")]
@@ -38,7 +38,12 @@ pub enum Error {
         /// Offset in the new recording, in bytes.
         offset: u64,
         /// The operating system's error.
-        #[source]
         error: std::io::Error,
     },
+}
+
+impl From<nettrace::Error> for Error {
+    fn from(error: nettrace::Error) -> Self {
+        Self::Read(error)
+    }
 }

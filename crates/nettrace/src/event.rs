@@ -277,7 +277,7 @@ impl<'a> Event<'a> {
     /// The fields of the payload, each decoded when the iterator reaches it.
     pub fn fields(&self) -> Fields<'a> {
         let wide = self.pointer_size() != 4;
-        Fields::recorded(self.metadata.fields(), self.payload(), self.layout == Layout::V6, wide)
+        Fields::recorded(self.metadata, self.payload(), self.layout == Layout::V6, wide)
     }
 
     fn label<T>(&self, pick: impl Fn(Label<'a>) -> Option<T>) -> Option<T> {

@@ -34,7 +34,7 @@ macro_rules! type_codes {
 
 type_codes! {
     OBJECT = 1, 0, "The fields of the object, one after the other.";
-    BOOLEAN = 3, 4, "4 bytes, 0 is false.";
+    BOOLEAN = 3, 4, "4 bytes, 0 is false; 1 byte in the events of some providers.";
     UTF16_CODE_UNIT = 4, 2, "One UTF-16 code unit.";
     I8 = 5, 1, "Signed, 1 byte.";
     U8 = 6, 1, "Unsigned, 1 byte.";
@@ -121,6 +121,18 @@ impl FieldType {
         }
     }
 
+    /// Returns true if the type is a boolean of four bytes or has such a part.
+    pub(crate) fn has_booleans(&self) -> bool {
+        match self {
+            Self::Scalar(code) => *code == TypeCode::BOOLEAN,
+            Self::Object(fields) => fields.iter().any(|field| field.field_type.has_booleans()),
+            Self::Array(element)
+            | Self::FixedArray(element, _)
+            | Self::RelLoc(element)
+            | Self::DataLoc(element) => element.has_booleans(),
+        }
+    }
+
     /// Whether values of the type name other places of the payload.
     pub(crate) fn has_location(&self) -> bool {
         match self {
@@ -199,6 +211,8 @@ pub struct Metadata {
     pub(crate) message_template: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) key_values: Vec<(String, String)>,
+    /// Whether a field or a part of one has the type [`TypeCode::BOOLEAN`].
+    pub(crate) has_booleans: bool,
 }
 
 impl Metadata {

@@ -47,6 +47,16 @@ impl<'a, I: ReadAt + ?Sized> Reader<ReadAtInput<'a, I>> {
     /// one thread. So is a V6 recording in which the bytes after an event block do not show that the block
     /// ends there: one that was cut, or has blocks of unknown kinds.
     ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let file = std::fs::File::open("app.nettrace")?;
+    /// let count = |count: &mut u64, _: nettrace::Event<'_>| *count += 1;
+    /// let (reader, events) = nettrace::Reader::par_fold(&file, 4, || 0, count, |a, b| a + b)?;
+    /// println!("{events} events, {} lost", reader.loss().total());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`new`](Self::new) and [`next`](Self::next).
     pub fn par_fold<T: Send>(

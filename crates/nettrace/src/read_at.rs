@@ -14,7 +14,7 @@ pub trait ReadAt: Sync {
     /// If they cannot be read. [`ErrorKind::Interrupted`](std::io::ErrorKind::Interrupted) is tried again.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
-    /// The number of bytes that are read at most. It does not change, also where a file grows.
+    /// The number of bytes that are read at most, asked for once at the start of a reading.
     fn size(&self) -> u64;
 }
 
@@ -31,6 +31,18 @@ pub fn read_file_at(file: &std::fs::File, buffer: &mut [u8], offset: u64) -> Res
     return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
     #[cfg(windows)]
     return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+}
+
+/// The size is the file's at the start of a reading, 0 if the system does not state it.
+#[cfg(any(unix, windows))]
+impl ReadAt for std::fs::File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        read_file_at(self, buffer, offset)
+    }
+
+    fn size(&self) -> u64 {
+        self.metadata().map_or(0, |attributes| attributes.len())
+    }
 }
 
 impl ReadAt for [u8] {

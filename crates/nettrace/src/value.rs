@@ -5,7 +5,7 @@ mod display;
 use uuid::Uuid;
 
 use crate::cursor::{Cursor, ReadError};
-use crate::metadata::{Field, FieldType, TypeCode};
+use crate::metadata::{Field, FieldType, Metadata, TypeCode};
 use crate::schema;
 use crate::time::SystemTime;
 use crate::utf16::Utf16;
@@ -142,6 +142,7 @@ impl Type<'_> {
     /// Returns the size of values without parts in bytes; `None` if it varies, or the type has parts.
     fn scalar_size(self, context: Context<'_>) -> Option<usize> {
         match self {
+            Self::Recorded(FieldType::Scalar(TypeCode::BOOLEAN)) if context.has_byte_booleans => Some(1),
             Self::Recorded(FieldType::Scalar(code)) => code.fixed_size(context.v6),
             Self::Recorded(_) => None,
             Self::Schema(of) => of.fixed_size(context.v6, context.wide),
@@ -160,6 +161,8 @@ struct Context<'a> {
     v6: bool,
     /// Whether pointers have 8 bytes.
     wide: bool,
+    /// Whether booleans have one byte, although the field list says four.
+    has_byte_booleans: bool,
 }
 
 impl Context<'_> {
@@ -194,14 +197,32 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) const fn recorded(fields: &'a [Field], payload: &'a [u8], v6: bool, wide: bool) -> Self {
-        Self::new(FieldList::Recorded(fields), payload, Context { payload, counted: 0, v6, wide })
+    /// Returns the fields of a payload by the recording's list.
+    ///
+    /// Self-describing EventSources and native profilers write booleans of one byte, and their lists have the
+    /// type of those with four: one byte each is right where the payload ends with its last field only so.
+    pub(crate) fn recorded(metadata: &'a Metadata, payload: &'a [u8], v6: bool, wide: bool) -> Self {
+        let context = Context { payload, counted: 0, v6, wide, has_byte_booleans: false };
+        let fields = Self::new(FieldList::Recorded(&metadata.fields), payload, context);
+        if !metadata.has_booleans || fields.cover_payload() {
+            return fields;
+        }
+        let narrow = Self { context: Context { has_byte_booleans: true, ..context }, ..fields };
+        if narrow.cover_payload() { narrow } else { fields }
+    }
+
+    /// Returns true if the last field ends where the payload does.
+    fn cover_payload(&self) -> bool {
+        let mut cursor = Cursor::new(self.rest);
+        let mut locatable = self.locatable;
+        skip_fields(&mut cursor, self.list, self.context, &mut locatable).is_ok() && cursor.left() == 0
     }
 
     /// Returns the fields of a payload that the recording does not describe. `pointer_size` is 4 or 8.
     #[inline]
     pub const fn with_schema(schema: &'static [schema::Field], payload: &'a [u8], pointer_size: u8) -> Self {
-        let context = Context { payload, counted: 0, v6: false, wide: pointer_size != 4 };
+        let wide = pointer_size != 4;
+        let context = Context { payload, counted: 0, v6: false, wide, has_byte_booleans: false };
         Self::new(FieldList::Schema(schema), payload, context)
     }
 
@@ -211,7 +232,8 @@ impl<'a> Fields<'a> {
     }
 
     /// The payload bytes after the last decoded field: the added fields if the event's version is newer than
-    /// the schema's.
+    /// the schema's. After the last field of a recording's list they show that a field is not what the list
+    /// says, such as a string with a NUL in it: values from there on are wrong.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -300,13 +322,13 @@ impl<'a> Iterator for Fields<'a> {
                 let FieldType::Scalar(code) = field.field_type else {
                     return self.next_of_copy(|copy| Some(copy.next_recorded(field)));
                 };
-                (field.name(), scalar(&mut cursor, code, self.context.v6))
+                (field.name(), scalar(&mut cursor, code, self.context))
             }
             FieldList::Schema(list) => {
                 let field = list.get(self.next)?;
                 let value = match *field.field_type() {
                     _ if field.is_counter() => return self.next_of_copy(|copy| copy.next_in_schema(list)),
-                    schema::FieldType::Scalar(code) => scalar(&mut cursor, code, self.context.v6),
+                    schema::FieldType::Scalar(code) => scalar(&mut cursor, code, self.context),
                     schema::FieldType::Address => {
                         cursor.address(self.context.wide).map(Value::Address).map_err(ValueError::from)
                     }
@@ -431,7 +453,7 @@ fn recorded_value<'a>(
     locatable: &mut Locatable,
 ) -> Result<Value<'a>, ValueError> {
     match value_type {
-        FieldType::Scalar(code) => scalar(cursor, *code, context.v6),
+        FieldType::Scalar(code) => scalar(cursor, *code, context),
         FieldType::Object(list) => object(cursor, FieldList::Recorded(list), context, locatable),
         FieldType::Array(element) => {
             let count = usize::from(cursor.u16()?);
@@ -462,7 +484,7 @@ fn schema_value<'a>(
     use schema::FieldType;
 
     Ok(Some(match *value_type {
-        FieldType::Scalar(code) => scalar(cursor, code, context.v6)?,
+        FieldType::Scalar(code) => scalar(cursor, code, context)?,
         FieldType::Address => Value::Address(cursor.address(context.wide)?),
         FieldType::Utf8 => Value::Utf8(cursor.until_nul()?),
         FieldType::CountedUtf8 => {
@@ -579,7 +601,7 @@ fn skip<'a>(
             skip(cursor, Type::Schema(hidden), context, locatable)
         }
         other => match other.code() {
-            Some(code) => scalar(cursor, code, context.v6).map(drop),
+            Some(code) => scalar(cursor, code, context).map(drop),
             None => value(cursor, other, context, locatable).map(drop),
         },
     }
@@ -636,10 +658,14 @@ fn skip_elements<'a>(
 
 #[inline(always)]
 #[allow(clippy::inline_always, reason = "most fields are scalars, and callers handle few types of them")]
-fn scalar<'a>(cursor: &mut Cursor<'a>, code: TypeCode, v6: bool) -> Result<Value<'a>, ValueError> {
+fn scalar<'a>(
+    cursor: &mut Cursor<'a>,
+    code: TypeCode,
+    context: Context<'_>,
+) -> Result<Value<'a>, ValueError> {
     Ok(match code {
-        TypeCode::BOOLEAN => Value::Bool(cursor.u32()? != 0),
-        TypeCode::BOOLEAN8 => Value::Bool(cursor.u8()? != 0),
+        TypeCode::BOOLEAN if !context.has_byte_booleans => Value::Bool(cursor.u32()? != 0),
+        TypeCode::BOOLEAN | TypeCode::BOOLEAN8 => Value::Bool(cursor.u8()? != 0),
         TypeCode::UTF16_CODE_UNIT => Value::Utf16Unit(cursor.u16()?),
         TypeCode::UTF8_CODE_UNIT => Value::Utf8Unit(cursor.u8()?),
         TypeCode::I8 => Value::I8(cursor.u8()?.cast_signed()),
@@ -653,7 +679,7 @@ fn scalar<'a>(cursor: &mut Cursor<'a>, code: TypeCode, v6: bool) -> Result<Value
         TypeCode::F32 => Value::F32(f32::from_bits(cursor.u32()?)),
         TypeCode::F64 => Value::F64(f64::from_bits(cursor.u64()?)),
         TypeCode::DECIMAL => Value::Decimal(cursor.array()?),
-        TypeCode::DATE_TIME if v6 => {
+        TypeCode::DATE_TIME if context.v6 => {
             Value::DateTime(DateTime::SystemTime(SystemTime::from_le_bytes(cursor.array()?)))
         }
         TypeCode::DATE_TIME => Value::DateTime(DateTime::FileTime(cursor.i64()?)),

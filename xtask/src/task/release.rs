@@ -8,6 +8,7 @@ mod dist;
 mod files;
 mod install;
 mod linters;
+mod names;
 mod notices;
 mod packages;
 mod programs;

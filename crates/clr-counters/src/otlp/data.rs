@@ -85,8 +85,8 @@ pub(super) fn add_point(
         (Data::Sum(sum), PointValue::Counter { total, baseline, .. }) => {
             let last = previous.total.unwrap_or(*baseline);
             sum.data_points.push(if is_delta {
-                // A total that is smaller than before has restarted.
-                number(since, if *total >= last { total - last } else { *total })
+                // A total that is smaller than before has restarted, unless it falls below zero.
+                number(since, if *total >= last || *total < 0.0 { total - last } else { *total })
             } else {
                 // A total that started before the first sample has an unknown start time.
                 number(if *baseline == 0.0 { times.start } else { 0 }, *total)

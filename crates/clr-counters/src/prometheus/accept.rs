@@ -50,6 +50,17 @@ impl Format {
         best.0
     }
 
+    /// Returns true if a quantile may have the value: OpenMetrics forbids negative ones, and parsers refuse
+    /// everything else with them.
+    pub(super) fn can_have_quantile(self, value: f64) -> bool {
+        self != Self::OpenMetrics || value.is_nan() || value >= 0.0
+    }
+
+    /// Returns true if a sum of measurements may have the value: in OpenMetrics it is like a counter.
+    pub(super) fn can_have_sum(self, value: f64) -> bool {
+        self != Self::OpenMetrics || value >= 0.0
+    }
+
     /// The `Content-Type` of the format.
     pub const fn content_type(self) -> &'static str {
         match self {

@@ -85,6 +85,6 @@ pub(super) fn metrics<'e>(
     let mut labels: Vec<&str> = processes.filter_map(|process| process.info.as_deref()).collect();
     labels.sort_unstable();
     labels.dedup();
-    let metric = |labels| Metric { family, labels, instrument_id: None, value: ONE, factor: 1.0 };
+    let metric = |labels| Metric { family, labels, distinction: None, value: ONE, factor: 1.0 };
     labels.into_iter().map(metric).collect()
 }

@@ -67,7 +67,7 @@ fn each_kind_has_the_type_and_the_names_that_prometheus_expects() {
     ];
     let open_metrics = text(NameStyle::OpenTelemetry, Format::OpenMetrics, &samples);
     assert_eq!(lines(&open_metrics), expected);
-    assert!(open_metrics.ends_with("dipc_series 5\n# HELP dipc_values_left_out Values that are left out, of more series than are kept.\n# TYPE dipc_values_left_out counter\ndipc_values_left_out_total 0\n# EOF\n"));
+    assert!(open_metrics.ends_with("dipc_series 5\n# HELP dipc_values_left_out Values that are left out, of more series than are kept or impossible in the format.\n# TYPE dipc_values_left_out counter\ndipc_values_left_out_total 0\n# EOF\n"));
     let older = text(NameStyle::OpenTelemetry, Format::Text, &samples);
     assert!(older.contains("# TYPE gc_pause_time_seconds_total counter\n") && !older.contains("# UNIT"));
     assert!(older.ends_with("dipc_values_left_out_total 0\n"));
@@ -196,14 +196,14 @@ fn hostile_texts_end_no_line_and_no_value() {
             "x\n# TYPE y",
             Kind::Gauge,
             "\"}",
-            "k\"=v\"\n\\,\u{1b}=\0,__name__=n,process_pid=7,a.b=1,a-b=2",
+            "\u{1b}=\0,__name__=n,a-b=2,a.b=1,k\"=v\"\n\\,process_pid=7",
         )
     };
     let text = text(NameStyle::OpenTelemetry, Format::OpenMetrics, &[(series, gauge(Some(f64::NAN)))]);
     let expected = [
         r#"# HELP x_TYPE_y a\nb\\c\"d\\u{1b}[31m"#,
         "# TYPE x_TYPE_y gauge",
-        r#"x_TYPE_y{process_name="my app",process_pid="42",otel_scope_name="App",k_="v\"\n\\",_="\\u{0}",_name__="n",tag_process_pid="7",a_b="1;2"} NaN"#,
+        r#"x_TYPE_y{process_name="my app",process_pid="42",otel_scope_name="App",_="\\u{0}",_name__="n",a_b="2;1",k_="v\"\n\\",tag_process_pid="7"} NaN"#,
     ];
     assert_eq!(lines(&text), expected);
 }
@@ -215,8 +215,117 @@ fn numbers_that_counters_cannot_have_are_left_out() {
         (instrument("up", Kind::Gauge, "", ""), gauge(Some(f64::INFINITY))),
     ];
     let text = text(NameStyle::OpenTelemetry, Format::Text, &samples);
-    assert!(!text.contains("down_total{"), "{text}");
+    assert!(!text.contains("down"), "{text}");
     assert!(text.contains("} +Inf\n"), "{text}");
+    assert!(text.ends_with("dipc_values_left_out_total 1\n"), "{text}");
+}
+
+#[test]
+fn open_metrics_has_no_negative_quantiles_and_sums() {
+    let series = Series { meter_version: String::new(), ..instrument("change", Kind::Histogram, "", "") };
+    let samples = [(series, histogram(&[(0.5, -5.0), (0.95, 2.0)], 3, -8.0))];
+    let labels = r#"process_name="my app",process_pid="42",otel_scope_name="App""#;
+    let open_metrics = text(NameStyle::OpenTelemetry, Format::OpenMetrics, &samples);
+    let expected =
+        [format!(r#"change{{{labels},quantile="0.95"}} 2.0"#), format!("change_count{{{labels}}} 3")];
+    assert_eq!(lines(&open_metrics)[2..], expected);
+    assert!(open_metrics.ends_with("dipc_values_left_out_total 2\n# EOF\n"), "{open_metrics}");
+    let older = text(NameStyle::OpenTelemetry, Format::Text, &samples);
+    assert!(older.contains("} -5.0\n") && older.ends_with("dipc_values_left_out_total 0\n"), "{older}");
+}
+
+#[test]
+fn event_counters_with_names_that_become_one_are_told_apart() {
+    let of = |provider: &str, name: &str, value| {
+        let series = Series { provider: provider.to_owned(), ..event_counter(name, Kind::Mean, "") };
+        (series, mean(value))
+    };
+    let samples = [
+        of("Col.Lide", "a-b", 1.0),
+        of("Col.Lide", "a.b", 2.0),
+        of("Col.Lide", "A-B", 3.0),
+        of("col-lide", "a-b", 4.0),
+    ];
+    let text = text(NameStyle::OpenTelemetry, Format::Text, &samples);
+    let labels = r#"process_name="my app",process_pid="42""#;
+    let expected = [
+        format!("col_lide_a_b{{{labels}}} 1.0"),
+        format!(r#"col_lide_a_b{{{labels},event_counter="Col.Lide/a.b"}} 2.0"#),
+        format!(r#"col_lide_a_b{{{labels},event_counter="Col.Lide/A-B"}} 3.0"#),
+        format!(r#"col_lide_a_b{{{labels},event_counter="col-lide/a-b"}} 4.0"#),
+    ];
+    assert_eq!(lines(&text)[2..], expected);
+}
+
+#[test]
+fn event_counters_without_a_measurement_have_no_sample() {
+    let nothing =
+        EventCounterValue::Mean { mean: 0.0, standard_deviation: 0.0, count: 0, min: 0.0, max: 0.0 };
+    let series = event_counter("latency", Kind::Mean, "ms");
+    let mut exporter = Exporter::new(NameStyle::OpenTelemetry, 100);
+    exporter.begin_process(ProcessKey(1), None, None);
+    let mut add = |measurement: Measurement| {
+        exporter.add(ProcessKey(1), &sample(0, &series, &measurement), NOW);
+        String::from_utf8(exporter.encode(Format::Text, NOW)).unwrap()
+    };
+    assert_eq!(add(Measurement::EventCounter(nothing)), "");
+    assert!(add(mean(0.0)).ends_with("web_server_latency_seconds 0.0\n"));
+    assert_eq!(add(Measurement::EventCounter(nothing)), "");
+}
+
+/// Every value of any series is written once, or counted.
+#[test]
+fn every_value_is_in_the_output_or_counted_as_left_out() {
+    let mut state = 7u64;
+    let mut below = |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(state >> 33).unwrap() % limit
+    };
+    for round in 0..200 {
+        let samples: Vec<_> = (0..30).map(|_| any_sample(&mut below)).collect();
+        for (style, format) in [
+            (NameStyle::OpenTelemetry, Format::OpenMetrics),
+            (NameStyle::OpenTelemetry, Format::Text),
+            (NameStyle::DotnetMonitor, Format::Text),
+        ] {
+            let mut exporter = Exporter::new(style, 100);
+            let mut values = 0;
+            for (id, (series, measurement)) in (0..).zip(&samples) {
+                let before = exporter.left_out();
+                exporter.add(ProcessKey(1), &sample(id, series, measurement), NOW);
+                // A series without a name counts as one value; a summary has four.
+                let is_summary = series.kind == Kind::Histogram && exporter.left_out() == before;
+                values += if is_summary { 4 } else { 1 };
+            }
+            let text = String::from_utf8(exporter.encode(format, NOW)).unwrap();
+            let mut written: Vec<_> = text
+                .lines()
+                .filter(|line| !line.starts_with('#'))
+                .map(|line| line.rsplit_once(' ').unwrap().0)
+                .collect();
+            assert_eq!(written.len() as u64 + exporter.left_out(), values, "{round} {style:?}: {text}");
+            written.sort_unstable();
+            assert!(written.windows(2).all(|pair| pair[0] != pair[1]), "{round} {style:?}: {text}");
+        }
+    }
+}
+
+/// A sample whose names, tags and number are chosen from few, so that they collide.
+fn any_sample(below: &mut impl FnMut(usize) -> usize) -> (Series, Measurement) {
+    const NAMES: [&str; 8] = ["a-b", "a.b", "a b", "A-B", "1st", "", "le", "a_b_total"];
+    const TAGS: [&str; 6] = ["", "a.b=1", "a_b=1", "le=1,quantile=2", "process_pid=1", "a.b=1,a_b=1"];
+    const NUMBERS: [f64; 7] = [0.0, 1.5, -2.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300];
+    let (name, tags, number) = (NAMES[below(8)], TAGS[below(6)], NUMBERS[below(7)]);
+    let finite = if number.is_finite() { number } else { 3.0 };
+    let instrument = |kind| instrument(name, kind, "s", tags);
+    let (series, measurement) = match below(5) {
+        0 => (event_counter(name, Kind::Mean, "s"), mean(number)),
+        1 => (event_counter(name, Kind::Sum, ""), event_sum(finite)),
+        2 => (instrument(Kind::Gauge), gauge(Some(number))),
+        3 => (instrument(Kind::Counter), counter(Some(finite), Some(finite))),
+        _ => (instrument(Kind::Histogram), histogram(&[(0.5, number), (0.9, 1.0)], 2, finite)),
+    };
+    (Series { provider: ["App", "app", "a"][below(3)].to_owned(), ..series }, measurement)
 }
 
 #[test]

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use crate::meter::ExponentialHistogram;
 use crate::point::PointValue;
-use crate::prometheus::Metric;
 use crate::prometheus::family::FamilyKind;
 use crate::prometheus::own::OwnMetric;
+use crate::prometheus::{Format, Metric};
 
 /// Writes metrics, which are ordered by family, and then those of the program itself.
-pub(super) fn encode(metrics: &[Metric<'_>], own: &[OwnMetric], is_open_metrics: bool) -> String {
-    let mut writer = Writer { text: String::new(), is_open_metrics };
+pub(super) fn encode(metrics: &[Metric<'_>], own: &[OwnMetric], format: Format) -> String {
+    let is_open_metrics = format == Format::OpenMetrics;
+    let mut writer = Writer { text: String::new(), format, is_open_metrics };
     let mut family = None;
     for metric in metrics {
         if family != Some(&metric.family.name) {
@@ -43,6 +44,7 @@ pub(super) fn encode(metrics: &[Metric<'_>], own: &[OwnMetric], is_open_metrics:
 
 struct Writer {
     text: String,
+    format: Format,
     is_open_metrics: bool,
 }
 
@@ -73,7 +75,10 @@ impl Writer {
         }
         match metric.value {
             PointValue::Histogram { quantiles, count, sum } => {
-                for (quantile, value) in quantiles {
+                let format = self.format;
+                for (quantile, value) in
+                    quantiles.iter().filter(|(_, value)| format.can_have_quantile(*value))
+                {
                     let mut labels = labels.clone();
                     add_label(&mut labels, "quantile", &number(*quantile));
                     self.line(name, &labels, number(*value * metric.factor));
@@ -81,8 +86,8 @@ impl Writer {
                 if let Some(count) = count {
                     self.line(&format!("{name}_count"), &labels, count);
                 }
-                if let Some(sum) = sum {
-                    self.line(&format!("{name}_sum"), &labels, number(*sum * metric.factor));
+                if let Some(sum) = sum.filter(|sum| format.can_have_sum(*sum)) {
+                    self.line(&format!("{name}_sum"), &labels, number(sum * metric.factor));
                 }
             }
             PointValue::Exponential(histogram) => self.histogram(name, &labels, histogram),
@@ -122,7 +127,9 @@ impl Writer {
             self.line(&bucket_name, &labels, below);
         }
         self.line(&format!("{name}_count"), labels, count);
-        self.line(&format!("{name}_sum"), labels, number(histogram.sum));
+        if self.format.can_have_sum(histogram.sum) {
+            self.line(&format!("{name}_sum"), labels, number(histogram.sum));
+        }
     }
 
     fn line(&mut self, name: &str, labels: &str, value: impl std::fmt::Display) {

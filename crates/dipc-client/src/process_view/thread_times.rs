@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use linux_proc::{SchedStat, Stat, Status};
+use linux_proc_stat::{SchedStat, Stat, Status};
 
 /// Reads the processor time of each thread of a process. Only Linux shows it.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl ThreadTimesReader {
     }
 
     fn read_thread(&mut self, number: u32, folder: &Path, times: &mut ThreadTimes) -> Option<()> {
-        let file = |name: &str| linux_proc::read(&folder.join(name)).ok();
+        let file = |name: &str| linux_proc_stat::read(&folder.join(name)).ok();
         let mut stat = None;
         let (ran, queued) = match SchedStat::parse(&file("schedstat")?) {
             Some(times) => (times.cpu_ns, times.queue_ns),
@@ -118,7 +118,7 @@ impl ThreadTimesReader {
     }
 
     fn process_time(&self) -> Option<u64> {
-        Stat::parse(&linux_proc::read(&self.folder.join("stat")).ok()?)?.cpu_ns()
+        Stat::parse(&linux_proc_stat::read(&self.folder.join("stat")).ok()?)?.cpu_ns()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 
 use dipc_client::ProcessView;
-use linux_proc::Stat;
+use linux_proc_stat::Stat;
 
 use super::image::library_kind;
 use super::program::LinkedRuntime;
@@ -20,8 +20,8 @@ impl RuntimeSearch {
     /// Returns whether a process is seen to have a runtime.
     pub(crate) fn has_runtime(&mut self, pid: u32) -> bool {
         // For a large program, the kernel takes many times longer for the mapped files than for this line.
-        let stat = linux_proc::process_folder(pid).join("stat");
-        let Ok(stat) = linux_proc::read(&stat) else { return false };
+        let stat = linux_proc_stat::process_folder(pid).join("stat");
+        let Ok(stat) = linux_proc_stat::read(&stat) else { return false };
         let caught = Stat::parse(&stat).and_then(|stat| stat.caught_signals());
         if caught.is_some_and(|caught| caught & RUNTIME_SIGNALS != RUNTIME_SIGNALS) {
             return false;

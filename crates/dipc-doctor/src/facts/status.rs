@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use linux_proc::Status;
+use linux_proc_stat::Status;
 
 /// The name, the ids and the state of a process or thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct ProcStatus {
 
 impl ProcStatus {
     pub(crate) fn read(pid: u32) -> io::Result<Self> {
-        Self::read_file(&linux_proc::process_folder(pid).join("status"))
+        Self::read_file(&linux_proc_stat::process_folder(pid).join("status"))
     }
 
     /// Returns the few known facts about a process on a system without `/proc`.
@@ -36,7 +36,7 @@ impl ProcStatus {
     }
 
     fn read_file(path: &Path) -> io::Result<Self> {
-        Self::parse(&linux_proc::read(path)?)
+        Self::parse(&linux_proc_stat::read(path)?)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "not as the kernel writes it"))
     }
 
@@ -56,7 +56,7 @@ impl ProcStatus {
 
 /// Returns all visible pids, in rising order; none if `/proc` cannot be read.
 pub(crate) fn pids() -> Vec<u32> {
-    linux_proc::process_ids().unwrap_or_default()
+    linux_proc_stat::process_ids().unwrap_or_default()
 }
 
 /// Returns the processes that have this pid in their own namespace, and another one here.

@@ -126,7 +126,7 @@ impl Folder {
     fn of_process(pid: u32, folder: &Path) -> io::Result<Self> {
         use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
-        let root = File::open(linux_proc::process_folder(pid).join("root"))?;
+        let root = File::open(linux_proc_stat::process_folder(pid).join("root"))?;
         let flags = OFlags::DIRECTORY | OFlags::PATH | OFlags::CLOEXEC;
         let inside = folder.strip_prefix("/").unwrap_or(folder);
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;

@@ -76,7 +76,13 @@ pub enum EgressError {
     Full,
     /// The queue cannot be written.
     #[error("the queue of artifacts: {0}")]
-    Queue(#[from] io::Error),
+    Queue(io::Error),
+}
+
+impl From<io::Error> for EgressError {
+    fn from(error: io::Error) -> Self {
+        Self::Queue(error)
+    }
 }
 
 impl EgressQueue {

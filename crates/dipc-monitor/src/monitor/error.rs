@@ -9,5 +9,11 @@ pub enum MonitorError {
     Port(#[from] dipc_client::Error),
     /// A thread cannot be started.
     #[error("start a thread: {0}")]
-    Thread(#[from] std::io::Error),
+    Thread(std::io::Error),
+}
+
+impl From<std::io::Error> for MonitorError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Thread(error)
+    }
 }

@@ -154,10 +154,10 @@ struct Usage {
 impl Usage {
     fn read() -> Self {
         let folder = std::path::Path::new("/proc/self");
-        let stat = linux_proc::read(&folder.join("stat")).unwrap_or_default();
-        let status = linux_proc::read(&folder.join("status")).unwrap_or_default();
-        let cpu = linux_proc::Stat::parse(&stat).and_then(|stat| stat.cpu_ns());
-        let resident = linux_proc::Status::new(&status).field("VmRSS").and_then(parse_kilobytes);
+        let stat = linux_proc_stat::read(&folder.join("stat")).unwrap_or_default();
+        let status = linux_proc_stat::read(&folder.join("status")).unwrap_or_default();
+        let cpu = linux_proc_stat::Stat::parse(&stat).and_then(|stat| stat.cpu_ns());
+        let resident = linux_proc_stat::Status::new(&status).field("VmRSS").and_then(parse_kilobytes);
         let cpu_seconds = cpu.map(|ns| std::time::Duration::from_nanos(ns).as_secs_f64());
         Self { cpu_seconds, resident_bytes: resident }
     }

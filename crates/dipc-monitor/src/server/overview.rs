@@ -161,7 +161,7 @@ struct SystemUptime(Option<f64>);
 #[cfg(target_os = "linux")]
 impl SystemUptime {
     fn read() -> Self {
-        let text = linux_proc::read(std::path::Path::new("/proc/uptime")).unwrap_or_default();
+        let text = linux_proc_stat::read(std::path::Path::new("/proc/uptime")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         Self(text.split(' ').next().and_then(|seconds| seconds.parse().ok()))
     }
@@ -174,9 +174,9 @@ impl SystemUptime {
         reason = "whole seconds, and negative ones are zero"
     )]
     fn of_process(&self, pid: u32) -> Option<u64> {
-        let bytes = linux_proc::read(&linux_proc::process_folder(pid).join("stat")).ok()?;
-        let ticks = linux_proc::Stat::parse(&bytes)?.start_ticks()?;
-        let start = ticks as f64 * (linux_proc::TICK_NS as f64 / 1e9);
+        let bytes = linux_proc_stat::read(&linux_proc_stat::process_folder(pid).join("stat")).ok()?;
+        let ticks = linux_proc_stat::Stat::parse(&bytes)?.start_ticks()?;
+        let start = ticks as f64 * (linux_proc_stat::TICK_NS as f64 / 1e9);
         Some((self.0? - start) as u64)
     }
 }

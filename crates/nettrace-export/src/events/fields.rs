@@ -27,5 +27,8 @@ pub(super) fn push_columns(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
             }
         }
     }
-    decoded && json::is_complete(&fields)
+    if decoded && let Err(error) = json::left_over(&fields) {
+        let _ = write!(out, "  ({error})");
+    }
+    decoded && fields.rest().is_empty()
 }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clr_activity::{Span, SpanId, Spans};
+use clr_activity::{KnownParts, MeasuredParts, Span, SpanId, Spans};
 pub use clr_activity::{SpanEnd, SpanRole, SpanSource, TimeParts};
 use clr_events::{CodeMap, StackId};
 use hashbrown::HashMap;
@@ -218,9 +218,17 @@ pub struct Requests {
 #[derive(Debug, Default)]
 struct Finished {
     rows: HashMap<RowKey, Row>,
-    slowest: Vec<(SlowSpan, RequestSamples)>,
+    slowest: Vec<Slow>,
     /// Calls that are not part of a request: they are listed only in a recording without requests.
-    slowest_calls: Vec<(SlowSpan, RequestSamples)>,
+    slowest_calls: Vec<Slow>,
+}
+
+/// A span that is listed, before the end of the recording.
+#[derive(Debug)]
+struct Slow {
+    span: SlowSpan,
+    parts: Option<MeasuredParts>,
+    samples: RequestSamples,
 }
 
 type RowKey = (SpanRole, String, String, String);
@@ -234,7 +242,7 @@ struct Row {
     count: u64,
     errors: u64,
     statuses: BTreeMap<Option<String>, u64>,
-    parts: Option<TimeParts>,
+    parts: Option<MeasuredParts>,
     implied: u64,
     cut_by_end: u64,
 }
@@ -319,7 +327,7 @@ impl Requests {
             self.end.unwrap_or_else(|| self.spans.last()).saturating_duration_since(self.options.start);
         let known = self.spans.known();
         let Finished { rows, mut slowest, slowest_calls } = self.finished;
-        let mut rows: Vec<_> = rows.into_iter().map(|(key, row)| row.report(key, duration)).collect();
+        let mut rows: Vec<_> = rows.into_iter().map(|(key, row)| row.report(key, duration, known)).collect();
         rows.sort_by(|a, b| {
             let key = |row: &SpanRow| (row.role, Reverse(row.latencies.total), Reverse(row.cut_by_end));
             let names = |a: &SpanRow, b: &SpanRow| {
@@ -330,22 +338,19 @@ impl Requests {
             };
             key(a).cmp(&key(b)).then_with(|| names(a, b))
         });
-        for row in &mut rows {
-            row.parts = row.parts.map(|parts| parts.known(known));
-        }
         if slowest.is_empty() {
             slowest = slowest_calls;
         }
         let (mut slowest, samples): (Vec<_>, Vec<_>) = slowest
             .into_iter()
-            .map(|(span, samples)| {
+            .map(|Slow { mut span, parts, samples }| {
+                span.parts = parts.map(|parts| parts.known(known));
                 let process = span.process;
                 (span, (process, samples))
             })
             .unzip();
         let profile = (!slowest.is_empty()).then(|| self.stacks.finish(&samples, self.options.names));
         for (index, span) in (0..).map(ThreadIndex).zip(&mut slowest) {
-            span.parts = span.parts.map(|parts| parts.known(known));
             if let Some(profile) = &profile {
                 (span.samples, span.stacks) = stacks_of(profile, index, self.options.names);
             }
@@ -430,7 +435,7 @@ impl Finished {
     /// Keeps a span if it is one of the slowest.
     fn add_slow(&mut self, span: &Span<'_>, samples: RequestSamples, most: usize) {
         let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
-        let place = list.partition_point(|(other, _)| other.duration >= span.duration);
+        let place = list.partition_point(|other| other.span.duration >= span.duration);
         if place >= most {
             return;
         }
@@ -440,8 +445,8 @@ impl Finished {
         });
         list.insert(
             place,
-            (
-                SlowSpan {
+            Slow {
+                span: SlowSpan {
                     provider: span.provider.to_owned(),
                     task: span.task.to_owned(),
                     name: span.name.to_owned(),
@@ -453,12 +458,13 @@ impl Finished {
                     status: span.status.map(str::to_owned),
                     is_error: span.is_error,
                     error: span.error.map(str::to_owned),
-                    parts: span.parts,
+                    parts: None,
                     samples: 0,
                     stacks: Vec::new(),
                 },
+                parts: span.parts,
                 samples,
-            ),
+            },
         );
         list.truncate(most);
     }
@@ -495,7 +501,7 @@ impl Row {
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a rate")]
-    fn report(self, (role, provider, task, name): RowKey, duration: Duration) -> SpanRow {
+    fn report(self, (role, provider, task, name): RowKey, duration: Duration, known: KnownParts) -> SpanRow {
         let at = |quantile: f64| {
             let value = Duration::from_nanos(self.durations.value_at_quantile(quantile));
             value.min(self.max)
@@ -524,7 +530,7 @@ impl Row {
                 p99: at(0.99),
                 max: self.max,
             },
-            parts: self.parts,
+            parts: self.parts.map(|parts| parts.known(known)),
             implied: self.implied,
             cut_by_end: self.cut_by_end,
         }

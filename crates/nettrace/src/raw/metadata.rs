@@ -100,13 +100,16 @@ impl<'a> MetadataRow<'a> {
 
     /// Parses the definition; `None` if it does not even name its event.
     pub fn parse(&self) -> Option<ParsedMetadata> {
-        match self.encoding {
+        let mut parsed = match self.encoding {
             MetadataEncoding::V1 | MetadataEncoding::V2 => {
                 v4::netperf_v1(self.bytes, u32::try_from(self.offset).ok()?, self.encoding)
             }
             MetadataEncoding::V3 => v4::row(self.bytes),
             MetadataEncoding::V6 => v6::row(self.bytes),
-        }
+        }?;
+        parsed.metadata.has_booleans =
+            parsed.metadata.fields.iter().any(|field| field.field_type.has_booleans());
+        Some(parsed)
     }
 }
 

@@ -117,6 +117,21 @@ fn lengths() -> Vec<Row> {
             v5_event(vec![Type::Boolean32], &[2, 0, 0, 0]),
             fields(2, &[("a", "bool true")]),
         ),
+        row(
+            "booleans of one byte",
+            v5_event(vec![Type::Boolean32, Type::String16, Type::Boolean32], &[1, b'x', 0, 0, 0, 0]),
+            fields(1, &[("a", "bool true"), ("b", "\"x\""), ("c", "bool false")]),
+        ),
+        row(
+            "booleans of one byte in an array",
+            v5_event(vec![array(Type::Boolean32), Type::Byte], &[3, 0, 1, 0, 1, 7]),
+            fields(3, &[("a", "[bool true, bool false, bool true]"), ("b", "u8 7")]),
+        ),
+        row(
+            "a boolean that fits in neither width",
+            v5_event(vec![Type::Boolean32, Type::Byte], &[0, 0, 0, 1, 7, 8]),
+            fields(0, &[("a", "bool true"), ("b", "u8 7")]),
+        ),
     ]
 }
 

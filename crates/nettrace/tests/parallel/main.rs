@@ -430,3 +430,14 @@ fn inputs_may_be_slow_short_and_faulty() {
         }
     }
 }
+
+#[test]
+fn files_are_read_on_several_threads() {
+    let path = testdata::path("traces/synth-v5.nettrace");
+    let file = std::fs::File::open(&path).unwrap();
+    let mut expected = 0_u64;
+    SliceReader::new(&std::fs::read(&path).unwrap()).unwrap().for_each(|_| expected += 1).unwrap();
+    let (_, events) =
+        Reader::par_fold(&file, 2, || 0, |count, _| *count += 1, |one, other| one + other).unwrap();
+    assert!(expected > 0 && events == expected, "{events} of {expected}");
+}

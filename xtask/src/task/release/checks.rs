@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::{Release, linters, publish};
+use super::{Release, linters, names, publish};
 use crate::arguments::ReleaseOptions;
 use crate::task::steps::Steps;
 use crate::task::workspace::{self, cargo, execute, install_cargo_subcommand};
@@ -14,6 +14,7 @@ use crate::task::{licences, packages};
 
 pub(super) fn run(steps: &mut Steps, release: &Release, options: &ReleaseOptions) {
     let version = release.version.as_str();
+    steps.run("names of the packages in the registry", names::check);
     if options.publish {
         steps.run("logins for the upload", publish::check_logins);
     }

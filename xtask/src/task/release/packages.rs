@@ -93,19 +93,21 @@ fn file_name(package: &Package) -> String {
     format!("{}-{}.crate", package.name, package.version)
 }
 
-/// Runs each package's own tests, with all its features. They see the package's files and, as dependencies,
-/// the other packages.
+/// Checks each package's examples with its default features, and runs its own tests with all of them. They
+/// see the package's files and, as dependencies, the other packages.
 fn test(build: &Build<'_>, sources: &Path) -> Result<()> {
     let packages = published()?;
     unpack(build, sources, &packages)?;
     for package in &packages {
-        println!("--- tests of {}", file_name(package));
-        let mut test =
-            cargo(["test", "--quiet", "--all-features", "--package", &package.name, "--target-dir"]);
-        // The folder of the builds above: it has the dependencies already.
-        test.arg(&build.target).current_dir(sources).envs(PROFILE);
-        test.env_remove(RUNTIMES).env_remove(REQUIRE_RUNTIMES).env_remove("DIPC_SHARED");
-        execute(&mut test)?;
+        println!("--- examples and tests of {}", file_name(package));
+        for arguments in [&["check", "--quiet", "--examples"][..], &["test", "--quiet", "--all-features"]] {
+            let mut command = cargo(arguments.iter().copied());
+            // The folder of the builds above: it has the dependencies already.
+            command.args(["--package", &package.name, "--target-dir"]).arg(&build.target);
+            command.current_dir(sources).envs(PROFILE);
+            command.env_remove(RUNTIMES).env_remove(REQUIRE_RUNTIMES).env_remove("DIPC_SHARED");
+            execute(&mut command)?;
+        }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clr_counters::{Aspect, EventCounterValue, Measurement, MeterMeasurement, Sample};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::inspect::counters::origin::CounterOrigin;
 use crate::render::units;
@@ -29,24 +29,46 @@ pub(super) struct Line<'s> {
     /// The time that the value covers.
     interval_ns: Option<u64>,
     /// The mean of means, the value of gauges and up-down counters, and the total of counters.
+    #[serde(serialize_with = "number")]
     value: Option<f64>,
     /// The increase in the interval.
+    #[serde(serialize_with = "number")]
     increment: Option<f64>,
     /// The increase per second.
+    #[serde(serialize_with = "number")]
     rate: Option<f64>,
     count: Option<i64>,
+    #[serde(serialize_with = "number")]
     sum: Option<f64>,
+    #[serde(serialize_with = "number")]
     min: Option<f64>,
+    #[serde(serialize_with = "number")]
     max: Option<f64>,
+    #[serde(serialize_with = "number")]
     standard_deviation: Option<f64>,
+    #[serde(serialize_with = "number")]
     p50: Option<f64>,
+    #[serde(serialize_with = "number")]
     p95: Option<f64>,
+    #[serde(serialize_with = "number")]
     p99: Option<f64>,
     /// The scale, for histograms with exponential buckets.
     scale: Option<i32>,
     zero_count: Option<i64>,
     offset: Option<i64>,
     buckets: Option<&'s [i64]>,
+}
+
+/// Writes a number; those that JSON cannot have are strings, as in the fields of events.
+#[allow(clippy::ref_option, reason = "the signature that serde calls")]
+fn number<S: Serializer>(number: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) if number.is_nan() => to.serialize_str("NaN"),
+        Some(number) if number.is_infinite() => {
+            to.serialize_str(if *number > 0.0 { "Infinity" } else { "-Infinity" })
+        }
+        number => number.serialize(to),
+    }
 }
 
 impl<'s> Line<'s> {
@@ -97,10 +119,11 @@ impl<'s> Line<'s> {
                 min,
                 max,
             }) => {
-                self.value = Some(*mean);
-                self.standard_deviation = Some(*standard_deviation);
+                // Without a measurement the runtime's mean is 0, and its bounds are infinite.
+                let known = |number: f64| (*count > 0).then_some(number);
+                (self.value, self.standard_deviation) = (known(*mean), known(*standard_deviation));
                 self.count = Some(i64::from(*count));
-                (self.min, self.max) = (Some(*min), Some(*max));
+                (self.min, self.max) = (known(*min), known(*max));
             }
             Measurement::EventCounter(EventCounterValue::Sum { increment }) => {
                 self.increment = Some(*increment);

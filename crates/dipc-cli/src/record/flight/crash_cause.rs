@@ -90,7 +90,7 @@ pub(super) fn is_kill(status: Option<EndStatus>) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct OomKills {
     #[cfg(unix)]
-    group: Option<(linux_proc::ControlGroup, u64)>,
+    group: Option<(linux_proc_stat::ControlGroup, u64)>,
 }
 
 impl OomKills {
@@ -98,7 +98,7 @@ impl OomKills {
     pub(super) fn of(pid: Option<u32>) -> Self {
         #[cfg(unix)]
         {
-            let group = pid.and_then(|pid| linux_proc::ControlGroup::of_process(pid).ok());
+            let group = pid.and_then(|pid| linux_proc_stat::ControlGroup::of_process(pid).ok());
             Self { group: group.and_then(|group| group.oom_kills().map(|count| (group, count))) }
         }
         #[cfg(not(unix))]

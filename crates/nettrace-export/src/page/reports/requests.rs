@@ -18,7 +18,9 @@ use crate::page::data::list;
 use crate::page::text::text;
 use crate::profile::Profile;
 use crate::report::requests::row_name;
-use clr_activity::{Span, SpanEnd, SpanId, SpanRole, Spans, TimeParts, WorkInterval, WorkKind};
+use clr_activity::{
+    KnownParts, MeasuredParts, Span, SpanEnd, SpanId, SpanRole, Spans, TimeParts, WorkInterval, WorkKind,
+};
 
 /// The number of distinct rows.
 const MOST_ROWS: usize = 500;
@@ -86,7 +88,7 @@ struct Slow {
     status: String,
     is_error: bool,
     has_ended: bool,
-    parts: Option<TimeParts>,
+    parts: Option<MeasuredParts>,
     process: Option<u64>,
     intervals: Vec<WorkInterval>,
     calls: Vec<Call>,
@@ -223,7 +225,9 @@ impl Found {
                 };
                 self.roles.add(role, span.start, 1, errors);
                 self.durations.add(row * DURATIONS + number, span.start, 1, errors);
-                for (part, time) in (0..).zip(span.parts.map(in_order).unwrap_or_default()) {
+                for (part, time) in (0..)
+                    .zip(span.parts.map(|parts| in_order(parts.known(KnownParts::ALL))).unwrap_or_default())
+                {
                     if let Some(time) = time.filter(|time| !time.is_zero()) {
                         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
                         self.parts.add(row * PARTS + part, span.start, 1, nanoseconds);
@@ -331,7 +335,7 @@ mod tests {
             span.start = RelativeTime::from_nanos(start);
             span.duration = Duration::from_micros(longest(128 + u32::try_from(pair / 50).unwrap()));
             span.is_error = number % 100 == 0;
-            span.parts = Some(parts);
+            span.parts = Some(parts.into());
             requests.found.add(&span);
         }
         let end = RelativeTime::from_nanos(600_000_000_000);

@@ -15,7 +15,7 @@ mod walk;
 
 use crate::PeerCredentials;
 
-pub(crate) use linux_proc::process_ids;
+pub(crate) use linux_proc_stat::process_ids;
 pub(crate) use namespace_view::{NamespaceView, SocketLocation};
 pub(crate) use process::Process;
 pub(crate) use socket_file::SocketFile;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use linux_proc::Status;
+use linux_proc_stat::Status;
 use rustix::fs::{AtFlags, CWD, OFlags, StatxFlags};
 use rustix::io::Errno;
 
@@ -33,7 +33,7 @@ struct Root {
 
 impl NamespaceView {
     pub(crate) fn new() -> Self {
-        let is_own_proc = linux_proc::read(Path::new("/proc/self/status"))
+        let is_own_proc = linux_proc_stat::read(Path::new("/proc/self/status"))
             .is_ok_and(|status| Status::new(&status).namespace_ids().count() == 1);
         Self {
             mount_namespace: fs::read_link("/proc/self/ns/mnt").ok(),
@@ -51,7 +51,7 @@ impl NamespaceView {
     /// Returns the directory of the socket of a process: `$TMPDIR`, or `/tmp` by default, as reached from
     /// here. `None` for a process that has ended, or has no memory.
     pub(crate) fn socket_location(&self, pid: u32) -> Option<SocketLocation> {
-        let (tmpdir, environment_error) = match linux_proc::read(&proc_path(pid, "environ")) {
+        let (tmpdir, environment_error) = match linux_proc_stat::read(&proc_path(pid, "environ")) {
             Ok(environment) => (variable(&environment, "TMPDIR"), None),
             // A kernel thread has no memory: `/proc/2/environ` returns ESRCH to root.
             Err(error) if has_ended(&error) => return None,

@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use linux_proc::{Stat, Status, process_folder};
+use linux_proc_stat::{Stat, Status, process_folder};
 use rustix::io::Errno;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl Process {
     /// Reads a process; `None` for one without memory of its own: ended, a thread, a zombie or a kernel
     /// thread.
     pub(crate) fn read(pid: u32) -> io::Result<Option<Self>> {
-        match linux_proc::read(&proc_path(pid, "status")) {
+        match linux_proc_stat::read(&proc_path(pid, "status")) {
             Ok(status) => Ok(Self::from_status(pid, &status)),
             Err(error) if has_ended(&error) => Ok(None),
             Err(error) => Err(error),
@@ -29,7 +29,7 @@ impl Process {
 
     /// Whether the process is a thread of the kernel.
     pub(crate) fn is_kernel_thread(pid: u32) -> bool {
-        let status = linux_proc::read(&proc_path(pid, "status"));
+        let status = linux_proc_stat::read(&proc_path(pid, "status"));
         status.is_ok_and(|status| is_of_kernel(pid, &status))
     }
 
@@ -44,7 +44,7 @@ impl Process {
 
     /// Returns the start time in clock ticks since boot.
     pub(crate) fn start_key(&self) -> io::Result<u64> {
-        let stat = linux_proc::read(&proc_path(self.pid, "stat"))?;
+        let stat = linux_proc_stat::read(&proc_path(self.pid, "stat"))?;
         Stat::parse(&stat)
             .and_then(|stat| stat.start_ticks())
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no start time in /proc/PID/stat"))
@@ -66,7 +66,7 @@ impl Process {
     }
 
     pub(crate) fn command_line(&self) -> io::Result<Vec<OsString>> {
-        let mut bytes = linux_proc::read(&proc_path(self.pid, "cmdline"))?;
+        let mut bytes = linux_proc_stat::read(&proc_path(self.pid, "cmdline"))?;
         // Each argument ends in NUL, the last one too unless the process has rewritten its title.
         bytes.pop_if(|last| *last == 0);
         if bytes.is_empty() {

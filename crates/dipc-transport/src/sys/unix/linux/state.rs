@@ -1,14 +1,14 @@
 use std::fs;
 use std::io;
 
-use linux_proc::Status;
+use linux_proc_stat::Status;
 
 use super::process::{Process, has_ended, proc_path};
 use crate::ProcessState;
 
 /// Reads `/proc/PID/status`, and finds a `createdump` among the children.
 pub(crate) fn process_state(pid: u32) -> io::Result<ProcessState> {
-    let status = match linux_proc::read(&proc_path(pid, "status")) {
+    let status = match linux_proc_stat::read(&proc_path(pid, "status")) {
         Ok(status) => status,
         Err(error) if has_ended(&error) => return Ok(ProcessState::Gone),
         Err(error) => return Err(error),
@@ -43,7 +43,7 @@ fn dumping_child(pid: u32, tracer: Option<u32>) -> Option<u32> {
         let children = children.split_ascii_whitespace().filter_map(|child| child.parse().ok());
         let found = children.into_iter().find(|&child: &u32| {
             tracer == Some(child) && is_copy(child, pid)
-                || linux_proc::read(&proc_path(child, "comm"))
+                || linux_proc_stat::read(&proc_path(child, "comm"))
                     .is_ok_and(|name| name.trim_ascii_end() == b"createdump")
         });
         if found.is_some() {

@@ -5,7 +5,7 @@
 //! another field. A field that a kernel lacks is `None`, and fields that nobody asks for are not parsed.
 //!
 //! ```
-//! use linux_proc::Stat;
+//! use linux_proc_stat::Stat;
 //!
 //! let stat = Stat::parse(b"4711 (a) R (b) S 1 4711 4711 0").unwrap();
 //! assert_eq!((stat.name(), stat.state()), (&b"a) R (b"[..], Some('S')));
