@@ -291,8 +291,8 @@ mod tests {
         };
         let list_file = files.join(LIST);
         for plant in [
-            &|| std::os::unix::fs::symlink(&canary, &list_file).unwrap() as _,
-            &|| fs::hard_link(&canary, &list_file).unwrap() as _,
+            &|| std::os::unix::fs::symlink(&canary, &list_file).unwrap(),
+            &|| fs::hard_link(&canary, &list_file).unwrap(),
             &|| made("mkfifo", &[&list_file]),
         ] as [&dyn Fn(); 3]
         {

@@ -360,29 +360,25 @@ async fn accept(bound: Bound, context: Context) {
         while tasks.try_join_next().is_some() {}
         let service = context.clone();
         let (activity, task) = match &bound.socket {
-            Socket::Tcp(socket) => match socket.accept().await {
-                Ok((stream, _)) => {
-                    context.connections.make_room().await;
-                    let activity = Activity::new();
-                    (activity.clone(), tasks.spawn(serve_tcp(stream, service, listener, activity)))
-                }
-                Err(_) => {
+            Socket::Tcp(socket) => {
+                let Ok((stream, _)) = socket.accept().await else {
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
-                }
-            },
+                };
+                context.connections.make_room().await;
+                let activity = Activity::new();
+                (activity.clone(), tasks.spawn(serve_tcp(stream, service, listener, activity)))
+            }
             #[cfg(unix)]
-            Socket::Unix(socket, _) => match socket.accept().await {
-                Ok((stream, _)) => {
-                    context.connections.make_room().await;
-                    let activity = Activity::new();
-                    (activity.clone(), tasks.spawn(serve(stream, service.service, listener, activity)))
-                }
-                Err(_) => {
+            Socket::Unix(socket, _) => {
+                let Ok((stream, _)) = socket.accept().await else {
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
-                }
-            },
+                };
+                context.connections.make_room().await;
+                let activity = Activity::new();
+                (activity.clone(), tasks.spawn(serve(stream, service.service, listener, activity)))
+            }
         };
         context.connections.add(activity, task);
     }

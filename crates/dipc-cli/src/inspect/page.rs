@@ -67,6 +67,8 @@ struct Reading {
 
 impl Reading {
     fn new(file: &Path, options: &ProfileOptions, metric: Option<Metric>) -> Result<Self, Failure> {
+        // Waits are a switch of the page.
+        let metric = metric.or(Some(Metric::Wall));
         let request = ProfileRequest { metric, tracks: true, kinds: false, idle_stacks: true };
         let mut lines = options.lines.open();
         let mut reader = ProfileReader::new(options.profile_options(request));

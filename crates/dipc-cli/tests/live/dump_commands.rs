@@ -138,7 +138,7 @@ fn compressed_files_that_unpack_to_something_else_are_not_unpacked() {
     // A frame of zstd of 1000 blocks, each of which is 128 KiB of one byte.
     let mut bomb = b"\x28\xb5\x2f\xfd\0\x58".to_vec();
     for block in 0..1000_u32 {
-        let header = (131_072 << 3 | 2 | u32::from(block == 999)).to_le_bytes();
+        let header = ((131_072 << 3) | 2 | u32::from(block == 999)).to_le_bytes();
         bomb.extend_from_slice(&[header[0], header[1], header[2], b'x']);
     }
     std::fs::write(&file, bomb).unwrap();

@@ -132,7 +132,7 @@ fn people_get_tables_and_a_flame_graph(runtime: Runtime) {
             ["top", "-p", &pid, "--count", count, "--sort", "total", "--rows", "60", "-o", page_name];
         let shown = run(arguments).with_code(0).text();
         assert_eq!(shown.matches(&format!("({pid})\n")).count().to_string(), *count, "{shown}");
-        shown.contains("  Spin.Hot(int)\n") && shown.contains(" METHOD\n")
+        shown.contains("  Spin.Hot(int)\n") && shown.contains(" METHOD")
     });
     assert!(is_named);
     let page = std::fs::read_to_string(page).unwrap();

@@ -139,7 +139,7 @@ fn the_kernels_samples_show_which_code_ran_and_what_waited() {
     let shown = printed(folder.path(), &["report", file, "topN"]);
     let (first, second) = shown.split_once("Waits").expect("a second table");
     assert!(first.contains("CPU time: 210 ms in 210 samples") && !first.contains("futex"), "{shown}");
-    assert!(second.contains("231 ms") && second.contains("Program.Run"), "{shown}");
+    assert!(second.contains("230 ms") && second.contains("Program.Run"), "{shown}");
     let tree = printed(folder.path(), &["report", file, "stacks"]);
     assert!(tree.contains("CPU time: 210 ms") && tree.contains("off the processors left out"), "{tree}");
     let folded = |more: &[&str]| {

@@ -16,7 +16,7 @@ use crate::render::{units, width};
 /// The most rows of a table: more than anybody scrolls through. Filters search all rows.
 const MOST_ROWS: usize = 1000;
 /// The least number of samples from which methods have shares.
-const LEAST_SAMPLES: u64 = 10;
+const LEAST_SAMPLES: u64 = 5;
 /// The largest number of columns kept of a text: more than any screen has.
 const WIDEST: usize = 500;
 

@@ -246,13 +246,13 @@ fn hostile_names_and_many_rows_have_a_place() {
 fn a_few_samples_give_no_shares() {
     let mut model = Model::new(Duration::from_secs(1), MethodOrder::Exclusive);
     model.begin(&process(0), ALL);
-    model.add(0, interval(profile(&[(&["app!A.One()"], 5), (&["app!B.Two()"], 4)])));
+    model.add(0, interval(profile(&[(&["app!A.One()"], 3), (&["app!B.Two()"], 1)])));
     assert_eq!(
         rows(&drawn(&mut model, 120, 24)),
         [
             "SELF TOTAL BLOCKED METHOD (too few samples for shares)",
-            "- 5.00 ms - 5.00 ms - app!A.One()",
-            "- 4.00 ms - 4.00 ms - app!B.Two()",
+            "- 3.00 ms - 3.00 ms - app!A.One()",
+            "- 1.00 ms - 1.00 ms - app!B.Two()",
         ]
     );
 }
