@@ -134,8 +134,8 @@ fn cpu_time_comes_first_where_the_kernel_sampled_it() {
     // Waits are asked for.
     assert!(profile(&bytes, working(Metric::Wall)).blocked() > 0);
     // Without the kernel's samples it is the time of threads.
-    let sampled = files::bytes_of(&files::testdata().join("reference/net9-web.nettrace.xz"));
-    assert_eq!(profile(&sampled, options()).metric, Metric::Wall);
+    let of_web = files::bytes_of(&files::testdata().join("reference/net9-web.nettrace.xz"));
+    assert_eq!(profile(&of_web, options()).metric, Metric::Wall);
 }
 
 #[test]

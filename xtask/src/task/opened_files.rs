@@ -72,7 +72,7 @@ fn visit(folder: &Path, found: &mut BTreeMap<String, usize>) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() && name != "tests" {
             visit(&path, found);
-        } else if name.ends_with(".rs") && name != "tests.rs" {
+        } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" {
             let count = count(&fs::read_to_string(&path).unwrap());
             let crates = workspace::root().join("crates");
             let name = path.strip_prefix(crates).unwrap().to_string_lossy().replace('\\', "/");

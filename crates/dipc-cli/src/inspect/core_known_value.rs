@@ -13,7 +13,7 @@ pub(crate) fn known_text(type_name: &str, fields: &[FieldValue]) -> Option<Strin
     Some(match type_name {
         "System.Guid" => guid(fields)?,
         "System.DateTime" => date_time(number("_dateData")?)?,
-        "System.TimeSpan" => time_span(i64::try_from(number("_ticks")?).ok()?),
+        "System.TimeSpan" | "System.TimeOnly" => time_span(i64::try_from(number("_ticks")?).ok()?),
         "System.DateTimeOffset" => {
             let Value::Structure { fields: of_time, .. } = value(fields, "_dateTime")? else { return None };
             let minutes = i64::try_from(number("_offsetMinutes")?).ok()?;
@@ -27,20 +27,19 @@ pub(crate) fn known_text(type_name: &str, fields: &[FieldValue]) -> Option<Strin
             let days = i64::try_from(number("_dayNumber")?).ok()?;
             time_of(days.checked_mul(24 * 3600 * SECOND)?)?.date().to_string()
         }
-        "System.TimeOnly" => time_span(i64::try_from(number("_ticks")?).ok()?),
         "System.Decimal" => decimal(fields)?,
         _ => return None,
     })
 }
 
-/// The value of a `Nullable`; `None` of other types. The inner one is `None` where there is no value.
-pub(crate) fn nullable<'v>(type_name: &str, fields: &'v [FieldValue]) -> Option<Option<&'v Value>> {
+/// The value in a `Nullable`, which is [`Value::Null`] if it has none; `None` of other types.
+pub(crate) fn nullable<'v>(type_name: &str, fields: &'v [FieldValue]) -> Option<&'v Value> {
     if !type_name.starts_with("System.Nullable`1[") {
         return None;
     }
     match value(fields, "hasValue")? {
-        Value::Bool(true) => Some(Some(value(fields, "value")?)),
-        Value::Bool(false) => Some(None),
+        Value::Bool(true) => value(fields, "value"),
+        Value::Bool(false) => Some(&Value::Null),
         _ => None,
     }
 }
@@ -127,7 +126,10 @@ mod tests {
     fn times_are_written_as_people_write_them() {
         let ticks = 638_396_640_000_000_000_i128;
         assert_eq!(date_time(ticks).as_deref(), Some("2024-01-01 00:00:00"));
-        assert_eq!(date_time(ticks + 5_000_001 | 1 << 62).as_deref(), Some("2024-01-01 00:00:00.5000001Z"));
+        assert_eq!(
+            date_time((ticks + 5_000_001) | (1 << 62)).as_deref(),
+            Some("2024-01-01 00:00:00.5000001Z")
+        );
         assert_eq!(time_span(90_000 * SECOND + 5_000_000), "1.01:00:00.5000000");
         assert_eq!([time_span(0), time_span(-61 * SECOND)], ["00:00:00", "-00:01:01"]);
         assert_eq!(date_time(TICKS), None);

@@ -82,7 +82,7 @@ pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::Bool(value) => value.to_string(),
         Value::Char(unit) => format!("'{}'", character(*unit)),
-        Value::Signed(number) => number.to_string(),
+        Value::Signed(number) | Value::Enumeration { number, name: None } => number.to_string(),
         Value::Unsigned(number) => number.to_string(),
         Value::Single(number) => {
             special(f64::from(*number)).map_or_else(|| number.to_string(), str::to_owned)
@@ -94,7 +94,6 @@ pub(crate) fn value_text(value: &Value) -> String {
         }
         Value::Pointer(address) | Value::Reference { address, .. } => format!("{address:#x}"),
         Value::Enumeration { name: Some(name), .. } => name.clone(),
-        Value::Enumeration { number, name: None } => number.to_string(),
         Value::Buffer { elements, length } => {
             let texts: Vec<_> = elements.iter().take(MOST_ELEMENTS).map(value_text).collect();
             let more =
@@ -107,7 +106,7 @@ pub(crate) fn value_text(value: &Value) -> String {
                 return text;
             }
             if let Some(value) = nullable(type_name, fields) {
-                return value.map_or_else(|| "null".to_owned(), value_text);
+                return value_text(value);
             }
             let fields: Vec<_> = fields
                 .iter()
@@ -237,8 +236,7 @@ pub(crate) fn json_value(names: &Names<'_>, value: &Value) -> JsonValue {
         Value::Structure { type_name, fields } if is_one_value(type_name.as_deref(), fields) => {
             let type_name = type_name.as_deref().unwrap_or_default();
             match nullable(type_name, fields) {
-                Some(Some(value)) => json_value(names, value),
-                Some(None) => JsonValue::Null,
+                Some(value) => json_value(names, value),
                 None => JsonValue::Text(known_text(type_name, fields).unwrap_or_default()),
             }
         }

@@ -142,10 +142,10 @@ fn the_kernels_samples_show_which_code_ran_and_what_waited() {
     assert!(second.contains("230 ms") && second.contains("Program.Run"), "{shown}");
     let tree = printed(folder.path(), &["report", file, "stacks"]);
     assert!(tree.contains("CPU time: 210 ms") && tree.contains("off the processors left out"), "{tree}");
-    let folded = |more: &[&str]| {
+    let collapsed = |more: &[&str]| {
         printed(folder.path(), &[&["convert", file, "-f", "folded", "-o", "-"], more].concat())
     };
-    assert_eq!(folded(&[]), folded(&["--by", "cpu"]));
+    assert_eq!(collapsed(&[]), collapsed(&["--by", "cpu"]));
     let number = |report: &Value| report["total"].as_u64().unwrap();
     assert_eq!(number(&wall), 210_000_000 + number(&off_cpu), "wall is both");
     let kinds = |report: &Value| {

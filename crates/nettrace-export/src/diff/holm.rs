@@ -85,7 +85,7 @@ mod tests {
     fn a_test_is_accepted_at_its_own_level_if_it_is_in_its_family() {
         let mut random = crate::diff::random::Random::new(7);
         for _ in 0..200 {
-            let family: Vec<_> = (0..1 + random.below(12))
+            let family: Vec<_> = (0..=random.below(12))
                 .map(|_| {
                     let thousandths = u32::try_from(random.below(1000)).unwrap();
                     let probability = (f64::from(thousandths) / 1000.0).powi(4);
