@@ -64,7 +64,7 @@ impl FilteredSources {
         FilteredSession { sources: Arc::clone(self), number }
     }
 
-    /// What happened to the filters, for people; `None` if they were never lost.
+    /// A sentence about lost filters; `None` if they were never lost.
     pub(crate) fn description(&self) -> Option<String> {
         let state = self.state();
         let times = if state.count == 1 { "once".to_owned() } else { format!("{} times", state.count) };

@@ -72,7 +72,7 @@ impl Source {
         }
     }
 
-    /// What is read, for messages.
+    /// The name of the source in messages.
     pub(crate) fn subject(&self) -> String {
         self.pid().map_or_else(|| "core dump".to_owned(), |pid| format!("process {pid}"))
     }
@@ -126,7 +126,7 @@ impl Source {
     }
 }
 
-/// What to do with programs of other processors.
+/// The advice for programs of other processors.
 const MACHINE_HELP: &str = "dotnet-dump analyze on a machine of that kind reads it; of a running process, dipc stack, trace, top \
                             and gcdump ask the runtime";
 

@@ -17,7 +17,7 @@ const CORE: &str = "Core dump";
 /// A description of a crash.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct CrashNote {
-    /// How the process ended, in one line.
+    /// The cause of death in one line.
     pub(crate) cause: String,
     /// The exception with its frames, or what else belongs to the cause, a line each.
     pub(crate) details: Vec<String>,

@@ -51,7 +51,7 @@ enum Judgement {
     Given,
     /// In a word.
     Named,
-    /// What could have been seen, and what would decide.
+    /// The smallest change that would have been seen, and the number of recordings that would decide.
     Open,
 }
 

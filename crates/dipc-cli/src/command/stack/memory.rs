@@ -1,4 +1,4 @@
-//! What the memory of a process says of waits, beside its samples: locks, deadlocks, chains of awaits.
+//! Locks, deadlocks and chains of awaits by the memory of a process, next to its samples.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
