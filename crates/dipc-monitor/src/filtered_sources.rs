@@ -229,9 +229,11 @@ mod tests {
         drop(other);
         assert_eq!(sources.state().count, 0);
         drop(short);
-        assert_eq!((sources.state().count, sent(&sources)), (1, vec![pair(LOGGING, "A")]));
+        assert_eq!(sources.state().count, 1);
+        assert_eq!(sent(&sources), [pair(LOGGING, "A")]);
         assert!(sources.description().is_some());
         drop(long);
-        assert!(sources.state().renewal.is_none() && sources.description().is_none());
+        assert!(sources.state().renewal.is_none());
+        assert!(sources.description().is_none());
     }
 }

@@ -3,7 +3,7 @@
 use clr_activity::Spans;
 use nettrace::SliceReader;
 use nettrace_export::events::{JsonLines, LineContent};
-use nettrace_synth::v6::Trace;
+use nettrace_synth::v6::{Label, Trace};
 use nettrace_synth::{Event, EventBlock, Field, Metadata, TraceHeader, Type, Value, payload};
 
 /// The lines of a provider's events with this name.
@@ -22,12 +22,13 @@ fn lines(bytes: &[u8], provider: &str, name: &str) -> Vec<serde_json::Value> {
     found
 }
 
-/// A recording of one event of `Demo`.
+/// A recording of one event of `Demo`, of an activity.
 fn one_event(kind: Metadata, payload: Vec<u8>) -> Vec<u8> {
     let mut trace = Trace::new(&TraceHeader::default());
     trace.metadata_block(&[Metadata { id: 1, provider: "Demo".into(), event_id: 7, ..kind }]);
+    trace.label_list_block(1, &[vec![Label::Activity([7; 16])]]);
     let mut block = EventBlock::v6();
-    block.event(&Event { metadata_id: 1, payload, ..Event::default() });
+    block.event(&Event { metadata_id: 1, label_list: 1, payload, ..Event::default() });
     trace.event_block(&block);
     trace.finish()
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dipc_client::{Error, Hazard, ProcessInfo, ProcessView, Startup, Target, Timeouts};
-use dipc_transport::{Endpoint, ProcessState};
+use dipc_transport::{Endpoint, ProcessState, open_regular};
 
 use self::status::with_inner_pid;
 
@@ -179,7 +179,7 @@ impl Process {
             startup: view.startup(),
             createdump: view.createdump_hazard(),
             sampling: Sampling::try_on(pid),
-            machine: program::machine(Path::new(&format!("/proc/{pid}/exe"))),
+            machine: open_regular(Path::new(&format!("/proc/{pid}/exe"))).ok().and_then(program::machine),
             status,
             environment,
             sockets,

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
-use std::path::Path;
 
 use memchr::memmem;
 use object::read::elf::{FileHeader, SectionHeader as _};
@@ -43,9 +42,9 @@ impl LinkedRuntime {
 }
 
 /// Returns the architecture that a program is for (`e_machine`); `None` if it is not an ELF file of 64 bits.
-pub(crate) fn machine(program: &Path) -> Option<u16> {
+pub(crate) fn machine(mut program: impl Read) -> Option<u16> {
     let mut header = [0; 20];
-    dipc_transport::open_regular(program).ok()?.read_exact(&mut header).ok()?;
+    program.read_exact(&mut header).ok()?;
     let machine = header.last_chunk().map(|bytes| u16::from_le_bytes(*bytes))?;
     header.starts_with(b"\x7fELF\x02\x01").then_some(machine)
 }

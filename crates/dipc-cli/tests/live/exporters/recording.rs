@@ -27,7 +27,7 @@ pub(super) fn hostile() -> Vec<u8> {
         ("meterVersion", text("\\")),
         ("instrumentName", text("x\n# TYPE y")),
         ("unit", text("\"}")),
-        ("tags", text("process_pid=7\"\n\u{1b}[31m\\,__name__=z,=,a.b=1,a-b=2")),
+        ("tags", text("=,__name__=z,a-b=2,a.b=1,process_pid=7\"\n\u{1b}[31m\\")),
         ("lastValue", text("NaN")),
     ];
     // A name of which nothing is left but the unit, and counts that do not fit together.
