@@ -139,7 +139,10 @@ fn the_recipe_for_high_cpu_finds_the_methods_of_the_program() {
     top.signal(Signal::INT);
     top.finish().with_code(0);
     recipe.record(1, 300_000);
-    assert_finds(&recipe.run(2).text(), &["Regex.IsMatch(string)", "Engine<__Canon>.Total("]);
+    // Sooner or later the runtime compiles the thread's method again, with `Engine.Total` inlined into it, so the
+    // methods are those that have frames of their own in either code.
+    let found = ["RegexInterpreter.TryMatchAtCurrentPosition(", "P.Main.AnonymousMethod__0_1()"];
+    assert_finds(&recipe.run(2).text(), &found);
 }
 
 #[test]
