@@ -63,6 +63,8 @@ const SHORT_NAME: usize = 64;
 pub struct HeapGraphBuilder {
     /// The process whose dump is wanted; any if `None`.
     wanted: Option<u64>,
+    /// Keys and values of dependent handles, if these are to be references.
+    dependents: Option<Vec<(AddressCode, AddressCode)>>,
     state: State,
     /// The process of the dump, set when the dump begins.
     process_id: Option<u64>,
@@ -146,6 +148,14 @@ impl HeapGraphBuilder {
     #[must_use]
     pub const fn of_process(mut self, process_id: u64) -> Self {
         self.wanted = Some(process_id);
+        self
+    }
+
+    /// Makes the key of a dependent handle (those of a `ConditionalWeakTable`) reference its value, which it
+    /// keeps alive. Otherwise the values are roots of the group `[Dependent Handles]`, as in dotnet-gcdump.
+    #[must_use]
+    pub fn with_dependent_references(mut self) -> Self {
+        self.dependents.get_or_insert_default();
         self
     }
 
@@ -362,9 +372,58 @@ impl HeapGraphBuilder {
         let group = self.groups.child(others, "[Dependent Handles]");
         self.make_group(group);
         for edge in edges.values.filter(|edge| edge.gc_key_node_id != 0) {
-            let target = self.encode_target(edge.gc_value_node_id).0;
-            self.add_root(group, target);
+            let target = self.encode_target(edge.gc_value_node_id);
+            let key = if self.dependents.is_some() { self.encode(edge.gc_key_node_id) } else { None };
+            match (&mut self.dependents, key) {
+                (Some(dependents), Some(key)) if dependents.len() < MOST as usize => {
+                    dependents.push((key, target));
+                }
+                _ => self.add_root(group, target.0),
+            }
         }
+    }
+
+    /// Adds the references from keys of dependent handles to their values. The value of a key that did not
+    /// arrive is a root.
+    fn add_dependents(&mut self, index: &ObjectIndex) {
+        let Some(dependents) = self.dependents.take() else { return };
+        let find = |key| {
+            let slots = slots_of(&self.object_shapes, &self.shapes, self.pointer_size);
+            index.find(&self.object_addresses, slots, key, &mut 0)
+        };
+        let found = dependents.into_iter().map(|(key, value)| (find(key), value.0));
+        let (known, unknown): (Vec<_>, Vec<_>) = found.partition(|(object, _)| object.is_some());
+        let others = self.groups.child(RootGroups::ALL, "[other roots]");
+        let group = self.groups.child(others, "[Dependent Handles]");
+        unknown.into_iter().for_each(|(_, value)| self.add_root(group, value));
+        let mut references: Vec<_> =
+            known.into_iter().filter_map(|(object, value)| Some((object?, value))).collect();
+        let room = (MOST as usize).saturating_sub(self.edges.len());
+        let over = references.len().saturating_sub(room);
+        self.completeness.over_limit = self.completeness.over_limit.saturating_add(over as u64);
+        references.truncate(room);
+        references.sort_by_key(|(object, _)| *object);
+        if references.is_empty() {
+            return;
+        }
+        let mut references = references.into_iter().peekable();
+        let own = std::mem::take(&mut self.edges);
+        let mut own = own.iter();
+        let mut shapes = std::mem::take(&mut self.object_shapes);
+        for object in 0..self.object_addresses.count() {
+            let Some(number) = shapes.get(object) else { break };
+            let Some(shape) = self.shapes.get(number as usize).copied() else { continue };
+            own.by_ref().take(shape.edges as usize).for_each(|edge| push(&mut self.edges, *edge));
+            let mut edges = shape.edges;
+            while let Some((_, value)) = references.next_if(|(of, _)| *of == object) {
+                push(&mut self.edges, value);
+                edges = edges.saturating_add(1);
+            }
+            if edges > shape.edges {
+                shapes.set(object, self.shape_number(ShapeKey { edges, ..shape }));
+            }
+        }
+        self.object_shapes = shapes;
     }
 
     fn add_statics(&mut self, variables: &GcBulkRootStaticVar<'_>) {
@@ -450,6 +509,7 @@ impl HeapGraphBuilder {
                 self.index().map_err(|_| Error::NoObjects)?
             }
         };
+        self.add_dependents(&index);
         let modules = self.modules.iter().filter(|((of, _), _)| *of == self.process_id);
         let definitions = Definitions::read(modules.map(|((_, id), path)| (*id, path)), types_of);
         let mut types = TypeTable::new(&self.descriptions, &self.modules, &definitions);

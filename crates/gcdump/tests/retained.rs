@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use dump::Dump;
 use gcdump::{
-    Dominators, Grouping, HeapDiff, HeapGraph, HeapReport, NodeId, PathStep, PathTree, RetainedSets,
+    Dominators, Grouping, HeapDiff, HeapGraph, HeapGraphBuilder, HeapReport, NodeId, PathStep, PathTree,
+    RetainedSets,
 };
 
 /// A graph of objects at 0x1000, 0x1020 and so on, of three types with different sizes.
@@ -62,6 +63,43 @@ impl Small {
         }
         reached
     }
+}
+
+#[test]
+fn keys_of_dependent_handles_reference_their_values_if_asked_for() {
+    // A root holds two keys; the values of the first are held by it alone. The last key is not in the dump.
+    let types = [(0, 9, 0, "Key", &[][..]), (1, 9, 0, "Value", &[])];
+    let objects = [
+        (0x1000, 24, 0, 1),
+        (0x1020, 24, 0, 0),
+        (0x1040, 100, 1, 0),
+        (0x1080, 200, 1, 1),
+        (0x1180, 300, 1, 0),
+    ];
+    let handles = [(0x1000, 0x1080), (0x1020, 0x1040), (0x1000, 0x1040), (0x2000, 0x1180)];
+    let dump = Dump::begun().types(&types).roots(&[(0x1000, 2, 0), (0x1020, 2, 0)]).objects(&objects);
+    let bytes = dump.references(&[0x1020, 0x1040]).dependent_handles(&handles).stop(5).bytes();
+    let references = |graph: &HeapGraph| -> Vec<Vec<u64>> {
+        let addresses = |object: gcdump::Object<'_>| {
+            object.references().map(|target| graph.address(target).unwrap()).collect()
+        };
+        graph.objects().map(addresses).collect()
+    };
+    let retained = |graph: &HeapGraph| -> Vec<u64> {
+        let dominators = Dominators::new(graph);
+        graph.objects().map(|object| dominators.retained(object.id()).unwrap()).collect()
+    };
+    let roots = dump::graph_of(&bytes).unwrap();
+    assert_eq!(references(&roots), [vec![0x1020], vec![], vec![], vec![0x1040], vec![]]);
+    assert_eq!(retained(&roots), [24, 24, 100, 200, 300]);
+    let edges = dump::graph_with(HeapGraphBuilder::new().with_dependent_references(), &bytes).unwrap();
+    assert_eq!(
+        references(&edges),
+        [vec![0x1020, 0x1080, 0x1040], vec![0x1040], vec![], vec![0x1040], vec![]]
+    );
+    // The third is reached by both keys.
+    assert_eq!(retained(&edges), [24 + 200, 24, 100, 200, 300]);
+    assert_eq!((roots.root_count(), edges.root_count()), (6, 3));
 }
 
 mod random {

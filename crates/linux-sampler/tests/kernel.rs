@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![allow(clippy::cast_precision_loss, reason = "ratios of times")]
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -483,20 +484,24 @@ fn check_weights(mut sampler: Sampler, pair: HandOver) -> Option<(u64, u64, u64)
         pair.end();
         return None;
     }
-    let (mut switches, mut stacks, mut represented, mut lost) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let switches = Cell::new(0_u64);
+    let (mut stacks, mut represented, mut lost) = (0_u64, 0_u64, 0_u64);
     let start = Instant::now();
     let handle = |record: &Record<'_>| match record.kind {
         RecordKind::LostStacks { count } => lost += count,
         _ if !pair.tids.contains(&record.thread.tid) => {}
-        RecordKind::SwitchOut { .. } => switches += 1,
+        RecordKind::SwitchOut { .. } => switches.set(switches.get() + 1),
         RecordKind::Sample(sample) => {
             stacks += 1;
             represented += sample.period;
         }
         _ => {}
     };
-    read_until(&mut sampler, handle, || start.elapsed() > Duration::from_secs(4));
+    // On a loaded machine the switches take longer.
+    let is_enough = || start.elapsed() > Duration::from_secs(4) && switches.get() > 4_000;
+    read_until(&mut sampler, handle, || is_enough() || start.elapsed() > Duration::from_secs(60));
     pair.end();
+    let switches = switches.get();
     let ratio = represented as f64 / switches as f64;
     eprintln!("{switches} switches, {stacks} stacks that represent {represented}, {lost} stacks lost");
     assert!(switches > 4_000, "{switches} switches");

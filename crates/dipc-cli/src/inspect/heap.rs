@@ -17,17 +17,39 @@ pub(crate) struct Heap {
     pub(crate) exit: Exit,
 }
 
+/// The graph that is made of the events of a recording.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GraphOfEvents {
+    /// The process whose heap it is; that of the first dump if `None`.
+    pub(crate) pid: Option<u64>,
+    /// Whether keys of dependent handles reference their values.
+    pub(crate) dependent_edges: bool,
+}
+
+impl GraphOfEvents {
+    pub(crate) fn builder(self) -> HeapGraphBuilder {
+        let builder = self.pid.into_iter().fold(HeapGraphBuilder::new(), HeapGraphBuilder::of_process);
+        if self.dependent_edges { builder.with_dependent_references() } else { builder }
+    }
+}
+
 impl Heap {
-    /// Reads a `.gcdump` file, the heap of a core dump, or the heap dump of a recording, for process `pid` if
-    /// given; `-` is a recording from standard input.
-    pub(crate) fn open(path: &Path, pid: Option<u64>) -> Result<Self, Failure> {
+    /// Reads a `.gcdump` file, the heap of a core dump, or the heap dump of a recording; `-` is a recording from
+    /// standard input.
+    pub(crate) fn open(path: &Path, graph: GraphOfEvents) -> Result<Self, Failure> {
         if path.as_os_str() != "-" && is_core(path) {
             return Self::of_memory(&Source::open(path)?, None);
         }
         if path.as_os_str() == "-" || !is_gcdump(path) {
-            return Self::from_recording(path, pid);
+            return Self::from_recording(path, graph);
         }
-        if let Some(pid) = pid {
+        if graph.dependent_edges {
+            messages::warning(format_args!(
+                "--dependent-edges: {} is a .gcdump file, which does not say which object a dependent handle's value depends on",
+                path.display()
+            ));
+        }
+        if let Some(pid) = graph.pid {
             messages::warning(format_args!(
                 "--pid {pid}: {} is a .gcdump file, which has one heap and does not say of which process",
                 path.display()
@@ -50,10 +72,11 @@ impl Heap {
         Ok(Self { graph, exit: missing.join(source.exit()) })
     }
 
-    fn from_recording(path: &Path, pid: Option<u64>) -> Result<Self, Failure> {
+    fn from_recording(path: &Path, graph: GraphOfEvents) -> Result<Self, Failure> {
         let (events, origin) = Recording::open(path)?.into_parts();
         let mut events = events.in_time_order();
-        let mut builder = pid.into_iter().fold(HeapGraphBuilder::new(), HeapGraphBuilder::of_process);
+        let mut builder = graph.builder();
+        let pid = graph.pid;
         while let Some(event) = events.next().map_err(|error| origin.failed(&error))? {
             builder.add(&event);
         }

@@ -7,7 +7,7 @@ use dipc_wire::ProviderConfig;
 use gcdump::HeapGraphBuilder;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::heap::{GraphSource, Heap, warn_of_missing};
+use crate::inspect::heap::{GraphOfEvents, GraphSource, Heap, warn_of_missing};
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::module_types::ModuleTypes;
@@ -24,6 +24,7 @@ pub(crate) struct HeapRequest {
     /// The limit for the runtime's answer, which comes when the collection is over, and for its silence
     /// afterwards.
     pub(crate) timeout: Duration,
+    pub(crate) graph: GraphOfEvents,
     pub(crate) interrupts: Interrupts,
 }
 
@@ -58,7 +59,7 @@ impl HeapRequest {
         };
         let mut stream = LiveStream {
             reader: LiveReader::in_whole_order(),
-            consumer: LiveHeap { builder: HeapGraphBuilder::new(), stops_at_once: !blocks },
+            consumer: LiveHeap { builder: self.graph.builder(), stops_at_once: !blocks },
         };
         let end = recorder::run(session, &mut stream, &limits)?;
         let LiveStream { reader, consumer: LiveHeap { builder, .. } } = stream;

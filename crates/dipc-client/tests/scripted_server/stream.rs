@@ -97,9 +97,11 @@ fn a_reader_of_a_silent_session_names_the_silence_and_can_be_repeated() {
         let error = session.reader().read_to_end(&mut bytes).unwrap_err();
         assert_eq!((bytes.as_slice(), error.kind()), (&b"Nettrace"[..], std::io::ErrorKind::TimedOut));
         let error = error.downcast::<Error>().unwrap();
-        assert!(matches!(&error, Error::Silent { after, .. } if *after >= SHORT), "{error:?}");
-        assert!(error.is_deadline() && error.kind() == ErrorKind::TimedOut, "{error:?}");
-        let text = format!("CollectTracing6: {address}: the session is silent: nothing came within 0.");
+        let Error::Silent { after, .. } = &error else { panic!("{error:?}") };
+        assert!(*after >= SHORT && error.is_deadline() && error.kind() == ErrorKind::TimedOut, "{error:?}");
+        let seconds = after.as_secs_f64();
+        let text =
+            format!("CollectTracing6: {address}: the session is silent: nothing came within {seconds:.1} s");
         assert!(error.to_string().starts_with(&text), "{error}");
     }
     session.stopper().stop().unwrap();

@@ -148,6 +148,16 @@ impl Dump {
         self.runtime_event(16, &payload)
     }
 
+    /// Dependent handles: key and value.
+    pub(crate) fn dependent_handles(self, handles: &[(u64, u64)]) -> Self {
+        let mut payload = Bytes::new();
+        payload.u32(0).u32(length(handles.len())).u16(0);
+        for (key, value) in handles {
+            payload.u64(*key).u64(*value).u64(0x7000);
+        }
+        self.runtime_event(17, &payload)
+    }
+
     /// Static fields: object, its type and the field's name.
     pub(crate) fn statics(self, fields: &[(u64, u64, &str)]) -> Self {
         let mut payload = Bytes::new();

@@ -10,7 +10,7 @@ use gcdump::{HeapGraph, file};
 use crate::args::source::{SOURCES, SourceArgs};
 use crate::duration;
 use crate::exit::{Exit, Failure};
-use crate::inspect::heap::Heap;
+use crate::inspect::heap::{GraphOfEvents, Heap};
 use crate::interrupt::Interrupts;
 use crate::record::heap::HeapRequest;
 use crate::record::source::{Child, PortWatcher, Source};
@@ -40,6 +40,23 @@ pub(super) struct DumpArgs {
     /// Let the started program use this terminal
     #[arg(long, requires = "command")]
     show_child_io: bool,
+    #[command(flatten)]
+    dependent: DependentArgs,
+}
+
+/// How dependent handles are shown.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(super) struct DependentArgs {
+    /// Let the keys of a ConditionalWeakTable hold their values, which else are roots, as in dotnet-gcdump; not
+    /// for .gcdump files, which lack the keys
+    #[arg(long = "dependent-edges")]
+    edges: bool,
+}
+
+impl DependentArgs {
+    pub(super) const fn graph(self, pid: Option<u64>) -> GraphOfEvents {
+        GraphOfEvents { pid, dependent_edges: self.edges }
+    }
 }
 
 /// A time; a number alone is seconds, as in dotnet-gcdump.
@@ -64,8 +81,12 @@ impl DumpedProcess {
         let mut source = Source::open(&args.source.selector(args.show_child_io)?, args.timeout, &interrupts)?;
         source.announce();
         let child = source.child.take();
-        let request =
-            HeapRequest { buffer_mb: args.buffersize, timeout: args.timeout, interrupts: interrupts.clone() };
+        let request = HeapRequest {
+            buffer_mb: args.buffersize,
+            timeout: args.timeout,
+            graph: args.dependent.graph(None),
+            interrupts: interrupts.clone(),
+        };
         let after = args.after.unwrap_or(if child.is_some() { AFTER_START } else { Duration::ZERO });
         HeapRequest::resume(&source)?;
         request.wait(after)?;
@@ -125,7 +146,7 @@ impl HeapArgs {
             process.interrupts.while_computing(|| show(&heap.graph))?;
             return process.end(heap.exit);
         };
-        let heap = Heap::open(file, self.pid)?;
+        let heap = Heap::open(file, self.dump.dependent.graph(self.pid))?;
         show(&heap.graph)?;
         Ok(heap.exit)
     }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use nettrace_export::{Format, WriteOptions};
 
 use crate::args::names::NameArgs;
-use crate::command::gcdump::args;
+use crate::command::gcdump::args::{self, DependentArgs};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::heap::Heap;
 use crate::inspect::heap_page::HeapPage;
@@ -25,6 +25,8 @@ pub(crate) struct ConvertArgs {
     /// Only the heap of this process, in recordings of many
     #[arg(long, value_name = "PID")]
     pid: Option<u64>,
+    #[command(flatten)]
+    dependent: DependentArgs,
     /// Format of the result
     #[arg(short, long, value_enum, default_value_t)]
     format: HeapFileFormat,
@@ -85,7 +87,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Outcome {
     if out.is_none() && args.format != HeapFileFormat::Html {
         output::refuse_terminal("a heap")?;
     }
-    let heap = Heap::open(&args.file, args.pid)?;
+    let heap = Heap::open(&args.file, args.dependent.graph(args.pid))?;
     let title = args.file.file_name().unwrap_or_default().to_string_lossy();
     let (graph, names) = (&heap.graph, args.names.form());
     match args.format {

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::args::heap_report::{GroupingArg, ROWS, csv_cell, or_none, warn_of_inexact};
 use crate::args::names::NameArgs;
-use crate::command::gcdump::args::HeapFormat;
+use crate::command::gcdump::args::{DependentArgs, HeapFormat};
 use crate::command::gcdump::growth::signed;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap::Heap;
@@ -37,6 +37,8 @@ pub(crate) struct DiffArgs {
     /// Only the heap of this process in the recording after
     #[arg(long, value_name = "PID")]
     pid_after: Option<u64>,
+    #[command(flatten)]
+    dependent: DependentArgs,
     /// Property that objects are grouped by
     #[arg(long, value_enum, default_value_t)]
     by: GroupingArg,
@@ -66,6 +68,7 @@ impl DiffArgs {
             pid: None,
             pid_before: None,
             pid_after: None,
+            dependent: DependentArgs::default(),
             by: GroupingArg::default(),
             head: None,
             no_retained: false,
@@ -112,7 +115,7 @@ impl DiffArgs {
     }
 
     fn report(&self, file: &Path, pid: Option<u64>) -> Result<(HeapReport, Exit), Failure> {
-        let heap = Heap::open(file, pid.or(self.pid))?;
+        let heap = Heap::open(file, self.dependent.graph(pid.or(self.pid)))?;
         let dominators = (!self.no_retained).then(|| Dominators::new(&heap.graph));
         let report = HeapReport::new(&heap.graph, self.by.grouping(), dominators.as_ref());
         warn_of_inexact(&report);
