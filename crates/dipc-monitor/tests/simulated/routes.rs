@@ -1,5 +1,6 @@
 //! Routes: status, type and body.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clr_counters::prometheus::NameStyle;
@@ -154,6 +155,9 @@ fn values_of_counters_have_the_configured_interval() {
         assert!(last.contains(&format!("EventCounterIntervalSec={interval}")), "{last}");
     };
     asked("2");
+    // While a session of these counters runs, another consumer has its values from that.
+    let process = Arc::clone(&fixture.monitor.processes()[0]);
+    await_that("the session has ended", || !process.counters.is_running());
     fixture.server.set_counter_interval(Duration::from_secs(3));
     asked("3");
 }
