@@ -8,6 +8,7 @@ use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, file};
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_heap;
 use crate::inspect::core_source::{Source, is_core};
+use crate::inspect::module_types::ModuleTypes;
 use crate::inspect::recording::{Recording, is_gcdump};
 use crate::render::{messages, units};
 
@@ -37,7 +38,9 @@ impl Heap {
             Failure::new(Exit::Failed, format_args!("read: {}: {error}", path.display()))
         };
         let bytes = std::fs::read(path).map_err(|error| failed(&error))?;
-        let graph = file::read(&bytes).map_err(|error| failed(&error))?;
+        let mut graph = file::read(&bytes).map_err(|error| failed(&error))?;
+        let mut modules = ModuleTypes::of_recording();
+        graph.find_declaring_types(|path| modules.read(path));
         let exit = warn_of_missing(graph.completeness(), GraphSource::Events);
         Ok(Self { graph, exit })
     }
@@ -59,7 +62,9 @@ impl Heap {
         }
         let exit = origin.report_damage(events.events());
         let others = pids(builder.other_processes());
-        let graph = builder.finish(events.loss().total()).map_err(|error| match pid {
+        let mut modules = ModuleTypes::of_recording();
+        let built = builder.finish_with(events.loss().total(), |path| modules.read(path));
+        let graph = built.map_err(|error| match pid {
             Some(pid) if !others.is_empty() => {
                 Failure::new(exit.or_failed(), format_args!("{}: --pid {pid}: {error}", path.display()))
                     .with_help(format_args!("the recording has heap dumps of other processes: {others}"))

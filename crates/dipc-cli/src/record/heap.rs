@@ -8,9 +8,9 @@ use gcdump::HeapGraphBuilder;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap::{GraphSource, Heap, warn_of_missing};
+use crate::inspect::module_types::ModuleTypes;
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
-use crate::record::module_types::ModuleTypes;
 use crate::record::recorder::{self, Limits};
 use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::Source;

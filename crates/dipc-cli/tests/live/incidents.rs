@@ -155,9 +155,10 @@ fn the_recipes_for_memory_find_the_types_and_their_holder() {
     let recipe = Recipe::new("leak", target.pid());
     recipe.run(0);
     recipe.start_with(0, "before", "after").finish().with_code(0);
-    assert_finds(&recipe.run(1).text(), &["  OrderView\n", "  Session\n"]);
+    let next = "dipc gcdump paths after.gcdump --type OrderView";
+    assert_finds(&recipe.run(1).text(), &["  OrderView\n", "  Session\n", "PriceFeed.Tick: +", next]);
     let paths = recipe.start_with(2, "TYPE", "OrderView").finish().with_code(0).text();
-    assert_finds(&paths, &["static var Tick: System.EventHandler"]);
+    assert_finds(&paths, &["static var PriceFeed.Tick: System.EventHandler"]);
 }
 
 /// The server has no planted cause: the route is found.
