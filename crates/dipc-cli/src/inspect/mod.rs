@@ -12,7 +12,7 @@
 //! - `crash_note`: the description of a crash beside a recording.
 //! - `run`: recordings as the sides of a comparison.
 //! - `counters`: samples as files and tables. `heap`, `heap_page`, `heap_profile`: heaps from files.
-//!   `module_types`: types of modules, from their files or from the `bundle` of a single-file program.
+//!   `memory_use`: memory that is not managed. `module_types`: types of modules, from their files or from the `bundle` of a single-file program.
 //! - `rewrite`: files that are made by editing recordings. `redact`: messages about replaced texts.
 //!   `merging`: many recordings merged into one.
 //! - `core_source`, `unpacked_core`: core dumps, also compressed, and the memory of processes. `core_advice`: what
@@ -35,6 +35,7 @@ pub(crate) mod heap;
 pub(crate) mod heap_page;
 pub(crate) mod heap_profile;
 pub(crate) mod lines;
+pub(crate) mod memory_use;
 pub(crate) mod merging;
 pub(crate) mod module_types;
 pub(crate) mod names;

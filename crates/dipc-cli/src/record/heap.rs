@@ -70,7 +70,7 @@ impl HeapRequest {
             .finish_with(lost, |path| modules.read(path))
             .map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
         let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
-        Ok(Heap { graph, exit: exit.join(missing) })
+        Ok(Heap { graph, memory: None, exit: exit.join(missing) })
     }
 
     /// The failure of a session without a dump, with the reason as far as it is known.
