@@ -144,6 +144,8 @@ pub struct HeapWalk {
     pub objects_without_references: u64,
     /// The number of regions or segments.
     pub regions: usize,
+    /// The bytes that are committed for them: those of objects, and those that are free.
+    pub committed_bytes: u64,
     /// Whether a collection was moving objects: objects can be missing or counted twice.
     pub is_moving: bool,
 }
@@ -169,8 +171,12 @@ impl Names<'_> {
         let (memory, runtime) = (self.memory(), self.runtime());
         let layout = HeapLayout::read(memory, runtime)?;
         let free = runtime.variable(memory, runtime.layout.slots.free_type)?;
-        let mut result =
-            HeapWalk { regions: layout.regions.len(), is_moving: layout.is_moving, ..HeapWalk::default() };
+        let mut result = HeapWalk {
+            regions: layout.regions.len(),
+            committed_bytes: layout.committed,
+            is_moving: layout.is_moving,
+            ..HeapWalk::default()
+        };
         let mut walk = Walk::new(memory, runtime.layout.types.contains_pointers);
         let mut holes: Vec<_> = layout.holes.iter().map(|(start, end)| (*start, *end)).collect();
         holes.sort_unstable();

@@ -52,6 +52,8 @@ pub(crate) struct HeapLayout {
     /// The end of each unused part, by its start.
     pub(crate) holes: HashMap<u64, u64>,
     pub(crate) is_moving: bool,
+    /// The bytes that are committed for the regions, with what follows their objects.
+    pub(crate) committed: u64,
     /// The queues of objects with finalizers, one for each heap.
     pub(crate) finalize_queues: Vec<u64>,
     /// The address of the map of handle tables.
@@ -172,7 +174,7 @@ impl HeapLayout {
                 layout.add_hole(memory, offset(generation, context))?;
                 let mut segment = memory.u64(offset(generation, first))?;
                 while segment != 0 && seen.len() < MOST_REGIONS && seen.insert(segment) {
-                    let [allocated, _, _, _, start, _, next] = memory.words(segment)?;
+                    let [allocated, committed, _, _, start, _, next] = memory.words(segment)?;
                     let end = match segment == ephemeral {
                         // A collection sets one before the other.
                         true if layout.is_moving => end.max(allocated),
@@ -180,6 +182,8 @@ impl HeapLayout {
                         false => allocated,
                     };
                     layout.regions.push(Region { start, end });
+                    layout.committed =
+                        layout.committed.saturating_add(committed.max(end).saturating_sub(start));
                     segment = next;
                 }
             }

@@ -1,8 +1,11 @@
 //! Definitions of types in their modules, with facts that dumps do not have.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+
+use crate::graph::{HeapGraph, Root};
 
 /// The table of tokens of types.
 const TYPE_TOKENS: u32 = 0x0200_0000;
@@ -52,6 +55,32 @@ impl Definitions {
     /// The runtime sends the fields of a module in the order of its types. So if several types have a field
     /// of that name, the owner is the only one of them between the types of the fields before and after.
     pub(crate) fn owners<'f>(&self, fields: impl Iterator<Item = &'f str>) -> Vec<Option<&str>> {
+        self.places(fields).into_iter().map(|place| self.name(place?)).collect()
+    }
+
+    /// Returns the same for fields of which some can be of modules that are not known: a type of another
+    /// module can have a field of that name, but seldom at the place in the order.
+    pub(crate) fn ordered_owners<'f>(&self, fields: impl Iterator<Item = &'f str>) -> Vec<Option<&str>> {
+        let places = self.places(fields);
+        let mut owners = vec![None; places.len()];
+        for module in self.modules.keys() {
+            let of_module = places.iter().enumerate().filter_map(|(number, place)| {
+                place.filter(|(of, _)| of == module).map(|(_, index)| (number, index))
+            });
+            for number in longest_rise(of_module) {
+                if let (Some(owner), Some(Some(place))) = (owners.get_mut(number), places.get(number)) {
+                    *owner = self.name(*place);
+                }
+            }
+        }
+        owners
+    }
+
+    fn name(&self, (module, index): Place) -> Option<&str> {
+        Some(&*self.modules.get(&module)?.get(index)?.name)
+    }
+
+    fn places<'f>(&self, fields: impl Iterator<Item = &'f str>) -> Vec<Option<Place>> {
         let mut by_name: HashMap<&str, Vec<Place>> = HashMap::new();
         for (module, types) in &self.modules {
             for (index, of) in types.iter().enumerate() {
@@ -83,16 +112,59 @@ impl Definitions {
             };
             let owner = known.or_else(between);
             before = owner.or(before);
-            owners
-                .push(owner.and_then(|(module, index)| Some(&*self.modules.get(&module)?.get(index)?.name)));
+            owners.push(owner);
         }
         owners
+    }
+}
+
+/// Returns the numbers of the longest part of a sequence in which indexes do not fall.
+fn longest_rise(sequence: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+    let sequence: Vec<_> = sequence.collect();
+    // The position that ends the best part of each length, and the position before each one.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(sequence.len());
+    let index = |position: &usize| sequence.get(*position).map(|(_, index)| *index);
+    for (position, (_, own)) in sequence.iter().enumerate() {
+        let length = ends.partition_point(|end| index(end).is_some_and(|index| index <= *own));
+        before.push(length.checked_sub(1).and_then(|last| ends.get(last).copied()));
+        match ends.get_mut(length) {
+            Some(end) => *end = position,
+            None => ends.push(position),
+        }
+    }
+    let part = std::iter::successors(ends.last().copied(), |position| *before.get(*position)?);
+    part.filter_map(|position| sequence.get(position).map(|(number, _)| *number)).collect()
+}
+
+impl HeapGraph {
+    /// Finds the declaring types of static fields, which files do not have, in the modules of the heap's types.
+    /// `types_of` returns the types of the module at a path, in the order of their tokens; `None` if they are
+    /// not known. Fields of one name whose values have one type are one group in files: it gets no type.
+    pub fn find_declaring_types(&mut self, types_of: impl FnMut(&str) -> Option<Vec<DefinedType>>) {
+        let modules: BTreeSet<&Arc<str>> = self.types.iter().filter_map(|of| of.module.as_ref()).collect();
+        let definitions = Definitions::read((0..).zip(modules), types_of);
+        let fields = self.groups.iter().map(|group| group.field().unwrap_or_default());
+        let owners: Vec<Option<Arc<str>>> =
+            definitions.ordered_owners(fields).into_iter().map(|owner| owner.map(Into::into)).collect();
+        let mut roots = vec![0_u32; self.groups.len()];
+        for root in self.roots.iter().filter(|root| root.target != Root::NONE) {
+            if let Some(count) = roots.get_mut(root.group as usize) {
+                *count = count.saturating_add(1);
+            }
+        }
+        for ((group, owner), roots) in self.groups.iter_mut().zip(owners).zip(roots) {
+            if roots == 1 && group.owner.is_none() {
+                group.owner = owner;
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builder::{MemoryGraphBuilder, MemoryType};
 
     fn definitions() -> Definitions {
         let of = |name: &str, fields: &[&str]| DefinedType {
@@ -147,5 +219,30 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(definitions.whole_name(8, 0x0200_0001, "A"), None);
+    }
+
+    #[test]
+    fn a_field_of_that_name_at_another_place_is_of_a_module_that_is_not_known() {
+        let definitions = definitions();
+        let owners = definitions.ordered_owners(["First", "Items", "Last", "First"].into_iter());
+        assert_eq!(owners, [Some("A"), Some("Shop.Cache"), Some("Z"), None]);
+    }
+
+    #[test]
+    fn static_fields_of_files_get_their_types_from_modules() {
+        let mut builder = MemoryGraphBuilder::new(8, None);
+        builder.add_module(1, "/app/shop.dll");
+        let name = "Shop.Cache";
+        builder.add_type(MemoryType { id: 1, module_id: 1, name, whole_name: name, is_array: false });
+        builder.add_object(0x1000, 1, 24);
+        builder.add_static(None, "Items", 1, 0x1000);
+        let mut file = Vec::new();
+        crate::file::write(&builder.finish().unwrap(), &mut file).unwrap();
+        let mut graph = crate::file::read(&file).unwrap();
+        let has = |graph: &HeapGraph, name: &str| graph.groups().iter().any(|group| group.csharp() == name);
+        assert!(has(&graph, "[static var Items: Shop.Cache]"));
+        let of = DefinedType { name: "Shop.Cache".to_owned(), static_fields: vec!["Items".to_owned()] };
+        graph.find_declaring_types(|path| (path == "/app/shop.dll").then(|| vec![of.clone()]));
+        assert!(has(&graph, "[static var Shop.Cache.Items: Shop.Cache]"));
     }
 }

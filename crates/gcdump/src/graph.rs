@@ -133,6 +133,12 @@ impl RootGroup {
         &self.name
     }
 
+    /// The name of the static field, as its type declares it; `None` for other groups.
+    pub(crate) fn field(&self) -> Option<&str> {
+        let name = self.name.strip_prefix(STATIC_FIELD)?.strip_suffix(']')?;
+        name.rsplit_once('.').map(|(_, field)| field)
+    }
+
     /// The name with the field and its type as in C#: `[static var Held:
     /// System.Collections.Generic.List<byte[]>]`; with the declaring type if it is known: `[static var
     /// Program.Held: …]`.

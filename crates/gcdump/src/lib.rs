@@ -105,7 +105,7 @@ pub use diff::{DiffRow, HeapChange, HeapDiff};
 pub use dominators::Dominators;
 pub use error::Error;
 pub use graph::{HeapGraph, HeapType, NodeId, Object, RootGroup, TypeId};
-pub use paths::{HeapPath, HeapPaths, PathStep, PathTree};
+pub use paths::{HeapPath, HeapPaths, HeldObjects, PathStep, PathTree};
 pub use report::{Grouping, HeapReport, ReportRow, Unreachable};
 pub use request::{DumpRequest, request};
 pub use retained_sets::{RetainedBytes, RetainedSets};

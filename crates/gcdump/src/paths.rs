@@ -80,6 +80,20 @@ pub struct HeapPaths {
     pub unreachable: u64,
 }
 
+/// Objects of a type that a group of roots reaches by the shortest path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HeldObjects {
+    /// The index of the group in [`HeapGraph::groups`].
+    pub group: usize,
+    /// The type.
+    pub type_id: TypeId,
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
 impl HeapPath {
     /// The number of steps at each end of a long path.
     pub const ENDS: usize = 100;
@@ -199,6 +213,45 @@ impl PathTree {
             self.add_steps(path);
         }
         HeapPaths { paths, count, unreachable }
+    }
+
+    /// Returns all reachable objects by type and by the group of roots that their shortest path begins with,
+    /// in no particular order.
+    pub fn held_objects(&self, graph: &HeapGraph) -> Vec<HeldObjects> {
+        let groups = self.root_groups();
+        let mut held: HashMap<(usize, TypeId), HeldObjects> = HashMap::new();
+        for object in graph.objects() {
+            let path = self.paths.get(object.id().0 as usize).copied().unwrap_or(NONE);
+            let Some(group) = groups.get(path as usize).copied() else { continue };
+            let type_id = object.type_id();
+            let sum =
+                held.entry((group, type_id)).or_insert(HeldObjects { group, type_id, objects: 0, bytes: 0 });
+            sum.objects = sum.objects.saturating_add(1);
+            sum.bytes = sum.bytes.saturating_add(object.size());
+        }
+        held.into_values().collect()
+    }
+
+    /// Returns the paths to the objects of a type that begin with a group of roots: at most `most`, those with
+    /// the most bytes first.
+    pub fn paths_from(&self, graph: &HeapGraph, most: usize, group: usize, type_id: TypeId) -> HeapPaths {
+        let groups = self.root_groups();
+        self.paths_to_objects(graph, most, |object| {
+            let path = self.paths.get(object.id().0 as usize);
+            object.type_id() == type_id && path.and_then(|path| groups.get(*path as usize)) == Some(&group)
+        })
+    }
+
+    /// Returns the last group of roots on each path.
+    fn root_groups(&self) -> Vec<usize> {
+        let mut groups: Vec<usize> = Vec::with_capacity(self.steps.len());
+        for end in &self.steps {
+            groups.push(match end.step {
+                PathStep::Group(group) => group,
+                PathStep::Type(_) => groups.get(end.before as usize).copied().unwrap_or_default(),
+            });
+        }
+        groups
     }
 
     /// Adds to each path the bytes that its objects retain together.

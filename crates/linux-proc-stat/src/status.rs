@@ -64,6 +64,12 @@ impl<'t> Status<'t> {
         self.bytes_of("VmSize").is_some()
     }
 
+    /// Returns the bytes of its memory that are resident; `None` without memory of its own.
+    pub fn resident_bytes(&self) -> Option<u64> {
+        let kilobytes: u64 = self.field("VmRSS")?.strip_suffix("kB")?.trim_end().parse().ok()?;
+        kilobytes.checked_mul(1024)
+    }
+
     /// Returns whether it has ended, and its parent has not yet taken its exit code.
     pub fn is_zombie(&self) -> bool {
         matches!(self.state(), Some('Z' | 'X'))
@@ -97,6 +103,14 @@ mod tests {
         assert_eq!((status.field("VmSize"), status.field("Vm")), (Some("2460 kB"), None));
         assert_eq!((status.tracer(), Status::new(b"TracerPid:\t0\n").tracer()), (Some(99), None));
         assert!(status.has_memory() && !status.is_zombie());
+    }
+
+    #[test]
+    fn resident_memory_is_in_bytes() {
+        let resident = |text: &[u8]| Status::new(text).resident_bytes();
+        assert_eq!(resident(b"VmSize:\t  20 kB\nVmRSS:\t  11792 kB\n"), Some(11792 * 1024));
+        assert_eq!((resident(b"Name:\tkthreadd\n"), resident(b"VmRSS:\t12 pages\n")), (None, None));
+        assert_eq!(resident(b"VmRSS:\t18446744073709551615 kB\n"), None);
     }
 
     #[test]

@@ -39,7 +39,9 @@ mod top_report;
 pub(crate) mod type_table;
 
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
-pub use blocked::{Starvation, blocked_methods, blocked_waits, ready_methods, starvation};
+pub use blocked::{
+    Starvation, allocating_methods, blocked_methods, blocked_waits, ready_methods, starvation,
+};
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};
 pub use contention::{Contention, ContentionReport, LockRow};

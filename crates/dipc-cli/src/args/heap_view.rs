@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use gcdump::HeapGraph;
 use serde::Serialize;
 
 use crate::args::heap_report::{HeapReportArgs, ReportFormat};
 use crate::duration;
 use crate::exit::Failure;
+use crate::inspect::heap::Heap;
 use crate::inspect::heap_page::HeapPage;
 use crate::render::destination::Destination;
 use crate::render::output;
@@ -66,7 +66,8 @@ impl MemoryFormat {
 
 impl HeapViewArgs {
     /// Prints a heap. `title` is that of a page.
-    pub(crate) fn show(&self, graph: &HeapGraph, title: &str, format: MemoryFormat) -> Result<(), Failure> {
+    pub(crate) fn show(&self, heap: &Heap, title: &str, format: MemoryFormat) -> Result<(), Failure> {
+        let graph = &heap.graph;
         let report = match format {
             MemoryFormat::Table => ReportFormat::Table,
             MemoryFormat::Json => ReportFormat::Json,
@@ -84,6 +85,10 @@ impl HeapViewArgs {
             return Err(Failure::usage(
                 "--output FILE is for --format html; other formats go to standard output",
             ));
+        }
+        let mostly_other = heap.memory.and_then(|memory| memory.mostly_other());
+        if let Some(memory) = mostly_other.filter(|_| format == MemoryFormat::Table) {
+            output::print(format!("Memory: {memory}\n"))?;
         }
         self.report.show(graph, report, false)
     }

@@ -77,7 +77,7 @@ pub(crate) struct DiffArgs {
     #[command(flatten)]
     names: NameArgs,
     /// Format of the output
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(short, long, value_enum, default_value_t)]
     format: DiffFormat,
     /// Path of a flame graph; '-' is standard output, which is the default
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -87,7 +87,7 @@ pub(crate) struct DiffArgs {
 const AFTER_HELP: &str = "\
 Conditions:
   'GET /orders p99 > +20%'   a route, or a part of its name: p50, p99, mean, count
-  'Orders.Load cpu > +10%'   a method: cpu, cpu-inclusive, blocked
+  'Orders.Load cpu > +10%'   a method: cpu, cpu-inclusive, blocked, alloc
   'alloc > +10%'             all of: cpu, blocked, alloc, exceptions, gc-pauses, gc-count, lock-waits
   'gc p99 > 20ms'            without + or -: the new value itself
 A change beyond the limit meets its condition if noise does not explain it.";

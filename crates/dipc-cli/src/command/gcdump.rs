@@ -7,6 +7,7 @@ mod diff;
 mod growth;
 mod paths;
 mod report;
+mod suspects;
 
 use std::path::Path;
 

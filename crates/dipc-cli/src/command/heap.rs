@@ -26,6 +26,6 @@ pub(crate) fn run(args: &HeapArgs) -> Outcome {
 fn show(args: &HeapArgs) -> Outcome {
     let source = args.target.memory()?;
     let read = Heap::of_memory(&source, args.view.stop)?;
-    args.view.show(&read.graph, "memory of a process", args.format)?;
+    args.view.show(&read, "memory of a process", args.format)?;
     Ok(read.exit)
 }

@@ -22,35 +22,42 @@ const WAIT: Duration = Duration::from_millis(20);
 /// The number of objects between two looks at the clock.
 const LOOK: u64 = 4096;
 
+/// The heap of a core dump or a process.
+pub(crate) struct MemoryHeap {
+    pub(crate) graph: HeapGraph,
+    /// The bytes that are committed for it.
+    pub(crate) committed_bytes: u64,
+}
+
 /// Reads the heap; a failure if the dump does not have it. A process is stopped meanwhile, for `stop` at
 /// most.
-pub(crate) fn read(source: &Source, stop: Option<Duration>) -> Result<HeapGraph, Failure> {
+pub(crate) fn read(source: &Source, stop: Option<Duration>) -> Result<MemoryHeap, Failure> {
     let runtime = source.runtime()?;
     let mut attempts = if source.pid().is_some() && stop.is_none() { ATTEMPTS } else { 1 };
-    let mut best: Option<HeapGraph> = None;
+    let mut best: Option<MemoryHeap> = None;
     loop {
         attempts -= 1;
         let pause = stop.map(|limit| Pause::begin(source, limit)).transpose()?;
         let read = Analysis::new(source, &runtime).and_then(|analysis| read_once(&analysis, pause));
         match read {
-            Ok(graph) if graph.completeness().is_complete() => return Ok(graph),
-            Ok(graph) => {
-                let is_better = |best: &HeapGraph| graph.object_count() > best.object_count();
+            Ok(heap) if heap.graph.completeness().is_complete() => return Ok(heap),
+            Ok(heap) => {
+                let is_better = |best: &MemoryHeap| heap.graph.object_count() > best.graph.object_count();
                 if best.as_ref().is_none_or(is_better) {
-                    best = Some(graph);
+                    best = Some(heap);
                 }
             }
             Err(failure) if attempts == 0 && best.is_none() => return Err(failure),
             Err(_) => {}
         }
         match best {
-            Some(graph) if attempts == 0 => return Ok(graph),
+            Some(heap) if attempts == 0 => return Ok(heap),
             _ => std::thread::sleep(WAIT),
         }
     }
 }
 
-fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph, Failure> {
+fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<MemoryHeap, Failure> {
     let names = &analysis.names;
     let pid = match analysis.source.core() {
         Some(core) => core.process().map(|process| process.pid.into()),
@@ -107,7 +114,9 @@ fn read_once(analysis: &Analysis<'_>, pause: Option<Pause>) -> Result<HeapGraph,
     if let Some(pause) = pause {
         pause.end();
     }
-    builder.finish().map_err(|error| Failure::new(Exit::Failed, format_args!("read the heap: {error}")))
+    let failed = |error| Failure::new(Exit::Failed, format_args!("read the heap: {error}"));
+    let graph = builder.finish().map_err(failed)?;
+    Ok(MemoryHeap { graph, committed_bytes: walk.committed_bytes })
 }
 
 /// A failure for a heap that is not there.

@@ -6,14 +6,18 @@ use std::time::Duration;
 use gcdump::{Completeness, HeapGraph, HeapGraphBuilder, file};
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::core_heap;
+use crate::inspect::core_heap::{self, MemoryHeap};
 use crate::inspect::core_source::{Source, is_core};
+use crate::inspect::memory_use::MemoryUse;
+use crate::inspect::module_types::ModuleTypes;
 use crate::inspect::recording::{Recording, is_gcdump};
 use crate::render::{messages, units};
 
 /// A heap, and the exit code for what is missing from it.
 pub(crate) struct Heap {
     pub(crate) graph: HeapGraph,
+    /// The memory around it; `None` if the source does not have it.
+    pub(crate) memory: Option<MemoryUse>,
     pub(crate) exit: Exit,
 }
 
@@ -59,17 +63,20 @@ impl Heap {
             Failure::new(Exit::Failed, format_args!("read: {}: {error}", path.display()))
         };
         let bytes = std::fs::read(path).map_err(|error| failed(&error))?;
-        let graph = file::read(&bytes).map_err(|error| failed(&error))?;
+        let mut graph = file::read(&bytes).map_err(|error| failed(&error))?;
+        let mut modules = ModuleTypes::of_recording();
+        graph.find_declaring_types(|path| modules.read(path));
         let exit = warn_of_missing(graph.completeness(), GraphSource::Events);
-        Ok(Self { graph, exit })
+        Ok(Self { graph, memory: None, exit })
     }
 
     /// Reads the heap of a core dump or of a process's memory. The process is stopped meanwhile, for `stop`
     /// at most; it runs on if that is `None`.
     pub(crate) fn of_memory(source: &Source, stop: Option<Duration>) -> Result<Self, Failure> {
-        let graph = core_heap::read(source, stop)?;
+        let MemoryHeap { graph, committed_bytes } = core_heap::read(source, stop)?;
         let missing = warn_of_missing(graph.completeness(), GraphSource::Memory);
-        Ok(Self { graph, exit: missing.join(source.exit()) })
+        let memory = MemoryUse::of_source(source, committed_bytes);
+        Ok(Self { graph, memory, exit: missing.join(source.exit()) })
     }
 
     fn from_recording(path: &Path, graph: GraphOfEvents) -> Result<Self, Failure> {
@@ -82,7 +89,9 @@ impl Heap {
         }
         let exit = origin.report_damage(events.events());
         let others = pids(builder.other_processes());
-        let graph = builder.finish(events.loss().total()).map_err(|error| match pid {
+        let mut modules = ModuleTypes::of_recording();
+        let built = builder.finish_with(events.loss().total(), |path| modules.read(path));
+        let graph = built.map_err(|error| match pid {
             Some(pid) if !others.is_empty() => {
                 Failure::new(exit.or_failed(), format_args!("{}: --pid {pid}: {error}", path.display()))
                     .with_help(format_args!("the recording has heap dumps of other processes: {others}"))
@@ -101,7 +110,7 @@ impl Heap {
             messages::help("--pid PID reads that of another process");
         }
         let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
-        Ok(Self { graph, exit: exit.join(missing) })
+        Ok(Self { graph, memory: None, exit: exit.join(missing) })
     }
 }
 

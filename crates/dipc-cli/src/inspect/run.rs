@@ -54,7 +54,7 @@ pub(crate) fn read(file: &Path, range: TimeRange, processes: &[u64]) -> Result<(
     let options = RunOptions::new(selection).with_kernel_times(kernel_times_beside(file));
     let mut builder = RunBuilder::new(options, events.info());
     if let Some(names) = Names::find(file) {
-        names.add_to(builder.code_mut())?;
+        builder.code_maps_mut().try_for_each(|code| names.add_to(code))?;
     }
     let read = report::read(events, |event| builder.add(event));
     let events = read.map_err(|error| origin.failed(&error))?;

@@ -8,9 +8,9 @@ use gcdump::HeapGraphBuilder;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::heap::{GraphOfEvents, GraphSource, Heap, warn_of_missing};
+use crate::inspect::module_types::ModuleTypes;
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
-use crate::record::module_types::ModuleTypes;
 use crate::record::recorder::{self, Limits};
 use crate::record::session::{resume, start_unless_interrupted};
 use crate::record::source::Source;
@@ -71,7 +71,7 @@ impl HeapRequest {
             .finish_with(lost, |path| modules.read(path))
             .map_err(|error| Self::no_dump(source, reader.unreadable(), &error))?;
         let missing = warn_of_missing(graph.completeness(), GraphSource::Events);
-        Ok(Heap { graph, exit: exit.join(missing) })
+        Ok(Heap { graph, memory: None, exit: exit.join(missing) })
     }
 
     /// The failure of a session without a dump, with the reason as far as it is known.

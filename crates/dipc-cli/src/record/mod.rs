@@ -5,8 +5,7 @@
 //! - `source`, `selection`, `session`: the process, the providers, the start. `recorder` passes the stream to
 //!   a consumer: `sink` (a file), `live_stream`, `heap`, `flight`. `stopping_event`, `stream_stats`: its end
 //!   and its figures. `watch`: several processes at once, with a session each.
-//! - `names`: names for recordings that end without a rundown; `module_types`: types of modules, from their
-//!   files or from the `bundle` of a single-file program.
+//! - `names`: names for recordings that end without a rundown.
 //! - `thread_times`: the kernel's account of threads, in rounds while a session runs, into a file beside the
 //!   recording or to a live reader. `kernel_samples`: the kernel's samples, merged into the recording.
 //! - `process_core`: core dumps of processes, read from outside.
@@ -14,12 +13,10 @@
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
 //!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
 
-mod bundle;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;
 pub(crate) mod live_stream;
-pub(crate) mod module_types;
 pub(crate) mod names;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) mod process_core;

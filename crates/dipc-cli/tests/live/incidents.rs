@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::program::{Finished, Running};
+use crate::program::{Finished, Running, run};
 use crate::runtime::Runtime;
 use crate::workload::{Target, WebServer};
 
@@ -155,9 +155,25 @@ fn the_recipes_for_memory_find_the_types_and_their_holder() {
     let recipe = Recipe::new("leak", target.pid());
     recipe.run(0);
     recipe.start_with(0, "before", "after").finish().with_code(0);
-    assert_finds(&recipe.run(1).text(), &["  OrderView\n", "  Session\n"]);
+    let next = "dipc gcdump paths after.gcdump --type OrderView";
+    assert_finds(&recipe.run(1).text(), &["  OrderView\n", "  Session\n", "PriceFeed.Tick: +", next]);
     let paths = recipe.start_with(2, "TYPE", "OrderView").finish().with_code(0).text();
-    assert_finds(&paths, &["static var Tick: System.EventHandler"]);
+    assert_finds(&paths, &["static var PriceFeed.Tick: System.EventHandler"]);
+}
+
+/// The heap is small while the program allocates memory of its own: the first line says so.
+#[test]
+fn the_recipe_for_memory_says_that_most_of_it_is_not_managed() {
+    let Some(target) = start("leak", &["native"]) else { return };
+    let recipe = Recipe::new("memory", target.pid());
+    recipe.run_until(0, &["Memory: ", " resident, ", " of it managed heap: most of it is not managed\n"]);
+    let profile = recipe.folder.path().join("profile.nettrace");
+    let profile = profile.to_str().unwrap();
+    let pid = target.pid().to_string();
+    let recorded = run(["profile", "-p", &pid, "--duration", "4s", "-o", profile]).with_code(0);
+    assert!(recorded.text().starts_with("Memory        "), "{}", recorded.text());
+    let top = run(["top", "-p", &pid, "--plain", "-c", "3", "--rows", "1"]).with_code(0);
+    assert_finds(&top.text(), &["\nmemory: ", " of it managed heap: most of it is not managed  cpu "]);
 }
 
 /// The server has no planted cause: the route is found.

@@ -40,10 +40,10 @@ fn both_graphs_zoom_search_and_have_names() {
               const zoomed = frames(id).length, now = inner.querySelector('rect').getBoundingClientRect().width, all = wide(id);
               root.focus();
               key(root, 'Escape');
-              key(document.activeElement, 'ArrowUp');
-              const above = document.activeElement !== root && document.activeElement.getAttribute('role') === 'button';
               key(document.activeElement, 'ArrowDown');
-              result[id] = {{ count: before.length, again: frames(id).length, zoomed, narrow, now, all, name, above, back: document.activeElement === root,
+              const below = document.activeElement !== root && document.activeElement.getAttribute('role') === 'button';
+              key(document.activeElement, 'ArrowUp');
+              result[id] = {{ count: before.length, again: frames(id).length, zoomed, narrow, now, all, name, below, back: document.activeElement === root,
                 named: before.every(box => box.getAttribute('aria-label')), tabs: before.filter(box => box.getAttribute('tabindex') === '0').length,
                 colours: [...new Set(before.map(box => getComputedStyle(box.querySelector('rect')).fill))].length,
                 told: document.getElementById('detail').textContent.length }};
@@ -64,7 +64,7 @@ fn both_graphs_zoom_search_and_have_names() {
         assert_eq!(seen["again"], seen["count"], "{seen}");
         assert!(number("zoomed") < number("count") && number("now") > number("narrow") * 2.9, "{seen}");
         assert!((number("now") - number("all")).abs() < 1.0, "{seen}");
-        for name in ["above", "back", "named"] {
+        for name in ["below", "back", "named"] {
             assert_eq!(seen[name], true, "{name}: {seen}");
         }
         assert_eq!((number("tabs"), number("told") > 20.0), (1.0, true), "{seen}");

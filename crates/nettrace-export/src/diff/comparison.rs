@@ -254,12 +254,14 @@ impl Comparison {
         let mut one_sided = Vec::new();
         let mut changes = Vec::new();
         let mut family = Family::default();
-        for subject in subjects {
+        // The sum of all allocating methods is that of all types.
+        let is_twice = |subject: &&&Subject| subject.is_all() && subject.kind == Kind::AllocatingMethods;
+        for subject in subjects.iter().filter(|subject| !is_twice(subject)) {
             match (has(base, subject.kind), has(new, subject.kind)) {
                 (true, true) => {}
                 (_, is_new) => {
                     let kind = OneSided { kind: subject.kind, is_new };
-                    if !one_sided.contains(&kind) && kind.kind != Kind::CpuInclusive {
+                    if !one_sided.contains(&kind) && !subject.kind.is_second_view() {
                         one_sided.push(kind);
                     }
                     continue;

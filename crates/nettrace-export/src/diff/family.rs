@@ -6,9 +6,9 @@ use crate::diff::estimate::UnitSums;
 use crate::diff::holm::{self, Adjusted, Member};
 use crate::diff::subject::{Kind, Subject};
 
-/// The weight of a test of CPU time with callees. It follows from the tests of the methods themselves, so that
-/// it must not cost them half of the error rate.
-const CALLEES_WEIGHT: f64 = 0.25;
+/// The weight of a test of CPU time with callees, and of bytes by the allocating method. It follows from the
+/// tests of the methods themselves, or of the types, so that it must not cost them half of the error rate.
+const SECOND_VIEW_WEIGHT: f64 = 0.25;
 
 /// The tests of a comparison. Changes with the same numbers in all units, such as of a method that calls
 /// nothing or of one that does nothing but call another, are one test.
@@ -29,7 +29,7 @@ impl Family {
         probability: f64,
         units: &[Vec<UnitSums>; 2],
     ) {
-        let weight = if subject.kind == Kind::CpuInclusive { CALLEES_WEIGHT } else { 1.0 };
+        let weight = if subject.kind.is_second_view() { SECOND_VIEW_WEIGHT } else { 1.0 };
         let member = Member { probability, weight };
         let place = self.members.len();
         let place = match subject.kind {

@@ -68,7 +68,7 @@ const WORDS: [(&str, &[Kind], Statistic); 12] = [
     ("cpu", &[Kind::Cpu], Statistic::Amount),
     ("cpu-inclusive", &[Kind::CpuInclusive], Statistic::Amount),
     ("blocked", &[Kind::Blocked], Statistic::Amount),
-    ("alloc", &[Kind::Allocations], Statistic::Amount),
+    ("alloc", &[Kind::Allocations, Kind::AllocatingMethods], Statistic::Amount),
     ("exceptions", &[Kind::Exceptions], Statistic::Count),
     ("gc-pauses", &[Kind::GcPauses], Statistic::Amount),
     ("gc-count", &[Kind::GcPauses], Statistic::Count),

@@ -51,7 +51,7 @@ impl Run {
     pub fn unit(&self, kind: Kind) -> Unit {
         match kind {
             Kind::Cpu | Kind::CpuInclusive => self.cpu_unit,
-            Kind::Allocations => Unit::Bytes,
+            Kind::Allocations | Kind::AllocatingMethods => Unit::Bytes,
             Kind::Exceptions => Unit::Count,
             _ => Unit::Nanoseconds,
         }

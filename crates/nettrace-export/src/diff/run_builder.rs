@@ -24,7 +24,7 @@ use crate::profile::track::Track;
 use crate::profile::{Profile, StackTotal};
 use crate::report::requests::row_name;
 use crate::report::type_table::csharp_type;
-use crate::report::{Collections, blocked_methods, nanoseconds, top};
+use crate::report::{Collections, allocating_methods, blocked_methods, nanoseconds, top};
 
 /// Settings of a run.
 #[derive(Debug, Clone, Default)]
@@ -52,12 +52,13 @@ impl RunOptions {
 /// Gathers a [`Run`] from all events of a recording, in time order.
 ///
 /// # Memory
-/// That of a [profile](ProfileBuilder) with tracks and of [`Spans`], and sums of 64 slices of time for at
+/// That of two [profiles](ProfileBuilder) with tracks and of [`Spans`], and sums of 64 slices of time for at
 /// most 8,192 methods or types and 512 routes of each kind.
 #[derive(Debug)]
 pub struct RunBuilder {
     selection: Selection,
     profile: ProfileBuilder,
+    allocations: ProfileBuilder,
     spans: Spans,
     collections: Collections,
     /// The begin of waits for locks that have not ended.
@@ -91,17 +92,21 @@ impl RunBuilder {
     /// Ready for the first event of a recording with this header.
     pub fn new(options: RunOptions, info: Option<&TraceInfo>) -> Self {
         let start = options.selection.from.unwrap_or(RelativeTime::START).max(RelativeTime::START);
-        let profile_options = Options::new(Metric::of_time(info))
-            .with_kinds(false)
-            .with_idle(false)
-            .with_names(NameForm::CSharp)
-            .with_selection(options.selection.clone());
-        let mut profile = ProfileBuilder::new(profile_options);
+        let profile_of = |metric| {
+            let profile_options = Options::new(metric)
+                .with_kinds(false)
+                .with_idle(false)
+                .with_names(NameForm::CSharp)
+                .with_selection(options.selection.clone());
+            ProfileBuilder::new(profile_options)
+        };
+        let mut profile = profile_of(Metric::of_time(info));
         if let Some(times) = options.kernel_times {
             profile = profile.with_kernel_times(times);
         }
         Self {
             profile,
+            allocations: profile_of(Metric::Alloc),
             spans: Spans::default(),
             collections: Collections::default().with_start(start),
             waits: HashMap::new(),
@@ -115,14 +120,16 @@ impl RunBuilder {
         }
     }
 
-    /// The code that is known so far. Add code from other sources than the recording before its first event.
-    pub fn code_mut(&mut self) -> &mut CodeMap {
-        self.profile.code_mut()
+    /// The code that is known so far, of each metric with stacks. Add code from other sources than the
+    /// recording to all of them before its first event.
+    pub fn code_maps_mut(&mut self) -> impl Iterator<Item = &mut CodeMap> {
+        [&mut self.profile, &mut self.allocations].into_iter().map(ProfileBuilder::code_mut)
     }
 
     /// Adds an event.
     pub fn add(&mut self, event: &Event<'_>) {
         self.profile.add(event);
+        self.allocations.add(event);
         if !self.selection.contains(event) {
             return;
         }
@@ -197,10 +204,13 @@ impl RunBuilder {
             }
             _ => (None, None),
         };
-        let Ok((mut profile, _)) = self.profile.finish(info) else {
+        let (Ok((mut profile, _)), Ok((mut allocations, _))) =
+            (self.profile.finish(info), self.allocations.finish(info))
+        else {
             unreachable!("the order is that of time")
         };
         let stacks = add_profile(&mut self.series, &mut self.csharp, &mut profile, account, end);
+        add_allocating_methods(&mut self.series, &mut self.csharp, &mut allocations, end);
         // All tables have slices of one length.
         self.series.slice_of(end);
         self.sampled_allocations.slice_of(end);
@@ -282,21 +292,7 @@ fn add_profile(
     account: Option<u64>,
     end: RelativeTime,
 ) -> CallTree {
-    let is_time = profile.measure.unit.is_time();
-    series.slice_of(end);
-    // Weights by slice and stack.
-    let mut weights: HashMap<(usize, usize), u64> = HashMap::new();
-    for span in profile.threads.iter().filter_map(|thread| thread.track.as_ref()).flat_map(Track::iter) {
-        let (mut at, mut rest) = (span.start, span.weight);
-        while rest > 0 {
-            let slice = series.slice_of(at.min(end));
-            let part = if is_time { rest.min(series.until_next(at)) } else { rest };
-            let sum = weights.entry((slice, span.total.index())).or_default();
-            *sum = sum.saturating_add(part);
-            rest -= part;
-            at = RelativeTime::from_nanos(at.as_nanos().saturating_add_unsigned(part));
-        }
-    }
+    let mut weights = weights_by_slice(series, profile, end);
     // Of a sampler that may not see the kernel, the account has time that the samples do not.
     let sees_kernel = || {
         let mut frames = profile.frames.iter();
@@ -305,11 +301,10 @@ fn add_profile(
     if let Some(account) = account.filter(|_| sees_kernel()) {
         scale_to(account, profile, &mut weights);
     }
-    let samples = profile.samples();
-    let typical = if samples > 0 { float(profile.total()) / float(samples) } else { 1.0 };
+    let typical = typical_weight(profile);
     let amount = |weight: u64, kernel: u64| Entry {
         amount: float(weight),
-        count: float(weight) / typical.max(1.0),
+        count: float(weight) / typical,
         kernel: float(kernel),
         duration: None,
     };
@@ -321,7 +316,7 @@ fn add_profile(
     let mut weights: Vec<_> = weights.into_iter().collect();
     weights.sort_unstable();
     let (mut tree, nodes) = call_tree(profile);
-    tree.typical = typical.max(1.0);
+    tree.typical = typical;
     for of_slice in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
         let Some(((slice, _), _)) = of_slice.first().copied() else { continue };
         let of_kernel = || of_slice.iter().filter(|((_, total), _)| is_kernel.get(*total) == Some(&true));
@@ -372,6 +367,61 @@ fn add_profile(
         }
     }
     tree
+}
+
+/// Adds allocated bytes by the method that allocated them.
+fn add_allocating_methods(
+    series: &mut SeriesTable,
+    csharp: &mut BTreeMap<String, String>,
+    profile: &mut Profile,
+    end: RelativeTime,
+) {
+    let mut weights: Vec<_> = weights_by_slice(series, profile, end).into_iter().collect();
+    weights.sort_unstable();
+    let typical = typical_weight(profile);
+    for of_slice in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
+        let Some(((slice, _), _)) = of_slice.first().copied() else { continue };
+        set_weights(profile, of_slice.iter());
+        for (frame, bytes) in allocating_methods(profile) {
+            let count = float(bytes) / typical;
+            let entry = Entry { amount: float(bytes), count, kernel: 0.0, duration: None };
+            let name = profile.frames.full_name(frame);
+            series.add_in(Subject::all(Kind::AllocatingMethods), slice, entry);
+            series.add_in(Subject::new(Kind::AllocatingMethods, name.to_owned().into()), slice, entry);
+            if !csharp.contains_key(name) {
+                csharp.insert(name.to_owned(), profile.frames.name(frame).to_owned());
+            }
+        }
+    }
+}
+
+/// Returns the weights of a profile by slice of time and index of the total.
+fn weights_by_slice(
+    series: &mut SeriesTable,
+    profile: &Profile,
+    end: RelativeTime,
+) -> HashMap<(usize, usize), u64> {
+    let is_time = profile.measure.unit.is_time();
+    series.slice_of(end);
+    let mut weights: HashMap<(usize, usize), u64> = HashMap::new();
+    for span in profile.threads.iter().filter_map(|thread| thread.track.as_ref()).flat_map(Track::iter) {
+        let (mut at, mut rest) = (span.start, span.weight);
+        while rest > 0 {
+            let slice = series.slice_of(at.min(end));
+            let part = if is_time { rest.min(series.until_next(at)) } else { rest };
+            let sum = weights.entry((slice, span.total.index())).or_default();
+            *sum = sum.saturating_add(part);
+            rest -= part;
+            at = RelativeTime::from_nanos(at.as_nanos().saturating_add_unsigned(part));
+        }
+    }
+    weights
+}
+
+/// Returns the mean weight of a sample, at least 1.
+fn typical_weight(profile: &Profile) -> f64 {
+    let samples = profile.samples();
+    if samples > 0 { (float(profile.total()) / float(samples)).max(1.0) } else { 1.0 }
 }
 
 /// Sets the weights of these totals, and 0 for all others.

@@ -34,8 +34,8 @@ const STYLE: &str = "\
 .diff .n{fill:var(--n)}.diff .u{fill:var(--u)}
 ";
 
-/// A picture of a [`StackComparison`]: two flame graphs with the roots at their bottom, each as wide as its
-/// side's sum. In the first, frames are as wide as on the new side, so that it has what the base lacks; in
+/// A picture of a [`StackComparison`]: two flame graphs with the roots at their top, where a page opens, each as
+/// wide as its side's sum. In the first, frames are as wide as on the new side, so that it has what the base lacks; in
 /// the second as wide as on the base. The colour of a frame is its change; changes within the noise are grey.
 #[derive(Debug, Clone, Copy)]
 pub struct Picture<'a> {
@@ -91,9 +91,8 @@ impl<'a> Picture<'a> {
         self.legend(out)?;
         let mut top = TOP;
         for (is_new, places) in &graphs {
-            let bottom = top + HEAD + rows(places) * ROW;
-            self.graph(*is_new, places, (top, bottom), out)?;
-            top = bottom + 8;
+            self.graph(*is_new, places, top, out)?;
+            top += HEAD + rows(places) * ROW + 8;
         }
         writeln!(out, "</svg>")
     }
@@ -135,7 +134,7 @@ impl<'a> Picture<'a> {
         &self,
         is_new: bool,
         places: &[Option<Place>],
-        (top, bottom): (usize, usize),
+        top: usize,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let Self { comparison, .. } = self;
@@ -150,7 +149,7 @@ impl<'a> Picture<'a> {
         )?;
         for (node, place) in comparison.nodes.iter().zip(places) {
             let Some(place) = place else { continue };
-            let y = bottom - (place.row + 1) * ROW;
+            let y = top + HEAD + place.row * ROW;
             write!(out, "<g><title>")?;
             for (index, line) in self.lines(node).iter().enumerate() {
                 out.write_all(if index == 0 { b"" } else { b"\n" })?;

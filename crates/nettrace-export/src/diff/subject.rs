@@ -25,6 +25,8 @@ pub enum Kind {
     Blocked,
     /// Allocated bytes, by type.
     Allocations,
+    /// Allocated bytes, by the program's method next to the allocation.
+    AllocatingMethods,
     /// Exceptions thrown, by type.
     Exceptions,
     /// Pauses of the garbage collector.
@@ -44,6 +46,7 @@ impl Kind {
             Self::CpuInclusive => "cpu_inclusive",
             Self::Blocked => "blocked",
             Self::Allocations => "allocations",
+            Self::AllocatingMethods => "allocating_methods",
             Self::Exceptions => "exceptions",
             Self::GcPauses => "gc_pauses",
             Self::LockWaits => "lock_waits",
@@ -56,7 +59,9 @@ impl Kind {
             Self::Requests | Self::Calls | Self::Operations => {
                 &[Statistic::Count, Statistic::Mean, Statistic::P50, Statistic::P99]
             }
-            Self::Cpu | Self::CpuInclusive | Self::Blocked | Self::Allocations => &[Statistic::Amount],
+            Self::Cpu | Self::CpuInclusive | Self::Blocked | Self::Allocations | Self::AllocatingMethods => {
+                &[Statistic::Amount]
+            }
             Self::Exceptions => &[Statistic::Count],
             Self::GcPauses | Self::LockWaits => &[Statistic::Amount, Statistic::Count, Statistic::P99],
         }
@@ -64,7 +69,15 @@ impl Kind {
 
     /// Whether its events are samples, each of which stands for many.
     pub(super) const fn is_sampled(self) -> bool {
-        matches!(self, Self::Cpu | Self::CpuInclusive | Self::Blocked | Self::Allocations)
+        matches!(
+            self,
+            Self::Cpu | Self::CpuInclusive | Self::Blocked | Self::Allocations | Self::AllocatingMethods
+        )
+    }
+
+    /// Whether its amounts are those of another kind, divided in another way.
+    pub(super) const fn is_second_view(self) -> bool {
+        matches!(self, Self::CpuInclusive | Self::AllocatingMethods)
     }
 
     /// Whether its subjects are spans, whose number depends on the load.

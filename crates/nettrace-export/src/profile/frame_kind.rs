@@ -68,7 +68,7 @@ impl FrameInfo {
 }
 
 /// Whether a module of managed code belongs to the class library or to other code of Microsoft's.
-pub(crate) fn is_framework(module: &str) -> bool {
+pub fn is_framework(module: &str) -> bool {
     let begins =
         |prefix: &str| module.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     begins("System.")

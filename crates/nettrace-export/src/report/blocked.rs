@@ -13,6 +13,7 @@ use crate::profile::frame::FrameId;
 use crate::profile::frame_kind::{FrameKind, is_framework};
 use crate::profile::index::ProcessIndex;
 use crate::profile::kernel_wait::KernelWait;
+use crate::profile::metric::Metric;
 use crate::profile::{Profile, StackTotal, pseudo_frames};
 use crate::report::nanoseconds;
 
@@ -29,6 +30,12 @@ pub fn blocked_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
 /// The methods in which threads could run and had no processor, in the same way: of the kernel's samples.
 pub fn ready_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
     methods_of(profile, |total| total.state == ThreadState::Ready)
+}
+
+/// The methods that allocated, those with the most bytes first, in the same way. The profile has
+/// [allocated bytes](crate::Metric::Alloc).
+pub fn allocating_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
+    methods_of(profile, |_| true)
 }
 
 fn methods_of(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<(FrameId, u64)> {
@@ -60,7 +67,9 @@ fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
         _ => false,
     };
     let is_kernel = |frame: FrameId| frames.kind(frame) == FrameKind::Code(CodeOrigin::Kernel);
-    let all = || profile.path(stack).map(|(_, frame)| frame);
+    // The type of an allocation is at the leaf.
+    let is_type = |frame: FrameId| profile.metric == Metric::Alloc && frames.kind(frame) == FrameKind::Pseudo;
+    let all = || profile.path(stack).map(|(_, frame)| frame).filter(|frame| !is_type(*frame));
     let found = all().find(|frame| is_own(*frame)).or_else(|| all().find(|frame| !is_library(*frame)));
     found.or_else(|| all().find(|frame| !is_kernel(*frame))).or_else(|| all().next())
 }

@@ -100,8 +100,11 @@ fn a_change_is_found_within_one_recording_a_side() {
     let order = (Kind::Allocations, "Shop.Order".to_owned(), Statistic::Amount, Verdict::Worse);
     let price = (Kind::Requests, "GET /price".to_owned(), Statistic::P50, Verdict::Worse);
     assert!(found.contains(&order) && found.contains(&price), "{found:#?}");
+    let allocating = change(&comparison, Kind::AllocatingMethods, "Load", Statistic::Amount);
+    assert_eq!(allocating.verdict, Verdict::Worse, "{allocating:?}");
     let is_planted = |kind, name: &str| match kind {
         Kind::Allocations => name == "Shop.Order" || name.is_empty(),
+        Kind::AllocatingMethods => name.contains("Load"),
         _ => is_planted(kind, name),
     };
     assert!(

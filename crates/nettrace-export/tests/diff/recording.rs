@@ -180,7 +180,9 @@ impl Program {
                     Value::UInt64(0),
                     Value::UInt64(24),
                 ];
-                events.push(event(ALLOCATION, 7, at as u64, 0, payload(&fields)));
+                // `Load` allocates orders, and `Parse` everything else.
+                let stack = if *name == "Shop.Order" { 2 } else { 4 };
+                events.push(event(ALLOCATION, 7, at as u64, stack, payload(&fields)));
             }
         }
     }

@@ -20,6 +20,7 @@ pub(super) fn what(change: &Change) -> &'static str {
         (Kind::CpuInclusive, _) => "CPU time with callees",
         (Kind::Blocked, _) => "blocked",
         (Kind::Allocations, _) => "allocated",
+        (Kind::AllocatingMethods, _) => "allocated by",
         (Kind::Exceptions, _) => "exceptions",
         (Kind::GcPauses, Statistic::Amount) => "GC pauses",
         (Kind::GcPauses, Statistic::Count) => "number of GC pauses",

@@ -215,7 +215,7 @@ fn with_shortfall(failure: Failure, source: &Source) -> Failure {
 fn show(args: &AnalyzeArgs, view: &View, view_format: MemoryFormat, source: &Source) -> Outcome {
     if let View::Heap(heap) = view {
         let read = Heap::of_memory(source, heap.view.stop)?;
-        heap.view.show(&read.graph, &args.title(), view_format)?;
+        heap.view.show(&read, &args.title(), view_format)?;
         return Ok(read.exit);
     }
     let format = table_or_json(view_format)?;

@@ -13,6 +13,7 @@ use crate::args::heap_report::{GroupingArg, ROWS, csv_cell, or_none, warn_of_ine
 use crate::args::names::NameArgs;
 use crate::command::gcdump::args::{DependentArgs, HeapFormat};
 use crate::command::gcdump::growth::signed;
+use crate::command::gcdump::suspects::{Suspect, Suspects};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::heap::Heap;
 use crate::render::destination::Destination;
@@ -80,22 +81,24 @@ impl DiffArgs {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Outcome {
-    let (before, first) = args.report(&args.before, args.pid_before)?;
-    let (after, second) = args.report(&args.after, args.pid_after)?;
-    let diff = HeapDiff::new(&before, &after);
+    let before = args.open(&args.before, args.pid_before)?;
+    let after = args.open(&args.after, args.pid_after)?;
+    let diff = HeapDiff::new(&args.report(&before), &args.report(&after));
+    let suspects = Suspects::new(&before.graph, &after.graph, args.names.form());
+    let exit = before.exit.join(after.exit);
     let rows = args.head.unwrap_or(if args.format == HeapFormat::Table { ROWS } else { usize::MAX });
     let text = match args.format {
-        HeapFormat::Table => args.table(&diff, rows),
-        HeapFormat::Json => return args.finish_json(&diff, rows).map(|()| first.join(second)),
-        HeapFormat::Csv => csv(&diff, args.by, rows),
+        HeapFormat::Table => args.table(&diff, &suspects, rows),
+        HeapFormat::Json => return args.finish_json(&diff, &suspects, rows).map(|()| exit),
+        HeapFormat::Csv => csv(&diff, &suspects, args.by, rows),
     };
     args.write(&text)?;
-    Ok(first.join(second))
+    Ok(exit)
 }
 
 impl DiffArgs {
-    fn finish_json(&self, diff: &HeapDiff, rows: usize) -> Result<(), Failure> {
-        let json = JsonDiff::new(diff, self.by, rows);
+    fn finish_json(&self, diff: &HeapDiff, suspects: &Suspects, rows: usize) -> Result<(), Failure> {
+        let json = JsonDiff::new(diff, suspects, self.by, rows);
         if self.output.is_none() {
             return output::print_json(&json);
         }
@@ -114,15 +117,18 @@ impl DiffArgs {
         }
     }
 
-    fn report(&self, file: &Path, pid: Option<u64>) -> Result<(HeapReport, Exit), Failure> {
-        let heap = Heap::open(file, self.dependent.graph(pid.or(self.pid)))?;
+    fn open(&self, file: &Path, pid: Option<u64>) -> Result<Heap, Failure> {
+        Heap::open(file, self.dependent.graph(pid.or(self.pid)))
+    }
+
+    fn report(&self, heap: &Heap) -> HeapReport {
         let dominators = (!self.no_retained).then(|| Dominators::new(&heap.graph));
         let report = HeapReport::new(&heap.graph, self.by.grouping(), dominators.as_ref());
         warn_of_inexact(&report);
-        Ok((report, heap.exit))
+        report
     }
 
-    fn table(&self, diff: &HeapDiff, most: usize) -> String {
+    fn table(&self, diff: &HeapDiff, suspects: &Suspects, most: usize) -> String {
         use Align::{Left, Right};
         let HeapChange { objects_before, objects_after, bytes_before, bytes_after, .. } = diff.total;
         let mut text = format!(
@@ -149,8 +155,10 @@ impl DiffArgs {
             ("OBJECTS", Right),
             ("RETAINED", Right),
             ("BYTES AFTER", Right),
+            ("HELD BY", Left),
             (self.by.heading(), Left),
         ]);
+        let is_by_type = self.by == GroupingArg::Type;
         for row in changed[..grown].iter().chain(&changed[changed.len() - shrunk..]) {
             let retained = row.change.retained();
             columns.row([
@@ -158,21 +166,22 @@ impl DiffArgs {
                 signed(row.change.objects(), units::count),
                 retained.map_or_else(|| "-".to_owned(), |retained| signed(retained, units::bytes)),
                 units::bytes(row.change.bytes_after),
+                suspects.holder(&row.name, &row.module).filter(|_| is_by_type).unwrap_or("-").to_owned(),
                 or_none(if self.names.form() == NameForm::Full { &row.name } else { &row.csharp }).to_owned(),
             ]);
         }
-        text.push_str(&columns.fitted(&["BYTES AFTER"]));
+        text.push_str(&columns.fitted(&["BYTES AFTER", "HELD BY"]));
         let left = changed.len() - grown - shrunk;
         if left > 0 {
             let _ = writeln!(text, "({left} more)");
         }
-        text
+        text + &suspects.text(&self.after, self.pid_after.or(self.pid), self.names.form())
     }
 }
 
-fn csv(diff: &HeapDiff, by: GroupingArg, rows: usize) -> String {
+fn csv(diff: &HeapDiff, suspects: &Suspects, by: GroupingArg, rows: usize) -> String {
     let mut text = format!(
-        "{},csharp,module,objects_before,objects_after,bytes_before,bytes_after,retained_before,retained_after\n",
+        "{},csharp,module,objects_before,objects_after,bytes_before,bytes_after,retained_before,retained_after,held_by\n",
         by.key()
     );
     let retained = |bytes: Option<u64>| bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
@@ -180,7 +189,7 @@ fn csv(diff: &HeapDiff, by: GroupingArg, rows: usize) -> String {
         let change = row.change;
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{}",
             csv_cell(&row.name),
             csv_cell(&row.csharp),
             csv_cell(&row.module),
@@ -189,7 +198,8 @@ fn csv(diff: &HeapDiff, by: GroupingArg, rows: usize) -> String {
             change.bytes_before,
             change.bytes_after,
             retained(change.retained_before),
-            retained(change.retained_after)
+            retained(change.retained_after),
+            csv_cell(suspects.holder(&row.name, &row.module).unwrap_or_default())
         );
     }
     text
@@ -203,6 +213,7 @@ struct JsonDiff<'a> {
     objects_after: u64,
     bytes_before: u64,
     bytes_after: u64,
+    suspects: &'a [Suspect],
     rows: Vec<JsonRow<'a>>,
 }
 
@@ -217,10 +228,11 @@ struct JsonRow<'a> {
     bytes_after: u64,
     retained_bytes_before: Option<u64>,
     retained_bytes_after: Option<u64>,
+    held_by: Option<&'a str>,
 }
 
 impl<'a> JsonDiff<'a> {
-    fn new(diff: &'a HeapDiff, by: GroupingArg, rows: usize) -> Self {
+    fn new(diff: &'a HeapDiff, suspects: &'a Suspects, by: GroupingArg, rows: usize) -> Self {
         let row = |row: &'a DiffRow| JsonRow {
             name: &row.name,
             csharp: &row.csharp,
@@ -231,6 +243,7 @@ impl<'a> JsonDiff<'a> {
             bytes_after: row.change.bytes_after,
             retained_bytes_before: row.change.retained_before,
             retained_bytes_after: row.change.retained_after,
+            held_by: suspects.holder(&row.name, &row.module),
         };
         Self {
             by: by.key(),
@@ -238,6 +251,7 @@ impl<'a> JsonDiff<'a> {
             objects_after: diff.total.objects_after,
             bytes_before: diff.total.bytes_before,
             bytes_after: diff.total.bytes_after,
+            suspects: suspects.list(),
             rows: diff.rows.iter().take(rows).map(row).collect(),
         }
     }

@@ -87,6 +87,9 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
         .program
         .as_deref()
         .map_or("a program that the recording does not name".into(), command_line::shortened);
+    if let Some(memory) = summary.memory.and_then(|memory| memory.mostly_other()) {
+        line(&mut text, "Memory", &memory);
+    }
     let others = summary.processes.saturating_sub(1);
     let others = match others {
         0 => String::new(),

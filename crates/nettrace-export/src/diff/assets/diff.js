@@ -16,8 +16,8 @@ class Graph {
       text.setAttribute("y", number("y") + 12);
       return { box, rect, text, title, left: number("x"), width: number("width"), row: number("y"), label: label(title, rect) };
     });
-    // The root is the lowest.
-    this.root = this.frames.reduce((lowest, frame) => !lowest || frame.row > lowest.row ? frame : lowest, null);
+    // The root is the highest.
+    this.root = this.frames.reduce((highest, frame) => !highest || frame.row < highest.row ? frame : highest, null);
     for (const frame of this.frames) {
       const { box } = frame;
       box.setAttribute("role", "button");
@@ -31,13 +31,13 @@ class Graph {
     if (this.root) this.zoom(this.root);
   }
 
-  // Shows a frame as wide as the graph, with those that it called; those below it that call it are as wide.
+  // Shows a frame as wide as the graph, with those that it called; those above it that call it are as wide.
   zoom(to) {
     this.zoomed = to;
     const scale = WIDTH / to.width, end = to.left + to.width;
     for (const frame of this.frames) {
-      const isCaller = frame.row > to.row && frame.left <= to.left + 0.1 && frame.left + frame.width >= end - 0.4;
-      const isInside = frame.row <= to.row && frame.left >= to.left - 0.1 && frame.left + frame.width <= end + 0.4;
+      const isCaller = frame.row < to.row && frame.left <= to.left + 0.1 && frame.left + frame.width >= end - 0.4;
+      const isInside = frame.row >= to.row && frame.left >= to.left - 0.1 && frame.left + frame.width <= end + 0.4;
       frame.box.style.display = frame.text.style.display = isCaller || isInside ? "" : "none";
       if (!isCaller && !isInside) continue;
       const left = isCaller ? 0 : Math.max(0, (frame.left - to.left) * scale), width = isCaller ? WIDTH : frame.width * scale;
@@ -61,8 +61,8 @@ class Graph {
     else if (event.key === "Escape") { this.zoom(this.root); next = this.root; }
     else if (event.key === "ArrowLeft") next = row[place - 1];
     else if (event.key === "ArrowRight") next = row[place + 1];
-    else if (event.key === "ArrowUp") next = widest(of(rows[level - 1]).filter(meets));
-    else if (event.key === "ArrowDown") next = of(rows[level + 1]).find(meets);
+    else if (event.key === "ArrowDown") next = widest(of(rows[level + 1]).filter(meets));
+    else if (event.key === "ArrowUp") next = of(rows[level - 1]).find(meets);
     else return;
     event.preventDefault();
     next?.box.focus();

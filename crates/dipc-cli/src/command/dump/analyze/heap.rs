@@ -99,7 +99,7 @@ pub(super) fn holders(analysis: &Analysis<'_>, heap: &HeapStatistics) -> Option<
     if objects(heap) > MOST_OBJECTS {
         return Some(Holders::TooMany);
     }
-    let graph = core_heap::read(analysis.source, None).ok()?;
+    let graph = core_heap::read(analysis.source, None).ok()?.graph;
     let dominators = Dominators::new(&graph);
     let mut rows = HeapReport::new(&graph, Grouping::Type, Some(&dominators)).rows;
     rows.sort_by_key(|row| std::cmp::Reverse(row.retained_bytes));

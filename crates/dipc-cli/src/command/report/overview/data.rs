@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
 
+use clr_counters::Counters;
 use clr_events::KernelSample;
 use clr_events::code::CodeOrigin;
 use clr_events::json::system_time;
@@ -22,6 +23,7 @@ use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::crash_note::CrashNote;
+use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
 use crate::inspect::names::Names;
 use crate::inspect::recording::{Input, Origin, Recording, RecordingFile};
 use crate::inspect::spans::may_have_spans;
@@ -55,6 +57,8 @@ pub(super) struct Summary {
     pub(super) sampling: Option<String>,
     pub(super) lost_is_lower_bound: bool,
     pub(super) truncated: bool,
+    /// The memory of the process by its counters; `None` without them, and of several processes.
+    pub(super) memory: Option<MemoryUse>,
 }
 
 /// The reports of a recording.
@@ -134,6 +138,7 @@ struct OfSomeKinds {
     contention: Contention,
     thread_pool: ThreadPool,
     jit: Jit,
+    memory: MemoryCounters,
     profile: ProfileBuilder,
 }
 
@@ -149,6 +154,7 @@ impl OfSomeKinds {
             contention: Contention::default(),
             thread_pool: ThreadPool::default(),
             jit: Jit::default(),
+            memory: MemoryCounters::default(),
             profile: ProfileBuilder::new(profile_options(metric).with_selection(selection.clone())),
             selection,
         }
@@ -164,6 +170,7 @@ impl OfSomeKinds {
             Contention::needs,
             ThreadPool::needs,
             Jit::needs,
+            Counters::needs,
         ];
         reports.into_iter().any(|needs| needs(kind)) || ProfileBuilder::needs(&profile_options(metric), kind)
     }
@@ -188,6 +195,7 @@ impl OfSomeKinds {
         self.contention.add(event);
         self.thread_pool.add(event);
         self.jit.add(event);
+        self.memory.add(event);
     }
 }
 
@@ -318,6 +326,7 @@ impl OverviewData {
             sampling,
             lost_is_lower_bound: events.loss().is_lower_bound(),
             truncated: events.truncated_at().is_some(),
+            memory: if processes.len() > 1 { None } else { some.memory.finish() },
         };
         let kinds = || counts.iter().filter_map(|(index, _)| events.metadata().get(*index));
         let has_kernel_samples = kinds().any(is_cpu_sample);

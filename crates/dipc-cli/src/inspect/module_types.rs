@@ -1,4 +1,4 @@
-//! The types that the modules of a process define, read from their files or from its single-file program.
+//! The types that modules define, read from their files or from a single-file program.
 
 use std::cell::OnceCell;
 use std::fs::File;
@@ -8,25 +8,43 @@ use std::path::{Path, PathBuf};
 use dipc_client::ProcessView;
 use gcdump::DefinedType;
 
-use crate::record::bundle::Bundle;
+use crate::inspect::bundle::Bundle;
 
 /// The largest file that is read, in bytes.
 const LARGEST: u64 = 256 << 20;
 /// The most bytes of all files together. A program of a thousand modules has a few hundred megabytes.
 const MOST: u64 = 2 << 30;
 
-/// A reader of module files as a process sees them.
+/// A reader of module files, as a process or this machine has them.
 pub(crate) struct ModuleTypes {
-    view: Option<ProcessView>,
+    files: Files,
     /// The single-file program that the process runs, with its folder; looked for once.
     program: OnceCell<Option<(PathBuf, Bundle)>>,
     left: u64,
 }
 
+/// The source of module files.
+enum Files {
+    /// A running process.
+    Process(ProcessView),
+    /// This machine, for paths in files from elsewhere: only regular files are opened.
+    Machine,
+    Unknown,
+}
+
 impl ModuleTypes {
     /// Creates a reader of the files of a process. If the pid is unknown, it reads none.
     pub(crate) fn of(pid: Option<u32>) -> Self {
-        Self { view: pid.map(ProcessView::of), program: OnceCell::new(), left: MOST }
+        Self::new(pid.map_or(Files::Unknown, |pid| Files::Process(ProcessView::of(pid))))
+    }
+
+    /// Creates a reader of the files that a recording names, if this machine has them.
+    pub(crate) fn of_recording() -> Self {
+        Self::new(Files::Machine)
+    }
+
+    fn new(files: Files) -> Self {
+        Self { files, program: OnceCell::new(), left: MOST }
     }
 
     /// Returns the types of the module with this path, in the order of their tokens. `None` if it has no
@@ -49,7 +67,11 @@ impl ModuleTypes {
     }
 
     fn file(&self, path: &Path) -> Option<Vec<u8>> {
-        let file = open(self.view.as_ref()?, path)?;
+        let file = match &self.files {
+            Files::Process(view) => open(view, path)?,
+            Files::Machine => dipc_transport::open_untrusted(path).ok()?,
+            Files::Unknown => return None,
+        };
         let mut bytes = Vec::new();
         file.take(self.limit()).read_to_end(&mut bytes).ok()?;
         Some(bytes)
@@ -58,7 +80,7 @@ impl ModuleTypes {
     /// Reads the module from the single-file program, whose files have paths in the program's folder.
     fn bundled(&mut self, path: &Path) -> Option<Vec<u8>> {
         let limit = self.limit();
-        let view = self.view.as_ref()?;
+        let Files::Process(view) = &self.files else { return None };
         self.program.get_or_init(|| single_file(view));
         let (folder, bundle) = self.program.get_mut()?.as_mut()?;
         bundle.content(path.strip_prefix(folder).ok()?.to_str()?, limit)
