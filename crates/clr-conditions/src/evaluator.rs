@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use clr_activity::{Pause, Pauses, Span, Spans};
-use clr_counters::{Counters, Sample, Selection, SeriesId};
+use clr_counters::{Counters, Sample, Selection, SeriesId, value_text};
 use clr_events::{ClrEvent, EventName, event_name, sets};
 use nettrace::{Event, Metadata, MetadataMap, RelativeTime};
 
@@ -247,7 +247,7 @@ impl Evaluator {
                     }
                     pause
                         .filter(|pause: &Pause| comparison.is_met(Some(pause.duration.cmp(bound))))
-                        .map(|pause| format!("gc pause of {}", milliseconds(pause.duration)))
+                        .map(|pause| format!("gc pause of {}", duration_text(pause.duration)))
                 }
                 Atom::Counter { .. } => {
                     has_counters = true;
@@ -300,7 +300,8 @@ impl CounterChange {
             return None;
         }
         let what = condition.number_that_meets(sample).map(|(_, value)| {
-            format!("counter {}/{} = {value}", short(&sample.series.provider), short(&sample.series.name))
+            let (provider, name) = (short(&sample.series.provider), short(&sample.series.name));
+            format!("counter {provider}/{name} = {}", value_text(value))
         });
         Some(Self { number, time: sample.time, series: sample.id, what })
     }
@@ -332,7 +333,7 @@ impl Atoms {
                     "request {} {} took {}{}",
                     short(method),
                     short(target),
-                    milliseconds(span.duration),
+                    duration_text(span.duration),
                     status.unwrap_or_default()
                 );
                 changed |= bit(atom);
@@ -464,6 +465,14 @@ fn short(text: &str) -> String {
     short
 }
 
-fn milliseconds(duration: Duration) -> String {
-    format!("{:.1} ms", duration.as_secs_f64() * 1000.0)
+/// Formats a duration as the reports do, with three digits.
+fn duration_text(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
+    let Some((size, unit)) = units.into_iter().find(|(size, _)| seconds >= *size) else {
+        return format!("{} ns", duration.as_nanos());
+    };
+    let value = seconds / size;
+    let digits = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.digits$} {unit}")
 }

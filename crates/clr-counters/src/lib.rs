@@ -72,7 +72,7 @@ pub use meter::{
     MeterEventKind, MeterMeasurement, MeterNotice, MeterValue, SharedSettings,
 };
 pub use point::ProcessKey;
-pub use sample::{Measurement, Sample};
+pub use sample::{Measurement, Sample, value_text};
 pub use selection::{ProviderRequest, SHARED_SESSION, Selection, SelectionError, SessionSettings};
 pub use series::{Kind, Series, SeriesId};
 pub use silence::{CounterSource, SilenceWatch};

@@ -56,6 +56,15 @@ pub enum Measurement {
     Meter(MeterMeasurement),
 }
 
+/// Formats a value for people, with two decimals, or three significant digits if it is small.
+pub fn value_text(value: f64) -> String {
+    if value != 0.0 && value.abs() < 0.01 {
+        return format!("{value:.2e}");
+    }
+    let text = format!("{value:.2}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 impl Sample<'_> {
     /// Returns one number of the sample; `None` if it does not have the number, such as the mean of an
     /// interval in which nothing was measured.

@@ -35,6 +35,11 @@ pub(crate) enum Source {
     Meter,
 }
 
+/// Refuses a name that would be another one, or several, where it is requested.
+fn check_name(name: &str) -> Result<(), SelectionError> {
+    if name.contains(['"', ';']) { Err(SelectionError::Unquotable(name.into())) } else { Ok(()) }
+}
+
 impl Source {
     /// Splits the prefix `EventCounters\` or `Meter\` off a provider's name.
     pub(crate) fn split(name: &str) -> (Self, &str) {
@@ -67,6 +72,11 @@ pub enum SelectionError {
     /// The same provider with and without `EventCounters\` or `Meter\`.
     #[error("{0:?} is named both with and without a prefix")]
     TwoWays(String),
+    /// A name with a quotation mark or a semicolon. The arguments by which Meters are requested cannot have any.
+    #[error(
+        "{0:?} has a quotation mark or a semicolon, with which counters cannot be requested; an EventSource of such a name can be recorded: dipc trace --providers '\"NAME\":0:4:EventCounterIntervalSec=1'"
+    )]
+    Unquotable(String),
 }
 
 /// The request of a session to one provider.
@@ -268,6 +278,7 @@ impl Selection {
             if name.is_empty() {
                 return Err(SelectionError::EmptyProvider(list.into()));
             }
+            check_name(name)?;
             let mut counters = Vec::new();
             rest = after;
             if let Some(inside) = after.strip_prefix('[') {
@@ -280,6 +291,7 @@ impl Selection {
                 if counters.iter().any(String::is_empty) {
                     return Err(SelectionError::EmptyCounter(name.into()));
                 }
+                counters.iter().try_for_each(|counter| check_name(counter))?;
                 rest = after.trim_start();
             }
             add(&mut providers, name, counters)?;

@@ -45,13 +45,40 @@ use crate::render::messages::Verbosity;
 
 /// Record, inspect and read .NET processes, with no .NET installed.
 #[derive(Debug, Parser)]
-#[command(name = "dipc", version, arg_required_else_help = true, disable_help_subcommand = true, after_help = after_help())]
+#[command(name = "dipc", version, arg_required_else_help = true, disable_help_subcommand = true, override_help = FIRST_SCREEN, after_help = after_help())]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) verbosity: VerbosityArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// The help of the program: one screen of 24 lines and 80 columns. `dipc help commands` has a line for each
+/// command.
+const FIRST_SCREEN: &str = "\
+Record, inspect and read .NET processes, with no .NET installed.
+Usage: dipc COMMAND …        dipc help COMMAND says what it does; --version
+
+  What runs here?                   dipc ps            Not found: dipc doctor
+  Everything about it, on one page  dipc profile -p PID
+  Why is it slow?                   dipc trace -p PID; dipc report FILE
+  What does it do now?              dipc top -p PID
+  What does each thread wait for?   dipc stack -p PID; dipc locks -p PID
+  What fills its memory?            dipc heap -p PID
+  How do its numbers change?        dipc counters monitor -p PID
+  Why did it crash?                 dipc dump analyze CORE
+  What became slower?               dipc diff BASE NEW
+  Watch all processes               dipc monitor
+
+All commands, a line each: dipc help commands
+  Process    ps info env doctor resume set-env startup-hook profiler perfmap
+  Live       top stack locks async heap events counters monitor ports push
+  Record     trace profile dump gcdump list-profiles
+  Recording  report view convert stat diff edit merge repair rules
+  Fleet      export schema sql            Other: demo sim completions help
+By symptom: dipc help slow, leak, crash, hang, starvation, high-cpu, memory
+The book: dipc help introduction, attach, containers, … (dipc help topics)
+";
 
 /// The text below the commands: topics and exit codes.
 fn after_help() -> String {
@@ -298,6 +325,24 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// The last line of a terminal is the prompt.
+    #[test]
+    fn the_first_screen_names_each_command_in_24_lines_of_80_columns() {
+        let text = Cli::command().render_help().to_string();
+        assert_eq!(text, Cli::command().render_long_help().to_string());
+        assert!(text.lines().count() <= 24, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let groups = text.split_once("All commands").unwrap().1;
+        let words: Vec<_> = groups.split([' ', '\n']).collect();
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            assert!(words.contains(&command.get_name()), "{}", command.get_name());
+        }
+        for line in text.lines().filter(|line| line.contains("  dipc ")) {
+            let command = line.split("  dipc ").nth(1).unwrap().split([';', ' ']).next().unwrap();
+            assert!(Cli::command().find_subcommand(command).is_some(), "{command}");
+        }
+    }
+
     /// To define all arguments takes longer than to list the processes of a machine.
     #[test]
     fn arguments_are_defined_when_their_command_is_used() {
@@ -337,6 +382,17 @@ mod tests {
         assert_eq!(args.selection.clrevents, Some(Keywords::GC | Keywords::EXCEPTION));
         assert_eq!(args.selection.clreventlevel, Some(Level::VERBOSE));
         assert_eq!(args.rundown, Some(true));
+    }
+
+    #[test]
+    fn a_recording_that_waits_for_a_crash_needs_no_other_flag() {
+        let flight = |arguments: &str| trace(arguments).flight.settings().unwrap();
+        let settings = flight("-p 1 --dump-on crash");
+        assert!(settings.waits_for_crash);
+        assert_eq!(settings.capacity.time, Some(Duration::from_secs(60)));
+        assert_eq!(flight("-p 1 --keep 5s --dump-on crash").capacity.time, Some(Duration::from_secs(5)));
+        let words = ["dipc", "trace", "-p", "1", "--dump-on", "crash", "--rotate", "10MB"];
+        assert!(Cli::try_parse_from(words).is_err());
     }
 
     #[test]

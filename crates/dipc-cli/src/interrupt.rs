@@ -126,6 +126,39 @@ impl Interrupts {
         Ok(())
     }
 
+    /// Counts Enter at the terminal as a request to end from now on, as dotnet-trace does. Other standard input is
+    /// not read, nor is the terminal while another program has it.
+    #[cfg(unix)]
+    pub(crate) fn watch_enter(&self) {
+        use std::io::{IsTerminal as _, Read as _};
+
+        if !io::stdin().is_terminal() {
+            return;
+        }
+        let heard = self.clone();
+        thread::spawn(move || {
+            let mut line = [0; 4096];
+            loop {
+                // A read in the background would stop this program.
+                if !is_readable_in_foreground() {
+                    thread::sleep(TICK);
+                    continue;
+                }
+                match io::stdin().lock().read(&mut line) {
+                    Ok(count @ 1..) if line.iter().take(count).any(|byte| *byte == b'\n') => {
+                        heard.record(EndSignal::Interrupt);
+                    }
+                    Ok(1..) => {}
+                    Ok(0) | Err(_) => return,
+                }
+            }
+        });
+    }
+
+    #[cfg(not(unix))]
+    #[allow(clippy::unused_self, reason = "as on Unix")]
+    pub(crate) fn watch_enter(&self) {}
+
     /// The number of requests for a snapshot.
     pub(crate) fn snapshots(&self) -> usize {
         self.with(|state| state.snapshots)
@@ -227,6 +260,20 @@ fn watch(mut heard: impl FnMut(EndSignal) + Send + 'static) -> io::Result<()> {
         }
     });
     Ok(())
+}
+
+/// Waits a moment for input of the terminal. Returns whether there is some for this program.
+#[cfg(unix)]
+fn is_readable_in_foreground() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let input = io::stdin();
+    let time = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    let is_readable =
+        poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&time)).is_ok_and(|count| count > 0);
+    // An error is that of a terminal without job control.
+    is_readable
+        && rustix::termios::tcgetpgrp(&input).map_or(true, |group| group == rustix::process::getpgrp())
 }
 
 /// Whether this program was started with the signal ignored, as Linux reports it.

@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, CommandFactory as _};
 
 use crate::cli::{Cli, subcommand};
+use crate::command::help;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::candidates;
 use crate::render::messages;
@@ -58,6 +59,11 @@ pub(crate) fn explain(error: &clap::Error, words: &[OsString]) -> Outcome {
                 None => failure,
             })
         }
+        ErrorKind::InvalidValue if text(error, ContextKind::InvalidArg).starts_with("--process-id ") => {
+            let candidates = candidates::lines(&dipc_transport::discover().endpoints);
+            Err(failure(error, "the process id follows -p; dipc ps lists the processes")
+                .with_candidates(candidates))
+        }
         _ if lacks_target(error, words) => {
             let candidates = candidates::lines(&dipc_transport::discover().endpoints);
             Err(failure(error, "--help after a command shows its flags").with_candidates(candidates))
@@ -83,7 +89,9 @@ fn unknown_command(error: &clap::Error) -> Failure {
         Some((_, alternative)) => {
             Failure::usage(format_args!("no command is called '{name}'")).with_help(alternative)
         }
-        None => failure(error, "dipc --help lists the commands"),
+        None if help::is_symptom(name) => Failure::usage(format_args!("no command is called '{name}'"))
+            .with_help(format_args!("dipc help {name} has the commands for this symptom")),
+        None => failure(error, "dipc help commands lists them"),
     }
 }
 
@@ -194,6 +202,20 @@ mod tests {
     }
 
     #[test]
+    fn a_process_id_without_its_number_is_asked_for() {
+        let help = failure(&["dipc", "locks", "-p"]).help.unwrap();
+        assert_eq!(help, "the process id follows -p; dipc ps lists the processes");
+    }
+
+    #[test]
+    fn a_symptom_leads_to_its_help() {
+        for word in ["hang", "oom"] {
+            let failure = failure(&["dipc", word]);
+            assert_eq!(failure.help.unwrap(), format!("dipc help {word} has the commands for this symptom"));
+        }
+    }
+
+    #[test]
     fn commands_that_other_tools_have_are_answered_with_what_there_is() {
         for (command, alternative) in [
             ("analyze", "dipc dump analyze CORE"),
@@ -206,7 +228,7 @@ mod tests {
             assert!(failure.help.unwrap().contains(alternative));
         }
         assert!(failure(&["dipc", "trac"]).help.unwrap().contains("'trace'"));
-        assert_eq!(failure(&["dipc", "zzz"]).help.unwrap(), "dipc --help lists the commands");
+        assert_eq!(failure(&["dipc", "zzz"]).help.unwrap(), "dipc help commands lists them");
     }
 
     #[test]

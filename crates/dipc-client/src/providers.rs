@@ -25,6 +25,7 @@ impl Providers {
 
     /// Parses `Name[:Keywords[:Level[:Arguments]]],…`.
     ///
+    /// * A name with `,` `;` `:` or `=` stands in quotes, as keys and values do.
     /// * Keywords are hexadecimal, with or without `0x`; the default is [`DEFAULT_KEYWORDS`].
     /// * A level is a number (above 5 counts as 5) or a [name](Level::name) in any case; the default is
     ///   [`DEFAULT_LEVEL`].
@@ -177,7 +178,7 @@ impl fmt::Display for ParseProvidersError {
             Reason::NoName => f.write_str("a provider name is missing"),
             Reason::NameHolds(c) => write!(
                 f,
-                "a provider name cannot hold '{c}'; a comma inside an argument's value needs quotes around the value"
+                "a provider name with '{c}' needs quotes around it, as in '\"A,B\":0x1:4'; a comma inside an argument's value needs quotes around the value"
             ),
             Reason::Keywords(text) => write!(f, "keywords '{text}' are not a hexadecimal number of 64 bits"),
             Reason::Level(text) => {
@@ -255,9 +256,7 @@ fn parse_provider(whole: &str, piece: Piece<'_>) -> Result<ProviderConfig, Parse
     if name.text.is_empty() {
         return fail(name.start, Reason::NoName);
     }
-    if let Some((at, c)) = name.text.char_indices().find(|(_, c)| matches!(c, '=' | ';' | '"')) {
-        return fail(name.start + at, Reason::NameHolds(c));
-    }
+    let name = parse_name(whole, name)?;
     let keywords = match keywords.map(Piece::trimmed).filter(|piece| !piece.text.is_empty()) {
         None => DEFAULT_KEYWORDS,
         Some(piece) => match parse_keywords(piece.text) {
@@ -276,7 +275,28 @@ fn parse_provider(whole: &str, piece: Piece<'_>) -> Result<ProviderConfig, Parse
         None => String::new(),
         Some(piece) => parse_arguments(whole, piece)?,
     };
-    Ok(ProviderConfig { keywords, level, name: name.text.to_owned(), arguments })
+    Ok(ProviderConfig { keywords, level, name, arguments })
+}
+
+/// Parses a name, which may stand in quotes.
+fn parse_name(whole: &str, piece: Piece<'_>) -> Result<String, ParseProvidersError> {
+    let fail = |at: usize, reason| Err(ParseProvidersError::new(whole, piece.start + at, reason));
+    if piece.text.matches('"').count() % 2 == 1 {
+        return fail(piece.text.find('"').unwrap_or(0), Reason::OpenQuote);
+    }
+    let is_quoted = piece.text.starts_with('"') || piece.text.starts_with("\\\"");
+    if is_quoted {
+        let name = unquoted(piece.text);
+        return match name.as_str() {
+            "" => fail(0, Reason::NoName),
+            name if name.contains('"') => fail(0, Reason::NameHolds('"')),
+            _ => Ok(name),
+        };
+    }
+    match piece.text.char_indices().find(|(_, c)| matches!(c, '=' | ';' | '"')) {
+        Some((at, c)) => fail(at, Reason::NameHolds(c)),
+        None => Ok(piece.text.to_owned()),
+    }
 }
 
 fn parse_keywords(text: &str) -> Option<Keywords> {

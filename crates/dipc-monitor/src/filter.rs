@@ -26,7 +26,7 @@ impl ProcessFacts {
 pub enum FilterKey {
     /// The process id.
     ProcessId,
-    /// The name of the process.
+    /// The name of the process, or of the assembly that `dotnet` runs.
     ProcessName,
     /// The command line.
     CommandLine,
@@ -58,13 +58,23 @@ pub struct Filter {
 impl Filter {
     /// Returns whether the process matches. A fact that is not known never does.
     pub fn matches(&self, process: &ProcessFacts) -> bool {
-        let fact = match self.key {
-            FilterKey::ProcessId => return self.value.trim().parse() == Ok(process.pid),
-            FilterKey::ProcessName => Some(&process.name),
-            FilterKey::CommandLine => process.command_line.as_ref(),
-            FilterKey::ManagedEntryPointAssemblyName => process.entry_assembly.as_ref(),
-        };
-        let Some(fact) = fact else { return false };
+        match self.key {
+            FilterKey::ProcessId => self.may_match(process.pid),
+            // Either is the name of the process somewhere.
+            FilterKey::ProcessName => self.matches_text(&process.name) || self.matches_text(process.title()),
+            FilterKey::CommandLine => process.command_line.as_ref().is_some_and(|it| self.matches_text(it)),
+            FilterKey::ManagedEntryPointAssemblyName => {
+                process.entry_assembly.as_ref().is_some_and(|it| self.matches_text(it))
+            }
+        }
+    }
+
+    /// Returns whether a process with this id may match: all that is known before it is asked.
+    pub(crate) fn may_match(&self, pid: u32) -> bool {
+        self.key != FilterKey::ProcessId || self.value.trim().parse() == Ok(pid)
+    }
+
+    fn matches_text(&self, fact: &str) -> bool {
         let (fact, value) = (fact.to_lowercase(), self.value.to_lowercase());
         match self.match_type {
             MatchType::Exact => fact == value,

@@ -48,6 +48,8 @@ pub struct MonitorConfig {
     pub port: Option<Address>,
     /// Filters that all must match for a process to be watched; all processes without any.
     pub filters: Vec<Filter>,
+    /// The directory in which the sockets of processes have to be, besides those at the port; anywhere without it.
+    pub socket_folder: Option<PathBuf>,
     /// Whether only runtimes at the port are watched, as in dotnet-monitor's `Listen` mode.
     pub only_port: bool,
     /// The directory into which processes write their dumps, which this program sees under the same path. By
@@ -55,6 +57,14 @@ pub struct MonitorConfig {
     pub dump_folder: Option<PathBuf>,
     /// The receiver of messages about the sessions of processes.
     pub report: Option<ProcessReport>,
+}
+
+impl MonitorConfig {
+    /// Returns whether a process may be asked what it is: some are ruled out by what the system says.
+    fn may_watch(&self, endpoint: &Endpoint) -> bool {
+        self.socket_folder.as_deref().is_none_or(|folder| endpoint.path.parent() == Some(folder))
+            && self.filters.iter().all(|filter| filter.may_match(endpoint.pid))
+    }
 }
 
 /// An observer of the table. Its methods are called from threads of the monitor.
@@ -238,7 +248,9 @@ impl Shared {
             if now >= next_look {
                 next_look = now + LOOK;
                 if !self.config.only_port {
-                    self.update(discover().endpoints);
+                    let mut endpoints = discover().endpoints;
+                    endpoints.retain(|endpoint| self.config.may_watch(endpoint));
+                    self.update(endpoints);
                 }
             }
             self.ask_due();

@@ -191,7 +191,7 @@ impl Operations {
         egress_provider: Option<String>,
         is_limited: bool,
     ) -> RunningOperation {
-        let process = (process.facts.pid, process.uid, process.facts.name.clone());
+        let process = (process.facts.pid, process.uid, process.title().to_owned());
         self.add_with(table, Uuid::new_v4(), kind, process, tags, egress_provider, is_limited)
     }
 

@@ -75,10 +75,31 @@ pub enum RuleEvent {
         /// The reason.
         error: String,
     },
+    /// The trigger fired so many times while the actions ran, which started no others.
+    Missed(u64),
     /// The session of the trigger could not be started, or has failed. It is tried again.
     SessionFailed(String),
     /// The condition of the trigger compares a value that the system does not have for this process.
     ValueUnknown(SystemValue),
+}
+
+/// A number as an ordinal: first, second, 11th.
+struct Ordinal(u64);
+
+impl fmt::Display for Ordinal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = match (self.0 % 100, self.0 % 10) {
+            _ if self.0 == 1 => return f.write_str("first"),
+            _ if self.0 == 2 => return f.write_str("second"),
+            _ if self.0 == 3 => return f.write_str("third"),
+            (11..=13, _) => "th",
+            (_, 1) => "st",
+            (_, 2) => "nd",
+            (_, 3) => "rd",
+            _ => "th",
+        };
+        write!(f, "{}{suffix}", self.0)
+    }
 }
 
 impl fmt::Display for RuleMessage {
@@ -90,10 +111,16 @@ impl fmt::Display for RuleMessage {
 impl fmt::Display for RuleEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fired { number, cause } => write!(f, "fired for the {number}. time: {cause}"),
+            Self::Fired { number, cause } => write!(f, "fired for the {} time: {cause}", Ordinal(*number)),
             Self::ActionCompleted { action, output: Some(output) } => write!(f, "{action}: {output}"),
             Self::ActionCompleted { action, output: None } => write!(f, "{action} is done"),
             Self::ActionFailed { action, error } => write!(f, "{action} failed: {error}"),
+            Self::Missed(1) => {
+                f.write_str("the trigger fired once more while the actions ran, and was ignored")
+            }
+            Self::Missed(count) => {
+                write!(f, "the trigger fired {count} more times while the actions ran, and was ignored")
+            }
             Self::SessionFailed(error) => write!(f, "no session for the trigger: {error}"),
             Self::ValueUnknown(value) => {
                 write!(f, "{value} is not known, so that this part of the condition is not met")

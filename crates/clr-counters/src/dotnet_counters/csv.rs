@@ -26,3 +26,48 @@ pub fn write_csv_row(out: &mut impl Write, time: &str, row: &Row<'_>) -> io::Res
     let end = if separator == '[' { "" } else { "]" };
     writeln!(out, "{end},{},{}", row.kind.name(), Number(row.value))
 }
+
+/// Writes a row as RFC 4180 has it, except that lines end in `\n`: fields with commas or quotes stand in
+/// quotes, so that each row has the columns of the [head](CSV_HEAD). Tags are separated by commas.
+pub fn write_strict_csv_row(out: &mut impl Write, time: &str, row: &Row<'_>) -> io::Result<()> {
+    let tags: Vec<&str> = [row.meter_tags, row.instrument_tags, &row.tags]
+        .into_iter()
+        .filter(|tags| !tags.is_empty())
+        .collect();
+    let name = if tags.is_empty() { row.name.clone() } else { format!("{}[{}]", row.name, tags.join(",")) };
+    let (kind, value) = (row.kind.name(), Number(row.value));
+    writeln!(out, "{},{},{},{kind},{value}", field(time), field(row.provider), field(&name))
+}
+
+/// Returns a field, in quotes if it needs them.
+fn field(text: &str) -> String {
+    let text = Escaped(text).to_string();
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dotnet_counters::row::RowKind;
+
+    #[test]
+    fn strict_rows_quote_fields_with_commas_and_quotes() {
+        let row = Row {
+            provider: "Shop, \"Berlin\"",
+            name: "orders (a,b)".into(),
+            tags: "city=Oslo,tier=2".into(),
+            meter_tags: "",
+            instrument_tags: "i=1",
+            kind: RowKind::Rate,
+            value: 1.5,
+        };
+        let mut text = Vec::new();
+        write_strict_csv_row(&mut text, "11/21/2026 09:18:46", &row).unwrap();
+        let plain =
+            Row { provider: "Shop", name: "orders".into(), tags: String::new(), instrument_tags: "", ..row };
+        write_strict_csv_row(&mut text, "11/21/2026 09:18:46", &plain).unwrap();
+        let expected = "11/21/2026 09:18:46,\"Shop, \"\"Berlin\"\"\",\"orders (a,b)[i=1,city=Oslo,tier=2]\",Rate,1.5\n\
+                        11/21/2026 09:18:46,Shop,orders,Rate,1.5\n";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+}

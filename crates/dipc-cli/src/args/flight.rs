@@ -12,6 +12,8 @@ use crate::{duration, size};
 
 /// The bytes kept if only a time is given.
 const DEFAULT_BYTES: u64 = 256 << 20;
+/// The ring of a recording that waits for a crash, if no other is asked for.
+const CRASH_CAPACITY: Capacity = Capacity { time: Some(Duration::from_secs(60)), bytes: DEFAULT_BYTES };
 /// The least useful number of bytes: the blocks being built are this large.
 const LEAST_BYTES: u64 = 1 << 20;
 
@@ -65,8 +67,9 @@ pub(crate) struct FlightArgs {
     ///
     /// A program after -- is told to dump itself (DOTNET_DbgEnableMiniDump and so on), with a crash report. A
     /// running process cannot be told any more: dipc traces it, and copies its memory when a signal is about
-    /// to end it (Linux); no debugger can then be attached to it. Not for kill -9.
-    #[arg(long, value_enum, value_name = "EVENT", requires = "keep")]
+    /// to end it (Linux); no debugger can then be attached to it. Not for kill -9. Without
+    /// --keep, the last 60 s are kept.
+    #[arg(long, value_enum, value_name = "EVENT", conflicts_with_all = ["format", "rotate"])]
     pub(crate) dump_on: Option<DumpEvent>,
     /// Continue recording for this time after the reason for a snapshot
     #[arg(long, value_name = "TIME", value_parser = duration::parse, requires = "keep")]
@@ -98,7 +101,7 @@ pub(crate) enum DumpEvent {
 impl FlightArgs {
     /// The settings, if a ring is asked for.
     pub(crate) fn settings(&self) -> Option<FlightSettings> {
-        let capacity = self.keep?;
+        let capacity = self.keep.or(self.dump_on.map(|_| CRASH_CAPACITY))?;
         let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Some(FlightSettings {
             capacity,

@@ -38,7 +38,7 @@ pub(crate) struct HeapPathsArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     object: Option<u64>,
     /// Number of paths to show, those to the most bytes first
-    #[arg(long, value_name = "N", default_value_t = PATHS)]
+    #[arg(long = "rows", alias = "head", value_name = "N", default_value_t = PATHS)]
     head: usize,
     #[command(flatten)]
     names: NameArgs,
@@ -60,7 +60,7 @@ impl HeapPathsArgs {
         tree.add_retained(&RetainedSets::new(&dominators), &mut paths.paths);
         if paths.paths.len() < paths.count.min(self.head) {
             messages::warning(format_args!(
-                "--head {}: these are {} paths, because their names are long or they are many",
+                "--rows {}: these are {} paths, because their names are long or they are many",
                 self.head,
                 paths.paths.len()
             ));

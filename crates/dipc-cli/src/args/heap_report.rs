@@ -26,7 +26,7 @@ pub(crate) struct HeapReportArgs {
     #[arg(long, value_enum, default_value_t)]
     sort: SortArg,
     /// Number of groups to show [default: 30 in a table, else all]
-    #[arg(long, value_name = "N")]
+    #[arg(long = "rows", alias = "head", value_name = "N")]
     pub(crate) head: Option<usize>,
     /// Leave out retained sizes, whose computation takes 36 bytes per object and 4 per reference
     #[arg(long)]

@@ -41,7 +41,7 @@ impl ProcessIds for OneProcess {
 #[group(skip)]
 pub(crate) struct ManyProcesses {
     /// The process id; several are separated by commas, and get a file each, with the id in its name
-    #[arg(id = "process_id", short, long = "process-id", value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
+    #[arg(id = "process_id", short, long = "process-id", alias = "pid", value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
     pub(crate) process_ids: Vec<u32>,
 }
 

@@ -23,7 +23,7 @@ const ONE_OF: [&str; 6] = ["process_ids", "name", "endpoint", "diagnostic_port",
 #[command(group = ArgGroup::new("one_source").args(ONE_OF))]
 pub(crate) struct SourcesArgs {
     /// The process id; several are separated by commas
-    #[arg(id = "process_ids", short, long = "process-id", value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
+    #[arg(id = "process_ids", short, long = "process-id", alias = "pid", value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
     process_ids: Vec<u32>,
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]

@@ -21,7 +21,7 @@ pub(crate) const TARGETS: [&str; 3] = ["process_id", "name", "endpoint"];
 #[group(skip)]
 pub(crate) struct TargetArgs {
     /// The process id
-    #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
+    #[arg(short, long, alias = "pid", value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), add = ArgValueCandidates::new(candidates::pids))]
     pub(crate) process_id: Option<u32>,
     /// The name of the process, or else of its entry assembly
     #[arg(short, long, value_name = "NAME", add = ArgValueCandidates::new(candidates::names))]

@@ -23,7 +23,7 @@ pub(crate) struct AsyncChainsArgs {
     #[arg(long = "type", value_name = "TYPE")]
     of: Option<String>,
     /// Number of chains to show, equal ones counted once [default: 30 in a table, else all]
-    #[arg(long, value_name = "N")]
+    #[arg(long = "rows", alias = "head", value_name = "N")]
     head: Option<usize>,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]

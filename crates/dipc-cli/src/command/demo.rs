@@ -105,7 +105,7 @@ fn record(pid: u32, path: &Path) -> Outcome {
         interrupts: Interrupts::watch()?,
     };
     let recorded = recorder::record(session, &mut sink, &limits, None)?;
-    messages::note(recorded.summary(&sink));
+    messages::note(recorded.summary(&sink, None));
     recorded.report(false)
 }
 

@@ -58,7 +58,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "CONDITION", value_parser = parse_rule)]
     fail_if: Vec<Rule>,
     /// Number of rows of each table [default: 20, with --format json and --all all]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long = "rows", alias = "number", value_name = "N")]
     number: Option<usize>,
     /// Show all differences, also those that are not findings
     #[arg(long)]

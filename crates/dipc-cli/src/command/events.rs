@@ -72,7 +72,7 @@ pub(crate) struct FilterArgs {
     #[command(flatten)]
     pub(crate) times: TimeArgs,
     /// Only the first N of these events
-    #[arg(long, value_name = "N")]
+    #[arg(long, alias = "rows", value_name = "N")]
     pub(crate) head: Option<u64>,
 }
 

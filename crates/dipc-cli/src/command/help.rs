@@ -40,6 +40,7 @@ const TOPICS: &[Topic] = topics![
     "compare",
     "dotnet-trace",
     "monitoring",
+    "rules-file",
     "scripts",
     "troubleshooting",
     "protocol",
@@ -90,6 +91,28 @@ impl Topic {
     }
 }
 
+/// Words that people look for, and the symptom or topic that is about them.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("cpu", "high-cpu"),
+    ("deadlock", "hang"),
+    ("gc", "memory"),
+    ("lock", "hang"),
+    ("native", "memory"),
+    ("oom", "memory"),
+    ("regression", "compare"),
+];
+
+/// Whether `dipc help` has a section about a symptom.
+pub(crate) fn is_symptom(word: &str) -> bool {
+    symptom(subject_of(word)).is_some()
+}
+
+/// Returns the name of the topic or symptom that a word stands for.
+fn subject_of(word: &str) -> &str {
+    let other = OTHER_WORDS.iter().find(|(other, _)| other.eq_ignore_ascii_case(word));
+    other.map_or(word, |(_, subject)| subject)
+}
+
 /// Returns the section of the symptoms chapter whose heading begins with this word and a colon.
 fn symptom(name: &str) -> Option<&'static str> {
     let chapter = TOPICS.iter().find(|topic| topic.name == "symptoms")?.text;
@@ -108,13 +131,22 @@ fn print_markdown(text: &str) -> Outcome {
 /// Prints a topic, or the help of a command of `program`, the definition of the command line.
 pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Outcome {
     let subject = args.subject.join(" ");
+    match subject.as_str() {
+        "commands" => return print_commands(program),
+        "topics" => {
+            output::print(list() + "\n")?;
+            return Ok(Exit::Done);
+        }
+        _ => {}
+    }
+    let subject = if program.find_subcommand(&subject).is_some() { &*subject } else { subject_of(&subject) };
     let is_named = |topic: &&Topic| {
-        topic.name.eq_ignore_ascii_case(&subject) || topic.title().eq_ignore_ascii_case(&subject)
+        topic.name.eq_ignore_ascii_case(subject) || topic.title().eq_ignore_ascii_case(subject)
     };
     if let Some(topic) = TOPICS.iter().find(is_named) {
         return topic.print();
     }
-    if let Some(part) = symptom(&subject) {
+    if let Some(part) = symptom(subject) {
         return print_markdown(&format!("## {part}"));
     }
     program.build();
@@ -130,6 +162,13 @@ pub(crate) fn run(args: &HelpArgs, mut program: Command) -> Outcome {
     };
     let text = if has_long_help(found) { found.render_long_help() } else { found.render_help() };
     output::print(text.ansi())?;
+    Ok(Exit::Done)
+}
+
+/// Prints all commands with a line on each, the topics and the exit codes.
+fn print_commands(program: Command) -> Outcome {
+    let mut whole = program.override_help(None);
+    output::print(whole.render_help().ansi())?;
     Ok(Exit::Done)
 }
 
@@ -193,6 +232,23 @@ mod tests {
             assert_eq!(run.unwrap(), Exit::Done);
         }
         assert!(symptom("nothing").is_none());
+    }
+
+    #[test]
+    fn words_that_people_look_for_lead_somewhere() {
+        let cli = Cli::command();
+        for (word, subject) in OTHER_WORDS {
+            assert!(cli.find_subcommand(word).is_none(), "{word}");
+            assert!(
+                symptom(subject).is_some() || TOPICS.iter().any(|topic| topic.name == *subject),
+                "{word}"
+            );
+        }
+        for word in ["commands", "topics", "regression", "OOM"] {
+            let run = run(&HelpArgs { subject: vec![word.to_owned()] }, Cli::command());
+            assert_eq!(run.unwrap(), Exit::Done, "{word}");
+        }
+        assert!(is_symptom("hang") && is_symptom("deadlock") && !is_symptom("regression"));
     }
 
     /// Options that need not appear in any chapter, with the reason.

@@ -100,6 +100,12 @@ pub(crate) struct MonitorArgs {
     /// ProcessName, CommandLine and ManagedEntryPointAssemblyName. Given several times, all must match.
     #[arg(long = "filter", value_name = "KEY=VALUE", value_parser = parse_filter)]
     filters: Vec<Filter>,
+    /// Watch only processes whose diagnostic sockets are in this program's TMPDIR [default: in any]
+    ///
+    /// Processes are found by the system's list of them, wherever their sockets are: TMPDIR alone narrows nothing.
+    /// Others are not connected to.
+    #[arg(long)]
+    own_tmpdir: bool,
     /// The process that requests without pid, uid and name are about, in the same form
     #[arg(long = "default-process", value_name = "KEY=VALUE", value_parser = parse_filter)]
     default_process: Vec<Filter>,
@@ -202,6 +208,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     let mut config = MonitorConfig::default();
     config.report = Some(ProcessReport::new(report));
     config.filters.clone_from(&args.filters);
+    config.socket_folder = args.own_tmpdir.then(std::env::temp_dir);
     let configured = configuration.port_address().filter(|_| args.diagnostic_port.is_none());
     // In listen mode dotnet-monitor does not look for processes.
     config.only_port = configured.is_some();
@@ -220,6 +227,7 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     observers.extend(profiles.map(|profiles| profiles as Arc<dyn ProcessObserver>));
     observers.extend(rules.iter().map(|rules| Arc::clone(rules) as Arc<dyn ProcessObserver>));
     observers.extend(black_boxes.iter().map(|boxes| Arc::clone(boxes) as Arc<dyn ProcessObserver>));
+    messages::show_times();
     let monitor = Arc::new(Monitor::start(config, observers).map_err(not_started)?);
     let mut config = server_config(args, tokens.clone(), &configuration)?;
     let mut certificate = args.tls.apply(&mut config)?;
@@ -234,16 +242,16 @@ pub(crate) fn run(args: &MonitorArgs) -> Outcome {
     }
     warn_of_root(&tokens, &server);
     if let Some(address) = monitor.port_address() {
-        messages::note(format_args!("Diagnostic port: {address}"));
+        messages::lines(format_args!("Diagnostic port: {address}\n"));
     }
     for address in server.addresses() {
-        messages::note(format_args!("Listening at   : {address}"));
+        messages::lines(format_args!("Listening at   : {address}\n"));
     }
     for address in server.metrics_addresses() {
-        messages::note(format_args!("Metrics at     : {address}/metrics"));
+        messages::lines(format_args!("Metrics at     : {address}/metrics\n"));
     }
     for rule in &configuration.rules {
-        messages::note(format_args!("Rule           : {}", escape_controls(&rule.name)));
+        messages::lines(format_args!("Rule           : {}\n", escape_controls(&rule.name)));
     }
     let is_disconnected = is_disconnected(args.exit_on_stdin_disconnect);
     let api_key = (!args.no_auth).then_some(tokens);

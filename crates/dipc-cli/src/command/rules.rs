@@ -60,7 +60,7 @@ pub(crate) struct TestArgs {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Number of rows to show at most; matches that are too early for a snapshot share a row
-    #[arg(short = 'n', long = "number", value_name = "N", default_value_t = 100)]
+    #[arg(short = 'n', long = "rows", alias = "number", value_name = "N", default_value_t = 100)]
     number: usize,
 }
 

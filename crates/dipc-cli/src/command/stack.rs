@@ -17,8 +17,7 @@ use crate::args::names::NameArgs;
 use crate::args::target::{TARGETS, TargetArgs};
 use crate::duration;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::inspect::profile::ProfileOptions;
-use crate::inspect::thread_stacks::ThreadStacks;
+use crate::inspect::thread_stacks::{StackOptions, ThreadStacks};
 use crate::interrupt::Interrupts;
 use crate::render::messages;
 
@@ -86,13 +85,7 @@ enum StackFormat {
 
 pub(crate) fn run(args: &StackArgs) -> Outcome {
     if let Some(file) = &args.file {
-        let options = ProfileOptions {
-            names: args.name_form(),
-            grouping: args.grouping(),
-            charges_gc_pauses: true,
-            ..ProfileOptions::default()
-        };
-        let (stacks, exit) = ThreadStacks::read(file, &options, args.count)?;
+        let (stacks, exit) = ThreadStacks::read(file, args.stack_options(), args.count)?;
         print::print(args, &stacks, &[], None)?;
         return Ok(exit);
     }
@@ -143,6 +136,14 @@ fn show_native(args: &StackArgs, interrupts: &Interrupts) -> Outcome {
 impl StackArgs {
     fn grouping(&self) -> CausalGrouping {
         self.awaits.grouping(CausalGrouping::new(self.by_task, false))
+    }
+
+    fn stack_options(&self) -> StackOptions {
+        StackOptions {
+            names: self.name_form(),
+            grouping: self.grouping(),
+            keeps_types: self.format == StackFormat::DotnetStack,
+        }
     }
 
     /// JSON has both forms.

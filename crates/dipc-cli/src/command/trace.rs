@@ -27,7 +27,9 @@ use crate::record::flight::{
     CrashDump, CrashSources, FileNames, FlightRecorder, FlightSettings, FlightSummary, Retention,
     RotatingRecorder, check_output, dump_variables,
 };
-use crate::record::kernel_samples::{KernelSampler, RUNTIME_SAMPLER, SampleSettings, merge_into};
+use crate::record::kernel_samples::{
+    KernelRecording, KernelSampler, RUNTIME_SAMPLER, SampleSettings, merge_into,
+};
 use crate::record::names::NamesRecorder;
 use crate::record::recorder::{self, Limits, RecordingResult};
 use crate::record::selection::Selection;
@@ -48,7 +50,11 @@ pub(crate) use args::{Buffering, TraceArgs};
 const TICK: Duration = Duration::from_millis(50);
 
 pub(crate) fn run(args: &TraceArgs) -> Outcome {
-    record(args, &Interrupts::watch()?, &WrittenFiles::default())
+    let interrupts = Interrupts::watch()?;
+    if !args.show_child_io {
+        interrupts.watch_enter();
+    }
+    record(args, &interrupts, &WrittenFiles::default())
 }
 
 /// Records until the end of the process, of the time, or an interrupt. The paths of finished recordings are
@@ -612,23 +618,22 @@ impl RecordingSettings {
         let crash =
             crash.filter(|_| recorded.as_ref().is_ok_and(|recorded| recorded.has_crashed(&source.target)));
         let is_whole = recorded.as_ref().is_ok_and(RecordingResult::is_whole);
-        let summary = recorded.as_ref().map(|recorded| recorded.summary(&sink));
-        if let Ok(summary) = summary {
-            messages::note(summary);
+        let output = sink.to_string();
+        let path = sink.path().map(Path::to_owned);
+        // The recording is replaced by one that also has the samples, so it must be closed first.
+        drop(sink);
+        let with_samples = match (kernel_recording, &path) {
+            (Some(samples), Some(path)) => Some(samples.and_then(|samples| self.add_samples(samples, path))),
+            _ => None,
+        };
+        if let Ok(recorded) = &recorded {
+            let bytes = with_samples.as_ref().and(path.as_ref()).and_then(|path| path.metadata().ok());
+            messages::note(recorded.summary(&output, bytes.map(|file| file.len())));
         }
         if let Some(names) = names {
             names.finish(!is_whole);
         }
-        let path = sink.path().map(Path::to_owned);
-        // The recording is replaced by one that also has the samples, so it must be closed first.
-        drop(sink);
-        let mut samples_exit = Exit::Done;
-        if let (Some(samples), Some(path)) = (kernel_recording, &path) {
-            let taken = samples?;
-            let summary = taken.summary();
-            merge_into(path, taken)?;
-            samples_exit = summary.exit(self.fail_on_loss);
-        }
+        let samples_exit = with_samples.transpose()?.unwrap_or(Exit::Done);
         let recorded = recorded?;
         let exit = match (crash, &path) {
             (Some(mut crash), Some(path)) => {
@@ -652,6 +657,13 @@ impl RecordingSettings {
             (_, None) => Exit::Done,
         };
         Ok(exit.join(converted))
+    }
+
+    /// Merges the kernel's samples into a finished recording.
+    fn add_samples(&self, samples: KernelRecording, path: &Path) -> Outcome {
+        let summary = samples.summary();
+        merge_into(path, samples)?;
+        Ok(summary.exit(self.fail_on_loss))
     }
 
     /// Returns the path of a recording that needs names beside it: a file that should end with the list of

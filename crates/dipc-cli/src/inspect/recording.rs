@@ -87,6 +87,16 @@ pub(crate) struct Recording {
     name: String,
 }
 
+/// Adds help to the failure of a file that does not exist and has a number as its name: a process was meant.
+pub(crate) fn suggest_process(failure: Failure, path: &Path, error: &io::Error) -> Failure {
+    match path.to_str().and_then(|name| name.parse::<u32>().ok()) {
+        Some(pid) if error.kind() == io::ErrorKind::NotFound => failure.with_help(format_args!(
+            "{pid} is read as the name of a file; commands that take a process have it as -p {pid}"
+        )),
+        _ => failure,
+    }
+}
+
 /// Whether a recording is, or was, standard input.
 static STDIN_IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -101,7 +111,8 @@ impl Recording {
             (InputSource::Stream(Box::new(io::stdin())), "standard input".to_owned())
         } else {
             let file = File::open(path).map_err(|error| {
-                Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display()))
+                let failure = Failure::new(Exit::Failed, format_args!("open: {}: {error}", path.display()));
+                suggest_process(failure, path, &error)
             })?;
             let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
             let source =

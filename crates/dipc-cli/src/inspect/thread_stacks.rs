@@ -28,6 +28,23 @@ pub(crate) struct ThreadStacks {
     is_unverified: bool,
 }
 
+/// The form in which stacks are collected.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct StackOptions {
+    pub(crate) names: NameForm,
+    pub(crate) grouping: CausalGrouping,
+    /// Whether each sample has the type that the runtime gave it, as in dotnet-stack, from a thread's first
+    /// sample on; otherwise it has the state of its thread.
+    pub(crate) keeps_types: bool,
+}
+
+impl StackOptions {
+    /// The number of first samples of a thread to leave out.
+    const fn left_out(self) -> u64 {
+        if self.keeps_types { 0 } else { UNRELIABLE }
+    }
+}
+
 /// The first samples of a thread.
 #[derive(Debug)]
 pub(crate) struct ThreadSamples {
@@ -51,7 +68,13 @@ pub(crate) struct SampledStack {
 impl ThreadStacks {
     /// Takes `most` samples of each thread of a profile that has tracks, kinds and idle stacks: the first
     /// ones after those to leave out, or the last ones if a thread has too few.
-    fn new(profile: Profile, unverified: u64, mut locks: ContentionReport, most: u64) -> Self {
+    fn new(
+        profile: Profile,
+        unverified: u64,
+        mut locks: ContentionReport,
+        leave_out: u64,
+        most: u64,
+    ) -> Self {
         let has_many = profile.processes.len() > 1;
         let key = |pid: Option<u64>, tid: u64| (pid.filter(|_| has_many), tid);
         let names = profile.threads.iter().filter_map(|thread| {
@@ -61,17 +84,25 @@ impl ThreadStacks {
         let names: HashMap<_, _> = names.collect();
         locks.name_threads(|pid, tid| names.get(&key(pid, tid)).map(|name| (*name).to_owned()));
         let threads = (0..).map(ThreadIndex).zip(&profile.threads);
-        let threads = threads.map(|(index, thread)| samples(&profile, index, thread, UNRELIABLE, most));
+        let threads = threads.map(|(index, thread)| samples(&profile, index, thread, leave_out, most));
         let threads = threads.filter(|thread| thread.samples > 0).collect();
         Self { profile, threads, locks, is_unverified: unverified > 0 }
     }
 
     /// Reads them from a recording.
-    pub(crate) fn read(file: &Path, options: &ProfileOptions, most: u64) -> Result<(Self, Exit), Failure> {
+    pub(crate) fn read(file: &Path, options: StackOptions, most: u64) -> Result<(Self, Exit), Failure> {
         let request =
             ProfileRequest { metric: Some(Metric::Wall), tracks: true, kinds: true, idle_stacks: true };
-        let read = profile::read(file, options, request)?;
-        Ok((Self::new(read.profile, read.unverified, locks(file)?, most), read.exit))
+        let profile_options = ProfileOptions {
+            names: options.names,
+            grouping: options.grouping,
+            idle: options.keeps_types,
+            charges_gc_pauses: true,
+            ..ProfileOptions::default()
+        };
+        let read = profile::read(file, &profile_options, request)?;
+        let stacks = Self::new(read.profile, read.unverified, locks(file)?, options.left_out(), most);
+        Ok((stacks, read.exit))
     }
 
     /// The threads, in the order of their first samples.
@@ -185,29 +216,33 @@ pub(crate) struct LiveThreadStacks {
     runnable: Vec<u64>,
     /// The time of the last sample.
     last: Option<Ticks>,
+    /// The number of first samples of each thread to leave out.
+    leave_out: u64,
 }
 
 impl LiveThreadStacks {
     /// Creates the collection for a process; `account` is the kernel's accounting of its threads, and
     /// `runnable` are the threads that were runnable when they were sampled.
-    pub(crate) fn new(
-        names: NameForm,
-        grouping: CausalGrouping,
-        account: Option<LiveThreadTimes>,
-        runnable: Vec<u64>,
-    ) -> Self {
-        let options = Options::new(Metric::Wall)
+    pub(crate) fn new(options: StackOptions, account: Option<LiveThreadTimes>, runnable: Vec<u64>) -> Self {
+        let profile_options = Options::new(Metric::Wall)
             .with_kinds(true)
-            .with_idle(false)
+            .with_idle(options.keeps_types)
             .with_idle_stacks(true)
             .with_gc_pauses(false)
-            .with_grouping(grouping)
-            .with_names(names);
-        let mut builder = ProfileBuilder::new(options);
+            .with_grouping(options.grouping)
+            .with_names(options.names);
+        let mut builder = ProfileBuilder::new(profile_options);
         if account.is_some() {
             builder = builder.with_kernel_times(KernelTimes::default());
         }
-        Self { builder, contention: Contention::default(), account, runnable, last: None }
+        Self {
+            builder,
+            contention: Contention::default(),
+            account,
+            runnable,
+            last: None,
+            leave_out: options.left_out(),
+        }
     }
 
     /// Adds an event.
@@ -228,6 +263,6 @@ impl LiveThreadStacks {
             account.add_until(self.last, &self.runnable, times);
         }
         let (profile, unverified) = profile::finish(self.builder, info)?;
-        Ok(ThreadStacks::new(profile, unverified, self.contention.finish(), most))
+        Ok(ThreadStacks::new(profile, unverified, self.contention.finish(), self.leave_out, most))
     }
 }

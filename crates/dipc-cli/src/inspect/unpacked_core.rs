@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::compression::Compression;
 use crate::exit::{Exit, Failure};
+use crate::inspect::recording::suggest_process;
 use crate::render::{messages, units};
 
 /// The most bytes of content, zeros included.
@@ -40,7 +41,7 @@ pub(super) fn open(path: &Path) -> Result<File, Failure> {
     let file = dipc_transport::open_regular(path).map_err(|error| {
         let failure = Failure::new(Exit::Failed, format_args!("{}: {error}", path.display()));
         if error.kind() != io::ErrorKind::InvalidInput {
-            return failure;
+            return suggest_process(failure, path, &error);
         }
         failure.with_help("a core dump from a pipe is read from standard input: dipc dump analyze - < PIPE")
     })?;

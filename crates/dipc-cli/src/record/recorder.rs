@@ -1,6 +1,7 @@
 //! The recorder: it passes a session's stream to its consumer, a file above all, until the user, a limit or
 //! the runtime ends it.
 
+use std::fmt;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -262,12 +263,12 @@ impl Stop {
 }
 
 impl RecordingResult {
-    /// One line on what was recorded.
-    pub(crate) fn summary(&self, sink: &Sink) -> String {
+    /// One line on what was recorded. `bytes` is the size of the file if more than the stream is in it.
+    pub(crate) fn summary(&self, output: &dyn fmt::Display, bytes: Option<u64>) -> String {
         let events = self.stats.events();
         format!(
-            "Recorded {} bytes, {events} event{}, {} lost, in {}: {sink}",
-            self.bytes,
+            "Recorded {} bytes, {events} event{}, {} lost, in {}: {output}",
+            bytes.unwrap_or(self.bytes),
             if events == 1 { "" } else { "s" },
             self.stats.lost_in_words(),
             crate::duration::display(self.end.elapsed),

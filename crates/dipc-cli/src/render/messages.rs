@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::Write as _;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
@@ -31,6 +31,22 @@ pub(crate) fn set_verbosity(verbosity: Verbosity) {
     VERBOSITY.store(verbosity as u8, Ordering::Relaxed);
 }
 
+/// Whether messages have the time of day: those of services.
+static HAS_TIMES: AtomicBool = AtomicBool::new(false);
+
+/// Begins each further message with the time of day, except for errors that end the program.
+pub(crate) fn show_times() {
+    HAS_TIMES.store(true, Ordering::Relaxed);
+}
+
+/// The beginning of a message.
+fn time_of_day() -> String {
+    if !HAS_TIMES.load(Ordering::Relaxed) {
+        return String::new();
+    }
+    jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%:z ").to_string()
+}
+
 /// Whether only errors are printed.
 pub(crate) fn is_quiet() -> bool {
     VERBOSITY.load(Ordering::Relaxed) == Verbosity::Quiet as u8
@@ -38,6 +54,7 @@ pub(crate) fn is_quiet() -> bool {
 
 /// Prints the error of a failed command, and its help.
 pub(crate) fn failure(failure: &Failure) {
+    HAS_TIMES.store(false, Ordering::Relaxed);
     labelled(ERROR, "error", failure);
     for candidate in &failure.candidates {
         line(&candidate);
@@ -91,12 +108,12 @@ pub(crate) fn detail(text: impl fmt::Display) {
 }
 
 fn labelled(style: Style, label: &str, text: impl fmt::Display) {
-    write(&format!("{style}{label}{style:#}: {}\n", escape_controls(&text.to_string())));
+    write(&format!("{}{style}{label}{style:#}: {}\n", time_of_day(), escape_controls(&text.to_string())));
 }
 
 /// Escapes a line: it may hold names from outside.
 fn line(text: &dyn fmt::Display) {
-    write(&format!("{}\n", escape_controls(&text.to_string())));
+    write(&format!("{}{}\n", time_of_day(), escape_controls(&text.to_string())));
 }
 
 /// Messages held back while the terminal shows a screen.

@@ -62,6 +62,7 @@ chapters! {
     compare = "compare.md",
     dotnet_trace = "dotnet-trace.md",
     monitoring = "monitoring.md",
+    rules_file = "rules-file.md",
     scripts = "scripts.md",
     troubleshooting = "troubleshooting.md",
     protocol = "protocol.md",

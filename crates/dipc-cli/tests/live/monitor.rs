@@ -196,7 +196,7 @@ fn a_counter_rule_records_as_often_as_it_may(runtime: Runtime) {
         assert!(stat.count("System.Runtime", "EventCounters") > 0, "{}", file.display());
     }
     assert!(
-        finished.stderr.contains("fired for the 2. time: System.Runtime/working-set = "),
+        finished.stderr.contains("fired for the second time: System.Runtime/working-set = "),
         "{}",
         finished.stderr
     );
@@ -255,10 +255,10 @@ fn rules_compare_what_the_kernel_counts() {
     }
     let (finished, _folder) = monitor.interrupt();
     let said = &finished.stderr;
-    assert!(said.contains("fired for the 1. time: process cpu = "), "{said}");
+    assert!(said.contains("fired for the first time: process cpu = "), "{said}");
     assert!(!said.contains("is not known"), "{said}");
     if group.is_some() {
-        assert!(said.contains("fired for the 1. time: container memory = "), "{said}");
+        assert!(said.contains("fired for the first time: container memory = "), "{said}");
     }
 }
 

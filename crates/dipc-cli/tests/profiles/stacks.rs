@@ -23,6 +23,24 @@ fn the_text_is_dotnet_stacks_on_the_same_stream() {
     assert_eq!(printed(folder.path(), &["stack", &file, "--format", "dotnet-stack"]), tools);
 }
 
+/// The expectation is the first sample of each thread in dotnet-trace's conversion of the same recording, which has
+/// dotnet-stack's stacks.
+#[test]
+fn a_threads_first_sample_has_the_type_that_the_runtime_gave_it() {
+    let (folder, path) = recording_in("stacks", "net9-deadlock.nettrace");
+    let text = printed(folder.path(), &["stack", path.to_str().unwrap(), "--format", "dotnet-stack"]);
+    let waits = |thread: &str, kind: &str, method: &str| {
+        let sleep = "  System.Private.CoreLib!System.Threading.Thread.Sleep(int32)";
+        format!("Thread (0x{thread}):\n  {kind}\n{sleep}\n  deadlock!D.{method}()\n\n")
+    };
+    let expected = [
+        waits("5516", "CPU_TIME", "First"),
+        waits("5517", "[Native Frames]", "Second"),
+        waits("5518", "[Native Frames]", "Third"),
+    ];
+    assert!(text.ends_with(&expected.concat()), "{text}");
+}
+
 #[test]
 fn equal_stacks_are_shown_once_and_waits_for_locks_are_named() {
     let (folder, file) = parked();

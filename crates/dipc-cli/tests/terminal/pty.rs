@@ -238,3 +238,32 @@ fn a_command_without_a_process_offers_those_that_there_are() {
     assert!(error.starts_with("error: the following required arguments were not provided: "), "{error}");
     assert!(error.contains(&format!("  {pid}  choice-of-processes  ")), "{error}");
 }
+
+#[test]
+fn enter_at_the_terminal_ends_a_recording() {
+    let sim = Sim::start("sim");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.nettrace");
+    let (mut master, _, slave) = open_terminal(80);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dipc"));
+    command.args(["trace", "-p", &sim.child.id().to_string(), "-o"]).arg(&file);
+    let mut child = command.stdin(slave).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    drop(command);
+    let deadline = Instant::now() + PATIENCE;
+    while fs::metadata(&file).map_or(0, |file| file.len()) == 0 {
+        assert!(Instant::now() < deadline, "nothing is recorded");
+        thread::sleep(Duration::from_millis(20));
+    }
+    master.write_all(b"\n").unwrap();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("it records on");
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(status.code(), Some(0));
+}

@@ -102,7 +102,7 @@ fn what_is_wrong_is_named_with_its_place() {
         ("A:1:1:k=1;=2", 10, "an argument's key is missing"),
         ("A:1:1:k=1;k=2", 10, "argument 'k' is given twice"),
         ("A:1:1:k=\"x,B", 8, "a quote is opened here"),
-        ("A:1:1:k=a,b=c", 11, "a provider name cannot hold '='"),
+        ("A:1:1:k=a,b=c", 11, "a provider name with '=' needs quotes around it"),
         ("A:1:1:k=1,B,a:1:1:k=2", 12, "provider 'a' is named twice"),
     ];
     for (text, position, message) in cases {

@@ -149,7 +149,7 @@ pub(crate) fn page_of_recording(recording: impl Read, title: &str) -> io::Result
 
 /// The name and pid of a process.
 fn title(process: &Watched) -> String {
-    format!("{} ({})", process.facts.name, process.facts.pid)
+    format!("{} ({})", process.title(), process.facts.pid)
 }
 
 /// Returns the time of the threads, working or blocked, from samples; with `has_kinds`, whether it was blocked

@@ -195,7 +195,7 @@ impl EgressQueue {
             intermediate: destination.files.intermediate,
             pid: process.facts.pid,
             uid: process.uid.to_string(),
-            process_name: process.facts.name.clone(),
+            process_name: process.title().to_owned(),
             tags,
             request,
         };
@@ -239,7 +239,7 @@ impl EgressQueue {
             delivered: None,
             pid: process.facts.pid,
             uid: process.uid.to_string(),
-            process_name: process.facts.name.clone(),
+            process_name: process.title().to_owned(),
             tags: BTreeSet::new(),
             // It is not collected again: only its kind is of use.
             request: StoredRequest::of_kind(artifact.kind),

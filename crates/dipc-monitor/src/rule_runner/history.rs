@@ -71,7 +71,7 @@ mod tests {
         }
         let records = history.records();
         assert_eq!(records.len(), 200);
-        assert!(records[0].text.starts_with("fired for the 101. time: é"), "{}", records[0].text);
+        assert!(records[0].text.starts_with("fired for the 101st time: é"), "{}", records[0].text);
         assert!(records.iter().all(|record| record.text.len() <= 1003 && record.text.ends_with('…')));
         assert!(records.is_sorted_by_key(|record| record.time));
     }

@@ -242,7 +242,7 @@ impl ProcessRules {
                 if is_at_start {
                     self.begun();
                 }
-                self.executed(number);
+                self.executed(number, &name);
             }
         }
     }
@@ -266,7 +266,7 @@ impl ProcessRules {
             report: &|event| self.report(name, event),
         };
         list.run();
-        self.executed(execution.rule_number);
+        self.executed(execution.rule_number, name);
         self.drop_finished();
         self.dispatch();
     }
@@ -279,13 +279,17 @@ impl ProcessRules {
         self.changed.notify_all();
     }
 
-    fn executed(&self, rule_number: usize) {
+    /// Records the end of a rule's actions.
+    fn executed(&self, rule_number: usize, rule: &str) {
         let now = self.now();
         let mut state = self.state();
         state.executions = state.executions.saturating_sub(1);
-        state.engine.actions_ended(rule_number, now);
+        let missed = state.engine.actions_ended(rule_number, now);
         drop(state);
         self.changed.notify_all();
+        if missed > 0 {
+            self.report(rule, RuleEvent::Missed(missed));
+        }
     }
 
     pub(super) fn report(&self, rule: &str, event: RuleEvent) {

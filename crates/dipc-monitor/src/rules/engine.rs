@@ -10,6 +10,7 @@ use clr_activity::Spans;
 use clr_conditions::StreamEnd;
 use clr_counters::{ProviderRequest, Sample, Selection};
 use nettrace::{Event, RelativeTime};
+use nettrace_export::units;
 
 use crate::filter::ProcessFacts;
 use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider};
@@ -17,7 +18,7 @@ use crate::request_provider::{DIAGNOSTIC_SOURCE, http_provider};
 use super::evidence::{Evidence, ThrottledFiring};
 use super::rule::{Rule, Trigger};
 use super::status::{FinishReason, RuleState, RuleStatus};
-use super::trigger::{self, TriggerState};
+use super::trigger::{self, RequestTrigger, TriggerState};
 
 /// The time by which events may be late: a request that has not ended so long ago still runs.
 const MOST_DELAY: Duration = Duration::from_secs(1);
@@ -28,7 +29,7 @@ const MOST_THROTTLED: usize = 100;
 ///
 /// It reads no clock: `now` is the time since any fixed moment, the same for all calls, and never goes back.
 /// Events have to come in time order. A rule whose actions run does not watch for its trigger, and starts it
-/// anew when they have ended.
+/// anew when they have ended. Firings in between are only [counted](RuleStatus::missed).
 ///
 /// Memory is bounded by the rules, and for each by the spans and series of its trigger.
 #[derive(Debug)]
@@ -55,6 +56,9 @@ struct ActiveRule {
     executions: VecDeque<Duration>,
     lifetime: u64,
     throttled: u64,
+    /// The firings while actions ran: in all, and since the start of those that run.
+    missed: u64,
+    missed_in_execution: u64,
     is_executing: bool,
     finished: Option<FinishReason>,
 }
@@ -126,6 +130,8 @@ impl RuleEngine {
             executions: VecDeque::new(),
             lifetime: 0,
             throttled: 0,
+            missed: 0,
+            missed_in_execution: 0,
             is_executing: false,
             finished: None,
         };
@@ -208,17 +214,16 @@ impl RuleEngine {
         if let Some(spans) = self.spans.as_mut().filter(|_| event.provider() == DIAGNOSTIC_SOURCE) {
             let rules = &mut self.rules;
             spans.add(event, |span| {
-                for (number, rule) in rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_watching()) {
-                    let ActiveRule { rule, trigger: TriggerState::Requests(requests), evidence, .. } = rule
-                    else {
-                        continue;
-                    };
-                    if requests.end(&rule.trigger, &span, time, evidence) {
+                for (number, active) in rules.iter_mut().enumerate() {
+                    let is_met = active.add_request(|requests, trigger, evidence| {
+                        requests.end(trigger, &span, time, evidence)
+                    });
+                    if is_met {
                         let status = span.status.map(|status| format!(", status {status}"));
                         let what = format!(
-                            "request {} took {:?}{}",
+                            "request {} took {}{}",
                             span.start_name,
-                            span.duration,
+                            units::time(span.duration),
                             status.unwrap_or_default()
                         );
                         fired.push((number, what));
@@ -226,12 +231,10 @@ impl RuleEngine {
                 }
             });
             if let Some(span) = spans.started() {
-                for (number, rule) in rules.iter_mut().enumerate().filter(|(_, rule)| rule.is_watching()) {
-                    let ActiveRule { rule, trigger: TriggerState::Requests(requests), evidence, .. } = rule
-                    else {
-                        continue;
-                    };
-                    if requests.start(&rule.trigger, &span, evidence) {
+                for (number, active) in rules.iter_mut().enumerate() {
+                    let is_met = active
+                        .add_request(|requests, trigger, evidence| requests.start(trigger, &span, evidence));
+                    if is_met {
                         fired.push((number, format!("request {} started", span.name)));
                     }
                 }
@@ -245,10 +248,10 @@ impl RuleEngine {
             let is_watching = rule.is_watching();
             let TriggerState::Condition(evaluator) = &mut rule.trigger else { continue };
             // It is kept up to date even while its matches do not count.
-            if let Some(met) = trigger::evaluate(evaluator, event)
-                && is_watching
-            {
-                rule.evidence.add_met();
+            if let Some(met) = trigger::evaluate(evaluator, event) {
+                if is_watching {
+                    rule.evidence.add_met();
+                }
                 self.fire(number, Some(met.time), met.what, now);
             }
         }
@@ -333,10 +336,12 @@ impl RuleEngine {
         self.rules.get(rule_number).map(|rule| &rule.evidence)
     }
 
-    /// Records that the actions of a rule have ended, whether or not they succeeded.
-    pub fn actions_ended(&mut self, rule_number: usize, now: Duration) {
-        let Some(rule) = self.rules.get_mut(rule_number).filter(|rule| rule.is_executing) else { return };
+    /// Records that the actions of a rule have ended, whether or not they succeeded. Returns the number of
+    /// times that its trigger fired while they ran.
+    pub fn actions_ended(&mut self, rule_number: usize, now: Duration) -> u64 {
+        let Some(rule) = self.rules.get_mut(rule_number).filter(|rule| rule.is_executing) else { return 0 };
         rule.is_executing = false;
+        let missed = std::mem::take(&mut rule.missed_in_execution);
         rule.trigger.restart();
         let limits = rule.rule.limits;
         if matches!(rule.trigger, TriggerState::Startup) {
@@ -345,6 +350,7 @@ impl RuleEngine {
             rule.finished = Some(FinishReason::ActionCount);
         }
         self.expire(now);
+        missed
     }
 
     /// Ends a rule: the configuration no longer has it, or its trigger has failed.
@@ -393,6 +399,7 @@ impl RuleEngine {
             lifetime_occurrences: rule.lifetime,
             sliding_window_occurrences: u64::from(in_window),
             throttled: rule.throttled,
+            missed: rule.missed,
             limits,
             window_countdown,
             finished_countdown,
@@ -425,10 +432,15 @@ impl RuleEngine {
         }
     }
 
-    /// Starts the actions of a rule whose trigger has fired, unless its limit is reached.
+    /// Starts the actions of a rule whose trigger has fired, unless its limit is reached or they run.
     fn fire(&mut self, number: usize, time: Option<RelativeTime>, cause: String, now: Duration) {
-        let Some(rule) = self.rules.get_mut(number).filter(|rule| rule.is_watching()) else { return };
+        let Some(rule) = self.rules.get_mut(number).filter(|rule| rule.finished.is_none()) else { return };
         rule.trigger.restart();
+        if rule.is_executing {
+            rule.missed = rule.missed.saturating_add(1);
+            rule.missed_in_execution = rule.missed_in_execution.saturating_add(1);
+            return;
+        }
         rule.forget(now);
         if rule.in_window(now) >= rule.rule.limits.action_count {
             rule.throttled = rule.throttled.saturating_add(1);
@@ -455,6 +467,21 @@ impl ActiveRule {
     /// Whether its trigger can fire.
     const fn is_watching(&self) -> bool {
         self.finished.is_none() && !self.is_executing
+    }
+
+    /// Adds a request to its trigger with `add`, which returns whether it fires. Evidence is only of the time
+    /// in which the rule watches.
+    fn add_request(
+        &mut self,
+        add: impl FnOnce(&mut RequestTrigger, &Trigger, &mut Evidence) -> bool,
+    ) -> bool {
+        let is_watching = self.is_watching();
+        let Self { rule, trigger: TriggerState::Requests(requests), evidence, finished: None, .. } = self
+        else {
+            return false;
+        };
+        let mut ignored = Evidence::new(&rule.trigger);
+        add(requests, &rule.trigger, if is_watching { evidence } else { &mut ignored })
     }
 
     /// Forgets executions that have left the window.

@@ -181,7 +181,10 @@ pub struct Limits {
 
 impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} times", self.action_count)?;
+        match self.action_count {
+            1 => f.write_str("once")?,
+            count => write!(f, "{count} times")?,
+        }
         if let Some(window) = self.action_count_window {
             write!(f, " in {}", format_time_span(window))?;
         }

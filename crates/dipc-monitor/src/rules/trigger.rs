@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clr_activity::{Span, SpanId, SpanRole, StartedSpan};
 use clr_conditions::{Evaluator, StreamEnd};
-use clr_counters::{Aspect, Measurement, MeterMeasurement, Sample, Selection, Series};
+use clr_counters::{Aspect, Measurement, MeterMeasurement, Sample, Selection, Series, value_text};
 use nettrace::{Event, RelativeTime};
 
 use super::evidence::Evidence;
@@ -232,7 +232,7 @@ impl CounterState {
         let length = time.saturating_sub(streak.start);
         evidence.add_passing(length);
         let is_met = length >= trigger.window;
-        is_met.then(|| format!("{}/{} = {value}", series.provider, series.name))
+        is_met.then(|| format!("{}/{} = {}", series.provider, series.name, value_text(value)))
     }
 }
 

@@ -86,7 +86,7 @@ struct OperationError<'o> {
 
 impl<'p> ProcessIdentifier<'p> {
     pub(super) fn of(process: &'p Watched, is_default: bool) -> Self {
-        Self { pid: process.facts.pid, uid: process.uid.to_string(), name: &process.facts.name, is_default }
+        Self { pid: process.facts.pid, uid: process.uid.to_string(), name: process.title(), is_default }
     }
 }
 
@@ -95,7 +95,7 @@ impl<'p> ProcessDetails<'p> {
         Self {
             pid: process.facts.pid,
             uid: process.uid.to_string(),
-            name: &process.facts.name,
+            name: process.title(),
             command_line: process.facts.command_line.as_deref(),
             operating_system: &process.operating_system,
             process_architecture: &process.architecture,

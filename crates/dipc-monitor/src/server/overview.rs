@@ -46,6 +46,7 @@ struct RuleRow {
     name: String,
     /// The executions that the limit prevented.
     throttled: u64,
+    missed: u64,
     #[serde(flatten)]
     details: RuleDetails,
 }
@@ -125,7 +126,7 @@ impl ProcessRow {
         Self {
             pid: process.facts.pid,
             uid: process.uid.to_string(),
-            name: process.facts.name.clone(),
+            name: process.title().to_owned(),
             command_line: process.facts.command_line.as_ref().map(cut),
             runtime_version: process.runtime_version.clone(),
             uptime_seconds: process.system_pid().and_then(|pid| now.of_process(pid)),
@@ -138,7 +139,12 @@ impl ProcessRow {
 
 impl RuleRow {
     fn of(status: &RuleStatus) -> Self {
-        Self { name: status.name.clone(), throttled: status.throttled, details: RuleDetails::of(status) }
+        Self {
+            name: status.name.clone(),
+            throttled: status.throttled,
+            missed: status.missed,
+            details: RuleDetails::of(status),
+        }
     }
 }
 

@@ -233,7 +233,10 @@ impl Service {
             let settings = self.settings.lock();
             processes.retain(|process| settings.matches(process));
         } else {
-            processes.retain(|process| selector.matches(process.facts.pid, process.uid, &process.facts.name));
+            processes.retain(|process| {
+                let names = [process.title(), &process.facts.name];
+                names.iter().any(|name| selector.matches(process.facts.pid, process.uid, name))
+            });
         }
         let count = processes.len();
         match processes.pop() {

@@ -135,7 +135,7 @@ fn the_overview_has_containers_rules_and_operations() {
     );
     let texts: Vec<_> =
         seen["ruleEvents"].as_array().unwrap().iter().map(|event| event["text"].clone()).collect();
-    assert!(texts[0].as_str().unwrap().starts_with("fired for the 1. time"), "{texts:?}");
+    assert!(texts[0].as_str().unwrap().starts_with("fired for the first time"), "{texts:?}");
     assert_eq!(texts[1], "SetEnvironmentVariable is done");
     let operation = &seen["operations"][0];
     assert_eq!((&operation["kind"], &operation["status"]), (&"trace".into(), &"Succeeded".into()));

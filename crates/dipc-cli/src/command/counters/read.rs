@@ -44,6 +44,8 @@ pub(crate) enum ReadFormat {
     Table,
     /// As dotnet-counters writes it: one line per value
     Csv,
+    /// The same, with fields that have commas in quotes: RFC 4180
+    StrictCsv,
     /// As dotnet-counters writes it: one object
     Json,
     /// One object per line, with everything that the runtime sent
@@ -55,6 +57,7 @@ impl ReadFormat {
         match self {
             Self::Table => None,
             Self::Csv => Some(CounterFormat::Csv),
+            Self::StrictCsv => Some(CounterFormat::StrictCsv),
             Self::Json => Some(CounterFormat::Json),
             Self::Jsonl => Some(CounterFormat::Jsonl),
         }

@@ -45,7 +45,7 @@ pub(crate) struct DiffArgs {
     by: GroupingArg,
     /// Number of groups to show, those that grew the most and, in a table, those that shrank the most
     /// [default: 30 in a table, else all]
-    #[arg(long, value_name = "N")]
+    #[arg(long = "rows", alias = "head", value_name = "N")]
     head: Option<usize>,
     /// Leave out retained sizes
     #[arg(long)]

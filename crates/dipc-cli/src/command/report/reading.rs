@@ -24,7 +24,7 @@ use crate::render::width;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReadingArgs {
     /// Number of rows to show [default: 20, with --format json and for gc all]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long = "rows", alias = "number", value_name = "N")]
     number: Option<usize>,
     /// Format of the output
     #[arg(long, value_enum, default_value_t)]

@@ -21,7 +21,7 @@ use crate::render::{output, table, units, width};
 #[derive(Debug, Args)]
 pub(crate) struct StacksArgs {
     /// Number of frames to show, heaviest first [default: 60, with --format json all]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long = "rows", alias = "number", value_name = "N")]
     number: Option<usize>,
     /// Leave out frames that weigh less than this share, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]

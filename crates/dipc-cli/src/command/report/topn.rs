@@ -21,7 +21,7 @@ use crate::render::{messages, output, units, width};
 #[derive(Debug, Args)]
 pub(crate) struct TopNArgs {
     /// Number of methods to show [default: 5, with --format json all]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long = "rows", alias = "number", value_name = "N")]
     number: Option<usize>,
     /// Order by the time in which a method was on the stack, not only at its leaf
     #[arg(long)]

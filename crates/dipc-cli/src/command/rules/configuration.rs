@@ -198,6 +198,8 @@ struct RuleReport<'a> {
     fired: u64,
     /// Firings of the trigger beyond the limit of executions.
     throttled: u64,
+    /// Firings of the trigger while the actions ran, which started no others.
+    missed: u64,
     state: &'static str,
     reason: String,
     evidence: Option<EvidenceReport>,
@@ -237,6 +239,7 @@ fn report<'a>(
         trigger: result.rule.trigger.to_string(),
         fired: result.status.lifetime_occurrences,
         throttled: result.status.throttled,
+        missed: result.status.missed,
         state: result.status.state.name(),
         reason: result.reason(),
         evidence: match result.evidence {
@@ -289,9 +292,9 @@ fn table(results: &[RuleResult<'_>], firings: &Firings, rules: &[Arc<Rule>], las
             let result = match firing.execution {
                 None => "throttled".to_owned(),
                 Some((number, end)) if end > firing.time => {
-                    format!("fired, {number}. time; actions until {}", seconds(end))
+                    format!("fired, execution {number}; actions until {}", seconds(end))
                 }
-                Some((number, _)) => format!("fired, {number}. time"),
+                Some((number, _)) => format!("fired, execution {number}"),
             };
             columns.row([
                 seconds(firing.time),
@@ -311,6 +314,7 @@ fn table(results: &[RuleResult<'_>], firings: &Firings, rules: &[Arc<Rule>], las
         ("RULE", Align::Left),
         ("FIRED", Align::Right),
         ("THROTTLED", Align::Right),
+        ("MISSED", Align::Right),
         ("STATE", Align::Left),
         ("REASON", Align::Left),
     ]);
@@ -319,6 +323,7 @@ fn table(results: &[RuleResult<'_>], firings: &Firings, rules: &[Arc<Rule>], las
             escape_controls(&result.rule.name).into_owned(),
             result.status.lifetime_occurrences.to_string(),
             result.status.throttled.to_string(),
+            result.status.missed.to_string(),
             result.status.state.name().to_owned(),
             escape_controls(&result.reason()).into_owned(),
         ]);

@@ -76,7 +76,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         let runnable = runnable(&kernel_threads);
         let mut stream = LiveStream {
             reader: LiveReader::new(MOST_DELAY),
-            consumer: LiveThreadStacks::new(args.name_form(), args.grouping(), account, runnable),
+            consumer: LiveThreadStacks::new(args.stack_options(), account, runnable),
         };
         let limits = Limits {
             address: target.address().clone(),

@@ -134,7 +134,7 @@ impl TraceArgs {
         if self.frequency.is_some() && !self.cpu && !is_in_profile {
             return Err(Failure::usage("--frequency is that of the kernel's samples: add --cpu"));
         }
-        if self.flight.keep.is_some() || self.flight.rotate.is_some() {
+        if self.flight.settings().is_some() || self.flight.rotate.is_some() {
             if self.cpu || self.off_cpu {
                 return Err(Failure::usage(
                     "--cpu and --off-cpu: the kernel's samples become part of a whole recording, and --keep and --rotate write parts of one",

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use clr_counters::Sample;
 use clr_counters::dotnet_counters::{
     CSV_HEAD, JsonHead, rows, write_csv_row, write_json_end, write_json_head, write_json_row,
+    write_strict_csv_row,
 };
 use nettrace::RelativeTime;
 
@@ -18,6 +19,8 @@ use crate::render::escape::escape_output;
 pub(crate) enum CounterFormat {
     /// As dotnet-counters writes it: one line per value
     Csv,
+    /// The same, with fields that have commas in quotes: RFC 4180
+    StrictCsv,
     /// As dotnet-counters writes it: one object
     Json,
     /// One object per line, with everything that the runtime sent
@@ -28,7 +31,7 @@ impl CounterFormat {
     /// The extension of its files.
     pub(crate) const fn extension(self) -> &'static str {
         match self {
-            Self::Csv => "csv",
+            Self::Csv | Self::StrictCsv => "csv",
             Self::Json => "json",
             Self::Jsonl => "jsonl",
         }
@@ -48,7 +51,7 @@ impl<W: Write> CounterFile<W> {
     /// Writes the beginning of the file.
     pub(crate) fn begin(mut out: W, format: CounterFormat, origin: &CounterOrigin) -> io::Result<Self> {
         match format {
-            CounterFormat::Csv => out.write_all(CSV_HEAD.as_bytes())?,
+            CounterFormat::Csv | CounterFormat::StrictCsv => out.write_all(CSV_HEAD.as_bytes())?,
             CounterFormat::Json => {
                 let start = origin.clock.json(RelativeTime::START);
                 let target = origin.process.as_deref().unwrap_or_default();
@@ -67,11 +70,14 @@ impl<W: Write> CounterFile<W> {
             return writeln!(self.out, "{}", escape_output(&line));
         }
         for row in rows(sample, origin.interval) {
-            if self.format == CounterFormat::Csv {
-                write_csv_row(&mut self.out, &origin.clock.csv(sample.time), &row)?;
-            } else {
-                let time = origin.clock.json(sample.time);
-                write_json_row(&mut self.out, self.count == 0, &time, &row)?;
+            let csv_time = || origin.clock.csv(sample.time);
+            match self.format {
+                CounterFormat::Csv => write_csv_row(&mut self.out, &csv_time(), &row)?,
+                CounterFormat::StrictCsv => write_strict_csv_row(&mut self.out, &csv_time(), &row)?,
+                CounterFormat::Json | CounterFormat::Jsonl => {
+                    let time = origin.clock.json(sample.time);
+                    write_json_row(&mut self.out, self.count == 0, &time, &row)?;
+                }
             }
             self.count += 1;
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dipc_client::{CrashFiles, KernelCore, PathPattern, RuntimeFiles, Target};
+use dipc_transport::ProcessState;
 
 use crate::exit::Failure;
 use crate::http::host_name;
@@ -13,8 +14,8 @@ use crate::record::flight::crash_cause::{Cause, OomKills, end_in_words, is_kill}
 use crate::record::flight::crash_core::{CrashCore, CrashDump, adopt, write_overview};
 use crate::record::source::{ChildEnd, EndStatus};
 use crate::render::escape::escape_controls;
-use crate::render::messages;
 use crate::render::output_file::OutputFile;
+use crate::render::{messages, units};
 
 /// The data missing from a recording of a crash.
 const MISSING: &str = "the events of its last 100 ms or so: the runtime had not sent them";
@@ -60,6 +61,18 @@ impl Description {
     }
 }
 
+/// Names the createdump that keeps a process from ending, if there is one.
+fn warn_of_createdump(pid: u32) {
+    let Ok(ProcessState::Dumping { createdump }) = dipc_transport::process_state(pid) else { return };
+    messages::warning(format_args!(
+        "process {pid} has crashed, and its createdump, process {createdump}, did not end within {}",
+        units::time(CORE)
+    ));
+    messages::help(format_args!(
+        "it may still write or hang: kill -KILL {createdump} ends it, and then the program ends without a dump"
+    ));
+}
+
 /// The files of a core dump that was asked for.
 #[derive(Debug, Default)]
 struct CoreFiles {
@@ -90,6 +103,9 @@ impl CrashSources {
         let dumps_itself = matches!(self.core, Some(CrashCore::Runtime { .. }));
         // The runtime ends once its dump is written.
         self.status = self.child.as_ref().and_then(|child| child.wait(if dumps_itself { CORE } else { END }));
+        if let (None, true, Some(pid)) = (self.status, self.child.is_some(), self.pid) {
+            warn_of_createdump(pid);
+        }
         #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
         if let Some(CrashCore::Watch(watch)) = &mut self.core {
             let signal = watch.await_end();

@@ -99,6 +99,24 @@ fn states_follow_the_limits() {
 }
 
 #[test]
+fn firings_while_actions_run_are_counted() {
+    let mut simulation = Simulation::new(&each_request(""), 5.0);
+    simulation.run("1 start a /; 1 start b /; 1 start c /; 2 tick");
+    assert_eq!(simulation.fired, [1.0]);
+    let status = simulation.engine.status(0, seconds(2)).unwrap();
+    assert_eq!((status.lifetime_occurrences, status.throttled, status.missed), (1, 0, 2));
+    assert_eq!(
+        simulation.engine.evidence(0).unwrap().text(&each_request("").trigger),
+        "1 of 1 requests count, at most 1 in 00:01:00"
+    );
+    // None is missed between the end of the actions and the next firing.
+    simulation.run("7 start d /; 8 start e /");
+    assert_eq!(simulation.fired, [1.0, 7.0]);
+    assert_eq!(simulation.engine.status(0, seconds(8)).unwrap().missed, 3);
+    assert_eq!(simulation.engine.actions_ended(0, seconds(12)), 1);
+}
+
+#[test]
 fn a_finished_rule_needs_no_session() {
     let mut simulation = Simulation::new(&each_request(r#""ActionCount": 1"#), 0.0);
     assert_eq!(simulation.engine.requests().len(), 1);

@@ -105,6 +105,7 @@ const Views = {
         { title: "Limit", value: ({ actionCountLimit }) => actionCountLimit,
           show: (limit, rule) => rule.actionCountSlidingWindowDurationLimit ? `${limit} in ${rule.actionCountSlidingWindowDurationLimit}` : String(limit) },
         { title: "Prevented", hint: "Times that the limit prevented", value: ({ throttled }) => throttled, show: n => n ? number(n) : "" },
+        { title: "Missed", hint: "Times that it fired while its actions ran", value: ({ missed }) => missed, show: n => n ? number(n) : "" },
       ] };
   },
 

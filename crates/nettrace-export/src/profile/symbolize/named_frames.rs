@@ -61,15 +61,20 @@ impl<'m> NamedFrames<'m> {
         frame
     }
 
-    pub(super) fn intern_code(&mut self, code: &Code<'m>) -> FrameId {
+    fn set_code(&mut self, code: &Code<'m>) {
         self.set(code);
+        remove_type_addresses(&mut self.text);
+    }
+
+    pub(super) fn intern_code(&mut self, code: &Code<'m>) -> FrameId {
+        self.set_code(code);
         let frame = self.frames.intern_as(&self.text, FrameInfo::of_code(code, code.module()));
         self.keep(frame, NameSource::Method(*code));
         frame
     }
 
     pub(super) fn intern_line(&mut self, code: &Code<'m>, line: SourceLine<'_>) -> FrameId {
-        self.set(code);
+        self.set_code(code);
         let frame = self.frames.intern_line_as(&self.text, line, FrameInfo::of_code(code, code.module()));
         self.keep(frame, NameSource::Method(*code));
         frame
@@ -147,6 +152,24 @@ pub(super) fn csharp_name(code: &Code<'_>, detail: Detail) -> Option<(String, us
     let mut text = String::new();
     let is_whole = bounds::push_name(&mut text, format_args!("{module}!{}", name.text));
     is_whole.then_some((text, module.len() + 1 + name.namespace_len))
+}
+
+/// The mark of a type in a signature that only the running program knows; its address follows.
+const TYPE_ADDRESS: &str = "pMT: ";
+
+/// Removes the addresses of types from a method's name: `pMT: 0x7fd54bf4fe30<int32>` becomes `pMT<int32>`.
+/// Stubs of reflection have such parameters, and would have another name in each process.
+fn remove_type_addresses(name: &mut String) {
+    if !name.contains(TYPE_ADDRESS) {
+        return;
+    }
+    let mut parts = name.split(TYPE_ADDRESS);
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        short.push_str(TYPE_ADDRESS.trim_end_matches([':', ' ']));
+        short.push_str(part.trim_start_matches(|c: char| c.is_ascii_alphanumeric()));
+    }
+    *name = short;
 }
 
 /// The C# name of a frame.

@@ -30,7 +30,7 @@ pub(crate) struct AsyncArgs {
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) of: Option<String>,
     /// Number of chains to show, equal ones counted once [default: 30 in a table, else all]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N")]
     pub(crate) head: Option<usize>,
 }
 

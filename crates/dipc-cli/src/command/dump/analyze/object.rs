@@ -33,7 +33,7 @@ pub(super) struct ObjectArgs {
     #[arg(value_name = "ADDRESS", value_parser = parse_address)]
     address: u64,
     /// Number of elements of an array to show, and of hundreds of characters of a text
-    #[arg(short = 'n', long, value_name = "N", default_value_t = ELEMENTS)]
+    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = ELEMENTS)]
     head: u32,
     /// Leave out what keeps it alive, for which the whole heap is read
     #[arg(long)]

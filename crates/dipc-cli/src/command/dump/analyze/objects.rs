@@ -28,7 +28,7 @@ pub(super) struct ObjectsArgs {
     #[arg(long = "type", value_name = "TYPE")]
     of: String,
     /// Number of objects to show
-    #[arg(short = 'n', long, value_name = "N", default_value_t = OBJECTS)]
+    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = OBJECTS)]
     head: usize,
 }
 

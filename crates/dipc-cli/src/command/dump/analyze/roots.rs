@@ -27,14 +27,14 @@ pub(super) struct StaticsArgs {
     #[arg(long = "type", value_name = "TYPE")]
     of: Option<String>,
     /// Number of fields to show [default: 100 in a table, else all]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N")]
     head: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct HandlesArgs {
     /// Number of groups of handles to show in a table, and of handles in JSON [default: 100 and all]
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N")]
     head: Option<usize>,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct StringsArgs {
     #[arg(long, value_name = "PATTERN")]
     grep: Option<String>,
     /// Number of texts to show, those with the most bytes first
-    #[arg(short = 'n', long, value_name = "N", default_value_t = TEXTS)]
+    #[arg(short = 'n', long = "rows", alias = "head", value_name = "N", default_value_t = TEXTS)]
     head: usize,
 }
 

@@ -1,5 +1,6 @@
 //! Findings: the facts of a recording to know first.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clr_events::code::CodeOrigin;
@@ -9,6 +10,7 @@ use nettrace_export::report::{
 };
 use nettrace_export::{FrameId, Frames, KernelWait, Measure};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::data::OverviewData;
 use crate::command::report::{threadpool, topn};
@@ -19,22 +21,31 @@ use crate::render::{shell, units};
 /// A fact found in a recording.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
+    /// The kind of fact, for programs.
+    pub(super) id: &'static str,
     /// The report with the details.
     pub(super) report: &'static str,
     /// Whether something is wrong with the program or the recording.
     pub(super) is_problem: bool,
     pub(super) text: String,
+    /// The numbers in the text, with units in their names.
+    pub(super) numbers: BTreeMap<&'static str, Value>,
     /// The command that prints the figures in the text.
     pub(super) command: String,
 }
 
 impl Finding {
     fn problem_if(is_problem: bool, report: &'static str, text: String) -> Self {
-        Self { report, is_problem, text, command: report.to_owned() }
+        Self { id: report, report, is_problem, text, numbers: BTreeMap::new(), command: report.to_owned() }
     }
 
     fn fact(report: &'static str, text: String) -> Self {
         Self::problem_if(false, report, text)
+    }
+
+    /// Sets the kind of fact, and its numbers.
+    fn with_numbers<const N: usize>(self, id: &'static str, numbers: [(&'static str, Value); N]) -> Self {
+        Self { id, numbers: numbers.into(), ..self }
     }
 
     /// Adds options of the report to the command.
@@ -121,6 +132,7 @@ fn lost(gathered: &OverviewData) -> Option<Finding> {
             units::counted(summary.lost, "event was", "events were")
         );
         Finding::problem_if(true, "events", text)
+            .with_numbers("lost-events", [("lost", summary.lost.into()), ("lost_samples", samples.into())])
     })
 }
 
@@ -132,21 +144,22 @@ fn nameless(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Find
                 "{} of the CPU time is in native code whose symbols the recording does not have",
                 units::short_percent(share)
             );
-            return Finding::fact("topN", text);
+            return Finding::fact("topN", text).with_numbers("nameless", [("percent", share.into())]);
         }
         let text = format!(
             "{} of the time is in methods without a name: native code, or a recording that ended without its rundown, \
              which dipc repair --names-from gives the names of another. Without names idle threads count as work",
             units::short_percent(share)
         );
-        Finding::problem_if(true, "topN", text)
+        Finding::problem_if(true, "topN", text).with_numbers("nameless", [("percent", share.into())])
     })
 }
 
 fn starvation(gathered: &OverviewData) -> Option<Finding> {
     let starvation = gathered.starvation.as_ref()?;
     let is_problem = starvation.total >= STARVATION;
-    Some(Finding::problem_if(is_problem, "threadpool", threadpool::starved(starvation)))
+    let finding = Finding::problem_if(is_problem, "threadpool", threadpool::starved(starvation));
+    Some(finding.with_numbers("starvation", [("total_ns", units::nanoseconds(starvation.total).into())]))
 }
 
 fn pool_growth(gathered: &OverviewData) -> Option<Finding> {
@@ -157,7 +170,8 @@ fn pool_growth(gathered: &OverviewData) -> Option<Finding> {
             units::counted(starved.count, "time", "times"),
             starved.most_threads
         );
-        return Some(Finding::problem_if(true, "threadpool", text));
+        let numbers = [("times", starved.count.into()), ("most_threads", starved.most_threads.into())];
+        return Some(Finding::problem_if(true, "threadpool", text).with_numbers("pool-growth", numbers));
     }
     (pool.queue.count > 0).then(|| {
         let text = format!(
@@ -166,7 +180,12 @@ fn pool_growth(gathered: &OverviewData) -> Option<Finding> {
             units::time(pool.queue.median),
             units::time(pool.queue.p99)
         );
-        Finding::fact("threadpool", text)
+        let numbers = [
+            ("work_items", pool.queue.count.into()),
+            ("median_ns", units::nanoseconds(pool.queue.median).into()),
+            ("p99_ns", units::nanoseconds(pool.queue.p99).into()),
+        ];
+        Finding::fact("threadpool", text).with_numbers("pool-queue", numbers)
     })
 }
 
@@ -214,20 +233,26 @@ fn failures(gathered: &OverviewData) -> Option<Finding> {
         units::counted(worst.count, one, many),
         name(worst)
     );
-    Some(Finding::problem_if(true, "requests", text))
+    let numbers = [("failed", worst.errors.into()), ("count", worst.count.into())];
+    Some(Finding::problem_if(true, "requests", text).with_numbers("failed-requests", numbers))
 }
 
 fn requests(gathered: &OverviewData) -> Option<Finding> {
     let (rows, [one, many]) = request_rows(gathered)?;
     let slowest = rows.into_iter().max_by_key(|row| row.latencies.p99)?;
     let text = format!(
-        "Slowest by p99: {}, p99 {} ms, median {} ms of {}",
+        "Slowest by p99: {}, p99 {}, median {} of {}",
         name(slowest),
-        units::milliseconds(slowest.latencies.p99),
-        units::milliseconds(slowest.latencies.p50),
+        units::time(slowest.latencies.p99),
+        units::time(slowest.latencies.p50),
         units::counted(slowest.count, one, many)
     );
-    Some(Finding::fact("requests", text))
+    let numbers = [
+        ("p99_ns", units::nanoseconds(slowest.latencies.p99).into()),
+        ("median_ns", units::nanoseconds(slowest.latencies.p50).into()),
+        ("count", slowest.count.into()),
+    ];
+    Some(Finding::fact("requests", text).with_numbers("slowest-request", numbers))
 }
 
 fn is_named(row: &TopRow) -> bool {
@@ -248,7 +273,8 @@ fn methods(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Findi
     let working = total.saturating_sub(profile.blocked());
     if total == 0 {
         return (profile.idle() > 0)
-            .then(|| Finding::fact("topN", "No thread was at work: all waited for some".to_owned()));
+            .then(|| Finding::fact("topN", "No thread was at work: all waited for some".to_owned()))
+            .map(|finding| finding.with_numbers("work", [("work_ns", 0.into())]));
     }
     if working == 0 {
         return None;
@@ -270,7 +296,8 @@ fn methods(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Findi
     let last =
         rows.iter().enumerate().filter(|(_, row)| is_named(row)).nth(2).map_or(rows.len(), |(at, _)| at + 1);
     let number = if last > 5 { format!(" -n {last}") } else { String::new() };
-    Some(Finding::fact("topN", text).with_options(&format!("--no-blocked{number}")))
+    let finding = Finding::fact("topN", text).with_options(&format!("--no-blocked{number}"));
+    Some(finding.with_numbers("work", [("work_ns", working.into())]))
 }
 
 fn blocked(gathered: &OverviewData, total: u64) -> Option<Finding> {
@@ -289,7 +316,8 @@ fn blocked(gathered: &OverviewData, total: u64) -> Option<Finding> {
     let time = units::time(Duration::from_nanos(blocked));
     let waits = waits(blocked, &blocked_waits(profile));
     let text = format!("{time} blocked in the midst of work{ready}{methods}{waits}");
-    Some(Finding::fact("topN", text).with_options("--blocked"))
+    let finding = Finding::fact("topN", text).with_options("--blocked");
+    Some(finding.with_numbers("blocked", [("blocked_ns", blocked.into())]))
 }
 
 /// Describes the kinds of waits in the kernel.
@@ -321,7 +349,10 @@ fn processor_time(gathered: &OverviewData) -> Option<Finding> {
     let parts: Vec<_> = parts.collect();
     let text = format!("On the processors: {}", parts.join(", "));
     // No report but this has these figures.
-    (!parts.is_empty()).then(|| Finding { command: String::new(), ..Finding::fact("topN", text) })
+    (!parts.is_empty()).then(|| {
+        let finding = Finding { command: String::new(), ..Finding::fact("topN", text) };
+        finding.with_numbers("processor-time", [("cpu_ns", total.into())])
+    })
 }
 
 /// Describes the time of threads that could run and had no processor, by the kernel's samples.
@@ -334,7 +365,8 @@ fn ready(gathered: &OverviewData, total: u64) -> Option<Finding> {
     let methods = shares(&profile.frames, ready, &ready_methods(profile));
     let time = units::time(Duration::from_nanos(ready));
     let text = format!("{time} ready to run, without a processor{methods}");
-    Some(Finding::fact("topN", text).with_options("--by off-cpu"))
+    let finding = Finding::fact("topN", text).with_options("--by off-cpu");
+    Some(finding.with_numbers("ready", [("ready_ns", ready.into())]))
 }
 
 fn pauses(gathered: &OverviewData) -> Option<Finding> {
@@ -355,7 +387,12 @@ fn pauses(gathered: &OverviewData) -> Option<Finding> {
         units::counted(gc.collections.len() as u64, "collection", "collections"),
         units::time(gc.pauses.max)
     );
-    Some(Finding::problem_if(gc.pause_percent >= PAUSES, "gc", text))
+    let numbers = [
+        ("percent", gc.pause_percent.into()),
+        ("collections", gc.collections.len().into()),
+        ("longest_ns", units::nanoseconds(gc.pauses.max).into()),
+    ];
+    Some(Finding::problem_if(gc.pause_percent >= PAUSES, "gc", text).with_numbers("pauses", numbers))
 }
 
 fn allocations(gathered: &OverviewData) -> Option<Finding> {
@@ -367,7 +404,8 @@ fn allocations(gathered: &OverviewData) -> Option<Finding> {
         units::percent(units::share(first.bytes, allocations.bytes)),
         first.csharp
     );
-    Some(Finding::fact("alloc", text))
+    let numbers = [("bytes", allocations.bytes.into()), ("first_type_bytes", first.bytes.into())];
+    Some(Finding::fact("alloc", text).with_numbers("allocations", numbers))
 }
 
 fn exceptions(gathered: &OverviewData) -> Option<Finding> {
@@ -383,7 +421,8 @@ fn exceptions(gathered: &OverviewData) -> Option<Finding> {
             first.csharp
         )
     };
-    Some(Finding::fact("exceptions", text))
+    let numbers = [("count", exceptions.count.into()), ("first_type_count", first.count.into())];
+    Some(Finding::fact("exceptions", text).with_numbers("exceptions", numbers))
 }
 
 fn locks(gathered: &OverviewData) -> Option<Finding> {
@@ -405,7 +444,13 @@ fn locks(gathered: &OverviewData) -> Option<Finding> {
             units::time(lock.total),
             units::time(lock.max)
         );
-        return Some(Finding::problem_if(true, "contention", text));
+        let numbers = [
+            ("waits", lock.waits.into()),
+            ("threads", lock.threads.into()),
+            ("total_ns", units::nanoseconds(lock.total).into()),
+            ("longest_ns", units::nanoseconds(lock.max).into()),
+        ];
+        return Some(Finding::problem_if(true, "contention", text).with_numbers("lock-convoy", numbers));
     }
     (waits.count > 0).then(|| {
         let text = format!(
@@ -414,7 +459,12 @@ fn locks(gathered: &OverviewData) -> Option<Finding> {
             units::time(waits.total),
             units::time(waits.max)
         );
-        Finding::fact("contention", text)
+        let numbers = [
+            ("waits", waits.count.into()),
+            ("total_ns", units::nanoseconds(waits.total).into()),
+            ("longest_ns", units::nanoseconds(waits.max).into()),
+        ];
+        Finding::fact("contention", text).with_numbers("lock-waits", numbers)
     })
 }
 
@@ -425,7 +475,8 @@ fn deadlocks(gathered: &OverviewData) -> Option<Finding> {
         1 => String::new(),
         count => format!(" ({} others like it)", count - 1),
     };
-    Some(Finding::problem_if(true, "contention", format!("Deadlock: {first}{others}")))
+    let finding = Finding::problem_if(true, "contention", format!("Deadlock: {first}{others}"));
+    Some(finding.with_numbers("deadlock", [("deadlocks", deadlocks.len().into())]))
 }
 
 fn compilation(gathered: &OverviewData) -> Option<Finding> {
@@ -433,6 +484,8 @@ fn compilation(gathered: &OverviewData) -> Option<Finding> {
     (!jit.is_empty()).then(|| {
         let time = jit.duration.map_or_else(String::new, |time| format!(" in {}", units::time(time)));
         let text = format!("{} compiled{time}", units::counted(jit.methods, "method", "methods"));
+        let duration = jit.duration.map(units::nanoseconds).into();
         Finding::fact("jit", text)
+            .with_numbers("compilation", [("methods", jit.methods.into()), ("duration_ns", duration)])
     })
 }
