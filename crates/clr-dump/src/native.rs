@@ -7,8 +7,7 @@
 //! Linux Standard Base, *Exception Frames* (`.eh_frame_hdr`); System V ABI, *AMD64 Architecture Processor
 //! Supplement*, 3.6.2 for the numbers of registers; Linux `arch/x86/include/uapi/asm/sigcontext.h`.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, Encoding, EndianSlice, Evaluation, EvaluationResult, Expression, Format,
@@ -52,7 +51,7 @@ pub struct NativeImage {
 #[derive(Debug)]
 pub struct NativeImages {
     files: Vec<MappedFile>,
-    images: RefCell<HashMap<u64, Option<Arc<NativeImage>>>>,
+    images: Mutex<HashMap<u64, Option<Arc<NativeImage>>>>,
 }
 
 /// The registers in the caller of a frame, and the caller's place: a signal has interrupted it at any
@@ -64,7 +63,7 @@ impl NativeImages {
     pub fn new(files: &[MappedFile]) -> Self {
         let mut files = files.to_vec();
         files.sort_by_key(|file| file.start);
-        Self { files, images: RefCell::default() }
+        Self { files, images: Mutex::default() }
     }
 
     /// Returns the image that contains an address; `None` if there is none, or the memory lacks its headers.
@@ -75,7 +74,7 @@ impl NativeImages {
         // The first mapping has the headers.
         let mut mappings = before.iter().rev().take(MOST_MAPPINGS);
         let first = mappings.find(|mapping| mapping.file_offset == 0 && mapping.path == file.path)?;
-        let mut images = self.images.borrow_mut();
+        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(image) = images.get(&first.start) {
             return image.clone();
         }

@@ -87,6 +87,7 @@ mod stopped;
 mod sys;
 mod thinning;
 mod threads;
+mod tracer;
 mod unwind;
 mod waiting;
 

@@ -24,7 +24,7 @@
 //! let mut slice = Slice::new(criteria).with_redactor(redactor);
 //! let (input, mut output) = (std::fs::File::open("app.nettrace")?, std::fs::File::create("part.nettrace")?);
 //! let copied = nettrace_edit::copy(input, &mut output, &mut slice)?;
-//! println!("{} of {} events", copied.written, copied.read);
+//! println!("{} of {} events", copied.kept, copied.read);
 //! # Ok(())
 //! # }
 //! ```

@@ -186,8 +186,8 @@ impl ReadAt for RecordingFile {
         read_file_at(&self.file, buffer, offset)
     }
 
-    fn size(&self) -> u64 {
-        self.length
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.length)
     }
 }
 
