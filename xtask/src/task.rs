@@ -6,6 +6,8 @@ mod browser;
 mod checksum;
 mod commands;
 mod cross;
+#[cfg(test)]
+mod error_causes;
 mod explore;
 mod fleet;
 mod fuzz;
