@@ -191,6 +191,11 @@ impl ReadAt for RecordingFile {
     }
 }
 
+/// The instant at which a recording starts; `None` if its header does not name one.
+pub(crate) fn start_time(start: nettrace::SystemTime) -> Option<jiff::Timestamp> {
+    jiff::Timestamp::from_millisecond(start.unix_milliseconds()?).ok()
+}
+
 /// The origin of a recording.
 pub(crate) struct Origin {
     count: Arc<AtomicU64>,
