@@ -7,6 +7,8 @@ mod checksum;
 mod commands;
 mod cost;
 mod cross;
+#[cfg(test)]
+mod error_causes;
 mod explore;
 mod fleet;
 mod fuzz;

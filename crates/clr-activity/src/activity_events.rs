@@ -58,7 +58,7 @@ impl ActivityPattern {
 
 type Range = (RelativeTime, RelativeTime);
 type ThreadKey = (Option<u64>, ThreadId);
-type RequestFilter = Box<dyn Fn(&Span<'_>) -> bool>;
+type RequestFilter = Box<dyn Fn(&Span<'_>) -> bool + Send>;
 
 /// Finds the events of chosen requests and activities from all events in time order. A second reading then
 /// tests single events against the result, in any order.
@@ -136,7 +136,7 @@ impl ActivityFinder {
 
     /// Adds the requests that `is_chosen` accepts.
     #[must_use]
-    pub fn with_requests(self, is_chosen: impl Fn(&Span<'_>) -> bool + 'static) -> Self {
+    pub fn with_requests(self, is_chosen: impl Fn(&Span<'_>) -> bool + Send + 'static) -> Self {
         Self { requests: Some(Box::new(is_chosen)), ..self }
     }
 

@@ -128,3 +128,24 @@ pub use work_interval::{WorkInterval, WorkKind};
 #[cfg(all(doctest, feature = "spans"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(
+            ActivityFinder,
+            AsyncStacks,
+            AsyncStacksBuilder,
+            BoundedMap<u8, u8>,
+            Causes,
+            MeasuredParts,
+            Pauses,
+        )>();
+        is_send::<(RequestWitness, Spans, Steps, Suspensions<u8>, Tasks)>();
+    };
+}

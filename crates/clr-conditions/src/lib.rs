@@ -89,3 +89,15 @@ pub use system::{SystemUsage, SystemValue};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(Condition, Evaluator, ParseError)>();
+    };
+}

@@ -5,10 +5,10 @@
 //! The metadata of modules is read whole; that of modules with more bytes than the limit is left out, and
 //! their types and methods lose their names.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
+use std::sync::Mutex;
 
 use clr_dump::{CoreFile, HeapObject, HeapVisitor, Memory, MemoryResult, Missing, Names, Runtime};
 
@@ -19,7 +19,7 @@ struct Recorded {
     core: CoreFile,
     /// The core dump without files.
     alone: CoreFile,
-    pages: RefCell<BTreeSet<u64>>,
+    pages: Mutex<BTreeSet<u64>>,
     /// The most bytes that are read at once.
     most: usize,
 }
@@ -36,7 +36,7 @@ impl Memory for Recorded {
             self.alone.read(at, &mut [0]).is_ok()
         };
         let pages = address / PAGE as u64..=last / PAGE as u64;
-        self.pages.borrow_mut().extend(pages.filter(is_there));
+        self.pages.lock().unwrap().extend(pages.filter(is_there));
         Ok(())
     }
 }
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let program = fs::read(program)?;
         core.add_files(|_| Some(Box::new(program.clone())));
     }
-    let recorded = Recorded { core, alone, pages: RefCell::default(), most };
+    let recorded = Recorded { core, alone, pages: Mutex::default(), most };
     let runtime = Runtime::find(&recorded, recorded.core.files())?;
     let names = Names::new(&recorded, &runtime);
     for thread in runtime.threads(&recorded)? {
@@ -118,7 +118,7 @@ fn write(bytes: &[u8], recorded: &Recorded, to: &str) -> Result<(), Box<dyn Erro
     let note = headers.into_iter().find(|at| bytes[*at..at + 4] == [4, 0, 0, 0]).ok_or("no notes")?;
     let notes = &bytes[number(note + 8)..number(note + 8) + number(note + 32)];
     let mut ranges: Vec<(u64, Vec<u8>)> = Vec::new();
-    for page in recorded.pages.borrow().iter() {
+    for page in recorded.pages.lock().unwrap().iter() {
         let address = page * PAGE as u64;
         let mut content = vec![0; PAGE];
         if recorded.core.read(address, &mut content).is_err() {

@@ -1,6 +1,6 @@
 //! Roles of types in awaits by their MethodTables, and the states of objects that have them.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
@@ -11,7 +11,7 @@ use crate::names::Names;
 /// The roles of types, which are read once.
 pub(crate) struct Roles<'n, 'm> {
     pub(crate) names: &'n Names<'m>,
-    by_type: HashMap<u64, Rc<AsyncRole>>,
+    by_type: HashMap<u64, Arc<AsyncRole>>,
     states: HashMap<u64, Option<u64>>,
 }
 
@@ -20,9 +20,9 @@ impl<'n, 'm> Roles<'n, 'm> {
         Self { names, by_type: HashMap::new(), states: HashMap::new() }
     }
 
-    pub(crate) fn of(&mut self, type_handle: u64) -> Rc<AsyncRole> {
+    pub(crate) fn of(&mut self, type_handle: u64) -> Arc<AsyncRole> {
         let names = self.names;
-        Rc::clone(self.by_type.entry(type_handle).or_insert_with(|| Rc::new(names.async_role(type_handle))))
+        Arc::clone(self.by_type.entry(type_handle).or_insert_with(|| Arc::new(names.async_role(type_handle))))
     }
 
     /// The type of an object.
@@ -31,10 +31,10 @@ impl<'n, 'm> Roles<'n, 'm> {
         Ok(self.names.memory().u64(object)? & !7)
     }
 
-    pub(crate) fn of_object(&mut self, object: u64) -> Rc<AsyncRole> {
+    pub(crate) fn of_object(&mut self, object: u64) -> Arc<AsyncRole> {
         match self.type_of(object) {
             Ok(type_handle) if object != 0 => self.of(type_handle),
-            _ => Rc::new(AsyncRole::Other),
+            _ => Arc::new(AsyncRole::Other),
         }
     }
 

@@ -4,8 +4,7 @@
 //! dotnet/runtime `src/coreclr/vm/codeman.h` (`RangeSectionMap`, `RangeSection`, `HeapList`,
 //! `CodeHeader`); dotnet/coreclr `src/vm/codeman.h` (a list of `RangeSection`); and `inc/nibblemapmacros.h`.
 
-use std::cell::{OnceCell, RefCell};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -36,9 +35,9 @@ pub struct CodeMap {
     root: u64,
     ranges: CodeRanges,
     nibble_map: NibbleMap,
-    images: RefCell<HashMap<u64, Arc<Image>>>,
+    images: Mutex<HashMap<u64, Arc<Image>>>,
     /// All sections, for memory that lacks a part of the map.
-    all_sections: OnceCell<Vec<Section>>,
+    all_sections: OnceLock<Vec<Section>>,
 }
 
 /// Managed code at an address.
@@ -124,8 +123,8 @@ impl CodeMap {
             root,
             ranges: layout.code_ranges,
             nibble_map: layout.nibble_map,
-            images: RefCell::default(),
-            all_sections: OnceCell::new(),
+            images: Mutex::default(),
+            all_sections: OnceLock::new(),
         }
     }
 
@@ -316,12 +315,16 @@ impl CodeMap {
 
     /// The image at an address, which is read once.
     pub(crate) fn image(&self, memory: &dyn Memory, base: u64) -> MemoryResult<Arc<Image>> {
-        if let Some(image) = self.images.borrow().get(&base) {
+        if let Some(image) = self.images().get(&base) {
             return Ok(Arc::clone(image));
         }
         let image = Arc::new(Image::read(memory, base)?);
-        self.images.borrow_mut().insert(base, Arc::clone(&image));
+        self.images().insert(base, Arc::clone(&image));
         Ok(image)
+    }
+
+    fn images(&self) -> MutexGuard<'_, HashMap<u64, Arc<Image>>> {
+        self.images.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

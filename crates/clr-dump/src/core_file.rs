@@ -8,15 +8,16 @@ mod notes;
 
 use std::io;
 use std::ops::Range;
-use std::rc::Rc;
 use std::sync::Arc;
+
+use nettrace::ReadAt;
 
 use crate::copy_note::CopyNote;
 use crate::elf_image::ElfImage;
 use crate::error::{Error, Machine};
 use crate::mapping::MappedFile;
 use crate::memory::{Memory, MemoryResult, Missing};
-use crate::read_at::{PagedFile, ReadAt};
+use crate::paged_file::PagedFile;
 use crate::registers::Registers;
 
 pub use self::notes::{CoreProcess, CoreThread, SignalInfo};
@@ -67,7 +68,7 @@ struct Segment {
 #[derive(Debug)]
 struct Backing {
     mapping: MappedFile,
-    file: Rc<PagedFile>,
+    file: Arc<PagedFile>,
 }
 
 /// The flag of writable memory in a program header.
@@ -173,7 +174,7 @@ impl CoreFile {
     /// were never written, by default. `open` returns the file with a path. A file is used if it is an ELF
     /// image with the build id that the dump has in its place. Returns the number of files that are used.
     pub fn add_files(&mut self, mut open: impl FnMut(&str) -> Option<Box<dyn ReadAt>>) -> usize {
-        let mut used: Vec<(Arc<str>, Rc<PagedFile>)> = Vec::new();
+        let mut used: Vec<(Arc<str>, Arc<PagedFile>)> = Vec::new();
         let firsts: Vec<_> = self.files.iter().filter(|file| file.file_offset == 0).cloned().collect();
         for first in firsts.into_iter().take(MOST_BACKING) {
             if used.iter().any(|(path, _)| *path == first.path) {
@@ -183,12 +184,12 @@ impl CoreFile {
             let Some(file) = open(&first.path).and_then(|file| PagedFile::new(file).ok()) else { continue };
             let whole = FileFrom { file: &file, start: first.start };
             if build_id(&whole, first.start) == Some(id) {
-                used.push((first.path, Rc::new(file)));
+                used.push((first.path, Arc::new(file)));
             }
         }
         for mapping in &self.files {
             if let Some((_, file)) = used.iter().find(|(path, _)| *path == mapping.path) {
-                self.backing.push(Backing { mapping: mapping.clone(), file: Rc::clone(file) });
+                self.backing.push(Backing { mapping: mapping.clone(), file: Arc::clone(file) });
             }
         }
         used.len()

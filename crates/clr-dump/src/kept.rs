@@ -1,8 +1,8 @@
 //! The memory of a core dump that a copy keeps, by units of four bytes.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::core_file::CoreFile;
 use crate::memory::{Memory, MemoryResult};
@@ -75,7 +75,7 @@ impl Kept {
     }
 
     /// Drops the units that a range touches.
-    pub(crate) fn drop(&mut self, core: &CoreFile, address: u64, bytes: u64) {
+    pub(crate) fn leave_out(&mut self, core: &CoreFile, address: u64, bytes: u64) {
         for (start, size) in core.present(address, bytes) {
             self.change(start, size, false);
         }
@@ -113,7 +113,7 @@ impl Kept {
 /// strings.
 pub(crate) struct Recorder<'c> {
     core: &'c CoreFile,
-    kept: RefCell<Kept>,
+    kept: Mutex<Kept>,
     /// Ranges whose reads do not count, by address; no two overlap.
     regions: Vec<Range<u64>>,
     /// The type of strings; zero if it is not known.
@@ -122,7 +122,7 @@ pub(crate) struct Recorder<'c> {
 
 impl<'c> Recorder<'c> {
     pub(crate) fn new(core: &'c CoreFile) -> Self {
-        Self { core, kept: RefCell::default(), regions: Vec::new(), string_type: 0 }
+        Self { core, kept: Mutex::default(), regions: Vec::new(), string_type: 0 }
     }
 
     pub(crate) fn set_regions(&mut self, regions: Vec<Range<u64>>, string_type: u64) {
@@ -134,15 +134,19 @@ impl<'c> Recorder<'c> {
     }
 
     pub(crate) fn keep(&self, address: u64, bytes: u64) {
-        self.kept.borrow_mut().keep(self.core, address, bytes);
+        self.lock().keep(self.core, address, bytes);
     }
 
-    pub(crate) fn drop(&self, address: u64, bytes: u64) {
-        self.kept.borrow_mut().drop(self.core, address, bytes);
+    pub(crate) fn leave_out(&self, address: u64, bytes: u64) {
+        self.lock().leave_out(self.core, address, bytes);
     }
 
     pub(crate) fn into_kept(self) -> Kept {
-        self.kept.into_inner()
+        self.kept.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a range has bytes of a region, or of the word before one, which belongs to its first object.

@@ -123,17 +123,23 @@ mod native_format;
 mod native_names;
 mod native_sections;
 mod object;
+mod paged_file;
 mod pointers;
 #[cfg(target_os = "linux")]
 mod process;
 #[cfg(target_os = "linux")]
 mod process_copy;
-mod read_at;
 mod ready_to_run;
 mod regions;
 mod registers;
 mod root;
 mod runtime;
+#[cfg(all(
+    feature = "linux-sampler",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod sampled;
 mod signature;
 mod stack;
 mod static_places;
@@ -164,12 +170,12 @@ pub use memory::{Memory, MemoryResult, Missing, WithCopy};
 pub use module::Module;
 pub use names::{Method, MethodName, Names};
 pub use native::{NativeImage, NativeImages};
+pub use nettrace::ReadAt;
 pub use object::{FieldValue, ObjectContent, Value};
 #[cfg(target_os = "linux")]
 pub use process::ProcessMemory;
 #[cfg(target_os = "linux")]
 pub use process_copy::{CopiedCore, CopyLimits, CopySettings, TimeLimit, copy_process};
-pub use read_at::ReadAt;
 pub use registers::{Register, Registers};
 pub use runtime::Runtime;
 pub use stack::{Frame, Gap, Stack};

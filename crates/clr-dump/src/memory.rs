@@ -11,8 +11,9 @@ pub struct Missing {
 /// The result of reading memory.
 pub type MemoryResult<T> = Result<T, Missing>;
 
-/// The memory of a process: of a core dump, of a live process, or of both with additions.
-pub trait Memory {
+/// The memory of a process: of a core dump, of a live process, or of both with additions. Several threads may
+/// read it at the same time.
+pub trait Memory: Send + Sync {
     /// Fills `buffer` with the bytes that begin at `address`.
     ///
     /// # Errors

@@ -7,8 +7,7 @@
 //! Linux Standard Base, *Exception Frames* (`.eh_frame_hdr`); System V ABI, *AMD64 Architecture Processor
 //! Supplement*, 3.6.2 for the numbers of registers; Linux `arch/x86/include/uapi/asm/sigcontext.h`.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gimli::{
     BaseAddresses, CfaRule, EhFrame, Encoding, EndianSlice, Evaluation, EvaluationResult, Expression, Format,
@@ -52,7 +51,7 @@ pub struct NativeImage {
 #[derive(Debug)]
 pub struct NativeImages {
     files: Vec<MappedFile>,
-    images: RefCell<HashMap<u64, Option<Arc<NativeImage>>>>,
+    images: Mutex<HashMap<u64, Option<Arc<NativeImage>>>>,
 }
 
 /// The registers in the caller of a frame, and the caller's place: a signal has interrupted it at any
@@ -64,7 +63,7 @@ impl NativeImages {
     pub fn new(files: &[MappedFile]) -> Self {
         let mut files = files.to_vec();
         files.sort_by_key(|file| file.start);
-        Self { files, images: RefCell::default() }
+        Self { files, images: Mutex::default() }
     }
 
     /// Returns the image that contains an address; `None` if there is none, or the memory lacks its headers.
@@ -75,7 +74,7 @@ impl NativeImages {
         // The first mapping has the headers.
         let mut mappings = before.iter().rev().take(MOST_MAPPINGS);
         let first = mappings.find(|mapping| mapping.file_offset == 0 && mapping.path == file.path)?;
-        let mut images = self.images.borrow_mut();
+        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(image) = images.get(&first.start) {
             return image.clone();
         }
@@ -198,12 +197,11 @@ type Bytes<'b> = EndianSlice<'b, LittleEndian>;
 
 const ENCODING: Encoding = Encoding { format: Format::Dwarf32, version: 4, address_size: 8 };
 
-impl From<gimli::Error> for UnwindError {
-    fn from(error: gimli::Error) -> Self {
-        match error {
-            gimli::Error::NoUnwindInfoForAddress => Self::NoInformation,
-            _ => Self::Damaged,
-        }
+/// Converts an error of the reader of unwind information.
+fn unwind_error(error: gimli::Error) -> UnwindError {
+    match error {
+        gimli::Error::NoUnwindInfoForAddress => UnwindError::NoInformation,
+        _ => UnwindError::Damaged,
     }
 }
 
@@ -250,15 +248,21 @@ impl Entry {
         address: u64,
     ) -> Result<Option<Caller>, UnwindError> {
         let section = self.section();
-        let entry = section.fde_from_offset(&self.bases, self.own.into(), EhFrame::cie_from_offset)?;
+        let entry = section
+            .fde_from_offset(&self.bases, self.own.into(), EhFrame::cie_from_offset)
+            .map_err(unwind_error)?;
         let mut context = UnwindContext::new();
-        let row = entry.unwind_info_for_address(&section, &self.bases, &mut context, address)?;
+        let row = entry
+            .unwind_info_for_address(&section, &self.bases, &mut context, address)
+            .map_err(unwind_error)?;
         let frame = Frame { memory, registers, section: &section };
         let cfa = match row.cfa() {
             CfaRule::RegisterAndOffset { register, offset } => {
                 frame.register(*register)?.wrapping_add_signed(*offset)
             }
-            CfaRule::Expression(expression) => frame.evaluate(&expression.get(&section)?, None)?,
+            CfaRule::Expression(expression) => {
+                frame.evaluate(&expression.get(&section).map_err(unwind_error)?, None)?
+            }
         };
         let Some(ip) = frame.saved(row.register(X86_64::RA).as_ref(), cfa)?.filter(|ip| *ip != 0) else {
             return Ok(None);
@@ -336,8 +340,9 @@ impl Frame<'_> {
 
     /// The value of a register in the caller; `None` if it has none.
     fn saved(&self, rule: Option<&RegisterRule<usize>>, cfa: u64) -> Result<Option<u64>, UnwindError> {
-        let expression =
-            |of: gimli::UnwindExpression<usize>| self.evaluate(&of.get(self.section)?, Some(cfa));
+        let expression = |of: gimli::UnwindExpression<usize>| {
+            self.evaluate(&of.get(self.section).map_err(unwind_error)?, Some(cfa))
+        };
         let value = match rule {
             Some(RegisterRule::Offset(by)) => self.memory.u64(cfa.wrapping_add_signed(*by))?,
             Some(RegisterRule::ValOffset(by)) => cfa.wrapping_add_signed(*by),
@@ -356,21 +361,22 @@ impl Frame<'_> {
         if let Some(cfa) = initial {
             evaluation.set_initial_value(cfa);
         }
-        let mut state = evaluation.evaluate()?;
+        let mut state = evaluation.evaluate().map_err(unwind_error)?;
         loop {
-            state = match state {
+            let next = match state {
                 EvaluationResult::Complete => break,
                 EvaluationResult::RequiresRegister { register, .. } => {
-                    evaluation.resume_with_register(Value::Generic(self.register(register)?))?
+                    evaluation.resume_with_register(Value::Generic(self.register(register)?))
                 }
                 EvaluationResult::RequiresMemory { address, size, .. } => {
                     let mut word = [0; 8];
                     let bytes = word.get_mut(..usize::from(size)).ok_or(UnwindError::Damaged)?;
                     self.memory.read(address, bytes)?;
-                    evaluation.resume_with_memory(Value::Generic(u64::from_le_bytes(word)))?
+                    evaluation.resume_with_memory(Value::Generic(u64::from_le_bytes(word)))
                 }
                 _ => return Err(UnwindError::Damaged),
             };
+            state = next.map_err(unwind_error)?;
         }
         match evaluation.as_result() {
             [piece] => match piece.location {

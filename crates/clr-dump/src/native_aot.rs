@@ -5,9 +5,8 @@
 //! dotnet/runtime `src/coreclr/nativeaot/Runtime/DebugHeader.cpp` (`DotNetRuntimeDebugHeader`),
 //! `Runtime/RuntimeInstance.h`, `Runtime/TypeManager.h`, `Runtime/inc/ModuleHeaders.h`, `Runtime/thread.h`.
 
-use std::cell::OnceCell;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
 
@@ -48,7 +47,7 @@ pub(crate) struct NativeAot {
     manager: u64,
     /// The sections of the program's header; none if they are of an unknown version.
     pub(crate) sections: Sections,
-    names: OnceCell<Option<Arc<NativeNames>>>,
+    names: OnceLock<Option<Arc<NativeNames>>>,
 }
 
 /// The runtime's description of itself.
@@ -206,7 +205,7 @@ impl Description {
         if header != 0 {
             (sections, is_measured) = Sections::read(memory, header)?;
         }
-        Ok(Some((NativeAot { code, manager, sections, names: OnceCell::new() }, is_measured)))
+        Ok(Some((NativeAot { code, manager, sections, names: OnceLock::new() }, is_measured)))
     }
 }
 

@@ -3,9 +3,9 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/inc/daccess.h` (`g_dacTable`), `src/coreclr/debug/runtimeinfo/runtimeinfo.h`.
 
-use std::cell::Cell;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use crate::code_map::CodeMap;
 use crate::elf_image::ElfImage;
@@ -45,7 +45,7 @@ pub struct Runtime {
     code: CodeMap,
     native: NativeImages,
     /// Frames of deep stacks that may still be walked.
-    pub(crate) deep_frames_left: Cell<u32>,
+    pub(crate) deep_frames_left: AtomicU32,
 }
 
 /// The facts by which a runtime is read.
@@ -126,7 +126,7 @@ impl Runtime {
             code: CodeMap::new(0, &described.layout),
             layout: described.layout,
             native: NativeImages::new(files),
-            deep_frames_left: Cell::new(MOST_DEEP_FRAMES),
+            deep_frames_left: AtomicU32::new(MOST_DEEP_FRAMES),
             slots: described.slots,
             native_aot: Some(described.native_aot),
         };
@@ -159,7 +159,7 @@ impl Runtime {
             layout: *layout,
             code: CodeMap::new(root, layout),
             native: NativeImages::new(files),
-            deep_frames_left: Cell::new(MOST_DEEP_FRAMES),
+            deep_frames_left: AtomicU32::new(MOST_DEEP_FRAMES),
             slots,
             native_aot: None,
         };
@@ -216,7 +216,7 @@ impl Runtime {
             layout: *layout,
             code: CodeMap::new(0, layout),
             native: NativeImages::new(&[]),
-            deep_frames_left: Cell::new(MOST_DEEP_FRAMES),
+            deep_frames_left: AtomicU32::new(MOST_DEEP_FRAMES),
             slots: all,
             native_aot: None,
         }

@@ -7,6 +7,8 @@
 //! # Source
 //! dotnet/runtime `src/coreclr/vm/frames.h`.
 
+use std::sync::atomic::Ordering;
+
 use hashbrown::HashSet;
 
 use crate::code_map::Code;
@@ -287,9 +289,8 @@ impl Runtime {
 
     /// Takes a frame of the limit for deep stacks; returns whether there was one.
     fn take_deep_frame(&self) -> bool {
-        let left = self.deep_frames_left.get();
-        self.deep_frames_left.set(left.saturating_sub(1));
-        left > 0
+        let take = |left: u32| left.checked_sub(1);
+        self.deep_frames_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
     /// Adds a frame with the unwind information of native code, and returns the next step.

@@ -368,7 +368,7 @@ impl HeapReader<'_, '_> {
         for index in 0..u64::from(count) {
             let start = offset(first, index.saturating_mul(*element));
             for place in places {
-                self.recorder.drop(offset(start, place.start), place.end.saturating_sub(place.start));
+                self.recorder.leave_out(offset(start, place.start), place.end.saturating_sub(place.start));
             }
         }
     }
@@ -452,7 +452,7 @@ fn drop_texts(recorder: &Recorder<'_>, module: &crate::module::Module) {
     let texts = module.metadata.as_deref().and_then(user_strings);
     if let Some(texts) = texts {
         let size = texts.end.saturating_sub(texts.start);
-        recorder.drop(offset(module.metadata_at, texts.start), size);
+        recorder.leave_out(offset(module.metadata_at, texts.start), size);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Memory that records which pages are read.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::core_writer::PAGE;
@@ -14,14 +14,14 @@ const MOST_PAGES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct TouchedMemory<'a, M: ?Sized> {
     memory: &'a M,
-    pages: RefCell<BTreeSet<u64>>,
+    pages: Mutex<BTreeSet<u64>>,
     until: Option<Instant>,
 }
 
 impl<'a, M: Memory + ?Sized> TouchedMemory<'a, M> {
     /// No page has been read yet.
     pub const fn new(memory: &'a M) -> Self {
-        Self { memory, pages: RefCell::new(BTreeSet::new()), until: None }
+        Self { memory, pages: Mutex::new(BTreeSet::new()), until: None }
     }
 
     /// Ends reading at a time: all later reads fail.
@@ -33,7 +33,7 @@ impl<'a, M: Memory + ?Sized> TouchedMemory<'a, M> {
 
     /// The numbers of the pages of 4096 bytes that were read, at most 2^20.
     pub fn into_pages(self) -> BTreeSet<u64> {
-        self.pages.into_inner()
+        self.pages.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -46,7 +46,7 @@ impl<M: Memory + ?Sized> Memory for TouchedMemory<'_, M> {
         let Some(last) = u64::try_from(buffer.len()).ok().and_then(|size| size.checked_sub(1)) else {
             return Ok(());
         };
-        let mut pages = self.pages.borrow_mut();
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         for page in address / PAGE..=address.saturating_add(last) / PAGE {
             if pages.len() < MOST_PAGES {
                 pages.insert(page);

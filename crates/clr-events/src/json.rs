@@ -240,15 +240,6 @@ pub fn push_fields_member(out: &mut Vec<u8>, event: &Event<'_>) -> bool {
     }
 }
 
-/// Returns the fields of an event, as [`push_fields_member`] writes them; null if they are not known.
-pub fn fields_value(event: &Event<'_>) -> serde_json::Value {
-    let mut out = b"{\"name\":null".to_vec();
-    push_fields_member(&mut out, event);
-    out.push(b'}');
-    let object: serde_json::Result<serde_json::Value> = serde_json::from_slice(&out);
-    object.ok().and_then(|mut object| Some(object.get_mut("fields")?.take())).unwrap_or_default()
-}
-
 /// Fails if bytes are left over of a payload whose fields, by the recording's list, were all read. After the
 /// fields of a schema, these are fields that a newer version of the runtime has appended.
 pub const fn left_over(fields: &Fields<'_>) -> Result<(), Incomplete> {
@@ -417,7 +408,7 @@ fn timestamp(time: DateTime) -> Option<Timestamp> {
 }
 
 /// The instant that the calendar fields name, if they name one.
-pub fn system_time(time: SystemTime) -> Option<Timestamp> {
+fn system_time(time: SystemTime) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.unix_milliseconds()?).ok()
 }
 

@@ -163,3 +163,16 @@ pub use wait::{ThreadState, WaitFrame};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(CodeFrames<'static>, CodeMap, EventSet, Glob, Intervals<u8>, StackTree<u8>, ThreadRoles)>(
+        );
+    };
+}

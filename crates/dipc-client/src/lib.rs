@@ -182,3 +182,25 @@ pub use {dipc_transport, dipc_wire};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(
+            MethodList,
+            PortRuntime,
+            PortServer,
+            ProcessView,
+            Renewal,
+            Session,
+            SessionConfig,
+            Stopper,
+            Target,
+        )>();
+    };
+}

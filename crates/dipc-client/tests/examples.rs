@@ -16,6 +16,9 @@ mod collect;
 #[path = "../examples/exceptions.rs"]
 #[expect(dead_code, reason = "its main")]
 mod exceptions;
+#[path = "../examples/heap.rs"]
+#[expect(dead_code, reason = "its main")]
+mod heap;
 #[path = "../examples/info.rs"]
 #[expect(dead_code, reason = "its main")]
 mod info;
@@ -39,8 +42,12 @@ struct Simulation {
 
 /// A runtime whose sessions are a recording with five thrown exceptions.
 fn simulation(version: Version) -> Simulation {
+    simulation_of(version, recording())
+}
+
+fn simulation_of(version: Version, recording: Vec<u8>) -> Simulation {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let runtime = Runtime::builder().version(version).replay(recording());
+    let runtime = Runtime::builder().version(version).replay(recording);
     let runtime = runtime.start_in(&std::env::temp_dir()).unwrap();
     Simulation { runtime, _turn: turn }
 }
@@ -91,6 +98,19 @@ fn exceptions_are_printed() {
         exceptions::run(&strings([&simulation.runtime.pid().to_string(), "0.1"]), &mut out).unwrap();
         let expected = "System.InvalidOperationException: boom\n".repeat(5);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}
+
+#[test]
+fn the_types_of_a_heap_are_listed() {
+    for version in [Version::NET3_1, Version::NET9] {
+        let simulation = simulation_of(version, testdata::bytes("gcdump/recordings/small.nettrace"));
+        let mut out = Vec::new();
+        heap::run(&strings([&simulation.runtime.pid().to_string()]), &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        // As in the `.gcdump` file of the same heap.
+        assert!(out.starts_with("     20000      1 byte[]\n"), "{out}");
+        assert_eq!(simulation.runtime.session_count(), 0);
     }
 }
 

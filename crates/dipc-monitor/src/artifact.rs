@@ -11,7 +11,7 @@ mod stream;
 mod trace;
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use dipc_client::{DumpType, ErrorKind};
 use jiff::Timestamp;
@@ -180,7 +180,8 @@ impl Artifact {
     }
 
     /// The file name, as dotnet-monitor names it.
-    pub fn file_name(&self, process: &Watched, now: Timestamp) -> String {
+    pub fn file_name(&self, process: &Watched, now: SystemTime) -> String {
+        let now = Timestamp::try_from(now).unwrap_or_default();
         let time = now.strftime("%Y%m%d_%H%M%S_%3f");
         let pid = process.facts.pid;
         match self {

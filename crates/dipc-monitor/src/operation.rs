@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use dipc_client::Uuid;
-use jiff::Timestamp;
 
 use crate::artifact::ArtifactKind;
 use crate::process::Watched;
@@ -58,7 +58,7 @@ pub struct Operation {
     /// The kind of its artifact.
     pub kind: ArtifactKind,
     /// The time of its beginning.
-    pub created: Timestamp,
+    pub created: SystemTime,
     /// Its state.
     pub state: OperationState,
     /// The pid of the process.
@@ -215,7 +215,7 @@ impl Operations {
         let operation = Operation {
             id,
             kind,
-            created: Timestamp::now(),
+            created: SystemTime::now(),
             state: OperationState::Starting,
             pid,
             uid,

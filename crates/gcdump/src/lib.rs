@@ -115,3 +115,23 @@ pub use type_tree::{TypeNode, TypeTree};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(
+            Dominators<'_>,
+            HeapGraph,
+            HeapGraphBuilder,
+            MemoryGraphBuilder,
+            PathTree,
+            RetainedSets<'_>,
+            TypeTree,
+        )>();
+    };
+}

@@ -1,6 +1,9 @@
 //! The settings of a session whose stream is a heap dump.
 
 /// The settings of the runtime's provider for a heap dump: [`request`].
+///
+/// With feature `dipc-wire` it converts into `dipc_wire::FilteredProviderConfig`, which is the argument of
+/// `dipc_client::SessionConfig::new`: see the example `heap` of the crate dipc-client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DumpRequest {
@@ -38,5 +41,26 @@ pub const fn request() -> DumpRequest {
         keywords: 0x198_0001,
         level: 4,
         rundown_keyword: 0x8,
+    }
+}
+
+#[cfg(feature = "dipc-wire")]
+#[cfg_attr(docsrs, doc(cfg(feature = "dipc-wire")))]
+impl From<DumpRequest> for dipc_wire::ProviderConfig {
+    fn from(request: DumpRequest) -> Self {
+        Self {
+            keywords: request.keywords.into(),
+            level: request.level.into(),
+            name: request.provider.to_owned(),
+            arguments: String::new(),
+        }
+    }
+}
+
+#[cfg(feature = "dipc-wire")]
+#[cfg_attr(docsrs, doc(cfg(feature = "dipc-wire")))]
+impl From<DumpRequest> for dipc_wire::FilteredProviderConfig {
+    fn from(request: DumpRequest) -> Self {
+        dipc_wire::ProviderConfig::from(request).into()
     }
 }

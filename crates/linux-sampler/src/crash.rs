@@ -8,17 +8,18 @@ use std::time::{Duration, Instant};
 use linux_proc_stat::{Status, process_folder};
 
 use crate::error::Error;
-use crate::stopped::{REPORTS, Stop, StoppedProcess, Tracing};
+use crate::stopped::{REPORTS, Stop, StoppedProcess, StoppedThread, Tracing};
 use crate::sys;
+use crate::tracer::Tracer;
 
 /// A watch over a process. The process runs on when this is dropped, and when this program ends in whatever
-/// way. It belongs to the thread that attached it: the trace ends with that thread.
+/// way. Its trace belongs to a thread of its own, so any thread can hold it and wait.
 ///
 /// Each signal that the process receives, and each thread that it starts, takes a few microseconds more.
 #[derive(Debug)]
 pub struct CrashWatch {
     pid: i32,
-    tracing: Tracing,
+    tracer: Tracer,
 }
 
 /// The end of a watched process.
@@ -40,13 +41,13 @@ impl CrashWatch {
     /// # Errors
     /// If the process may not be traced, is traced already, or has ended.
     pub fn attach(pid: i32) -> Result<Self, Error> {
-        let mut tracing = Tracing::default();
-        // Threads that are traced report those that they start; the others may start some meanwhile.
-        while tracing.seize_all(pid, libc::PTRACE_O_TRACECLONE, false)? > 0 {}
-        if tracing.stopped.is_empty() {
-            return Err(Error::NoProcess { pid });
-        }
-        Ok(Self { pid, tracing })
+        let tracer = Tracer::start()?;
+        tracer.run(move |tracing| {
+            // Threads that are traced report those that they start; the others may start some meanwhile.
+            while tracing.seize_all(pid, libc::PTRACE_O_TRACECLONE, false)? > 0 {}
+            if tracing.stopped.is_empty() { Err(Error::NoProcess { pid }) } else { Ok(()) }
+        })?;
+        Ok(Self { pid, tracer })
     }
 
     /// Waits until a signal is about to end the process, and returns the stopped process with that signal, or
@@ -57,7 +58,32 @@ impl CrashWatch {
     ///
     /// # Errors
     /// If a call fails, or the threads do not stop within `limit`.
-    pub fn wait(mut self, limit: Duration) -> Result<WatchEnd, Error> {
+    pub fn wait(self, limit: Duration) -> Result<WatchEnd, Error> {
+        let pid = self.pid;
+        let end = self.tracer.run(move |tracing| Watch { pid, tracing }.wait(limit))?;
+        Ok(match end {
+            TracedEnd::Crash(threads, since) => {
+                WatchEnd::Crash(StoppedProcess::new(threads, since, self.tracer))
+            }
+            TracedEnd::Ended { signal } => WatchEnd::Ended { signal },
+        })
+    }
+}
+
+/// The end of a watched process, for the thread that traces it.
+enum TracedEnd {
+    Crash(Vec<StoppedThread>, Instant),
+    Ended { signal: Option<i32> },
+}
+
+/// A watch on the thread that traces.
+struct Watch<'t> {
+    pid: i32,
+    tracing: &'t mut Tracing,
+}
+
+impl Watch<'_> {
+    fn wait(&mut self, limit: Duration) -> Result<TracedEnd, Error> {
         let mut signal = None;
         loop {
             // Only what this thread traces, not the child processes of others.
@@ -66,7 +92,7 @@ impl CrashWatch {
                 Ok(None) => continue,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => continue,
-                    Some(libc::ECHILD) => return Ok(WatchEnd::Ended { signal }),
+                    Some(libc::ECHILD) => return Ok(TracedEnd::Ended { signal }),
                     _ => return Err(Error::io("waitid")(error)),
                 },
             };
@@ -75,7 +101,7 @@ impl CrashWatch {
             let Some(stop) = Stop::of(report) else {
                 // The first thread is reported last, and its report is its parent's, too.
                 if tid == self.pid {
-                    return Ok(WatchEnd::Ended { signal });
+                    return Ok(TracedEnd::Ended { signal });
                 }
                 self.tracing.stopped.remove(&tid);
                 reap(tid)?;
@@ -83,7 +109,7 @@ impl CrashWatch {
             };
             if stop.signal != 0 && self.is_fatal(stop.signal) {
                 self.tracing.stopped.insert(tid, Some(stop));
-                return self.stop(limit).map(WatchEnd::Crash);
+                return self.stop(limit);
             }
             // A thread that is new to this watch reports its first stop.
             self.tracing.stopped.entry(tid).or_insert(None);
@@ -117,7 +143,7 @@ impl CrashWatch {
         DUMPING.contains(&signal) && handled_signals(self.pid).is_none_or(|mask| mask & bit(signal) == 0)
     }
 
-    fn stop(mut self, limit: Duration) -> Result<StoppedProcess, Error> {
+    fn stop(&mut self, limit: Duration) -> Result<TracedEnd, Error> {
         let since = Instant::now();
         loop {
             let running = self.tracing.stopped.iter().filter(|(_, stop)| stop.is_none());
@@ -130,7 +156,7 @@ impl CrashWatch {
             let all = crate::threads::threads(self.pid)?;
             let mut new = all.into_iter().filter(|tid| !self.tracing.stopped.contains_key(tid)).peekable();
             if new.peek().is_none() {
-                return self.tracing.into_stopped(self.pid, since);
+                return Ok(TracedEnd::Crash(self.tracing.stopped_threads(self.pid)?, since));
             }
             let new: Vec<i32> = new.collect();
             for tid in new {

@@ -87,6 +87,7 @@ mod stopped;
 mod sys;
 mod thinning;
 mod threads;
+mod tracer;
 mod unwind;
 mod waiting;
 
@@ -113,3 +114,24 @@ pub use waiting::{ThreadActivity, ThreadWait, thread_activity};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(
+            CrashWatch,
+            Image,
+            OffCpuTracker<u8>,
+            Processes,
+            Sampler,
+            StoppedProcess,
+            SymbolTable,
+            Unwinder,
+        )>();
+    };
+}

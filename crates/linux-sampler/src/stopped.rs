@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::marker::PhantomData;
-use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,18 +13,19 @@ use linux_proc_stat::Status;
 use crate::error::Error;
 use crate::sys::{self, Report};
 use crate::threads::{folder, state, threads};
+use crate::tracer::Tracer;
 
 /// The time between looks at threads that have not stopped yet.
 const TICK: Duration = Duration::from_micros(200);
 
 /// A stopped process. Its threads run on when this is dropped, and when this program ends in whatever way:
-/// the kernel ends a trace with its tracer. It belongs to the thread that stopped it.
+/// the kernel ends a trace with its tracer. That is a thread of its own, so any thread can hold this value.
 #[derive(Debug)]
 pub struct StoppedProcess {
     threads: Vec<StoppedThread>,
     since: Instant,
-    /// The kernel knows the thread that traces, not the process.
-    _tracer: PhantomData<Rc<()>>,
+    /// Lets the process run on when it is dropped.
+    _tracer: Tracer,
 }
 
 /// A stopped thread.
@@ -56,12 +55,19 @@ impl StoppedProcess {
     /// threads then run on.
     pub fn stop(pid: i32, limit: Duration) -> Result<Self, Error> {
         let since = Instant::now();
-        let mut tracing = Tracing::default();
-        // A thread that is not stopped yet may start another one.
-        while tracing.seize_all(pid, 0, true)? > 0 {
-            tracing.wait(since, limit)?;
-        }
-        tracing.into_stopped(pid, since)
+        let tracer = Tracer::start()?;
+        let threads = tracer.run(move |tracing| {
+            // A thread that is not stopped yet may start another one.
+            while tracing.seize_all(pid, 0, true)? > 0 {
+                tracing.wait(since, limit)?;
+            }
+            tracing.stopped_threads(pid)
+        })?;
+        Ok(Self::new(threads, since, tracer))
+    }
+
+    pub(crate) const fn new(threads: Vec<StoppedThread>, since: Instant, tracer: Tracer) -> Self {
+        Self { threads, since, _tracer: tracer }
     }
 
     /// Its threads, by id.
@@ -79,15 +85,6 @@ impl StoppedProcess {
         let since = self.since;
         drop(self);
         since.elapsed()
-    }
-}
-
-impl Drop for StoppedProcess {
-    fn drop(&mut self) {
-        for thread in &self.threads {
-            // It fails only for a thread that was killed meanwhile.
-            let _ = sys::detach(thread.tid, thread.signal);
-        }
     }
 }
 
@@ -139,7 +136,7 @@ impl Tracing {
     }
 
     /// Reads the registers of the threads, all of which have stopped.
-    pub(crate) fn into_stopped(mut self, pid: i32, since: Instant) -> Result<StoppedProcess, Error> {
+    pub(crate) fn stopped_threads(&self, pid: i32) -> Result<Vec<StoppedThread>, Error> {
         let mut threads = Vec::new();
         for (&tid, stop) in &self.stopped {
             let Some(Stop { signal, .. }) = *stop else { continue };
@@ -156,9 +153,7 @@ impl Tracing {
         if threads.is_empty() {
             return Err(Error::NoProcess { pid });
         }
-        // From now on the result ends the trace.
-        self.stopped.clear();
-        Ok(StoppedProcess { threads, since, _tracer: PhantomData })
+        Ok(threads)
     }
 
     /// Waits until all threads have stopped or ended.
@@ -195,7 +190,8 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         for (&tid, stop) in &self.stopped {
             let stop = stop.or_else(|| look(tid).ok().flatten());
-            // The kernel ends the trace of a thread that has not stopped yet with the thread of its tracer.
+            // It fails for a thread that was killed meanwhile, and for one that has not stopped yet: the kernel
+            // ends its trace with the thread of its tracer.
             let _ = sys::detach(tid, stop.map_or(0, |stop| stop.signal));
         }
     }

@@ -22,7 +22,8 @@ pub struct Copier<S> {
     info: TraceInfo,
     transcoder: Transcoder,
     read: u64,
-    written: u64,
+    kept: u64,
+    appended: u64,
     range: Ranges,
 }
 
@@ -69,9 +70,13 @@ impl Ranges {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Copied {
-    /// The number of events read.
+    /// The number of events read. An event that states the range of the recording does not count: the copy
+    /// states its own.
     pub read: u64,
-    /// The number of events written.
+    /// The number of those that the copy has.
+    pub kept: u64,
+    /// The number of events in the copy: those kept, those [appended](Copier::append), and the event that
+    /// states the range of a part.
     pub written: u64,
     /// The size of the new recording in bytes.
     pub bytes: u64,
@@ -135,7 +140,7 @@ impl<S: Source> Copier<S> {
         let info = events.info().cloned().ok_or(Error::NoHeader)?;
         let version = version_of(&info, version)?;
         let transcoder = Transcoder::new(version, &info)?;
-        Ok(Self { events, info, transcoder, read: 0, written: 0, range: Ranges::default() })
+        Ok(Self { events, info, transcoder, read: 0, kept: 0, appended: 0, range: Ranges::default() })
     }
 
     /// The version that is written.
@@ -153,9 +158,9 @@ impl<S: Source> Copier<S> {
         self.read
     }
 
-    /// The number of events written so far.
-    pub const fn written(&self) -> u64 {
-        self.written
+    /// The number of those that the copy has so far.
+    pub const fn kept(&self) -> u64 {
+        self.kept
     }
 
     /// Copies the records that are chosen.
@@ -170,7 +175,7 @@ impl<S: Source> Copier<S> {
         if self.info.format == Format::Netperf {
             return self.copy_in_time_order(chooser, write);
         }
-        let Self { events, info, transcoder, read, written, range } = &mut self;
+        let Self { events, info, transcoder, read, kept, range, .. } = &mut self;
         range.requested = chooser.range();
         if chooser.skip_blocks(events) {
             transcoder.take_losses_from_reader();
@@ -184,13 +189,13 @@ impl<S: Source> Copier<S> {
                 }
                 Record::Event(event) if keeps_all => {
                     *read = read.saturating_add(1);
-                    *written = written.saturating_add(1);
+                    *kept = kept.saturating_add(1);
                     transcoder.event(event)
                 }
                 Record::Event(event) => {
                     *read = read.saturating_add(1);
                     let choice = chooser.event(event);
-                    *written = written.saturating_add(choice.is_written().into());
+                    *kept = kept.saturating_add(choice.is_written().into());
                     write_event(transcoder, event, choice, chooser)
                 }
                 Record::SequencePoint(point) if !chooser.keeps_point(point, info) => transcoder.skip(&record),
@@ -214,7 +219,7 @@ impl<S: Source> Copier<S> {
         chooser: &mut impl Chooser,
         mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let Self { events, info, mut transcoder, mut read, mut written, mut range } = self;
+        let Self { events, info, mut transcoder, mut read, mut kept, appended, mut range } = self;
         range.requested = chooser.range();
         let mut events = events.in_time_order();
         while let Some(event) = events.next().map_err(Error::from)? {
@@ -223,7 +228,7 @@ impl<S: Source> Copier<S> {
             }
             read = read.saturating_add(1);
             let choice = chooser.event(&event);
-            written = written.saturating_add(choice.is_written().into());
+            kept = kept.saturating_add(choice.is_written().into());
             write_event(&mut transcoder, &event, choice, chooser).map_err(Error::from)?;
             if transcoder.bytes().len() > PART {
                 write(&mut transcoder)?;
@@ -233,7 +238,7 @@ impl<S: Source> Copier<S> {
                 transcoder.sequence_point(threads).map_err(Error::from)?;
             }
         }
-        Ok(Self { events: events.into_events(), info, transcoder, read, written, range })
+        Ok(Self { events: events.into_events(), info, transcoder, read, kept, appended, range })
     }
 
     /// Appends the events of another recording of the same process that `is_wanted` chooses. Returns their
@@ -247,8 +252,9 @@ impl<S: Source> Copier<S> {
         is_wanted: impl FnMut(&Event<'_>) -> bool,
         write: impl FnMut(&mut Transcoder) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let Self { transcoder, events, .. } = self;
+        let Self { transcoder, events, appended, .. } = self;
         let (count, unreadable) = append_events(transcoder, events.threads(), added, is_wanted, write)?;
+        *appended = appended.saturating_add(count);
         unreadable.map_or(Ok(count), |error| Err(Error::from(error).into()))
     }
 
@@ -260,8 +266,9 @@ impl<S: Source> Copier<S> {
         self,
         mut write: impl FnMut(&mut Transcoder) -> Result<(), E>,
     ) -> Result<(Copied, Events<S>), E> {
-        let Self { events, mut transcoder, read, written, range, .. } = self;
-        match range.of_copy(&events) {
+        let Self { events, mut transcoder, read, kept, appended, range, .. } = self;
+        let range = range.of_copy(&events);
+        match range {
             Some(range) => range.finish(&mut transcoder, events.threads())?,
             None => transcoder.finish(events.threads()).map_err(Error::from)?,
         }
@@ -269,7 +276,8 @@ impl<S: Source> Copier<S> {
             write(&mut transcoder)?;
         }
         let (bytes, omissions) = (transcoder.offset(), *transcoder.omissions());
-        Ok((Copied { read, written, bytes, omissions }, events))
+        let written = kept.saturating_add(appended).saturating_add(range.is_some().into());
+        Ok((Copied { read, kept, written, bytes, omissions }, events))
     }
 }
 

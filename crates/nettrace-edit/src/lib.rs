@@ -24,7 +24,7 @@
 //! let mut slice = Slice::new(criteria).with_redactor(redactor);
 //! let (input, mut output) = (std::fs::File::open("app.nettrace")?, std::fs::File::create("part.nettrace")?);
 //! let copied = nettrace_edit::copy(input, &mut output, &mut slice)?;
-//! println!("{} of {} events", copied.written, copied.read);
+//! println!("{} of {} events", copied.kept, copied.read);
 //! # Ok(())
 //! # }
 //! ```
@@ -92,3 +92,26 @@ pub use snapshot::{Snapshot, Written};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(
+            Copier<u8>,
+            Criteria,
+            Filter,
+            MappingIds,
+            Redactor,
+            Ring,
+            Rotation,
+            Segment,
+            Slice,
+            Snapshot,
+        )>();
+    };
+}

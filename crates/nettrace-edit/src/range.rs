@@ -9,16 +9,16 @@ use nettrace_writer::{EventKind, FieldKind, Transcoder};
 use crate::error::Error;
 
 /// The event that states the range.
-const KIND: EventKind<'_> = EventKind {
-    provider: "Dipc-Recording",
-    id: 1,
-    name: "Range",
-    fields: &[
+const KIND: EventKind<'_> = EventKind::new(
+    "Dipc-Recording",
+    1,
+    "Range",
+    &[
         ("Format", FieldKind::Scalar(TypeCode::GUID)),
         ("FromNanoseconds", FieldKind::Scalar(TypeCode::I64)),
         ("ToNanoseconds", FieldKind::Scalar(TypeCode::I64)),
     ],
-};
+);
 
 /// The first field, by which the event is found in the last bytes of a file.
 const FORMAT: [u8; 16] = *b"\x52\x61\x6e\x67\x9e\xd1\x4b\x4e\x9d\x5c\xe8\x27\x41\xb0\x3f\x17";

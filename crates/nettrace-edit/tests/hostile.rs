@@ -80,7 +80,7 @@ fn slice_and_redact(bytes: &[u8]) -> usize {
     let mut slice = Slice::new(criteria).with_redactor(Redactor::new(redactions, Letters::Same));
     let outcome = copy(bytes, &mut out, &mut slice);
     assert!(out.len() < most(bytes), "{}", out.len());
-    outcome.map_or(0, |copied| usize::try_from(copied.written).unwrap())
+    outcome.map_or(0, |copied| usize::try_from(copied.kept).unwrap())
 }
 
 /// Keeps a stream in a ring and in parts, and renumbers its mappings.

@@ -165,3 +165,15 @@ pub use write_options::WriteOptions;
 #[cfg(all(doctest, feature = "default"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(Profile, ProfileBuilder, ProfileReader<'_>, ProfiledRecording<u8>, StackProfileBuilder)>();
+    };
+}

@@ -30,12 +30,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>
     let process_id = u64::from(std::process::id());
     let info = TraceInfo::new_v6(start, Ticks(0), vec![("ProcessId".into(), process_id.to_string())]);
     let mut writer = EventWriter::new(&info)?;
-    let measurement = writer.define(&EventKind {
-        provider: "Log",
-        id: 1,
-        name: "Measurement",
-        fields: &[("Name", FieldKind::Text), ("Value", FieldKind::Scalar(TypeCode::F64))],
-    })?;
+    let fields = [("Name", FieldKind::Text), ("Value", FieldKind::Scalar(TypeCode::F64))];
+    let measurement = writer.define(&EventKind::new("Log", 1, "Measurement", &fields))?;
     let thread = writer.thread(process_id, process_id, Some("log"))?;
     for (time, name, value) in rows {
         let mut payload = u16::try_from(name.len())?.to_le_bytes().to_vec();

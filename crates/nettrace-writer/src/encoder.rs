@@ -98,7 +98,7 @@ impl Encoder {
                 self.metadata_row_v4(&payload);
             }
             Version::V6 => {
-                let row = metadata::v6_of_kind(id, kind)?;
+                let row = metadata::v6_of_kind(id, kind, &mut self.omissions)?;
                 self.metadata_row_v6(&row)?;
             }
         }

@@ -8,6 +8,7 @@ use crate::encoder::Encoder;
 use crate::error::Error;
 use crate::event_block::RowHeader;
 use crate::event_kind::EventKind;
+use crate::omissions::Omissions;
 use crate::version::Version;
 
 /// The number of stacks, and the size of them, after which a sequence point ends their numbers.
@@ -22,8 +23,8 @@ pub struct EventKindId(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ThreadIndex(u64);
 
-/// Writes a V6 recording of your own events in memory: samples of the kernel, measurements that accompany a
-/// recording.
+/// Writes a recording of your own events in memory: samples of the kernel, measurements that accompany a
+/// recording. It is of V6, or [of V4](Self::of_version) for older readers.
 ///
 /// Events come in the order of time. Threads that events refer to are described before; each has its own
 /// process.
@@ -35,13 +36,8 @@ pub struct ThreadIndex(u64);
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let info = TraceInfo::new_v6(1_795_251_731_123, Ticks(1_000), vec![("ProcessId".into(), "7".into())]);
 /// let mut writer = EventWriter::new(&info)?;
-/// let kind = EventKind {
-///     provider: "Demo",
-///     id: 1,
-///     name: "Tick",
-///     fields: &[("Count", FieldKind::Scalar(TypeCode::U32)), ("Text", FieldKind::Text)],
-/// };
-/// let tick = writer.define(&kind)?;
+/// let fields = [("Count", FieldKind::Scalar(TypeCode::U32)), ("Text", FieldKind::Text)];
+/// let tick = writer.define(&EventKind::new("Demo", 1, "Tick", &fields))?;
 /// let thread = writer.thread(7, 8, Some("main"))?;
 /// writer.event(tick, Ticks(1_500), thread, Some(0), &[0x1000, 0x2000], &[3, 0, 0, 0, 2, 0, b'h', b'i'])?;
 /// writer.finish()?;
@@ -57,22 +53,36 @@ pub struct ThreadIndex(u64);
 #[derive(Debug)]
 pub struct EventWriter {
     encoder: Encoder,
-    /// The last sequence number of each thread, whose index is one more than that here.
-    sequences: Vec<u32>,
+    /// The threads; the [index](ThreadIndex) of each is one more than that here.
+    threads: Vec<OwnThread>,
     newest: Ticks,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct OwnThread {
+    /// The number by which rows refer to it: the index in V6, the id of the system's in V4.
+    number: u64,
+    /// The last sequence number.
+    sequence: u32,
+}
+
 impl EventWriter {
-    /// Creates a recording with this header.
+    /// Creates a recording of V6 with this header.
     ///
     /// # Errors
     /// If the header is larger than a block can be.
     pub fn new(info: &TraceInfo) -> Result<Self, Error> {
-        Ok(Self {
-            encoder: Encoder::new(Version::V6, info)?,
-            sequences: Vec::new(),
-            newest: info.start_ticks,
-        })
+        Self::of_version(Version::V6, info)
+    }
+
+    /// Creates a recording of a version with this header. What V4 cannot express is left out, and
+    /// [counted](Self::omissions): names and processes of threads, fields that are
+    /// [texts](crate::FieldKind::Text), and pairs of the header.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_version(version: Version, info: &TraceInfo) -> Result<Self, Error> {
+        Ok(Self { encoder: Encoder::new(version, info)?, threads: Vec::new(), newest: info.start_ticks })
     }
 
     /// Defines a kind of event.
@@ -83,7 +93,8 @@ impl EventWriter {
         Ok(EventKindId(self.encoder.define_kind(kind)?))
     }
 
-    /// Describes a thread of a process.
+    /// Describes a thread of a process. V4 knows a thread by `thread_id` alone: describing it again returns the
+    /// same.
     ///
     /// # Errors
     /// If the name is longer than the format allows.
@@ -93,10 +104,24 @@ impl EventWriter {
         thread_id: u64,
         name: Option<&str>,
     ) -> Result<ThreadIndex, Error> {
-        self.sequences.push(0);
-        let index = self.sequences.len() as u64;
-        self.encoder.describe_thread(index, name, Some(process_id), thread_id, [])?;
-        Ok(ThreadIndex(index))
+        let next = (self.threads.len() as u64).saturating_add(1);
+        let number = match self.encoder.version {
+            Version::V4 => {
+                let known = self.threads.iter().position(|thread| thread.number == thread_id);
+                if let Some(place) = known {
+                    return Ok(ThreadIndex((place as u64).saturating_add(1)));
+                }
+                let omissions = &mut self.encoder.omissions;
+                omissions.thread_descriptions = omissions.thread_descriptions.saturating_add(1);
+                thread_id
+            }
+            Version::V6 => {
+                self.encoder.describe_thread(next, name, Some(process_id), thread_id, [])?;
+                next
+            }
+        };
+        self.threads.push(OwnThread { number, sequence: 0 });
+        Ok(ThreadIndex(next))
     }
 
     /// Writes an event with a stack of addresses, leaf first.
@@ -121,17 +146,16 @@ impl EventWriter {
             let bytes: Vec<u8> = stack.iter().flat_map(|address| address.to_le_bytes()).collect();
             self.encoder.stacks.intern(&bytes)?
         };
-        let place = usize::try_from(thread.0.saturating_sub(1)).unwrap_or(usize::MAX);
-        let sequence = self.sequences.get_mut(place).map_or(0, |last| {
-            *last = last.wrapping_add(1);
-            *last
+        let (number, sequence) = self.thread_mut(thread).map_or((0, 0), |thread| {
+            thread.sequence = thread.sequence.wrapping_add(1);
+            (thread.number, thread.sequence)
         });
         let row = RowHeader {
             metadata_id: kind.0,
             sequence,
-            capture_thread: thread.0,
+            capture_thread: number,
             processor: processor.unwrap_or(u32::MAX),
-            thread: thread.0,
+            thread: number,
             stack_id,
             time,
             is_sorted: time >= self.newest,
@@ -144,10 +168,19 @@ impl EventWriter {
     /// Counts events of a thread that the source lost: a gap in its sequence numbers, which readers report as
     /// lost events.
     pub fn lost(&mut self, thread: ThreadIndex, count: u32) {
-        let place = usize::try_from(thread.0.saturating_sub(1)).unwrap_or(usize::MAX);
-        if let Some(last) = self.sequences.get_mut(place) {
-            *last = last.wrapping_add(count);
+        if let Some(thread) = self.thread_mut(thread) {
+            thread.sequence = thread.sequence.wrapping_add(count);
         }
+    }
+
+    fn thread_mut(&mut self, thread: ThreadIndex) -> Option<&mut OwnThread> {
+        let place = usize::try_from(thread.0.checked_sub(1)?).ok()?;
+        self.threads.get_mut(place)
+    }
+
+    /// The content that the version cannot represent.
+    pub const fn omissions(&self) -> &Omissions {
+        &self.encoder.omissions
     }
 
     /// Moves everything held to the [bytes](Self::bytes), for a reader that wants the events so far.
@@ -168,8 +201,8 @@ impl EventWriter {
     }
 
     fn sequence_point(&mut self) -> Result<(), Error> {
-        let threads: Vec<_> =
-            (1_u64..).zip(self.sequences.iter().copied()).filter(|(_, last)| *last != 0).collect();
+        let threads = self.threads.iter().map(|thread| (thread.number, thread.sequence));
+        let threads: Vec<_> = threads.filter(|(_, last)| *last != 0).collect();
         self.encoder.sequence_point(self.newest, &threads)
     }
 

@@ -129,3 +129,15 @@ pub use writer::Writer;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(EventWriter, MergeOrder<u8>, Merger, MergerOptions, Transcoder)>();
+    };
+}

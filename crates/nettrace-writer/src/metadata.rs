@@ -36,6 +36,10 @@ impl Properties {
             opcode: metadata.opcode(),
         }
     }
+
+    const fn of_kind(kind: &EventKind<'_>) -> Self {
+        Self { version: kind.version, level: kind.level, keywords: kind.keywords, opcode: kind.opcode }
+    }
 }
 
 /// The identity of a kind of event.
@@ -79,10 +83,7 @@ pub(crate) fn v4(
     };
     let needs_tag = fields.iter().any(|field| has_array(field.field_type()));
     fields_v4(&mut out, if needs_tag { &[] } else { fields });
-    if let Some(opcode) = properties.opcode {
-        u32(&mut out, 1);
-        out.extend_from_slice(&[TAG_OPCODE, opcode]);
-    }
+    opcode_v4(&mut out, properties);
     if needs_tag {
         let mut content = Vec::new();
         fields_v5(&mut content, fields);
@@ -98,10 +99,17 @@ pub(crate) fn v4(
     out
 }
 
+fn opcode_v4(out: &mut Vec<u8>, properties: &Properties) {
+    if let Some(opcode) = properties.opcode {
+        u32(out, 1);
+        out.extend_from_slice(&[TAG_OPCODE, opcode]);
+    }
+}
+
 /// Returns the payload of a metadata row of V4 for an event of the caller's own. V4 cannot describe
 /// [texts](FieldKind::Text), so that a kind with such fields has none.
 pub(crate) fn v4_of_kind(id: u32, kind: &EventKind<'_>, omissions: &mut Omissions) -> Vec<u8> {
-    let properties = Properties { version: 0, level: LEVEL_INFORMATIONAL, keywords: 0, opcode: None };
+    let properties = Properties::of_kind(kind);
     let mut out = head_v4(Identity::of_kind(id, kind), &properties);
     let scalars = kind.fields.iter().filter_map(|(name, kind)| match kind {
         FieldKind::Scalar(code) => Some((*name, *code)),
@@ -117,6 +125,7 @@ pub(crate) fn v4_of_kind(id: u32, kind: &EventKind<'_>, omissions: &mut Omission
         u32(&mut out, code.0);
         string16(&mut out, name);
     }
+    opcode_v4(&mut out, &properties);
     out
 }
 
@@ -134,7 +143,7 @@ fn head_v4(identity: Identity<'_>, properties: &Properties) -> Vec<u8> {
 }
 
 /// Returns a row of V6 for an event of the caller's own.
-pub(crate) fn v6_of_kind(id: u32, kind: &EventKind<'_>) -> Result<Vec<u8>, Error> {
+pub(crate) fn v6_of_kind(id: u32, kind: &EventKind<'_>, omissions: &mut Omissions) -> Result<Vec<u8>, Error> {
     let mut fields = Vec::new();
     u16(&mut fields, size(kind.fields.len())?);
     for (name, kind) in kind.fields {
@@ -149,10 +158,11 @@ pub(crate) fn v6_of_kind(id: u32, kind: &EventKind<'_>) -> Result<Vec<u8>, Error
         u16(&mut fields, size(field.len())?);
         fields.extend_from_slice(&field);
     }
-    sized(&row_v6(Identity::of_kind(id, kind), &fields, &[]))
+    let (mut options, properties) = (Vec::new(), Properties::of_kind(kind));
+    opcode_and_keywords(&mut options, &properties);
+    level_and_version(&mut options, &properties, omissions);
+    sized(&row_v6(Identity::of_kind(id, kind), &fields, &options))
 }
-
-const LEVEL_INFORMATIONAL: u32 = 4;
 
 fn size(len: usize) -> Result<u16, Error> {
     u16::try_from(len).map_err(|_| Error::TooLarge {
@@ -344,13 +354,7 @@ fn of_elements(out: &mut Vec<u8>, code: TypeCode, element: &FieldType, from_v6: 
 /// Returns the optional part of a V6 row: every property that is not the default.
 fn options(metadata: &Metadata, properties: &Properties, omissions: &mut Omissions) -> Vec<u8> {
     let mut out = Vec::new();
-    if let Some(opcode) = properties.opcode {
-        out.extend_from_slice(&[1, opcode]);
-    }
-    if properties.keywords != 0 {
-        out.push(3);
-        u64(&mut out, properties.keywords);
-    }
+    opcode_and_keywords(&mut out, properties);
     let mut text = |out: &mut Vec<u8>, kind: u8, texts: &[&str]| {
         let size = texts.iter().fold(out.len(), |sum, text| sum.saturating_add(text.len()).saturating_add(6));
         if size > LARGEST_OPTIONS {
@@ -375,6 +379,21 @@ fn options(metadata: &Metadata, properties: &Properties, omissions: &mut Omissio
         out.push(7);
         out.extend_from_slice(&id.to_bytes_le());
     }
+    level_and_version(&mut out, properties, omissions);
+    out
+}
+
+fn opcode_and_keywords(out: &mut Vec<u8>, properties: &Properties) {
+    if let Some(opcode) = properties.opcode {
+        out.extend_from_slice(&[1, opcode]);
+    }
+    if properties.keywords != 0 {
+        out.push(3);
+        u64(out, properties.keywords);
+    }
+}
+
+fn level_and_version(out: &mut Vec<u8>, properties: &Properties, omissions: &mut Omissions) {
     for (kind, number) in [(8, properties.level), (9, properties.version)] {
         match u8::try_from(number) {
             Ok(0) => {}
@@ -382,7 +401,6 @@ fn options(metadata: &Metadata, properties: &Properties, omissions: &mut Omissio
             Err(_) => omissions.numbers = omissions.numbers.saturating_add(1),
         }
     }
-    out
 }
 
 /// The largest number of bytes of texts in the optional part: the other options fit after them.

@@ -172,3 +172,15 @@ pub use value::{Array, DateTime, FieldError, Fields, Value};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(Event<'_>, Events<u8>, Metadata, MetadataMap<u8>, Thread, TimeOrder<u8>, TraceInfo)>();
+    };
+}

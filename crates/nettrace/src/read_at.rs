@@ -1,12 +1,15 @@
 //! Reading from inputs with random access.
 
 use std::io::{Read, Result};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::reader::Reader;
 
-/// A recording that can be read at any offset, by several threads at the same time: a file.
-pub trait ReadAt: Sync {
+/// Bytes that can be read at any offset, by several threads at the same time: a file, or bytes in memory.
+///
+/// Recordings are read so by [`Reader::at_start`], core dumps by the crate clr-dump.
+pub trait ReadAt: Send + Sync {
     /// Reads bytes from an offset on. Returns their number, which is 0 at the end and may be smaller than the
     /// buffer elsewhere.
     ///
@@ -15,7 +18,10 @@ pub trait ReadAt: Sync {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
     /// The number of bytes that are read at most, asked for once at the start of a reading.
-    fn size(&self) -> u64;
+    ///
+    /// # Errors
+    /// If it is not known.
+    fn size(&self) -> Result<u64>;
 }
 
 /// Reads bytes of a file from an offset on, as [`ReadAt::read_at`] does: for implementations over files,
@@ -33,15 +39,22 @@ pub fn read_file_at(file: &std::fs::File, buffer: &mut [u8], offset: u64) -> Res
     return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
 }
 
-/// The size is the file's at the start of a reading, 0 if the system does not state it.
+/// The size is the file's at the start of a reading.
 #[cfg(any(unix, windows))]
 impl ReadAt for std::fs::File {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         read_file_at(self, buffer, offset)
     }
 
-    fn size(&self) -> u64 {
-        self.metadata().map_or(0, |attributes| attributes.len())
+    /// # Errors
+    /// Those of the system, and [`ErrorKind::IsADirectory`](std::io::ErrorKind::IsADirectory): the system
+    /// states a size for directories, too.
+    fn size(&self) -> Result<u64> {
+        let attributes = self.metadata()?;
+        if attributes.is_dir() {
+            return Err(std::io::ErrorKind::IsADirectory.into());
+        }
+        Ok(attributes.len())
     }
 }
 
@@ -55,10 +68,37 @@ impl ReadAt for [u8] {
         Ok(count)
     }
 
-    fn size(&self) -> u64 {
-        self.len() as u64
+    fn size(&self) -> Result<u64> {
+        Ok(self.len() as u64)
     }
 }
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.as_slice().read_at(buffer, offset)
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.as_slice().size()
+    }
+}
+
+/// Implements the trait for pointers to an input.
+macro_rules! pointers {
+    ($($pointer:ty),*) => {$(
+        impl<I: ReadAt + ?Sized> ReadAt for $pointer {
+            fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+                (**self).read_at(buffer, offset)
+            }
+
+            fn size(&self) -> Result<u64> {
+                (**self).size()
+            }
+        }
+    )*};
+}
+
+pointers!(&I, Box<I>, Arc<I>);
 
 /// The input of a [`Reader`] over an input with random access: reads it sequentially.
 #[derive(Debug)]
@@ -89,13 +129,37 @@ impl<'a, I: ReadAt + ?Sized> Reader<ReadAtInput<'a, I>> {
     /// Reads the header.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new), and if the size of the input is not known.
     pub fn at_start(input: &'a I) -> std::result::Result<Self, Error> {
-        let input = ReadAtInput { input, at: 0, size: input.size() };
+        let size = input.size().map_err(|error| Error::Io { offset: 0, error })?;
+        let input = ReadAtInput { input, at: 0, size };
         let skip = |input: &mut ReadAtInput<'a, I>, count: u64| {
             input.at = input.at.saturating_add(count);
             Ok(())
         };
         Ok(Self::with_skip(input, skip)?.with_lookahead())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn directories_are_not_files_of_their_size() {
+        let directory = std::fs::File::open(std::env::temp_dir()).unwrap();
+        assert_eq!(ReadAt::size(&directory).unwrap_err().kind(), std::io::ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn pointers_read_as_what_they_point_to() {
+        let inputs: [Box<dyn ReadAt>; 3] =
+            [Box::new(vec![1, 2, 3]), Box::new(&[1, 2, 3][..]), Box::new(Arc::new(vec![1, 2, 3]))];
+        for input in inputs {
+            let mut buffer = [0; 4];
+            assert_eq!((input.size().unwrap(), input.read_at(&mut buffer, 1).unwrap()), (3, 2));
+            assert_eq!(buffer, [2, 3, 0, 0]);
+        }
     }
 }

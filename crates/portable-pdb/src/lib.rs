@@ -90,3 +90,15 @@ pub use uuid::Uuid;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+#[cfg(test)]
+mod send {
+    use super::*;
+
+    const fn is_send<T: Send>() {}
+
+    const _: () = {
+        is_send::<(Image<'_>, MethodLines, Pdb<'_>, ProgramMetadata<'_>)>();
+    };
+}

@@ -251,44 +251,6 @@ mod tests {
         })
     }
 
-    /// Returns the lines of errors that both print their cause and return it as source: reports that print
-    /// all sources would have it twice.
-    fn printed_sources(source: &str) -> Vec<&str> {
-        let mut message = "";
-        let mut found = Vec::new();
-        for line in source.lines().map(str::trim) {
-            if line.starts_with("#[error(") {
-                message = line;
-            }
-            let is_source = line.contains("#[from]") || line.contains("#[source]");
-            if is_source && (message.contains("{0}") || message.contains("{error}")) {
-                found.push(line);
-            }
-        }
-        found
-    }
-
-    #[test]
-    fn errors_print_their_cause_or_return_it() {
-        assert_eq!(printed_sources("#[error(\"a: {0}\")]\nA(#[from] B),"), ["A(#[from] B),"]);
-        assert!(printed_sources("#[error(transparent)]\nA(#[from] B),").is_empty());
-        for package in published().expect("packages of the workspace") {
-            let mut folders = vec![package.folder.join("src")];
-            while let Some(folder) = folders.pop() {
-                for entry in fs::read_dir(&folder).expect("a folder") {
-                    let path = entry.expect("an entry").path();
-                    if path.is_dir() {
-                        folders.push(path);
-                    } else if path.extension().is_some_and(|extension| extension == "rs") {
-                        let source = fs::read_to_string(&path).expect("a source file");
-                        let found = printed_sources(&source);
-                        assert!(found.is_empty(), "{}: {found:?}", path.display());
-                    }
-                }
-            }
-        }
-    }
-
     #[test]
     fn complete_metadata_has_no_fault() {
         assert_eq!(metadata_faults(&complete()), Vec::<String>::new());

@@ -365,7 +365,7 @@ impl EditArgs {
             redact::report(redactor, "they are as they were");
         }
         let Rewritten { version, copied, events, origin } = rewrite.finish()?;
-        let Copied { read, written, bytes, .. } = copied;
+        let Copied { read, kept, bytes, .. } = copied;
         if events.skipped_blocks() > 0 {
             let (blocks, skipped) = (events.skipped_blocks(), units::bytes(events.skipped_bytes()));
             messages::note(format_args!(
@@ -373,8 +373,8 @@ impl EditArgs {
                 units::bytes(origin.bytes())
             ));
         }
-        messages::note(format_args!("Kept           : {written} of {read} events, {bytes} bytes"));
-        summary.add(output, times, Written { version, read, kept: written, bytes }, &events);
+        messages::note(format_args!("Kept           : {kept} of {read} events, {bytes} bytes"));
+        summary.add(output, times, Written { version, read, kept, bytes }, &events);
         if let Some(redactor) = slice.redactor() {
             summary.add_redactions(redactor);
         }

@@ -167,7 +167,7 @@ impl Repair {
         });
         Self {
             version,
-            events: copied.written,
+            events: copied.kept,
             lost: events.loss().total(),
             names_added,
             bytes: copied.bytes,

@@ -197,9 +197,14 @@ impl ReadAt for RecordingFile {
         read_file_at(&self.file, buffer, offset)
     }
 
-    fn size(&self) -> u64 {
-        self.length
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.length)
     }
+}
+
+/// The instant at which a recording starts; `None` if its header does not name one.
+pub(crate) fn start_time(start: nettrace::SystemTime) -> Option<jiff::Timestamp> {
+    jiff::Timestamp::from_millisecond(start.unix_milliseconds()?).ok()
 }
 
 /// The origin of a recording.

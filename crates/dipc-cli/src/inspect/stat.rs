@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use clr_events::json::system_time;
 use clr_events::{EventName, event_name, is_named_by_kind};
 use nettrace::{Error, Event, Events, Metadata, MetadataMap, ReadAtInput, Reader, Source, Ticks};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::recording::{Recording, RecordingFile};
+use crate::inspect::recording::{Recording, RecordingFile, start_time};
 use crate::processors;
 use crate::render::table::{Align, Columns};
 use crate::render::width;
@@ -212,7 +211,7 @@ impl Stat {
             pointer_size: info.map_or(0, |info| info.pointer_size),
             process_id: info.and_then(|info| info.process_id),
             processors: info.and_then(|info| info.processors),
-            start: info.and_then(|info| system_time(info.start)).map(|start| start.to_string()),
+            start: info.and_then(|info| start_time(info.start)).map(|start| start.to_string()),
             duration_ns: info.zip(last).map_or(0, |(info, last)| info.relative_time(last).as_nanos()),
             events: types.iter().map(|row| row.events).sum(),
             lost: events.loss().total(),

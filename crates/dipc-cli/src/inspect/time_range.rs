@@ -3,13 +3,12 @@
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use clr_events::json::system_time;
 use jiff::Timestamp;
 use nettrace::RelativeTime;
 use nettrace_edit::RecordedRange;
 
 use crate::exit::{Exit, Failure};
-use crate::inspect::recording::Recording;
+use crate::inspect::recording::{Recording, start_time};
 use crate::time_point::TimePoint;
 
 /// A time range, not yet relative to a recording, with a beginning, an end or both.
@@ -98,7 +97,7 @@ fn start_of(file: &Path) -> Result<Timestamp, Failure> {
         .with_help("give the time from the recording's start: 30s"));
     }
     let (events, _) = Recording::open(file)?.into_parts();
-    events.info().and_then(|info| system_time(info.start)).ok_or_else(|| {
+    events.info().and_then(|info| start_time(info.start)).ok_or_else(|| {
         let what = format!("{}: its header has no time of day", file.display());
         Failure::new(Exit::Failed, what).with_help("give the time from the recording's start: 30s")
     })

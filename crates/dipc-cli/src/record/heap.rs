@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use dipc_client::{BufferMode, LiveReader, OptionalFeature, Rundown, SessionConfig, Startup};
-use dipc_wire::ProviderConfig;
 use gcdump::HeapGraphBuilder;
 
 use crate::exit::{Exit, Failure};
@@ -32,13 +31,7 @@ impl HeapRequest {
     /// Makes the runtime collect, and reads its heap.
     pub(crate) fn dump(&self, source: &Source) -> Result<Heap, Failure> {
         let request = gcdump::request();
-        let provider = ProviderConfig {
-            keywords: request.keywords.into(),
-            level: request.level.into(),
-            name: request.provider.to_owned(),
-            arguments: String::new(),
-        };
-        let config = SessionConfig::new([provider])
+        let config = SessionConfig::new([request])
             .with_buffer_mb(self.buffer_mb)
             .with_buffer_mode(BufferMode::BLOCK)
             .with_rundown(Rundown::Keyword(request.rundown_keyword.into()))

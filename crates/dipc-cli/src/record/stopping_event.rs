@@ -1,7 +1,7 @@
 //! The event that ends a recording.
 
 use clr_events::event_name;
-use clr_events::json::fields_value;
+use clr_events::json::push_fields_member;
 use nettrace::Event;
 use serde_json::Value;
 
@@ -47,6 +47,15 @@ impl StoppingEvent {
             None => false,
         })
     }
+}
+
+/// Returns the fields of an event in JSON; null if they are not known.
+fn fields_value(event: &Event<'_>) -> Value {
+    let mut out = b"{\"name\":null".to_vec();
+    push_fields_member(&mut out, event);
+    out.push(b'}');
+    let object: serde_json::Result<Value> = serde_json::from_slice(&out);
+    object.ok().and_then(|mut object| Some(object.get_mut("fields")?.take())).unwrap_or_default()
 }
 
 impl std::str::FromStr for PayloadField {

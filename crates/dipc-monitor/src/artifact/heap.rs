@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use dipc_client::dipc_wire::ProviderConfig;
 use dipc_client::{BufferMode, LiveReader, OptionalFeature, Rundown, SessionConfig, Startup};
 use gcdump::HeapGraphBuilder;
 
@@ -28,13 +27,7 @@ pub(super) fn collect(
         return Err(ArtifactError::Unsupported("the process waits at its start and has no heap yet".into()));
     }
     let request = gcdump::request();
-    let provider = ProviderConfig {
-        keywords: request.keywords.into(),
-        level: request.level.into(),
-        name: request.provider.to_owned(),
-        arguments: String::new(),
-    };
-    let config = SessionConfig::new([provider])
+    let config = SessionConfig::new([request])
         .with_buffer_mb(BUFFER_MB)
         .with_buffer_mode(BufferMode::BLOCK)
         .with_rundown(Rundown::Keyword(request.rundown_keyword.into()))

@@ -6,11 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use dipc_client::Uuid;
 use dipc_client::dipc_transport::open_own;
-use jiff::Timestamp;
 
 use super::collection::collect;
 use super::job::{Job, JobState};
@@ -188,7 +187,7 @@ impl EgressQueue {
             id: operation.id.to_string(),
             state: JobState::Collecting,
             provider: provider.to_owned(),
-            name: artifact.file_name(&process, Timestamp::now()),
+            name: artifact.file_name(&process, SystemTime::now()),
             delivered: None,
             is_upload: destination.is_store,
             directory: destination.files.directory,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, fs, io};
 
 use clr_conditions::Evaluator;
@@ -270,7 +270,7 @@ impl ActionList<'_> {
             // It has no heap before it runs.
             (self.begun)();
         }
-        let name = destination.name.unwrap_or_else(|| artifact.file_name(self.process, Timestamp::now()));
+        let name = destination.name.unwrap_or_else(|| artifact.file_name(self.process, SystemTime::now()));
         let stopper = condition.map(|condition| Stopper {
             reader: LiveReader::new(MOST_DELAY),
             evaluator: Evaluator::new(condition),

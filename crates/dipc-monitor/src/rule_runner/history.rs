@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
-
-use jiff::Timestamp;
+use std::time::SystemTime;
 
 use super::RuleMessage;
 use crate::process::cut_at;
@@ -18,7 +17,7 @@ const LONGEST_TEXT: usize = 1000;
 #[non_exhaustive]
 pub struct RuleRecord {
     /// The time.
-    pub time: Timestamp,
+    pub time: SystemTime,
     /// The rule.
     pub rule: String,
     /// The pid of the process.
@@ -44,7 +43,7 @@ impl RuleHistory {
         if records.len() >= MOST_EVENTS {
             records.pop_front();
         }
-        records.push_back(RuleRecord { time: Timestamp::now(), rule, pid, process_name, text });
+        records.push_back(RuleRecord { time: SystemTime::now(), rule, pid, process_name, text });
     }
 
     pub(super) fn records(&self) -> Vec<RuleRecord> {

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hyper::Response;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue, LOCATION};
-use jiff::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
@@ -40,7 +39,7 @@ pub(super) async fn answer(
     let (pieces, received) = mpsc::channel(MOST_PIECES);
     let (begun, has_begun) = oneshot::channel();
     let media_type = artifact.media_type();
-    let file_name = artifact.file_name(&process, Timestamp::now());
+    let file_name = artifact.file_name(&process, SystemTime::now());
     let sink = HttpSink { runtime: runtime.clone(), pieces, begun: Some(begun), operation };
     let thread = thread::Builder::new().name(artifact.kind().name().to_owned()).stack_size(STACK);
     thread.spawn(move || collect(&artifact, &process, sink)).map_err(|error| {

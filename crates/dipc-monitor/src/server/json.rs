@@ -1,6 +1,6 @@
 //! Answers in JSON, with the members of dotnet-monitor's.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
@@ -185,8 +185,8 @@ impl RuleDetails {
 }
 
 /// Formats a time as dotnet-monitor does.
-pub(super) fn time(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+pub(super) fn time(time: SystemTime) -> String {
+    Timestamp::try_from(time).unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
 /// Returns an answer in JSON.

@@ -11,7 +11,6 @@ use hyper::header::{
     CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
-use jiff::Timestamp;
 use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -64,14 +63,13 @@ struct RecordedProcess {
 impl RecordingRow {
     fn of(recording: Recording) -> Self {
         let has_page = recording.is_nettrace() && recording.bytes <= LARGEST_PAGE;
-        let modified = Timestamp::try_from(recording.modified).unwrap_or(Timestamp::UNIX_EPOCH);
         let note = recording.note;
         Self {
             id: recording.id,
             name: note.name,
             kind: note.kind,
             bytes: recording.bytes,
-            modified: json::time(modified),
+            modified: json::time(recording.modified),
             has_page,
             process: RecordedProcess { pid: note.pid, uid: note.uid, name: note.process_name },
             egress_provider_name: recording.provider,

@@ -58,7 +58,7 @@ pub enum TlsError {
         /// The file of the key.
         key: PathBuf,
         /// The reason.
-        error: rustls::Error,
+        error: String,
     },
 }
 
@@ -124,8 +124,11 @@ fn read(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
         .ok_or_else(|| TlsError::Pem(certificate.to_owned(), "certificate"))?;
     let private_key = PrivateKeyDer::from_pem_slice(&read_file(key)?)
         .map_err(|_| TlsError::Pem(key.to_owned(), "private key"))?;
-    let invalid =
-        |error| TlsError::Invalid { certificate: certificate.to_owned(), key: key.to_owned(), error };
+    let invalid = |error: rustls::Error| TlsError::Invalid {
+        certificate: certificate.to_owned(),
+        key: key.to_owned(),
+        error: error.to_string(),
+    };
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(invalid)?

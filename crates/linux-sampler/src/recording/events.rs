@@ -61,7 +61,7 @@ pub(super) fn mapping_metadata(id: u64, image: &Image) -> Vec<u8> {
 impl Kinds {
     pub(super) fn define(writer: &mut EventWriter) -> Result<Self, Error> {
         let mut system = |id, name, fields: &[(&str, FieldKind)]| {
-            writer.define(&EventKind { provider: "Universal.System", id, name, fields })
+            writer.define(&EventKind::new("Universal.System", id, name, fields))
         };
         let process = [("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)];
         let existing = system(0, "ExistingProcess", &process)?;
@@ -82,7 +82,7 @@ impl Kinds {
         let metadata = [("Id", NUMBER), ("SymbolMetadata", TEXT), ("VersionMetadata", TEXT)];
         let metadata = system(5, "ProcessMappingMetadata", &metadata)?;
         let mut events = |id, name, fields: &[(&str, FieldKind)]| {
-            writer.define(&EventKind { provider: "Universal.Events", id, name, fields })
+            writer.define(&EventKind::new("Universal.Events", id, name, fields))
         };
         let cpu = events(1, "cpu", &[("Value", NUMBER)])?;
         // Readers of other programs take the first field.

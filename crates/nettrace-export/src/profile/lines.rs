@@ -29,7 +29,7 @@ impl fmt::Display for SourceLine<'_> {
 }
 
 /// Maps IL to source lines. Recordings lack this: it is in the PDB of a method's module.
-pub trait SourceLines {
+pub trait SourceLines: Send {
     /// The line that the IL of a method came from, at an offset in bytes; `None` if that is not known.
     fn line(&mut self, method: &Method<'_>, il_offset: u32) -> Option<SourceLine<'_>>;
 }

@@ -55,7 +55,7 @@ pub fn profile<R: Read + Seek>(mut recording: R, options: Options) -> Result<(Pr
 pub struct ProfileReader<'l> {
     options: Options,
     lines: Option<&'l mut dyn SourceLines>,
-    code: Option<&'l mut dyn FnMut(&mut CodeMap)>,
+    code: Option<&'l mut (dyn FnMut(&mut CodeMap) + Send)>,
     kernel_times: Option<KernelTimes>,
     async_callers: Option<Arc<AsyncCallers>>,
     interest: Arc<InterestOf>,
@@ -102,7 +102,7 @@ impl<'l> ProfileReader<'l> {
     /// Calls `add` before each reading of the recording, to add code known from other sources. Later
     /// descriptions in the recording take precedence.
     #[must_use]
-    pub fn with_code(mut self, add: &'l mut dyn FnMut(&mut CodeMap)) -> Self {
+    pub fn with_code(mut self, add: &'l mut (dyn FnMut(&mut CodeMap) + Send)) -> Self {
         self.code = Some(add);
         self
     }

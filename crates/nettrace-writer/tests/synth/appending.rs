@@ -48,12 +48,7 @@ fn a_thread_of_both_recordings_has_lost_nothing_between_them() {
 
 #[test]
 fn an_event_of_ones_own_is_the_last_one_and_copies_have_one_thread_for_it() {
-    let kind = EventKind {
-        provider: "Own",
-        id: 7,
-        name: "End",
-        fields: &[("Count", FieldKind::Scalar(TypeCode::I64))],
-    };
+    let kind = EventKind::new("Own", 7, "End", &[("Count", FieldKind::Scalar(TypeCode::I64))]);
     for version in [Version::V4, Version::V6] {
         let mut bytes = recording(3);
         for round in 1..=3_i64 {

@@ -404,8 +404,8 @@ impl ReadAt for Difficult<'_> {
         self.bytes.read_at(&mut buffer[..count], offset)
     }
 
-    fn size(&self) -> u64 {
-        self.size
+    fn size(&self) -> IoResult<u64> {
+        Ok(self.size)
     }
 }
 

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use clr_events::json::system_time;
 use dipc_client::{LiveReader, OptionalFeature, Rundown, SessionConfig};
 
 use crate::command::events::{EventsArgs, Order, live_selection};
 use crate::exit::{Failure, Outcome};
 use crate::inspect::event_list::LiveList;
+use crate::inspect::recording::start_time;
 use crate::interrupt::Interrupts;
 use crate::record::live_stream::{EventConsumer, LiveStream};
 use crate::record::recorder::{self, Limits, StreamEnd};
@@ -153,7 +153,7 @@ impl EventConsumer for LiveEvents<'_> {
             && let Some(start) = reader.info().map(|info| info.start)
         {
             self.is_start_said = true;
-            if let Some(start) = system_time(start) {
+            if let Some(start) = start_time(start) {
                 messages::note(format_args!(
                     "Started        : {start}, from which the times of events count"
                 ));

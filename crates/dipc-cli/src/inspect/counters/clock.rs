@@ -1,9 +1,10 @@
 //! Times of samples, in the forms used in files.
 
-use clr_events::json::system_time;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 use nettrace::{RelativeTime, TraceInfo};
+
+use crate::inspect::recording::start_time;
 
 /// The calendar times of a recording.
 #[derive(Debug, Clone)]
@@ -16,7 +17,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// The clock of a recording, which shows local time.
     pub(crate) fn of(info: Option<&TraceInfo>) -> Self {
-        let start = info.and_then(|info| system_time(info.start));
+        let start = info.and_then(|info| start_time(info.start));
         Self { start: start.unwrap_or_default(), zone: TimeZone::system() }
     }
 

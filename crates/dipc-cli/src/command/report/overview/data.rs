@@ -8,7 +8,6 @@ use std::thread;
 use clr_counters::Counters;
 use clr_events::KernelSample;
 use clr_events::code::CodeOrigin;
-use clr_events::json::system_time;
 use clr_events::sets;
 use nettrace::{
     Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, ThreadId, TimeOrder,
@@ -25,7 +24,7 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::crash_note::CrashNote;
 use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
 use crate::inspect::names::Names;
-use crate::inspect::recording::{Input, Origin, Recording, RecordingFile};
+use crate::inspect::recording::{Input, Origin, Recording, RecordingFile, start_time};
 use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
 use crate::inspect::time_range::{PartTimes, recorded_range};
@@ -317,7 +316,7 @@ impl OverviewData {
             processes: processes.len(),
             program,
             runtime,
-            start: info.and_then(|info| system_time(info.start)).map(|start| start.to_string()),
+            start: info.and_then(|info| start_time(info.start)).map(|start| start.to_string()),
             duration_ns: units::nanoseconds(end.saturating_duration_since(start)),
             bytes: origin.bytes(),
             events: counts.iter().map(|(_, count)| count).sum(),

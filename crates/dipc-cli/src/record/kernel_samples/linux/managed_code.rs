@@ -1,12 +1,12 @@
 //! Managed code for the unwinder of the kernel's samples: small methods of Tier 1 have no frame pointer, and
 //! only the runtime has their unwind information.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clr_dump::{Memory, MemoryResult, Missing, ProcessMemory, Runtime};
-use linux_sampler::{FramePosition, Registers, RuntimeUnwinder, SampledFrame};
+use linux_sampler::{Registers, RuntimeUnwinder, SampledFrame};
 
 /// The time after which what was read is read again: methods are compiled and freed meanwhile.
 const LIFETIME: Duration = Duration::from_secs(1);
@@ -81,36 +81,29 @@ impl Process {
     fn find(pid: i32) -> Option<Self> {
         let memory = ProcessMemory::open(u32::try_from(pid).ok()?).ok()?;
         let runtime = Runtime::find(&memory, &memory.files().ok()?).ok()?;
-        let memory = CachedMemory { memory, pages: RefCell::new(vec![None; PAGES]) };
+        let memory = CachedMemory { memory, pages: Mutex::new(vec![None; PAGES]) };
         Some(Self { runtime, memory, functions: HashMap::new(), since: Instant::now() })
     }
 
     fn expire(&mut self) {
         if self.since.elapsed() > LIFETIME || self.functions.len() >= MOST_ADDRESSES {
             self.functions.clear();
-            self.memory.pages.get_mut().fill(None);
+            self.memory.pages.get_mut().unwrap_or_else(PoisonError::into_inner).fill(None);
             self.since = Instant::now();
         }
     }
 
     fn caller(&mut self, frame: &SampledFrame<'_>) -> Option<Registers> {
         self.expire();
-        let position = match frame.position {
-            FramePosition::Innermost => clr_dump::FramePosition::Innermost,
-            FramePosition::Caller => clr_dump::FramePosition::Caller,
-        };
-        let Registers { ip, sp, fp, .. } = frame.registers;
-        let address = position.lookup_address(ip);
+        let position = clr_dump::FramePosition::from(frame.position);
+        let address = position.lookup_address(frame.registers.ip);
         let (runtime, memory) = (&self.runtime, &self.memory);
         let function = *self.functions.entry(address).or_insert_with(|| {
             let code = runtime.code().find(memory, address).ok().flatten();
             code.map(|code| code.function)
         });
         let memory = SampleMemory { frame, memory };
-        let registers = clr_dump::Registers::new(ip, sp, fp);
-        let caller = clr_dump::unwind(&memory, function?, &registers, position).ok()?;
-        let fp = caller.get(clr_dump::Register::RBP)?;
-        Some(Registers { ip: caller.ip, sp: caller.sp, fp, lr: 0 })
+        clr_dump::unwind(&memory, function?, &frame.registers.into(), position).ok()?.to_sampled()
     }
 }
 
@@ -134,7 +127,7 @@ impl RuntimeUnwinder for ManagedCode {
 struct CachedMemory {
     memory: ProcessMemory,
     /// Pages at their numbers modulo [`PAGES`].
-    pages: RefCell<Vec<Option<CachedPage>>>,
+    pages: Mutex<Vec<Option<CachedPage>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -151,7 +144,7 @@ impl CachedMemory {
         let number = address / PAGE as u64;
         let start = usize::try_from(address % PAGE as u64).map_err(|_| missing)?;
         let length = buffer.len().min(PAGE - start);
-        let mut pages = self.pages.borrow_mut();
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let place = usize::try_from(number % PAGES as u64).map_err(|_| missing)?;
         let place = pages.get_mut(place).ok_or(missing)?;
         let page = match place {

@@ -1,69 +1,11 @@
-//! Files that are read at offsets, and a bounded cache of their pages.
+//! A bounded cache of the pages of a file.
 
-use std::cell::RefCell;
 use std::io;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-
-/// Bytes that are read at offsets: a file, or a slice in tests.
-pub trait ReadAt {
-    /// Reads bytes from an offset on; returns their number, which is zero past the end.
-    ///
-    /// # Errors
-    /// Those of the file.
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
-
-    /// The number of bytes.
-    ///
-    /// # Errors
-    /// Those of the file.
-    fn size(&self) -> io::Result<u64>;
-}
-
-impl ReadAt for Vec<u8> {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        self.as_slice().read_at(offset, buffer)
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        self.as_slice().size()
-    }
-}
-
-impl ReadAt for &[u8] {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..)).unwrap_or_default();
-        let count = rest.len().min(buffer.len());
-        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
-            to.copy_from_slice(from);
-        }
-        Ok(count)
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        u64::try_from(self.len()).map_err(io::Error::other)
-    }
-}
-
-#[cfg(any(unix, windows))]
-impl ReadAt for std::fs::File {
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        #[cfg(unix)]
-        return std::os::unix::fs::FileExt::read_at(self, buffer, offset);
-        #[cfg(windows)]
-        return std::os::windows::fs::FileExt::seek_read(self, buffer, offset);
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        let attributes = self.metadata()?;
-        if attributes.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        Ok(attributes.len())
-    }
-}
+use nettrace::ReadAt;
 
 /// Bytes of a page of the cache.
 const PAGE: u64 = 1 << 16;
@@ -74,13 +16,34 @@ const PAGES: usize = 128;
 pub(crate) struct PagedFile {
     file: Box<dyn ReadAt>,
     size: u64,
-    cache: RefCell<Cache>,
+    cache: Mutex<Cache>,
 }
 
 #[derive(Default)]
 struct Cache {
-    recent: HashMap<u64, Arc<[u8]>>,
-    older: HashMap<u64, Arc<[u8]>>,
+    recent: HashMap<u64, Box<[u8]>>,
+    older: HashMap<u64, Box<[u8]>>,
+}
+
+impl Cache {
+    /// Returns the result of `read` for a page that is kept.
+    #[inline]
+    fn read<T>(&mut self, number: u64, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        if let Some(page) = self.recent.get(&number) {
+            return Some(read(page));
+        }
+        let page = self.older.remove(&number)?;
+        let result = read(&page);
+        self.insert(number, page);
+        Some(result)
+    }
+
+    fn insert(&mut self, number: u64, page: Box<[u8]>) {
+        if self.recent.len() >= PAGES {
+            self.older = mem::take(&mut self.recent);
+        }
+        self.recent.insert(number, page);
+    }
 }
 
 impl std::fmt::Debug for PagedFile {
@@ -92,7 +55,7 @@ impl std::fmt::Debug for PagedFile {
 impl PagedFile {
     pub(crate) fn new(file: Box<dyn ReadAt>) -> io::Result<Self> {
         let size = file.size()?;
-        Ok(Self { file, size, cache: RefCell::default() })
+        Ok(Self { file, size, cache: Mutex::default() })
     }
 
     pub(crate) const fn size(&self) -> u64 {
@@ -109,17 +72,12 @@ impl PagedFile {
             };
         }
         while !buffer.is_empty() {
-            let page = self.page(offset / PAGE)?;
-            let from = usize::try_from(offset % PAGE).map_err(io::Error::other)?;
-            let bytes = page.get(from..).unwrap_or_default();
-            let count = bytes.len().min(buffer.len());
-            let (part, rest) = mem::take(&mut buffer).split_at_mut_checked(count).unwrap_or_default();
-            if part.is_empty() {
+            let count = self.read_cached(offset, buffer)?;
+            if count == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            part.copy_from_slice(bytes.get(..count).unwrap_or_default());
             offset = offset.saturating_add(u64::try_from(count).map_err(io::Error::other)?);
-            buffer = rest;
+            buffer = mem::take(&mut buffer).get_mut(count..).unwrap_or_default();
         }
         Ok(())
     }
@@ -138,23 +96,32 @@ impl PagedFile {
         Ok(bytes)
     }
 
-    fn page(&self, number: u64) -> io::Result<Arc<[u8]>> {
-        let mut cache = self.cache.borrow_mut();
-        if let Some(page) = cache.recent.get(&number) {
-            return Ok(Arc::clone(page));
-        }
-        let page = match cache.older.remove(&number) {
-            Some(page) => page,
-            None => self.read_page(number)?,
+    /// Reads bytes of one page. Returns their number. Other threads read from the cache while this one reads
+    /// from the file.
+    fn read_cached(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let (number, from) = (offset / PAGE, usize::try_from(offset % PAGE).map_err(io::Error::other)?);
+        let mut copy = |page: &[u8]| {
+            let bytes = page.get(from..).unwrap_or_default();
+            let count = bytes.len().min(buffer.len());
+            if let (Some(to), Some(bytes)) = (buffer.get_mut(..count), bytes.get(..count)) {
+                to.copy_from_slice(bytes);
+            }
+            count
         };
-        if cache.recent.len() >= PAGES {
-            cache.older = mem::take(&mut cache.recent);
+        if let Some(count) = self.cache().read(number, &mut copy) {
+            return Ok(count);
         }
-        cache.recent.insert(number, Arc::clone(&page));
-        Ok(page)
+        let page = self.read_page(number)?;
+        let count = copy(&page);
+        self.cache().insert(number, page);
+        Ok(count)
     }
 
-    fn read_page(&self, number: u64) -> io::Result<Arc<[u8]>> {
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_page(&self, number: u64) -> io::Result<Box<[u8]>> {
         let start = number.saturating_mul(PAGE);
         let size = self.size.saturating_sub(start).min(PAGE);
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
@@ -168,7 +135,7 @@ impl PagedFile {
         let mut filled = 0_usize;
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             let at = start.saturating_add(u64::try_from(filled).map_err(io::Error::other)?);
-            match self.file.read_at(at, rest) {
+            match self.file.read_at(rest, at) {
                 Ok(0) => break,
                 Ok(count) => filled = filled.saturating_add(count),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -182,13 +149,6 @@ impl PagedFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    #[cfg(unix)]
-    fn directories_are_not_files_of_their_size() {
-        let directory = std::fs::File::open(std::env::temp_dir()).unwrap();
-        assert_eq!(ReadAt::size(&directory).unwrap_err().kind(), io::ErrorKind::IsADirectory);
-    }
 
     #[test]
     fn reads_cross_pages_and_end_with_the_file() {
@@ -208,7 +168,7 @@ mod tests {
         for page in 0..640 {
             file.array::<1>(page * PAGE).unwrap();
         }
-        let cache = file.cache.borrow();
+        let cache = file.cache();
         assert!(cache.recent.len() <= PAGES && cache.older.len() <= PAGES);
     }
 }

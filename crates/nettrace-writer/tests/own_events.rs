@@ -1,0 +1,71 @@
+//! Recordings of a caller's own events, in each version.
+
+use nettrace::{SliceReader, Ticks, TraceInfo, TypeCode, Value};
+use nettrace_writer::{EventKind, EventWriter, FieldKind, Version};
+
+#[test]
+fn kinds_keep_their_level_keywords_opcode_and_version_in_each_version() {
+    let fields = [("Count", FieldKind::Scalar(TypeCode::U32))];
+    let plain = EventKind::new("Demo", 1, "Plain", &fields);
+    let full = EventKind::new("Demo", 2, "Full", &fields)
+        .with_level(3)
+        .with_keywords(1 << 40)
+        .with_opcode(0)
+        .with_version(7);
+    let info = TraceInfo::new_v6(1_000, Ticks(10), vec![("ProcessId".into(), "7".into())]);
+    for version in [Version::V4, Version::V6] {
+        let mut writer = EventWriter::of_version(version, &info).unwrap();
+        let kinds = [writer.define(&plain).unwrap(), writer.define(&full).unwrap()];
+        let threads = [writer.thread(7, 8, None).unwrap(), writer.thread(7, 9, Some("named")).unwrap()];
+        for time in 0..4 {
+            let (kind, thread) = (kinds[time % 2], threads[time / 2]);
+            let payload = u32::try_from(time).unwrap().to_le_bytes();
+            writer.event(kind, Ticks(20 + time as u64), thread, Some(1), &[0x10, 0x20], &payload).unwrap();
+        }
+        writer.lost(threads[0], 5);
+        writer.finish().unwrap();
+
+        let mut events = SliceReader::new(writer.bytes()).unwrap();
+        let mut found = Vec::new();
+        while let Some(event) = events.next().unwrap() {
+            let metadata = event.metadata();
+            let properties = (metadata.level(), metadata.keywords(), metadata.opcode(), metadata.version());
+            let Value::U32(count) = event.fields().next().unwrap().unwrap().1 else { panic!("{version:?}") };
+            let place = (event.thread_id().0, event.process_id(), event.stack().collect::<Vec<_>>());
+            found.push((event.name().to_owned(), properties, place, count));
+        }
+        let row = |name: &str, properties, thread, count| {
+            (name.to_owned(), properties, (thread, Some(7), vec![0x10, 0x20]), count)
+        };
+        let (none, all) = ((0, 0, None, 0), (3, 1 << 40, Some(0), 7));
+        let expected = [
+            row("Plain", none, 8, 0),
+            row("Full", all, 8, 1),
+            row("Plain", none, 9, 2),
+            row("Full", all, 9, 3),
+        ];
+        assert_eq!(found, expected, "{version:?}");
+        assert_eq!((events.loss().total(), events.damage().len()), (5, 0), "{version:?}");
+        assert_eq!(writer.omissions().is_empty(), version == Version::V6);
+    }
+}
+
+#[test]
+fn a_thread_of_v4_is_known_by_its_id() {
+    let info = TraceInfo::new_v6(1_000, Ticks(10), vec![("ProcessId".into(), "7".into())]);
+    let mut writer = EventWriter::of_version(Version::V4, &info).unwrap();
+    let text = [("Text", FieldKind::Text)];
+    let kind = writer.define(&EventKind::new("Demo", 1, "Text", &text)).unwrap();
+    let [first, again] = [(); 2].map(|()| writer.thread(7, 8, None).unwrap());
+    assert_eq!(first, again);
+    for thread in [first, again] {
+        writer.event(kind, Ticks(11), thread, None, &[], &[1, 0, b'a']).unwrap();
+    }
+    writer.finish().unwrap();
+    let mut events = SliceReader::new(writer.bytes()).unwrap();
+    let mut count = 0;
+    events.for_each(|event| count += event.payload().len()).unwrap();
+    assert_eq!((count, events.loss().total()), (6, 0));
+    // V4 cannot describe the text, nor the thread.
+    assert_eq!((writer.omissions().field_lists, writer.omissions().thread_descriptions), (1, 1));
+}
