@@ -395,7 +395,9 @@ impl HeapGraphBuilder {
         let (known, unknown): (Vec<_>, Vec<_>) = found.partition(|(object, _)| object.is_some());
         let others = self.groups.child(RootGroups::ALL, "[other roots]");
         let group = self.groups.child(others, "[Dependent Handles]");
-        unknown.into_iter().for_each(|(_, value)| self.add_root(group, value));
+        for (_, value) in unknown {
+            self.add_root(group, value);
+        }
         let mut references: Vec<_> =
             known.into_iter().filter_map(|(object, value)| Some((object?, value))).collect();
         let room = (MOST as usize).saturating_sub(self.edges.len());

@@ -623,7 +623,9 @@ impl RecordingSettings {
         // The recording is replaced by one that also has the samples, so it must be closed first.
         drop(sink);
         let with_samples = match (kernel_recording, &path) {
-            (Some(samples), Some(path)) => Some(samples.and_then(|samples| self.add_samples(samples, path))),
+            (Some(recorded), Some(path)) => {
+                Some(recorded.and_then(|samples| self.add_samples(samples, path)))
+            }
             _ => None,
         };
         if let Ok(recorded) = &recorded {

@@ -1,7 +1,9 @@
 //! A running .NET program that does what it is told (`testdata/workload/Program.cs`).
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -31,6 +33,8 @@ pub(crate) struct Target {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
+    /// Its standard error.
+    errors: File,
     folder: tempfile::TempDir,
 }
 
@@ -45,12 +49,13 @@ impl Target {
             // As a user's program: 3.1 and 9.0 both take the settings of their own name only.
             command.env_remove("DOTNET_DiagnosticPorts");
         }
+        let errors = tempfile::tempfile().unwrap();
         let mut child = command
             .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
             .env("DOTNET_CLI_TELEMETRY_OPTOUT", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(errors.try_clone().unwrap())
             .spawn()
             .unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -59,7 +64,7 @@ impl Target {
             stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, lines, folder }
+        Self { child, stdin, lines, errors, folder }
     }
 
     /// Starts the workload so that its runtime waits to be resumed; none where the runtime is missing.
@@ -111,12 +116,23 @@ impl Target {
     /// Its next line.
     pub(crate) fn line(&self) -> String {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE).expect("the target answers");
+            let line = self.lines.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|error| panic!("the target answers: {error}; {}", self.state()));
             // A runtime that waits for some seconds says so.
             if !line.starts_with("The runtime has been configured to pause") {
                 return line;
             }
         }
+    }
+
+    /// Its state and exit status by the kernel, and what it has written to standard error.
+    fn state(&self) -> String {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let mut errors = vec![0; 4096];
+        let length = self.errors.read_at(&mut errors, 0).unwrap_or_default();
+        let errors = String::from_utf8_lossy(&errors[..length]);
+        format!("state {:?}, exit status {:?}: {errors}", fields.first(), fields.last())
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
