@@ -78,6 +78,10 @@ impl EventKind {
         if is_scheduler_provider(provider) {
             return Self::Other;
         }
+        // The kernel samples a thread whatever it works for, and does not know its activity.
+        if matches!(provider, "Universal.Events" | "Universal.System") {
+            return Self::Unrelated;
+        }
         let opcode = kind_opcode(metadata);
         match provider {
             DIAGNOSTIC_SOURCE if is_diagnostic(metadata.name()) => return Self::Diagnostic(opcode),

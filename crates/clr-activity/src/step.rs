@@ -91,8 +91,7 @@ enum Numbered {
 /// Whether a provider's events are about the scheduler and other infrastructure, and never about requests.
 #[cfg(feature = "spans")]
 pub(crate) fn is_scheduler_provider(provider: &str) -> bool {
-    matches!(provider, tasks::PROVIDER | event_pipe::PROVIDER | "Universal.Events" | "Universal.System")
-        || FRAMEWORK.contains(&provider)
+    matches!(provider, tasks::PROVIDER | event_pipe::PROVIDER) || FRAMEWORK.contains(&provider)
 }
 
 /// Whether a kind of event begins or ends an operation that surrounds requests, or is within all of them, and

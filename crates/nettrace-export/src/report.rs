@@ -55,7 +55,7 @@ pub use processor_time::processor_time;
 pub use read::{read, read_by, read_kinds};
 pub use requests::{
     Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, SpanEnd, SpanRole, SpanRow,
-    SpanSource, StatusRow, TimeParts,
+    SpanSource, StatusRow, ThreadParts, TimeParts,
 };
 pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};

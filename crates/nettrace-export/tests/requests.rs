@@ -156,6 +156,28 @@ impl Recording {
         self
     }
 
+    /// A wait for a lock that `owner` has.
+    fn lock_wait(&mut self, start: At<'_>, stop: u64, owner: u64) -> &mut Self {
+        let begin =
+            [Value::Byte(0), Value::UInt16(9), Value::UInt64(1), Value::UInt64(2), Value::UInt64(owner)];
+        let nanoseconds = Value::Double((stop - start.time) as f64 * 1000.0);
+        let end = [Value::Byte(0), Value::UInt16(9), nanoseconds];
+        for (at, event_id, version, fields) in
+            [(start, 81, 2, &begin[..]), (At { time: stop, ..start }, 91, 1, &end[..])]
+        {
+            self.event(at, (RUNTIME, event_id, "", None), &[]);
+            let kind = self.metadata.iter_mut().find(|it| it.event_id == event_id && it.provider == RUNTIME);
+            kind.unwrap().version = version;
+            self.events.last_mut().unwrap().payload = payload(fields);
+        }
+        self
+    }
+
+    /// A sample of a thread on a processor, of one millisecond. The kernel does not know the activity.
+    fn cpu_sample(&mut self, time: u64, thread: u64) -> &mut Self {
+        self.event(at(time, thread, &[]), ("Universal.Events", 1, "cpu", None), &[])
+    }
+
     fn bytes(&self) -> Vec<u8> {
         let mut trace = Trace::new(&TraceHeader {
             frequency: 1_000_000_000,
@@ -250,6 +272,26 @@ fn requests_are_paired_by_their_activity() {
     assert_eq!((a.implied, a.cut_by_end, report.left_out), (0, 0, 0));
     let source = &report.sources[0];
     assert_eq!((source.starts, source.stops, source.paired, source.unpaired), (3, 3, 3, 0));
+}
+
+#[test]
+fn the_time_on_threads_is_divided_into_processor_and_lock_waits() {
+    let mut recording = Recording::default();
+    recording
+        .request_start(at(1000, 1, &[1, 1]), "/stock")
+        .cpu_sample(2000, 1)
+        .cpu_sample(3000, 1)
+        .lock_wait(at(4000, 1, &[1, 1]), 8000, 77)
+        .cpu_sample(9000, 1)
+        .cpu_sample(9000, 2)
+        .request_stop(at(11_000, 1, &[1, 1]))
+        .cpu_sample(12_000, 1);
+    let report = recording.report_with(RequestsOptions::default().with_slowest(1)).unwrap();
+    let parts = row(&report, "GET /stock").thread_parts.unwrap();
+    assert_eq!((parts.cpu, parts.lock_wait), (Some(micros(3000)), Some(micros(4000))));
+    assert_eq!((parts.lock_waits, parts.lock_owner_tid), (1, Some(77)));
+    assert_eq!(parts.other_wait, None, "when threads worked for it is not known");
+    assert_eq!(report.slowest[0].thread_parts, Some(parts));
 }
 
 #[test]

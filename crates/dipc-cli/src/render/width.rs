@@ -16,7 +16,16 @@ pub(crate) fn of_output() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
 }
 
-/// The same for standard error.
+/// Returns the height of standard output in lines; `None` if it is not a terminal.
+pub(crate) fn height_of_output() -> Option<usize> {
+    if cfg!(test) {
+        return None;
+    }
+    #[allow(clippy::disallowed_methods, reason = "its size is asked for, nothing is written")]
+    terminal_size::terminal_size_of(io::stdout()).map(|(_, height)| usize::from(height.0))
+}
+
+/// The same as [`of_output`] for standard error.
 pub(crate) fn of_errors() -> Option<usize> {
     if cfg!(test) {
         return None;

@@ -1,6 +1,7 @@
 //! Requests: how many, how long, how they ended, and where their time went.
 
 mod template;
+mod thread_parts;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -22,6 +23,8 @@ use crate::profile::pattern::Pattern;
 use crate::profile::request_stacks::{RequestSamples, RequestStacks};
 use crate::profile::{Profile, StackTotal};
 use crate::report::nanoseconds;
+pub use thread_parts::ThreadParts;
+use thread_parts::{KnownThreadParts, MeasuredThreadParts, ThreadTimes};
 
 /// Settings of the report of requests.
 #[derive(Debug, Clone, Default)]
@@ -122,6 +125,8 @@ pub struct SpanRow {
     pub latencies: Latencies,
     /// The time of the requests among them, by the work done; `None` without requests, or if it is unknown.
     pub parts: Option<TimeParts>,
+    /// The parts of their time on threads; `None` without requests, or if the recording has no events of these.
+    pub thread_parts: Option<ThreadParts>,
     /// Spans whose end another event reports. They are not in the numbers above.
     pub implied: u64,
     /// Spans that had not ended when the recording did. They are not in the numbers above.
@@ -158,6 +163,8 @@ pub struct SlowSpan {
     pub error: Option<String>,
     /// Its time by the work done.
     pub parts: Option<TimeParts>,
+    /// The parts of its time on threads; `None` if the recording has no events of these.
+    pub thread_parts: Option<ThreadParts>,
     /// Samples of its threads.
     pub samples: u64,
     /// The stacks of its threads, the heaviest first, at most 100.
@@ -212,6 +219,7 @@ pub struct Requests {
     spans: Spans,
     finished: Finished,
     stacks: RequestStacks<SpanId>,
+    thread_times: ThreadTimes<SpanId>,
 }
 
 /// The sums over spans that have ended, and the slowest of these.
@@ -228,6 +236,7 @@ struct Finished {
 struct Slow {
     span: SlowSpan,
     parts: Option<MeasuredParts>,
+    thread_parts: MeasuredThreadParts,
     samples: RequestSamples,
 }
 
@@ -243,6 +252,7 @@ struct Row {
     errors: u64,
     statuses: BTreeMap<Option<String>, u64>,
     parts: Option<MeasuredParts>,
+    thread_parts: MeasuredThreadParts,
     implied: u64,
     cut_by_end: u64,
 }
@@ -269,6 +279,7 @@ impl Default for Row {
             errors: 0,
             statuses: BTreeMap::new(),
             parts: None,
+            thread_parts: MeasuredThreadParts::default(),
             implied: 0,
             cut_by_end: 0,
         }
@@ -297,7 +308,8 @@ impl Requests {
     /// last event: see [`extend_to`](Self::extend_to).
     pub fn interest(options: &RequestsOptions, kind: &Metadata) -> Interest {
         let of_stacks = options.slowest > 0 && RequestStacks::<SpanId>::needs(kind);
-        Interest::all_if(of_stacks).max(Spans::interest(kind))
+        let of_threads = ThreadTimes::<SpanId>::needs(kind);
+        Interest::all_if(of_stacks || of_threads).max(Spans::interest(kind))
     }
 
     /// Extends the recording to the time of an event that need not be added.
@@ -308,24 +320,26 @@ impl Requests {
     /// Adds an event. Looks at all of them.
     #[inline]
     pub fn add(&mut self, event: &Event<'_>) {
-        let Self { options, spans, finished, stacks, .. } = self;
-        spans.add(event, |span| finished.add(&span, options, stacks));
+        let Self { options, spans, finished, stacks, thread_times, .. } = self;
+        spans.add(event, |span| finished.add(&span, options, stacks, thread_times));
+        let request = || spans.request_of(event.process_id(), event.thread_id());
+        thread_times.add(event, request);
         if options.slowest > 0 {
-            stacks.add(event, spans.request_of(event.process_id(), event.thread_id()));
+            stacks.add(event, request());
         }
     }
 
     /// Returns the report; `None` without spans.
     pub fn finish(mut self) -> Option<RequestsReport> {
-        let Self { options, spans, finished, stacks, .. } = &mut self;
-        spans.finish(|span| finished.add(&span, options, stacks));
+        let Self { options, spans, finished, stacks, thread_times, .. } = &mut self;
+        spans.finish(|span| finished.add(&span, options, stacks, thread_times));
         let sources: Vec<_> = self.spans.sources().cloned().collect();
         if sources.is_empty() {
             return None;
         }
         let duration =
             self.end.unwrap_or_else(|| self.spans.last()).saturating_duration_since(self.options.start);
-        let known = self.spans.known();
+        let known = (self.spans.known(), self.thread_times.known());
         let Finished { rows, mut slowest, slowest_calls } = self.finished;
         let mut rows: Vec<_> = rows.into_iter().map(|(key, row)| row.report(key, duration, known)).collect();
         rows.sort_by(|a, b| {
@@ -343,8 +357,10 @@ impl Requests {
         }
         let (mut slowest, samples): (Vec<_>, Vec<_>) = slowest
             .into_iter()
-            .map(|Slow { mut span, parts, samples }| {
-                span.parts = parts.map(|parts| parts.known(known));
+            .map(|Slow { mut span, parts, thread_parts, samples }| {
+                span.parts = parts.map(|parts| parts.known(known.0));
+                let on_thread = span.parts.and_then(|parts| parts.on_thread);
+                span.thread_parts = thread_parts.known(known.1, on_thread, span.duration);
                 let process = span.process;
                 (span, (process, samples))
             })
@@ -396,7 +412,14 @@ pub(crate) fn row_name<'s>(span: &Span<'s>) -> Cow<'s, str> {
 }
 
 impl Finished {
-    fn add(&mut self, span: &Span<'_>, options: &RequestsOptions, stacks: &mut RequestStacks<SpanId>) {
+    fn add(
+        &mut self,
+        span: &Span<'_>,
+        options: &RequestsOptions,
+        stacks: &mut RequestStacks<SpanId>,
+        thread_times: &mut ThreadTimes<SpanId>,
+    ) {
+        let thread_parts = if span.is_request() { thread_times.end(span.id) } else { Default::default() };
         let samples = if options.slowest > 0 && span.is_request() {
             let end = RelativeTime::after_start(span.start.since_start().saturating_add(span.duration));
             stacks.end(span.id, end)
@@ -411,9 +434,9 @@ impl Finished {
         if !is_wanted {
             return;
         }
-        self.row(span, &row_name).add(span);
+        self.row(span, &row_name).add(span, &thread_parts);
         if span.is_request() && options.slowest > 0 {
-            self.add_slow(span, samples, options.slowest);
+            self.add_slow(span, (samples, thread_parts), options.slowest);
         }
     }
 
@@ -433,7 +456,12 @@ impl Finished {
     }
 
     /// Keeps a span if it is one of the slowest.
-    fn add_slow(&mut self, span: &Span<'_>, samples: RequestSamples, most: usize) {
+    fn add_slow(
+        &mut self,
+        span: &Span<'_>,
+        (samples, thread_parts): (RequestSamples, MeasuredThreadParts),
+        most: usize,
+    ) {
         let list = if span.role == SpanRole::Outgoing { &mut self.slowest_calls } else { &mut self.slowest };
         let place = list.partition_point(|other| other.span.duration >= span.duration);
         if place >= most {
@@ -459,10 +487,12 @@ impl Finished {
                     is_error: span.is_error,
                     error: span.error.map(str::to_owned),
                     parts: None,
+                    thread_parts: None,
                     samples: 0,
                     stacks: Vec::new(),
                 },
                 parts: span.parts,
+                thread_parts,
                 samples,
             },
         );
@@ -471,7 +501,7 @@ impl Finished {
 }
 
 impl Row {
-    fn add(&mut self, span: &Span<'_>) {
+    fn add(&mut self, span: &Span<'_>, thread_parts: &MeasuredThreadParts) {
         match span.end {
             SpanEnd::Stopped => {}
             SpanEnd::Implied => {
@@ -497,11 +527,19 @@ impl Row {
         }
         if let Some(parts) = &span.parts {
             self.parts.get_or_insert_default().add(parts);
+            self.thread_parts.add(thread_parts);
         }
     }
 
     #[allow(clippy::cast_precision_loss, reason = "a rate")]
-    fn report(self, (role, provider, task, name): RowKey, duration: Duration, known: KnownParts) -> SpanRow {
+    fn report(
+        self,
+        (role, provider, task, name): RowKey,
+        duration: Duration,
+        (known, known_of_threads): (KnownParts, KnownThreadParts),
+    ) -> SpanRow {
+        let parts = self.parts.map(|parts| parts.known(known));
+        let on_thread = parts.and_then(|parts| parts.on_thread);
         let at = |quantile: f64| {
             let value = Duration::from_nanos(self.durations.value_at_quantile(quantile));
             value.min(self.max)
@@ -530,7 +568,11 @@ impl Row {
                 p99: at(0.99),
                 max: self.max,
             },
-            parts: self.parts.map(|parts| parts.known(known)),
+            parts,
+            thread_parts: self
+                .thread_parts
+                .known(known_of_threads, on_thread, self.total)
+                .filter(|_| parts.is_some()),
             implied: self.implied,
             cut_by_end: self.cut_by_end,
         }

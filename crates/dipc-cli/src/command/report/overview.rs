@@ -64,7 +64,7 @@ pub(super) fn run(file: &Path, format: Format) -> Outcome {
     };
     match format {
         Format::Json => output::print_json(&overview)?,
-        Format::Table => output::print(table(&overview, width::of_output()))?,
+        Format::Table => output::print(table(&overview, width::of_output(), width::height_of_output()))?,
     }
     Ok(exit)
 }
@@ -72,8 +72,9 @@ pub(super) fn run(file: &Path, format: Format) -> Outcome {
 /// The width of the names of reports.
 const NAME: usize = 12;
 
-fn table(overview: &Overview, width: Option<usize>) -> String {
-    let mut text = String::new();
+/// Formats the overview. If it has more lines than the terminal, the findings come last, the first of them at the end.
+fn table(overview: &Overview, width: Option<usize>, height: Option<usize>) -> String {
+    let (mut memory, mut text) = (String::new(), String::new());
     let line = |text: &mut String, label: &str, value: &str| {
         let label = format!("{label:<NAME$}");
         let room = width.map_or(usize::MAX, |width| width.saturating_sub(NAME + 2).max(20));
@@ -87,8 +88,8 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
         .program
         .as_deref()
         .map_or("a program that the recording does not name".into(), command_line::shortened);
-    if let Some(memory) = summary.memory.and_then(|memory| memory.mostly_other()) {
-        line(&mut text, "Memory", &memory);
+    if let Some(mostly_other) = summary.memory.and_then(|memory| memory.mostly_other()) {
+        line(&mut memory, "Memory", &mostly_other);
     }
     let others = summary.processes.saturating_sub(1);
     let others = match others {
@@ -112,32 +113,76 @@ fn table(overview: &Overview, width: Option<usize>) -> String {
         line(&mut text, "Samples", sampling);
     }
     text.push('\n');
+    let (mut found, mut lacking) = (Vec::new(), String::new());
     for finding in &overview.findings {
+        let mut text = String::new();
         let mark = if finding.is_problem { "! " } else { "" };
         line(&mut text, finding.report, &format!("{mark}{}", finding.text));
         // A command stays on one line, however long, so that it can be copied.
         let _ = writeln!(text, "{:<NAME$}    {}", "", escape_controls(&finding.command));
+        found.push(text);
     }
     if overview.findings.is_empty() {
+        let mut text = String::new();
         line(&mut text, "More", "nothing stands out");
+        found.push(text);
     }
-    text.push('\n');
     if !overview.missing.is_empty() {
         let missing =
             overview.missing.iter().map(|missing| format!("{} ({})", missing.needs.what, missing.report));
         let missing = missing.collect::<Vec<_>>().join(", ");
         // A recording does not say what was asked for.
-        line(&mut text, "None of", &format!("{missing}: not recorded, or none happened"));
+        line(&mut lacking, "None of", &format!("{missing}: not recorded, or none happened"));
         match overview.missing.as_slice() {
-            [missing] => line(&mut text, "To record it", missing.needs.command),
+            [missing] => line(&mut lacking, "To record it", missing.needs.command),
             missing if messages::is_verbose() => {
-                text.push('\n');
+                lacking.push('\n');
                 for missing in missing {
-                    line(&mut text, missing.report, missing.needs.command);
+                    line(&mut lacking, missing.report, missing.needs.command);
                 }
             }
-            _ => line(&mut text, "To record it", "-v lists the command for each"),
+            _ => line(&mut lacking, "To record it", "-v lists the command for each"),
         }
     }
-    text
+    let whole = format!("{memory}{text}{}\n{lacking}", found.concat());
+    // The shell's prompt takes a line.
+    if height.is_none_or(|height| whole.lines().count() < height) {
+        return whole;
+    }
+    // The end stays on the screen.
+    found.reverse();
+    format!("{text}{lacking}\n{}{memory}", found.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::memory_use::MemoryUse;
+
+    fn overview(findings: usize) -> Overview {
+        let finding = |number| Finding {
+            report: "gc",
+            is_problem: number == 0,
+            text: format!("finding {number}"),
+            command: "dipc report app.nettrace gc".to_owned(),
+        };
+        let summary = Summary { memory: MemoryUse::of_counters(1.2e9, 48e6), ..Summary::default() };
+        Overview {
+            file: "app.nettrace".to_owned(),
+            summary,
+            findings: (0..findings).map(finding).collect(),
+            missing: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn findings_are_on_the_screen_however_long_the_output_is() {
+        let text = |findings, height| table(&overview(findings), None, height);
+        assert!(text(3, Some(24)).starts_with("Memory        1.20 GB resident"), "{}", text(3, Some(24)));
+        assert_eq!(text(3, Some(24)), text(3, None));
+        let long = text(30, Some(24));
+        let last: Vec<_> = long.lines().rev().take(3).collect();
+        assert!(last[0].starts_with("Memory  ") && last[2].ends_with("! finding 0"), "{long}");
+        assert_eq!(long.lines().count(), text(30, None).lines().count());
+    }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use nettrace::{Interest, Metadata};
 use nettrace_export::report::{
-    Requests, RequestsOptions, RequestsReport, SlowSpan, SpanEnd, SpanRole, SpanRow, TimeParts, call_tree,
+    Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, SpanEnd, SpanRole, SpanRow, TimeParts,
+    call_tree,
 };
 use nettrace_export::{NameForm, Pattern, Profile};
 
@@ -219,17 +220,73 @@ fn time_parts(report: &RequestsReport, rows: usize) -> String {
             name(row),
         ]);
     }
-    columns.fitted(&["TOTAL s"]) + "\n"
+    columns.fitted(&["TOTAL s"]) + "\n" + &on_threads(report, rows)
+}
+
+/// What threads did in their time for requests, in shares of the requests' time.
+fn on_threads(report: &RequestsReport, rows: usize) -> String {
+    use Align::{Left, Right};
+    let with_parts = report.rows.iter().filter_map(|row| Some((row, row.thread_parts?)));
+    let with_parts: Vec<_> = with_parts.take(rows).collect();
+    if with_parts.is_empty() {
+        return String::new();
+    }
+    let mut columns = Columns::new([
+        ("TOTAL s", Right),
+        ("ON CPU", Right),
+        ("IN LOCK WAITS", Right),
+        ("LOCK WAITS", Right),
+        ("OTHER WAITS", Right),
+        ("WHAT ITS THREADS DID", Left),
+    ]);
+    for (row, parts) in with_parts {
+        let total = row.latencies.total;
+        columns.row([
+            format!("{:.3}", total.as_secs_f64()),
+            share(parts.cpu, total),
+            share(parts.lock_wait, total),
+            parts.lock_wait.map_or_else(|| "-".to_owned(), |_| units::count(parts.lock_waits)),
+            share(parts.other_wait, total),
+            name(row),
+        ]);
+    }
+    columns.fitted(&["TOTAL s", "LOCK WAITS"]) + "\n"
+}
+
+/// A part of a time in percent; `-` if it is not known.
+fn share(part: Option<Duration>, total: Duration) -> String {
+    part.map_or_else(
+        || "-".to_owned(),
+        |part| units::percent(units::share(units::nanoseconds(part), units::nanoseconds(total))),
+    )
+}
+
+/// What threads did for a request.
+fn thread_parts(span: &SlowSpan) -> Option<String> {
+    let parts = span.thread_parts.as_ref()?;
+    let mut words = Vec::new();
+    words.extend(
+        parts.cpu.filter(|cpu| !cpu.is_zero()).map(|cpu| format!("on a processor {}", units::time(cpu))),
+    );
+    if let Some(waited) = parts.lock_wait.filter(|_| parts.lock_waits > 0) {
+        let waits = units::counted(parts.lock_waits, "lock wait", "lock waits");
+        let owner = parts.lock_owner_tid.map_or_else(String::new, |owner| format!(" for thread {owner}"));
+        words.push(format!("in {waits}{owner} {}", units::time(waited)));
+    }
+    let sleeps = |stack: &&SlowStack| stack.frames.iter().any(|frame| frame.contains(SLEEP));
+    let slept = span.stacks.iter().filter(sleeps).map(|stack| stack.time).sum::<Duration>();
+    if !slept.is_zero() {
+        words.push(format!("asleep {}", units::time(slept)));
+    }
+    let other = parts.other_wait.map(|other| other.saturating_sub(slept));
+    words.extend(other.map(|other| format!("in other waits and I/O {}", units::time(other))));
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// The shares of time on a thread, in pauses, in calls, queued, and waiting.
 fn shares(parts: &TimeParts, total: Duration) -> [String; 5] {
-    [parts.on_thread, parts.gc_pause, parts.outgoing, parts.queued, parts.waiting].map(|part| {
-        part.map_or_else(
-            || "-".to_owned(),
-            |part| units::percent(units::share(units::nanoseconds(part), units::nanoseconds(total))),
-        )
-    })
+    [parts.on_thread, parts.gc_pause, parts.outgoing, parts.queued, parts.waiting]
+        .map(|part| share(part, total))
 }
 
 fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
@@ -263,6 +320,9 @@ fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
         let shown = shown.iter().filter_map(|(what, part)| Some(format!("{what} {}", units::time((*part)?))));
         let _ = writeln!(text, "   {}", shown.collect::<Vec<_>>().join(", "));
     }
+    if let Some(parts) = thread_parts(span) {
+        let _ = writeln!(text, "   threads: {parts}");
+    }
     if span.samples > 0 {
         let _ = writeln!(text, "   {} samples of its threads", units::count(span.samples));
         text.push_str(tree);
@@ -270,6 +330,9 @@ fn slow(number: usize, span: &SlowSpan, tree: &str) -> String {
     text.push('\n');
     text
 }
+
+/// The method in whose time a thread sleeps, as TraceEvent writes it.
+const SLEEP: &str = "System.Threading.Thread.Sleep(";
 
 /// The most frames shown of a request, and the least share of its time for a frame to be shown, in percent.
 const MOST_FRAMES: usize = 20;

@@ -32,7 +32,7 @@ use crate::processors::{self, no_thread};
 use crate::render::units;
 
 /// Facts about the recording as a whole.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Summary {
     /// The process; in recordings of several, the first one with a command line.
     pub(super) process_id: Option<u64>,

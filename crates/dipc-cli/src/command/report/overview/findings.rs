@@ -48,6 +48,16 @@ impl Finding {
         Self { id, numbers: numbers.into(), ..self }
     }
 
+    /// Completes the command of the report by the overview's.
+    fn with_command(self, overview: &str) -> Self {
+        let command = match &*self.command {
+            other if self.report == CRASH => other.to_owned(),
+            "" => overview.to_owned(),
+            report => format!("{overview} {report}"),
+        };
+        Self { command, ..self }
+    }
+
     /// Adds options of the report to the command.
     fn with_options(self, options: &str) -> Self {
         Self { command: format!("{} {options}", self.report), ..self }
@@ -55,6 +65,11 @@ impl Finding {
 }
 
 // The book documents the thresholds: `dipc help attach`.
+
+/// The share of lost events, in percent, from which the loss is a problem.
+const LEAST_LOSS: f64 = 1.0;
+/// The share of a kind of request's time, in percent, from which its waits for locks are mentioned.
+const LEAST_LOCK_SHARE: f64 = 10.0;
 
 /// The name of the finding on the end of the process, which has no report.
 const CRASH: &str = "crash";
@@ -76,7 +91,7 @@ pub(super) fn of(gathered: &OverviewData, command: &str) -> Vec<Finding> {
     let total = gathered.profile.total();
     let mut findings: Vec<_> = [
         crash(gathered),
-        lost(gathered),
+        lost(gathered).filter(|finding| finding.is_problem),
         deadlocks(gathered),
         nameless(gathered, &rows, total),
         starvation(gathered),
@@ -96,14 +111,12 @@ pub(super) fn of(gathered: &OverviewData, command: &str) -> Vec<Finding> {
     .into_iter()
     .flatten()
     .collect();
-    for finding in &mut findings {
-        finding.command = match &*finding.command {
-            other if finding.report == CRASH => other.to_owned(),
-            "" => command.to_owned(),
-            report => format!("{command} {report}"),
-        };
-    }
+    findings = findings.into_iter().map(|finding| finding.with_command(command)).collect();
     findings.sort_by_key(|finding| !finding.is_problem);
+    // Small losses change little, and stand below all else.
+    findings.extend(
+        lost(gathered).filter(|finding| !finding.is_problem).map(|finding| finding.with_command(command)),
+    );
     findings
 }
 
@@ -127,11 +140,13 @@ fn lost(gathered: &OverviewData) -> Option<Finding> {
             _ => format!(" ({} of them the kernel's samples and switches)", units::count(samples)),
         };
         let mend = if samples < summary.lost { "larger --buffersize" } else { "lower --frequency" };
+        let share = units::share(summary.lost, summary.lost.saturating_add(summary.events));
         let text = format!(
-            "{at_least}{} lost{of_samples}, and all numbers are too low by theirs: record with a {mend}",
-            units::counted(summary.lost, "event was", "events were")
+            "{at_least}{} lost{of_samples}, {} of all, and all numbers are too low by theirs: record with a {mend}",
+            units::counted(summary.lost, "event was", "events were"),
+            units::short_percent(share)
         );
-        Finding::problem_if(true, "events", text)
+        Finding::problem_if(share >= LEAST_LOSS, "events", text)
             .with_numbers("lost-events", [("lost", summary.lost.into()), ("lost_samples", samples.into())])
     })
 }
@@ -240,8 +255,18 @@ fn failures(gathered: &OverviewData) -> Option<Finding> {
 fn requests(gathered: &OverviewData) -> Option<Finding> {
     let (rows, [one, many]) = request_rows(gathered)?;
     let slowest = rows.into_iter().max_by_key(|row| row.latencies.p99)?;
+    let locks = slowest.thread_parts.and_then(|parts| Some((parts.lock_waits, parts.lock_wait?)));
+    let locks = locks.map_or_else(String::new, |(count, waited)| {
+        let share = units::share(units::nanoseconds(waited), units::nanoseconds(slowest.latencies.total));
+        let waits = units::counted(count, "lock wait", "lock waits");
+        if share < LEAST_LOCK_SHARE {
+            String::new()
+        } else {
+            format!("; {} of their time in {waits}", units::short_percent(share))
+        }
+    });
     let text = format!(
-        "Slowest by p99: {}, p99 {}, median {} of {}",
+        "Slowest by p99: {}, p99 {}, median {} of {}{locks}",
         name(slowest),
         units::time(slowest.latencies.p99),
         units::time(slowest.latencies.p50),

@@ -1,0 +1,228 @@
+//! The time of requests on threads, by what these threads did.
+
+use std::time::Duration;
+
+use clr_events::{ClrEvent, KernelSample, KernelSampleKind, sets};
+use hashbrown::HashMap;
+use nettrace::{Event, Metadata, MetadataMap, RelativeTime, ThreadId};
+use serde::Serialize;
+
+use crate::decode::decode;
+use crate::report::nanoseconds;
+
+/// The parts of the time that threads had for requests: [`TimeParts::on_thread`](super::TimeParts).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ThreadParts {
+    /// The time on a processor, by the kernel's samples; `None` without these.
+    #[serde(rename = "cpu_ns", serialize_with = "nanoseconds::serialize")]
+    pub cpu: Option<Duration>,
+    /// Waits for locks; `None` if the recording has none of any thread.
+    #[serde(rename = "lock_wait_ns", serialize_with = "nanoseconds::serialize")]
+    pub lock_wait: Option<Duration>,
+    /// The number of these waits.
+    pub lock_waits: u64,
+    /// The thread that had the lock at the beginning of the longest of them, if the runtime says it.
+    pub lock_owner_tid: Option<u64>,
+    /// The rest: sleep, I/O, other waits, and time without a processor; `None` without
+    /// [`cpu`](Self::cpu), or if it is not known when threads worked for the requests.
+    #[serde(rename = "other_wait_ns", serialize_with = "nanoseconds::serialize")]
+    pub other_wait: Option<Duration>,
+}
+
+/// The measured time of a request, or of several.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct MeasuredThreadParts {
+    cpu: Duration,
+    lock_wait: Duration,
+    lock_waits: u64,
+    longest: Duration,
+    owner: Option<u64>,
+}
+
+/// A wait for a lock that has not ended.
+#[derive(Debug)]
+struct OpenWait<K> {
+    request: K,
+    since: RelativeTime,
+    owner: Option<u64>,
+}
+
+/// A distinction of events by their metadata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    CpuSample,
+    Contention,
+    Other,
+}
+
+/// The requests that have not ended, and waits of threads.
+#[derive(Debug)]
+pub(super) struct ThreadTimes<K> {
+    kinds: MetadataMap<Kind>,
+    requests: HashMap<K, MeasuredThreadParts>,
+    waits: HashMap<(Option<u64>, ThreadId), OpenWait<K>>,
+    known: KnownThreadParts,
+}
+
+/// The parts that the recording has events for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct KnownThreadParts {
+    cpu: bool,
+    locks: bool,
+}
+
+/// The most requests and threads that are followed at once.
+const MOST: usize = 1 << 16;
+
+impl<K> Default for ThreadTimes<K> {
+    fn default() -> Self {
+        Self {
+            kinds: MetadataMap::new(),
+            requests: HashMap::new(),
+            waits: HashMap::new(),
+            known: KnownThreadParts::default(),
+        }
+    }
+}
+
+impl<K: Copy + Eq + std::hash::Hash> ThreadTimes<K> {
+    /// Whether [`add`](Self::add) looks at events of a kind.
+    pub(super) fn needs(kind: &Metadata) -> bool {
+        Self::kind(kind) != Kind::Other
+    }
+
+    fn kind(kind: &Metadata) -> Kind {
+        match KernelSampleKind::of(kind) {
+            Some(KernelSampleKind::OnCpu) => Kind::CpuSample,
+            _ if sets::CONTENTION.contains(kind) => Kind::Contention,
+            _ => Kind::Other,
+        }
+    }
+
+    /// Adds an event; `request` returns the request that its thread works for then.
+    pub(super) fn add(&mut self, event: &Event<'_>, request: impl FnOnce() -> Option<K>) {
+        match self.kinds.get_or_insert_with(event.metadata_index(), || Self::kind(event.metadata())) {
+            Kind::Other => {}
+            Kind::CpuSample => {
+                self.known.cpu = true;
+                if let (Some(request), KernelSample::OnCpu(time)) =
+                    (request(), KernelSampleKind::OnCpu.read(event))
+                {
+                    self.change(request, |parts| {
+                        parts.cpu = parts.cpu.saturating_add(Duration::from_nanos(time));
+                    });
+                }
+            }
+            Kind::Contention => self.add_wait(event, request()),
+        }
+    }
+
+    fn add_wait(&mut self, event: &Event<'_>, request: Option<K>) {
+        self.known.locks = true;
+        let key = (event.process_id(), event.thread_id());
+        let now = event.relative_time().max(RelativeTime::START);
+        match decode(event, &sets::CONTENTION) {
+            Some(ClrEvent::ContentionStart(start)) => {
+                let owner = start.lock_owner_thread_id.filter(|owner| *owner != 0);
+                if let Some(request) = request.filter(|_| self.waits.len() < MOST) {
+                    self.waits.insert(key, OpenWait { request, since: now, owner });
+                }
+            }
+            Some(ClrEvent::ContentionStop(stop)) => {
+                let Some(wait) = self.waits.remove(&key) else { return };
+                let waited = stop.duration().unwrap_or_else(|| now.saturating_duration_since(wait.since));
+                self.change(wait.request, |parts| {
+                    parts.lock_wait = parts.lock_wait.saturating_add(waited);
+                    parts.lock_waits = parts.lock_waits.saturating_add(1);
+                    if waited > parts.longest {
+                        (parts.longest, parts.owner) = (waited, wait.owner);
+                    }
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn change(&mut self, request: K, change: impl FnOnce(&mut MeasuredThreadParts)) {
+        if self.requests.len() < MOST || self.requests.contains_key(&request) {
+            change(self.requests.entry(request).or_default());
+        }
+    }
+
+    /// Returns the time of a request that has ended.
+    pub(super) fn end(&mut self, request: K) -> MeasuredThreadParts {
+        self.requests.remove(&request).unwrap_or_default()
+    }
+
+    pub(super) const fn known(&self) -> KnownThreadParts {
+        self.known
+    }
+}
+
+impl MeasuredThreadParts {
+    /// Adds the time of another request.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.cpu = self.cpu.saturating_add(other.cpu);
+        self.lock_wait = self.lock_wait.saturating_add(other.lock_wait);
+        self.lock_waits = self.lock_waits.saturating_add(other.lock_waits);
+        if other.longest > self.longest {
+            (self.longest, self.owner) = (other.longest, other.owner);
+        }
+    }
+
+    /// Returns the parts that the recording has events for; `None` if there are none. `on_thread` is the time
+    /// that threads had for the requests, if that is known, and `total` their duration. Each moment counts once:
+    /// samples and the clock of waits differ.
+    pub(super) fn known(
+        self,
+        known: KnownThreadParts,
+        on_thread: Option<Duration>,
+        total: Duration,
+    ) -> Option<ThreadParts> {
+        let most = on_thread.unwrap_or(total);
+        let lock_wait = known.locks.then(|| self.lock_wait.min(most));
+        let rest = most.saturating_sub(lock_wait.unwrap_or_default());
+        let cpu = known.cpu.then(|| self.cpu.min(rest));
+        (known.cpu || known.locks).then(|| ThreadParts {
+            cpu,
+            lock_wait,
+            lock_waits: self.lock_waits,
+            lock_owner_tid: self.owner,
+            other_wait: on_thread.and(cpu).map(|cpu| rest.saturating_sub(cpu)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_no_more_than_the_time_on_threads_and_absent_without_events() {
+        let ms = Duration::from_millis;
+        let mut measured = MeasuredThreadParts {
+            cpu: ms(30),
+            lock_wait: ms(60),
+            lock_waits: 2,
+            longest: ms(50),
+            owner: Some(7),
+        };
+        measured.add(&MeasuredThreadParts { lock_wait: ms(10), longest: ms(10), ..measured });
+        let all = KnownThreadParts { cpu: true, locks: true };
+        let parts = measured.known(all, Some(ms(140)), ms(500)).unwrap();
+        assert_eq!(
+            (parts.cpu, parts.lock_wait, parts.other_wait),
+            (Some(ms(60)), Some(ms(70)), Some(ms(10)))
+        );
+        assert_eq!((parts.lock_waits, parts.lock_owner_tid), (4, Some(7)));
+        let parts = measured.known(all, Some(ms(100)), ms(500)).unwrap();
+        assert_eq!((parts.cpu, parts.lock_wait, parts.other_wait), (Some(ms(30)), Some(ms(70)), Some(ms(0))));
+        let locks = KnownThreadParts { cpu: false, locks: true };
+        let parts = measured.known(locks, Some(ms(100)), ms(500)).unwrap();
+        assert_eq!((parts.cpu, parts.other_wait), (None, None));
+        assert_eq!(measured.known(KnownThreadParts::default(), Some(ms(1)), ms(1)), None);
+        let parts = measured.known(all, None, ms(80)).unwrap();
+        assert_eq!((parts.cpu, parts.lock_wait, parts.other_wait), (Some(ms(10)), Some(ms(70)), None));
+    }
+}
