@@ -15,6 +15,7 @@
 //!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
 
 mod bundle;
+mod dump_watch;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;

@@ -145,11 +145,11 @@ fn latencies(title: &'static str, of_role: &[&SpanRow], rows: usize) -> String {
         ("COUNT", Right),
         ("PER s", Right),
         ("ERRORS", Right),
-        ("P50 ms", Right),
-        ("P90 ms", Right),
-        ("P99 ms", Right),
-        ("MAX ms", Right),
-        ("TOTAL s", Right),
+        ("P50", Right),
+        ("P90", Right),
+        ("P99", Right),
+        ("MAX", Right),
+        ("TOTAL", Right),
         ("STATUS", Left),
         (title, Left),
     ]);
@@ -160,16 +160,16 @@ fn latencies(title: &'static str, of_role: &[&SpanRow], rows: usize) -> String {
             units::count(row.count),
             format!("{:.2}", row.per_second),
             units::count(row.errors),
-            measured(units::milliseconds(latencies.p50)),
-            measured(units::milliseconds(latencies.p90)),
-            measured(units::milliseconds(latencies.p99)),
-            measured(units::milliseconds(latencies.max)),
-            measured(format!("{:.3}", latencies.total.as_secs_f64())),
+            measured(units::time(latencies.p50)),
+            measured(units::time(latencies.p90)),
+            measured(units::time(latencies.p99)),
+            measured(units::time(latencies.max)),
+            measured(units::time(latencies.total)),
             statuses(row),
             name_with_example(row),
         ]);
     }
-    let mut text = columns.fitted(&["STATUS", "PER s", "TOTAL s", "P90 ms"]);
+    let mut text = columns.fitted(&["STATUS", "PER s", "TOTAL", "P90"]);
     let left = of_role.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more)");
