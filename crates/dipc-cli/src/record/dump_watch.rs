@@ -41,10 +41,7 @@ impl DumpWatch {
             return;
         }
         self.next_look = Some(now + SILENCE);
-        let createdump = match dipc_transport::process_state(pid) {
-            Ok(ProcessState::Dumping { createdump }) => createdump,
-            _ => return,
-        };
+        let Ok(ProcessState::Dumping { createdump }) = dipc_transport::process_state(pid) else { return };
         if self.has_passed_limit(createdump, now) {
             warn(pid, createdump);
             self.is_named = true;

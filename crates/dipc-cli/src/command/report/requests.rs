@@ -198,7 +198,7 @@ fn time_parts(report: &RequestsReport, rows: usize) -> String {
         return String::new();
     }
     let mut columns = Columns::new([
-        ("TOTAL s", Right),
+        ("TOTAL", Right),
         ("ON THREAD", Right),
         ("GC PAUSE", Right),
         ("IN CALLS", Right),
@@ -209,17 +209,9 @@ fn time_parts(report: &RequestsReport, rows: usize) -> String {
     for (row, parts) in with_parts {
         let total = row.latencies.total;
         let [on_thread, gc_pause, outgoing, queued, waiting] = shares(&parts, total);
-        columns.row([
-            format!("{:.3}", total.as_secs_f64()),
-            on_thread,
-            gc_pause,
-            outgoing,
-            queued,
-            waiting,
-            name(row),
-        ]);
+        columns.row([units::time(total), on_thread, gc_pause, outgoing, queued, waiting, name(row)]);
     }
-    columns.fitted(&["TOTAL s"]) + "\n"
+    columns.fitted(&["TOTAL"]) + "\n"
 }
 
 /// The shares of time on a thread, in pauses, in calls, queued, and waiting.
