@@ -48,11 +48,11 @@ fn fields_and_types_are_two_ways_to_the_same_event() {
 #[test]
 fn a_pause_is_as_long_as_the_report_says() {
     let pauses = |condition| matches("net9-everything.nettrace.xz", condition);
-    // `dipc report gc`: one collection at 1.012 s, 1.314 ms.
+    // `dipc report gc`: one collection at 1.012 s, 1.31 ms.
     assert_eq!(pauses("gc pause > 1.3ms").len(), 1);
     assert_eq!(pauses("gc > 1400us").len(), 0);
     let pause = &pauses("gc >= 1ms")[0];
-    assert_eq!(pause.what, "gc pause of 1.3 ms");
+    assert_eq!(pause.what, "gc pause of 1.31 ms");
     assert!((1_000_000_000..1_030_000_000).contains(&pause.time.as_nanos()), "{pause:?}");
 }
 

@@ -468,6 +468,8 @@ mod tests {
     fn faults_of_lists_are_named() {
         let rows = [
             ("", SelectionError::EmptyProvider(String::new())),
+            ("\"A,B\"", SelectionError::Unquotable("\"A".into())),
+            ("A[b;c]", SelectionError::Unquotable("b;c".into())),
             ("A,,B", SelectionError::EmptyProvider("A,,B".into())),
             ("A[x", SelectionError::Unclosed("A".into())),
             ("A[x][y]", SelectionError::Brackets("A".into())),

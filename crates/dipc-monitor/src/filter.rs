@@ -112,4 +112,26 @@ mod tests {
             assert_eq!(filter.matches(&process), expected, "{filter:?}");
         }
     }
+
+    #[test]
+    fn a_process_that_dotnet_runs_has_two_names() {
+        let process = ProcessFacts {
+            pid: 7,
+            name: "dotnet".into(),
+            entry_assembly: Some("Shop".into()),
+            ..ProcessFacts::default()
+        };
+        let matches = |value: &str, match_type| {
+            Filter { key: ProcessName, value: value.into(), match_type }.matches(&process)
+        };
+        assert!(matches("shop", Exact) && matches("dotnet", Exact) && matches("ho", Contains));
+        assert!(!matches("app", Contains));
+    }
+
+    #[test]
+    fn only_an_id_rules_a_process_out_before_it_is_asked() {
+        let may_match =
+            |key, value: &str| Filter { key, value: value.into(), match_type: Exact }.may_match(7);
+        assert!(may_match(ProcessId, "7") && !may_match(ProcessId, "8") && may_match(ProcessName, "other"));
+    }
 }

@@ -4,7 +4,7 @@ mod arrivals;
 mod error;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -61,9 +61,9 @@ pub struct MonitorConfig {
 
 impl MonitorConfig {
     /// Returns whether a process may be asked what it is: some are ruled out by what the system says.
-    fn may_watch(&self, endpoint: &Endpoint) -> bool {
-        self.socket_folder.as_deref().is_none_or(|folder| endpoint.path.parent() == Some(folder))
-            && self.filters.iter().all(|filter| filter.may_match(endpoint.pid))
+    fn may_watch(&self, pid: u32, socket: &Path) -> bool {
+        self.socket_folder.as_deref().is_none_or(|folder| socket.parent() == Some(folder))
+            && self.filters.iter().all(|filter| filter.may_match(pid))
     }
 }
 
@@ -249,7 +249,7 @@ impl Shared {
                 next_look = now + LOOK;
                 if !self.config.only_port {
                     let mut endpoints = discover().endpoints;
-                    endpoints.retain(|endpoint| self.config.may_watch(endpoint));
+                    endpoints.retain(|endpoint| self.config.may_watch(endpoint.pid, &endpoint.path));
                     self.update(endpoints);
                 }
             }
@@ -509,5 +509,20 @@ impl State {
         let watched = watched.filter_map(|(_, number)| Some(self.processes.get(number)?.facts.pid));
         let candidates = self.candidates.iter().filter(|(key, _)| matches!(key, Key::Port(_)));
         watched.chain(candidates.filter_map(|(_, candidate)| candidate.pid)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_ruled_out_by_the_folder_of_their_socket() {
+        let own = MonitorConfig { socket_folder: Some("/own/".into()), ..MonitorConfig::default() };
+        assert!(own.may_watch(7, Path::new("/own/dotnet-diagnostic-7-1-socket")));
+        for other in ["/tmp/dotnet-diagnostic-7-1-socket", "/own/below/dotnet-diagnostic-7-1-socket"] {
+            let other = Path::new(other);
+            assert!(!own.may_watch(7, other) && MonitorConfig::default().may_watch(7, other));
+        }
     }
 }

@@ -88,14 +88,17 @@ struct Ordinal(u64);
 
 impl fmt::Display for Ordinal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let suffix = match (self.0 % 100, self.0 % 10) {
-            _ if self.0 == 1 => return f.write_str("first"),
-            _ if self.0 == 2 => return f.write_str("second"),
-            _ if self.0 == 3 => return f.write_str("third"),
-            (11..=13, _) => "th",
-            (_, 1) => "st",
-            (_, 2) => "nd",
-            (_, 3) => "rd",
+        match self.0 {
+            1 => return f.write_str("first"),
+            2 => return f.write_str("second"),
+            3 => return f.write_str("third"),
+            _ => {}
+        }
+        let suffix = match self.0 % 10 {
+            _ if (11..=13).contains(&(self.0 % 100)) => "th",
+            1 => "st",
+            2 => "nd",
+            3 => "rd",
             _ => "th",
         };
         write!(f, "{}{suffix}", self.0)
@@ -282,5 +285,20 @@ impl ProcessObserver for Rules {
         }
         // Actions may outlive their process: they are known until they have ended.
         self.processes().retain(|_, rules| !rules.process_has_ended() || rules.is_active());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Ordinal;
+
+    #[test]
+    fn ordinals_are_those_of_english() {
+        let words =
+            [1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 101, 111, 112].map(|number| Ordinal(number).to_string());
+        let expected = "first second third 4th 11th 12th 13th 21st 22nd 23rd 101st 111th 112th"
+            .split(' ')
+            .collect::<Vec<_>>();
+        assert_eq!(words.to_vec(), expected);
     }
 }

@@ -100,6 +100,7 @@ fn record(pid: u32, path: &Path) -> Outcome {
     sink.begin()?;
     let limits = Limits {
         address: found.target.address().clone(),
+        pid: None,
         duration: Some(DURATION),
         silence: TIMEOUT,
         interrupts: Interrupts::watch()?,

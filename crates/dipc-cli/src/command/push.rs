@@ -435,6 +435,7 @@ fn sample(
         LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: ProfileBuilder::new(options) };
     let limits = Limits {
         address: runtime.address().clone(),
+        pid: None,
         duration: Some(args.duration()),
         silence: args.timeout,
         interrupts: interrupts.clone(),

@@ -522,6 +522,7 @@ impl RecordingSettings {
     fn limits(&self, source: &Source) -> Limits {
         Limits {
             address: source.target.address().clone(),
+            pid: source.pid,
             duration: self.duration,
             silence: self.timeout,
             interrupts: self.interrupts.clone(),

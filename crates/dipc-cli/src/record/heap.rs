@@ -46,6 +46,7 @@ impl HeapRequest {
         messages::detail(format_args!("Session        : {} by {}", session.id(), session.command()));
         let limits = Limits {
             address: source.target.address().clone(),
+            pid: source.pid,
             duration: None,
             silence: self.timeout,
             interrupts: self.interrupts.clone(),

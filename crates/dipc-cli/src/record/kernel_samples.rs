@@ -11,9 +11,9 @@ use nettrace_export::{Measure, Metric, Profile};
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::recording::Recording;
-use crate::render::messages;
 use crate::render::output_file::{NameOrigin, OutputFile};
 use crate::render::staged_file::StagedFile;
+use crate::render::{messages, units};
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
@@ -222,11 +222,12 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
 
 impl fmt::Display for SampleSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let waits = format!("{} times off CPU of {:.2?}", self.waits, self.off_cpu);
+        let (cpu, off_cpu) = (units::time(self.cpu), units::time(self.off_cpu));
+        let waits = format!("{} times off CPU of {off_cpu}", self.waits);
         match (self.samples, self.waits) {
             (0, 1..) => f.write_str(&waits)?,
-            (samples, 0) => write!(f, "{samples} samples of {:.2?} on CPU", self.cpu)?,
-            (samples, _) => write!(f, "{samples} samples of {:.2?} on CPU, {waits}", self.cpu)?,
+            (samples, 0) => write!(f, "{samples} samples of {cpu} on CPU")?,
+            (samples, _) => write!(f, "{samples} samples of {cpu} on CPU, {waits}")?,
         }
         write!(f, ", {} lost", self.lost)?;
         if self.lost_stacks > 0 {

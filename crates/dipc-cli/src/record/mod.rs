@@ -13,6 +13,7 @@
 //!   is kept), `snapshot` (what is written), `condition_watch`, `trigger`, `receipt_clock` (when), `crash`
 //!   (facts beside it), `retention` (which files stay), `rotation` (one file after another).
 
+mod dump_watch;
 pub(crate) mod flight;
 pub(crate) mod heap;
 pub(crate) mod kernel_samples;

@@ -12,6 +12,7 @@ use dipc_client::{Address, Deadline, Error, Session, Target};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::interrupt::Interrupts;
 use crate::process::info::timeouts;
+use crate::record::dump_watch::DumpWatch;
 use crate::record::sink::Sink;
 use crate::record::stopping_event::StoppingEvent;
 use crate::record::stream_stats::{self, StreamStats};
@@ -36,6 +37,8 @@ const ANSWER: Duration = Duration::from_secs(1);
 /// The limits of a session, one of which ends it.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
+    /// The process on this machine, if it is known.
+    pub(crate) pid: Option<u32>,
     /// The address of the stream's runtime, for messages.
     pub(crate) address: Address,
     /// Stop after this time; without it the user stops.
@@ -103,6 +106,7 @@ pub(crate) fn run(
     let mut buffer = vec![0; CHUNK];
     let start = Instant::now();
     let mut stop: Option<Stop> = None;
+    let mut dump_watch = DumpWatch::new(limits.pid);
     let mut wait = TICK;
     let ending = loop {
         // A session of a few milliseconds ends on time, not at the next check.
@@ -119,12 +123,16 @@ pub(crate) fn run(
                 break if consumer.is_whole() { Ending::Whole { asked } } else { Ending::Cut(None) };
             }
             Ok(Some(count)) => {
+                dump_watch.end_silence();
                 consumer.take(&buffer[..count])?;
                 if let Some(stop) = &mut stop {
                     stop.last_byte = Instant::now();
                 }
             }
-            Ok(None) => consumer.pause()?,
+            Ok(None) => {
+                dump_watch.look();
+                consumer.pause()?;
+            }
             Err(error) => {
                 consumer.end()?;
                 break Ending::Cut(Some(error.into()));

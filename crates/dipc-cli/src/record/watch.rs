@@ -95,6 +95,7 @@ impl<'i> SharedLimits<'i> {
         self.begun().get_or_insert_with(Instant::now);
         Limits {
             address: source.target.address().clone(),
+            pid: source.pid,
             duration: self.time_left(),
             silence: self.timeout,
             interrupts: self.interrupts.clone(),

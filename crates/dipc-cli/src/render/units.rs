@@ -4,12 +4,6 @@ use std::time::Duration;
 
 pub(crate) use nettrace_export::units::{bytes, count, nanoseconds, share, time};
 
-/// Formats milliseconds with three decimals.
-#[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
-pub(crate) fn milliseconds(duration: Duration) -> String {
-    format!("{:.3}", duration.as_nanos() as f64 / 1e6)
-}
-
 /// Formats a number with its noun: `1 wait`, `2,000 waits`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })

@@ -19,6 +19,21 @@ fn a_name_alone_is_read_as_dotnet_trace_reads_it() {
 }
 
 #[test]
+fn names_with_separators_stand_in_quotes() {
+    let list = Providers::parse(r#""Shop, Berlin; a:b=c":0x1:5,B:2"#).unwrap().into_vec();
+    assert_eq!(list, [config("Shop, Berlin; a:b=c", 1, 5, ""), config("B", 2, 4, "")]);
+    for (text, error) in [
+        (r#""":1"#, "a provider name is missing"),
+        (r#""A,B:1"#, "a quote is opened here and never closed"),
+        (r#""A"b"c":1"#, "a provider name with '\"' needs quotes around it"),
+        ("A;B:1", "a provider name with ';' needs quotes around it"),
+    ] {
+        let found = Providers::parse(text).unwrap_err().to_string();
+        assert!(found.contains(error), "{text}: {found}");
+    }
+}
+
+#[test]
 fn keywords_are_hexadecimal_with_or_without_prefix() {
     for (text, keywords) in [
         ("0x100003801D", 0x10_0003_801D),

@@ -87,6 +87,7 @@ pub(super) fn run(args: &EventsArgs) -> Outcome {
     let mut stream = LiveStream { reader: LiveReader::new(MOST_DELAY), consumer: events };
     let limits = Limits {
         address: source.target.address().clone(),
+        pid: source.pid,
         // As with trace, a duration of zero means no limit.
         duration: live.duration.filter(|duration| !duration.is_zero()),
         silence: timeout,

@@ -38,8 +38,8 @@ fn table(report: &GcReport, rows: usize) -> String {
         ("GEN", Right),
         ("REASON", Left),
         ("TYPE", Left),
-        ("PAUSE ms", Right),
-        ("SUSPEND ms", Right),
+        ("PAUSE", Right),
+        ("SUSPEND", Right),
         ("% PAUSED", Right),
         ("BEFORE MB", Right),
         ("AFTER MB", Right),
@@ -53,7 +53,7 @@ fn table(report: &GcReport, rows: usize) -> String {
     for collection in report.collections.iter().take(rows) {
         columns.row(row(collection));
     }
-    let mut text = columns.fitted(&["SUSPEND ms", "% PAUSED"]);
+    let mut text = columns.fitted(&["SUSPEND", "% PAUSED"]);
     let left = report.collections.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more)");
@@ -63,11 +63,11 @@ fn table(report: &GcReport, rows: usize) -> String {
         ("GENERATION", Left),
         ("COUNT", Right),
         ("INDUCED", Right),
-        ("PAUSES ms", Right),
-        ("MEDIAN ms", Right),
-        ("90% ms", Right),
-        ("99% ms", Right),
-        ("LONGEST ms", Right),
+        ("PAUSES", Right),
+        ("MEDIAN", Right),
+        ("90%", Right),
+        ("99%", Right),
+        ("LONGEST", Right),
         ("PROMOTED MB", Right),
     ]);
     for row in &report.generations {
@@ -76,15 +76,15 @@ fn table(report: &GcReport, rows: usize) -> String {
             row.generation.map_or_else(|| "all".to_owned(), |generation| generation.to_string()),
             units::count(row.collections),
             units::count(row.induced),
-            units::milliseconds(pauses.total),
-            units::milliseconds(pauses.median),
-            units::milliseconds(pauses.p90),
-            units::milliseconds(pauses.p99),
-            units::milliseconds(pauses.max),
+            units::time(pauses.total),
+            units::time(pauses.median),
+            units::time(pauses.p90),
+            units::time(pauses.p99),
+            units::time(pauses.max),
             megabytes(Some(row.promoted_bytes)),
         ]);
     }
-    let _ = write!(text, "{}", sums.fitted(&["INDUCED", "90% ms", "99% ms", "PROMOTED MB"]));
+    let _ = write!(text, "{}", sums.fitted(&["INDUCED", "90%", "99%", "PROMOTED MB"]));
     let pauses = &report.pauses;
     let _ = writeln!(
         text,
@@ -107,8 +107,8 @@ fn row(collection: &Collection) -> [String; 16] {
         collection.generation.to_string(),
         collection.reason.clone(),
         collection.kind.clone(),
-        collection.pause.map_or_else(|| "-".to_owned(), units::milliseconds),
-        units::milliseconds(collection.suspend),
+        collection.pause.map_or_else(|| "-".to_owned(), units::time),
+        units::time(collection.suspend),
         units::percent(collection.pause_percent),
         megabytes(collection.before_bytes),
         megabytes(collection.after_bytes),

@@ -146,11 +146,11 @@ fn latencies(title: &'static str, of_role: &[&SpanRow], rows: usize) -> String {
         ("COUNT", Right),
         ("PER s", Right),
         ("ERRORS", Right),
-        ("P50 ms", Right),
-        ("P90 ms", Right),
-        ("P99 ms", Right),
-        ("MAX ms", Right),
-        ("TOTAL s", Right),
+        ("P50", Right),
+        ("P90", Right),
+        ("P99", Right),
+        ("MAX", Right),
+        ("TOTAL", Right),
         ("STATUS", Left),
         (title, Left),
     ]);
@@ -161,16 +161,16 @@ fn latencies(title: &'static str, of_role: &[&SpanRow], rows: usize) -> String {
             units::count(row.count),
             format!("{:.2}", row.per_second),
             units::count(row.errors),
-            measured(units::milliseconds(latencies.p50)),
-            measured(units::milliseconds(latencies.p90)),
-            measured(units::milliseconds(latencies.p99)),
-            measured(units::milliseconds(latencies.max)),
-            measured(format!("{:.3}", latencies.total.as_secs_f64())),
+            measured(units::time(latencies.p50)),
+            measured(units::time(latencies.p90)),
+            measured(units::time(latencies.p99)),
+            measured(units::time(latencies.max)),
+            measured(units::time(latencies.total)),
             statuses(row),
             name_with_example(row),
         ]);
     }
-    let mut text = columns.fitted(&["STATUS", "PER s", "TOTAL s", "P90 ms"]);
+    let mut text = columns.fitted(&["STATUS", "PER s", "TOTAL", "P90"]);
     let left = of_role.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more)");
@@ -199,7 +199,7 @@ fn time_parts(report: &RequestsReport, rows: usize) -> String {
         return String::new();
     }
     let mut columns = Columns::new([
-        ("TOTAL s", Right),
+        ("TOTAL", Right),
         ("ON THREAD", Right),
         ("GC PAUSE", Right),
         ("IN CALLS", Right),
@@ -210,17 +210,9 @@ fn time_parts(report: &RequestsReport, rows: usize) -> String {
     for (row, parts) in with_parts {
         let total = row.latencies.total;
         let [on_thread, gc_pause, outgoing, queued, waiting] = shares(&parts, total);
-        columns.row([
-            format!("{:.3}", total.as_secs_f64()),
-            on_thread,
-            gc_pause,
-            outgoing,
-            queued,
-            waiting,
-            name(row),
-        ]);
+        columns.row([units::time(total), on_thread, gc_pause, outgoing, queued, waiting, name(row)]);
     }
-    columns.fitted(&["TOTAL s"]) + "\n" + &on_threads(report, rows)
+    columns.fitted(&["TOTAL"]) + "\n" + &on_threads(report, rows)
 }
 
 /// What threads did in their time for requests, in shares of the requests' time.
@@ -232,7 +224,7 @@ fn on_threads(report: &RequestsReport, rows: usize) -> String {
         return String::new();
     }
     let mut columns = Columns::new([
-        ("TOTAL s", Right),
+        ("TOTAL", Right),
         ("ON CPU", Right),
         ("IN LOCK WAITS", Right),
         ("LOCK WAITS", Right),
@@ -242,7 +234,7 @@ fn on_threads(report: &RequestsReport, rows: usize) -> String {
     for (row, parts) in with_parts {
         let total = row.latencies.total;
         columns.row([
-            format!("{:.3}", total.as_secs_f64()),
+            units::time(total),
             share(parts.cpu, total),
             share(parts.lock_wait, total),
             parts.lock_wait.map_or_else(|| "-".to_owned(), |_| units::count(parts.lock_waits)),
@@ -250,7 +242,7 @@ fn on_threads(report: &RequestsReport, rows: usize) -> String {
             name(row),
         ]);
     }
-    columns.fitted(&["TOTAL s", "LOCK WAITS"]) + "\n"
+    columns.fitted(&["TOTAL", "LOCK WAITS"]) + "\n"
 }
 
 /// A part of a time in percent; `-` if it is not known.

@@ -80,6 +80,7 @@ pub(super) fn show(args: &StackArgs, found: &FoundTarget, interrupts: &Interrupt
         };
         let limits = Limits {
             address: target.address().clone(),
+            pid,
             duration: Some(duration),
             silence: args.timeout,
             interrupts: interrupts.clone(),

@@ -10,12 +10,13 @@ use dipc_transport::ProcessState;
 use crate::exit::Failure;
 use crate::http::host_name;
 use crate::inspect::crash_note::{add_cause, add_fact, crash_path};
+use crate::record::dump_watch;
 use crate::record::flight::crash_cause::{Cause, OomKills, end_in_words, is_kill};
 use crate::record::flight::crash_core::{CrashCore, CrashDump, adopt, write_overview};
 use crate::record::source::{ChildEnd, EndStatus};
 use crate::render::escape::escape_controls;
+use crate::render::messages;
 use crate::render::output_file::OutputFile;
-use crate::render::{messages, units};
 
 /// The data missing from a recording of a crash.
 const MISSING: &str = "the events of its last 100 ms or so: the runtime had not sent them";
@@ -25,7 +26,7 @@ const MISSING_WITH_CAUSE: &str = "the events of its last 100 ms or so, and with 
 /// The longest wait for the end of a program whose stream has ended: it may write a core dump.
 const END: Duration = Duration::from_secs(10);
 /// The longest wait for the end of a program that writes a core dump with heaps.
-const CORE: Duration = Duration::from_secs(120);
+const CORE: Duration = dump_watch::LIMIT;
 
 /// The sources of facts about a crash, determined before it happens.
 pub(crate) struct CrashSources {
@@ -61,18 +62,6 @@ impl Description {
     }
 }
 
-/// Names the createdump that keeps a process from ending, if there is one.
-fn warn_of_createdump(pid: u32) {
-    let Ok(ProcessState::Dumping { createdump }) = dipc_transport::process_state(pid) else { return };
-    messages::warning(format_args!(
-        "process {pid} has crashed, and its createdump, process {createdump}, did not end within {}",
-        units::time(CORE)
-    ));
-    messages::help(format_args!(
-        "it may still write or hang: kill -KILL {createdump} ends it, and then the program ends without a dump"
-    ));
-}
-
 /// The files of a core dump that was asked for.
 #[derive(Debug, Default)]
 struct CoreFiles {
@@ -103,8 +92,10 @@ impl CrashSources {
         let dumps_itself = matches!(self.core, Some(CrashCore::Runtime { .. }));
         // The runtime ends once its dump is written.
         self.status = self.child.as_ref().and_then(|child| child.wait(if dumps_itself { CORE } else { END }));
-        if let (None, true, Some(pid)) = (self.status, self.child.is_some(), self.pid) {
-            warn_of_createdump(pid);
+        if let (None, true, Some(pid)) = (self.status, dumps_itself, self.pid)
+            && let Ok(ProcessState::Dumping { createdump }) = dipc_transport::process_state(pid)
+        {
+            dump_watch::warn(pid, createdump);
         }
         #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
         if let Some(CrashCore::Watch(watch)) = &mut self.core {

@@ -72,6 +72,7 @@ fn listen(args: &ListArgs, source: &Source, interrupts: &Interrupts) -> Result<C
         }
         let limits = Limits {
             address: source.target.address().clone(),
+            pid: source.pid,
             duration: None,
             silence: args.timeout,
             interrupts: interrupts.clone(),
