@@ -2,6 +2,7 @@
 
 /// One number of a sample, for display and for conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Aspect {
     /// The value at the interval's end: the mean for means, the value for gauges and up-down counters, the
     /// total for counters.

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// A comparison of a value with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "the six comparisons of numbers")]
 pub enum Comparison {
     /// `>`
     Greater,

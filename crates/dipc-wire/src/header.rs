@@ -21,6 +21,7 @@ pub(crate) const SIZE_OFFSET: usize = 14;
 /// # Source
 /// Diagnostic IPC Protocol, "Headers".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_structs, reason = "a part of a message of the protocol")]
 pub struct Header {
     /// Size of the whole message in bytes, header included.
     pub size: u16,

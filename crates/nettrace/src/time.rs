@@ -69,6 +69,7 @@ impl RelativeTime {
 /// `NetTraceFormat.md`, Trace block and type code 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(missing_docs, reason = "the table above has each field")]
+#[allow(clippy::exhaustive_structs, reason = "the fields of SYSTEMTIME")]
 pub struct SystemTime {
     pub year: u16,
     pub month: u16,
