@@ -1,6 +1,13 @@
 //! The numbers of a sample.
 
 /// One number of a sample, for display and for conditions.
+///
+/// ```
+/// use clr_counters::Aspect;
+///
+/// assert_eq!(Aspect::parse("rate"), Some(Aspect::Rate));
+/// assert_eq!(Aspect::parse("p99"), Some(Aspect::Quantile(990)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Aspect {

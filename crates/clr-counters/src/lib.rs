@@ -20,7 +20,20 @@
 //! - [`dotnet_counters`] writes samples as dotnet-counters does, byte for byte.
 //! - [`prometheus`] and, with feature `otlp`, `otlp` write the last state of each series as metrics.
 //! - [`known`] lists the built-in counters of .NET.
-
+//!
+//! ```no_run
+//! use clr_counters::{Aspect, Counters, Selection};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut counters = Counters::new(Selection::parse("System.Runtime,MyApp*[orders]")?);
+//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
+//! counters.read_all(&mut events, |sample| {
+//!     let value = sample.number(Aspect::Rate).or(sample.number(Aspect::Value));
+//!     println!("{} {} {value:?}", sample.series.provider, sample.series.name);
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(
