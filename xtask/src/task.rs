@@ -18,6 +18,8 @@ mod measure;
 mod miri;
 mod msrv;
 #[cfg(test)]
+mod open_types;
+#[cfg(test)]
 mod opened_files;
 mod packages;
 mod release;

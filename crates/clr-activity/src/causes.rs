@@ -16,6 +16,7 @@ impl CauseId {
 
 /// A stack that created something, and the cause of that stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_structs, reason = "made by those who have work of their own")]
 pub struct Cause {
     /// The cause of that stack.
     pub by: CauseId,

@@ -29,6 +29,10 @@ pub struct DiagnosticEvent {
 
 /// The phase of a span that an event begins or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a caller handles each: an event begins a span, ends it, or neither"
+)]
 pub enum DiagnosticPhase {
     /// The span begins.
     Start,

@@ -1,5 +1,10 @@
 //! The work of .NET programs, and the requests that it is for.
 //!
+//! **Use it** to attribute threads and events to requests, tasks and pauses. **Not for** sums and tables
+//! (`nettrace-export` has reports over it) and counters (`clr-counters`).
+//!
+//! Features: `spans` (default: requests and other spans). Rust 1.89 or later.
+//!
 //! Events show which request or task each thread works on, and when the garbage collector stops all threads
 //! of a process. This crate has the one definition of pauses, spans and requests; reports, conditions, tables
 //! and screens count its results.
@@ -38,17 +43,6 @@
 //!
 //! `spans`, a default feature, adds everything about spans and requests. Pauses, steps, tasks and causes are
 //! always available.
-//!
-//! # Modules
-//!
-//! - `suspension`, `pause`: GC pauses.
-//! - `step`, `bounded_map`, `tasks`, `causes`: scheduled work.
-//! - `async_profiler`: the runtime's own account of who awaits whom, from .NET 11 on.
-//! - `event_kind`, `fields`, `diagnostic`, `span_event`: single events of spans.
-//! - `spans` pairs them, with `threads` and `queue`; `live` has the spans that have not ended, `time_parts`
-//!   divides their time, `work_interval` has the intervals, `span` is the result.
-//! - `request_witness`: requests that are no longer reported.
-//! - `activity_events`: all events of chosen requests.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -72,6 +72,7 @@ pub struct Match {
 
 /// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StreamEnd {
     /// The runtime ended it, with a complete end.
     Exit,

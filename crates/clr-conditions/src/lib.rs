@@ -1,5 +1,10 @@
 //! Conditions over the events of .NET programs.
 //!
+//! **Use it** to let users state when to act, such as `gc pause > 200ms`, and evaluate that over events in
+//! time order. **Not for** actions: it says that a condition holds, and the program acts.
+//!
+//! Features: `dipc-wire` (requests as providers). Rust 1.89 or later.
+//!
 //! # The language
 //!
 //! ```text
@@ -49,12 +54,6 @@
 //! # Out of scope
 //!
 //! This crate reads no clock and no file. Times are those of events.
-//!
-//! # Modules
-//!
-//! - `token`, `parser`: from text to the tree. `condition`: the tree, and the providers that a session needs.
-//! - `duration`, `exception`, `field`, `system`: the parts.
-//! - `evaluator`: the tree over events.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -21,6 +21,7 @@ pub enum SystemValue {
 /// The values of the system at one time. Those that are not known, such as parts of a limit where there is
 /// none, are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[allow(clippy::exhaustive_structs, reason = "made by those who measure")]
 pub struct SystemUsage {
     /// Processor time of the process since the last reading, in percent of a core.
     pub process_cpu_percent: Option<f64>,

@@ -1,7 +1,15 @@
 //! The numbers of a sample.
 
 /// One number of a sample, for display and for conditions.
+///
+/// ```
+/// use clr_counters::Aspect;
+///
+/// assert_eq!(Aspect::parse("rate"), Some(Aspect::Rate));
+/// assert_eq!(Aspect::parse("p99"), Some(Aspect::Quantile(990)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Aspect {
     /// The value at the interval's end: the mean for means, the value for gauges and up-down counters, the
     /// total for counters.

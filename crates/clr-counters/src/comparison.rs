@@ -5,6 +5,7 @@ use std::fmt;
 
 /// A comparison of a value with a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "the six comparisons of numbers")]
 pub enum Comparison {
     /// `>`
     Greater,
@@ -33,6 +34,13 @@ const SIGNS: [(&str, Comparison); 7] = [
 
 impl Comparison {
     /// The comparison at the start of a text, and its length in bytes.
+    ///
+    /// ```
+    /// use clr_counters::Comparison;
+    ///
+    /// assert_eq!(Comparison::at_start(">= 80"), Some((Comparison::GreaterOrEqual, 2)));
+    /// assert_eq!(Comparison::at_start("80"), None);
+    /// ```
     pub fn at_start(text: &str) -> Option<(Self, usize)> {
         SIGNS.iter().find(|(sign, _)| text.starts_with(sign)).map(|(sign, it)| (*it, sign.len()))
     }

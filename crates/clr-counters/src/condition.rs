@@ -43,6 +43,15 @@ impl Condition {
     /// `sum`, or `p50` and similar; the default is the number that is displayed first. A series with any tags
     /// may meet the condition. A provider may have the prefix `EventCounters\` or `Meter\`, as in a
     /// [`Selection`], and .NET's own counters may be written in any case, or by their display names.
+    ///
+    /// ```
+    /// use clr_counters::{Comparison, Condition};
+    ///
+    /// let condition = Condition::new("System.Runtime/cpu-usage", Comparison::Greater, 80.0)?;
+    /// // The counters that a session has to have for it.
+    /// assert!(condition.selection().is_some_and(|it| it.has_event_counter("System.Runtime", "cpu-usage")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(counter: &str, comparison: Comparison, bound: f64) -> Result<Self, ConditionError> {
         let (full_name, aspect) = match counter.rsplit_once(':') {
             Some((full_name, aspect)) => {

@@ -1,5 +1,12 @@
 //! EventCounters and Meters of .NET programs as one stream of typed samples.
 //!
+//! **Use it** to turn the events of EventCounters and Meters into numbers, and numbers into files,
+//! Prometheus and OTLP. **Not for** other events, and the session itself: `dipc-client` starts it with the
+//! providers of a `Selection`.
+//!
+//! Features: `dipc-wire` (requests as providers), `otlp` (messages), `protobuf` (Prometheus's, with native
+//! histograms). Rust 1.89 or later.
+//!
 //! A process reports its counters as events: each EventSource reports its own EventCounters, and
 //! `System.Diagnostics.Metrics` the Meters of the process. This crate takes the events of a recording or of a
 //! live session and returns [`Sample`]s: the [`Series`], the time, and exactly the values that the runtime
@@ -14,19 +21,19 @@
 //! - [`prometheus`] and, with feature `otlp`, `otlp` write the last state of each series as metrics.
 //! - [`known`] lists the built-in counters of .NET.
 //!
-//! # Modules
+//! ```no_run
+//! use clr_counters::{Aspect, Counters, Selection};
 //!
-//! - `event_counter`, `meter`: single events. `series`: the measured quantities, in a bounded table.
-//!   `aspect`, `sample`: the numbers of a value of a series.
-//! - `process_map`: states by process and name. `counters`: from events to samples, with the rule for names
-//!   that are both EventCounter and Meter. `thinning`: longer intervals. `silence`:
-//!   counters that no longer report.
-//! - `selection`, `comparison`, `condition`: the choices of users.
-//! - `dotnet_counters`: the rows and files of that tool.
-//! - `point`: the last state of each series with totals, in a bounded table, which `prometheus` and `otlp`
-//!   encode.
-//! - `known`: the counters of .NET.
-
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut counters = Counters::new(Selection::parse("System.Runtime,MyApp*[orders]")?);
+//! let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
+//! counters.read_all(&mut events, |sample| {
+//!     let value = sample.number(Aspect::Rate).or(sample.number(Aspect::Value));
+//!     println!("{} {} {value:?}", sample.series.provider, sample.series.name);
+//! })?;
+//! # Ok(())
+//! # }
+//! ```
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -108,6 +108,7 @@ pub struct MeterValue<'a> {
 /// The measurement of a [`MeterValue`]. `None`: the runtime sent an empty number, as it does if there was no
 /// measurement.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum MeterMeasurement {
     /// From a Counter, or an ObservableCounter.
     Counter {

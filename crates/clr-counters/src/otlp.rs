@@ -27,6 +27,7 @@ use data::{PreviousPoint, Times, add_point, data_of};
 
 /// The time over which sums and histograms count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::exhaustive_enums, reason = "those of the OpenTelemetry protocol that exporters choose from")]
 pub enum Temporality {
     /// Since the start.
     #[default]

@@ -68,6 +68,20 @@ pub fn value_text(value: f64) -> String {
 impl Sample<'_> {
     /// Returns one number of the sample; `None` if it does not have the number, such as the mean of an
     /// interval in which nothing was measured.
+    ///
+    /// ```
+    /// use clr_counters::{Aspect, Kind, Measurement, MeterMeasurement, Sample, Series, SeriesId};
+    /// use nettrace::RelativeTime;
+    /// use std::time::Duration;
+    ///
+    /// let series = Series::new("MyApp", "orders", Kind::Counter);
+    /// let orders = Measurement::Meter(MeterMeasurement::Counter { increment: Some(6.0), total: Some(40.0) });
+    /// let time = RelativeTime::after_start(Duration::from_secs(9));
+    /// let sample = Sample::new(time, SeriesId(0), &series, &orders)
+    ///     .with_interval(Duration::from_secs(3));
+    /// assert_eq!(sample.number(Aspect::Rate), Some(2.0));
+    /// assert_eq!(sample.number(Aspect::Value), Some(40.0));
+    /// ```
     pub fn number(&self, aspect: Aspect) -> Option<f64> {
         let per_second = |increment: Option<f64>| {
             let seconds = self.interval.filter(|interval| !interval.is_zero())?.as_secs_f64();

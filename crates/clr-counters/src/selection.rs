@@ -268,6 +268,16 @@ impl Selection {
     }
 
     /// Parses a list.
+    ///
+    /// ```
+    /// use clr_counters::Selection;
+    ///
+    /// let selection = Selection::parse("System.Runtime[cpu-usage,gc-heap-size],MyApp*")?;
+    /// assert!(selection.has_event_counter("System.Runtime", "cpu-usage"));
+    /// assert!(!selection.has_event_counter("System.Runtime", "exception-count"));
+    /// assert!(selection.has_instrument("MyApp.Orders", "placed"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn parse(list: &str) -> Result<Self, SelectionError> {
         let mut providers = Vec::<ProviderSelection>::new();
         let mut rest = list;
@@ -354,6 +364,16 @@ impl Selection {
     ///
     /// For providers with `*`, those that this crate knows are requested: EventSources can only be requested
     /// by name.
+    ///
+    /// ```
+    /// use clr_counters::{Selection, SessionSettings};
+    ///
+    /// let requests = Selection::parse("System.Runtime")?.requests(&SessionSettings::default());
+    /// let names: Vec<_> = requests.iter().map(|request| request.name.as_str()).collect();
+    /// // EventCounters are of the EventSource of their name, all Meters of one.
+    /// assert_eq!(names, ["System.Runtime", "System.Diagnostics.Metrics"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn requests(&self, settings: &SessionSettings) -> Vec<ProviderRequest> {
         let interval = settings.interval.max(SHORTEST_INTERVAL).as_secs_f64();
         let mut requests = Vec::<ProviderRequest>::new();

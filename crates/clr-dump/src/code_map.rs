@@ -42,6 +42,7 @@ pub struct CodeMap {
 
 /// Managed code at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a function and its origin")]
 pub struct Code {
     /// The origin of the code.
     pub origin: CodeOrigin,

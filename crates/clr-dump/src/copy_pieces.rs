@@ -13,6 +13,7 @@ use crate::process::ProcessMemory;
 
 /// The memory of a core dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CoreContent<'a> {
     /// All readable memory, with the images of modules.
     Full,

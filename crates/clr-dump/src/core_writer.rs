@@ -18,6 +18,7 @@ const EXTENDED_COUNT: u64 = 0xffff;
 
 /// A thread for the notes of a core dump.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers: NT_PRSTATUS")]
 pub struct ThreadNote {
     /// The thread id in the system.
     pub tid: u32,
@@ -33,6 +34,7 @@ pub struct ThreadNote {
 
 /// A process for the notes of a core dump.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers: NT_PRPSINFO")]
 pub struct ProcessNote {
     /// The process id.
     pub pid: u32,

@@ -1,5 +1,11 @@
 //! Core dumps and memory of .NET processes on Linux x86-64, read without .NET.
 //!
+//! **Use it** to read threads, stacks, objects and locks of .NET from a core dump or a live process, or
+//! unwind managed code in a profiler. **Not for** other processors and systems, and dumps of programs
+//! without .NET: debuggers read those.
+//!
+//! Features: `linux-sampler` (unwinding of its samples). Rust 1.89 or later.
+//!
 //! Everything is read from a [`Memory`], "bytes at an address": a [`CoreFile`], a live process
 //! ([`ProcessMemory`]), or the caller's own. [`Runtime::find`] finds the runtime in it and checks that its
 //! structures are where they are expected. Then there are its [threads](Runtime::threads), their managed
@@ -57,23 +63,6 @@
 //! where symbols were removed: threads, stacks, exceptions and the heap are read. Names were measured with
 //! .NET 8 and 9; those of other versions are not read ([`Runtime::is_measured`]). It does not describe
 //! fields, static fields and monitors.
-//!
-//! # Modules
-//!
-//! - `memory`, `core_file`, `process`, `read_at`, `mapping`: bytes at an address.
-//! - `core_writer`, `copy_note`, `copy_pieces`, `process_copy`, `touched`: core dumps of live processes.
-//! - `elf_image`, `layout`, `runtime`: the runtime in a process.
-//! - `code_map`, `ready_to_run`: managed code by address.
-//! - `native_aot`, `native_sections`, `native_format`, `native_names`: programs that were compiled ahead of time.
-//! - `module`, `names`, `signature`: modules, types and methods.
-//! - `registers`, `unwind`, `native`, `thread`, `stack`: threads and their frames.
-//! - `exception`, `lock`: exceptions, monitors.
-//! - `regions`, `heap_window`, `pointers`, `heap`: the objects of the heap, with their references.
-//! - `kept`, `strip`: copies without texts and buffers.
-//! - `field`, `object`, `handle`, `root`: contents of objects; what keeps them alive.
-//! - `instances`, `static_places`, `thread_statics`: types that have static fields, and their places.
-//! - `delegate`, `async_type`, `async_roles`, `await_graph`, `await_chain`: delegates; `async` methods, and
-//!   what they wait for.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

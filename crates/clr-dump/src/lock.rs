@@ -52,6 +52,7 @@ pub struct MonitorWait {
 
 /// A kind of wait for a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a thread waits for a monitor or for its pulse")]
 pub enum WaitKind {
     /// To enter it (`lock`, `Monitor.Enter`).
     Enter,

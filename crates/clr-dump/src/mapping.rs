@@ -7,6 +7,7 @@ pub(crate) const MOST_MAPPINGS: usize = 1 << 18;
 
 /// A mapping of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MappedFile {
     /// Its first address.
     pub start: u64,

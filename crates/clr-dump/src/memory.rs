@@ -3,6 +3,7 @@
 /// The error for memory that a source does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no memory at {address:#x}")]
+#[allow(clippy::exhaustive_structs, reason = "made by those who have memory")]
 pub struct Missing {
     /// The first address that could not be read, or the start of the read that failed.
     pub address: u64,

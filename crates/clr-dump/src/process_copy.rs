@@ -14,6 +14,7 @@ use crate::process::ProcessMemory;
 
 /// The settings of a copy.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each")]
 pub struct CopySettings<'a> {
     /// The architecture of the process (`e_machine`).
     pub machine: u16,
@@ -31,6 +32,7 @@ pub struct CopySettings<'a> {
 
 /// Limits of a copy.
 #[derive(Debug, Clone, Copy, Default)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each")]
 pub struct CopyLimits {
     /// The most bytes of memory that are copied.
     pub bytes: Option<u64>,
@@ -40,6 +42,7 @@ pub struct CopyLimits {
 
 /// A limit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each")]
 pub struct TimeLimit {
     /// The end.
     pub end: Instant,

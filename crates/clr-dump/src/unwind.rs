@@ -40,6 +40,7 @@ pub enum UnwindError {
 
 /// A function, or a part of one, with its unwind information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "the three words of RUNTIME_FUNCTION")]
 pub struct FunctionEntry {
     /// The address of its first instruction.
     pub begin: u64,
@@ -52,6 +53,7 @@ pub struct FunctionEntry {
 
 /// The place of an instruction pointer in the frames of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "the innermost frame, or another")]
 pub enum FramePosition {
     /// The innermost frame: the thread is at the instruction, perhaps in a prolog or an epilog.
     Innermost,

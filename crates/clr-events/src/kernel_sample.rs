@@ -4,6 +4,7 @@ use nettrace::{Event, Metadata, Value};
 
 /// The kind of a sample of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "a thread ran, or did not")]
 pub enum KernelSampleKind {
     /// A thread ran.
     OnCpu,
@@ -19,6 +20,7 @@ pub enum KernelSampleKind {
 /// # Source
 /// `UniversalProviders.md` of microsoft/perfview; the second field of `cswitch` is linux-sampler's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a thread ran, or did not")]
 pub enum KernelSample {
     /// The thread ran: the nanoseconds that the sample represents.
     OnCpu(u64),

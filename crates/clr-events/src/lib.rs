@@ -1,5 +1,10 @@
 //! The schemas and the meaning of the .NET runtime's events.
 //!
+//! **Use it** to give meaning to the runtime's events: fields, typed views, methods at addresses, stacks.
+//! **Not for** other EventSources, whose events describe themselves: `nettrace` alone decodes those.
+//!
+//! Features: `std` (default; otherwise `no_std` with `alloc`), `json` (fields as JSON). Rust 1.89 or later.
+//!
 //! A recording carries the runtime's own events without names and fields: provider, number, version and
 //! bytes. This crate knows the rest, from a table of facts that was read out of the manifest compiled into
 //! .NET.
@@ -70,22 +75,6 @@
 //!
 //! It reads no file and no clock, prints nothing, and keeps only the parts of events named above. Events of
 //! EventSources describe themselves: see [`nettrace::Event::fields`].
-//!
-//! # Modules
-//!
-//! - `generated` (committed) is made from the tables of the folder `facts` by `cargo xtask schemas`: schemas,
-//!   views, ids and sets of events, and the methods that wait.
-//! - `provider`, `schema`, `lookup`, `name`, `event_set`: the field lists of the runtime's events, which
-//!   `nettrace` decodes, and their names. `dynamic`: events that the collector defines itself.
-//! - `reader`, `list`, `view`: payloads with typed fields.
-//! - `code`: the code at an address. `string_table`, `ranges` and `method_entry` are its storage;
-//!   `method_record`, `il_matcher` and `il_maps` come from events; `method`, `module`, `native` and `process`
-//!   are the results; `code_map` and `symbolizer` answer queries.
-//! - `csharp`: names as C# writes them.
-//! - `stack`, `code_frames`: stacks and frames, each once. `interval`: times from samples. `role`: roles of
-//!   threads. `wait`, `wait_role`: whether a thread worked, by its stack and by the kernel. `activity`: paths
-//!   of activities. `glob`: patterns of names.
-//! - `json` (a feature), `escape`: fields of events as JSON; texts that cannot steer a terminal.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]

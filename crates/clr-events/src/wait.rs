@@ -16,6 +16,7 @@ use crate::wait_role::{BETWEEN, BLOCKING_CALL, IDLE, OPAQUE, RUNTIME, SPIN, WAIT
 
 /// The state of a thread when its stack was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[allow(clippy::exhaustive_enums, reason = "a caller accounts for each: the states of schedulers")]
 pub enum ThreadState {
     /// It is not known to wait.
     #[default]

@@ -74,6 +74,7 @@ pub struct PathPattern {
 
 /// The files that the runtime writes when it crashes, according to its environment.
 #[derive(Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RuntimeFiles {
     /// The core dump.
     pub core: Option<PathPattern>,
@@ -83,6 +84,7 @@ pub struct RuntimeFiles {
 
 /// The core dump that the kernel writes.
 #[derive(Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "core_pattern has no other forms")]
 pub enum KernelCore {
     /// The limit of the process (`ulimit -c`) is 0.
     LimitedToZero,

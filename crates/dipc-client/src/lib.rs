@@ -1,5 +1,11 @@
 //! Client of .NET diagnostic ports: every command of the protocol, with a deadline on every step.
 //!
+//! **Use it** to attach to .NET processes from a program: commands, recording sessions, ports for many
+//! runtimes. **Not for** files that exist already (`nettrace` reads them) and programs with I/O of their
+//! own (`dipc-wire`).
+//!
+//! Features: `nettrace` (`Session::events`: the events of a session as they arrive). Rust 1.89 or later.
+//!
 //! A [`Target`] is a runtime that commands can be sent to, found by pid or given by path. It has a method for
 //! each command:
 //!
@@ -79,22 +85,6 @@
 //! ([`Session::canceller`]) or a wait at a port ([`PortServer::canceller`]) from another thread. The only
 //! threads are those of a [`PortServer`], of [`LiveNames`] and of a [`Renewal`]. Async programs use `dipc-wire` and `nettrace`
 //! alone, as in `examples/async_tokio.rs` (a session) and `examples/async_port.rs` (a port).
-//!
-//! # Modules
-//!
-//! - `timeouts`, `error`, `port_error`. `link`: connections from a port to waiting callers. `route`: the way
-//!   to a runtime. `exchange`: one command and its answer. `target`: the runtime for commands, and the
-//!   commands it does not know.
-//! - `command`: the commands, a module for each purpose. `optional_feature`: options that may be dropped;
-//!   `hazard`: commands that are blocked.
-//! - `providers`, `profile`, `session_config`: the contents of a session. `session` and its `reader` and
-//!   `stopper`; `user_events`.
-//! - `live_reader`: the events of a stream that the caller reads in pieces.
-//! - `renewal`: a session that enables the providers of others again.
-//! - `method_list`, `live_names`: names of methods while a process runs.
-//! - `port`: a thread with a hub, which hands connections to the waiting callers.
-//! - `process_info`, `process_view`: a process as described by the runtime and by the kernel;
-//!   `process_view/thread_times`: the times of its threads. `crash_files`: the files that its crash leaves.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -19,6 +19,7 @@ const MAPS_LIMIT: u64 = 64 << 20;
 
 /// The state of a runtime at its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "it waits, runs, or is not known")]
 pub enum Startup {
     /// It waits, or has only just begun to start.
     Suspended,

@@ -1,5 +1,10 @@
 //! Findings about .NET processes that diagnostic tools cannot see or reach.
 //!
+//! **Use it** to explain to a user why a .NET process cannot be seen or attached to. **Not for** the
+//! attachment itself: `dipc-client` does it.
+//!
+//! Features: none. Rust 1.89 or later.
+//!
 //! [`find_candidates`] lists the processes that look like .NET, reachable or not. [`examine`] checks one of
 //! them and returns a [`Finding`] for each check: its [`Status`], the [`Evidence`] and the [`Fix`].
 //! [`check_host`] checks the facts that all processes share. Findings are data: the program that shows them
@@ -21,14 +26,6 @@
 //!     }
 //! }
 //! ```
-//!
-//! # Modules
-//!
-//! - `check`, `evidence`, `fix`, `finding`: the data.
-//! - `facts`: what is gathered, without changing anything; `facts/runtime_search` finds the processes with a
-//!   runtime.
-//! - `checks`: functions from facts to findings.
-//! - `candidates`: the processes that look like .NET.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

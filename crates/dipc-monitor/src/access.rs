@@ -17,6 +17,7 @@ pub use jwt::JwtError;
 
 /// A part of what the server does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Scope {
     /// Processes, operations and rules.
     Read,
@@ -97,6 +98,7 @@ struct Token {
 /// An error in a file of tokens.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
+#[non_exhaustive]
 pub struct TokenError {
     /// The number of the line, from 1.
     pub line: usize,

@@ -34,6 +34,7 @@ pub(crate) use trace::{default_counters, merged, parse_event_level, parse_keywor
 
 /// An artifact to collect.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Artifact {
     /// The stream of a session, in the nettrace format.
     Trace(TraceRequest),
@@ -61,6 +62,7 @@ pub enum Artifact {
 
 /// The kind of an artifact, for limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ArtifactKind {
     /// [`Artifact::Trace`].
     Trace,

@@ -30,6 +30,7 @@ const STACK: usize = 512 << 10;
 
 /// The counters that a consumer wants.
 #[derive(Debug, Clone)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct CounterRequest {
     /// The counters.
     pub selection: Selection,

@@ -2,6 +2,7 @@
 
 /// The facts of a process that filters compare.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProcessFacts {
     /// The process id.
     pub pid: u32,
@@ -23,6 +24,7 @@ impl ProcessFacts {
 
 /// The fact that a filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "those of configurations of dotnet-monitor")]
 pub enum FilterKey {
     /// The process id.
     ProcessId,
@@ -36,6 +38,7 @@ pub enum FilterKey {
 
 /// The way in which a value matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MatchType {
     /// The whole fact equals the value.
     #[default]
@@ -46,6 +49,7 @@ pub enum MatchType {
 
 /// A condition on one fact of a process. Case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a fact, a value and how they match")]
 pub struct Filter {
     /// The fact.
     pub key: FilterKey,

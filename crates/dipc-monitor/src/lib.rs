@@ -1,25 +1,28 @@
 //! Unattended monitoring of all .NET processes of a machine.
 //!
-//! # Modules
+//! **Use it** to build a monitor of all .NET processes of a machine into a program: routes of
+//! dotnet-monitor, rules, egress. **Not for** one process at a time: `dipc-client` attaches to it. The
+//! program `dipc` has this crate as its command `monitor`, with HTTP clients.
 //!
-//! - `filter`: the processes that a request or a rule is about.
-//! - `process`, `monitor`: a process, and the table of all of them. `container`: its container and pod.
-//!   `system_usage`: memory and processor time of both.
-//!   `counters`: the shared session of its counters. `live_session`: a session whose events are evaluated as
-//!   they come.
-//! - `artifact`: what is collected of a process: traces, heaps, dumps, values of counters, log records, and
-//!   reports of the exporter. `request_provider`: the provider of requests and spans, which every session of
-//!   a process asks for alike. `filtered_sources`: filters that the end of a session takes away.
-//!   `process_log`: messages about sessions. `stop`: requests to end. `operation`: the table of what is collected.
-//! - `black_box`: the last seconds of each process, and bundles of crashes. `retention`: limits on files.
-//! - `metrics`: the counters of all processes for Prometheus. `otlp`: metrics, log records and spans for a
-//!   collector of OpenTelemetry. `access`: tokens. `server`: HTTP.
-//! - `configuration`: dotnet-monitor's settings, checked and typed.
-//! - `system_process`: the process of a runtime on this machine, and `container` where it is. `resource`: the
-//!   attributes of a process as OpenTelemetry names them.
-//! - `rules`: triggers over events, limits and states; actions as data. `rule_runner`: the rules of all
-//!   processes, their sessions and their actions. `egress`: files of artifacts. `recordings`: the list of them.
-//!   `directory_list`: files of the monitor's own in directories to which others may write.
+//! ```no_run
+//! use dipc_monitor::{Monitor, MonitorConfig};
+//!
+//! # fn main() -> Result<(), dipc_monitor::MonitorError> {
+//! // Processes come and go; sessions and requests that begin later are of those in the table.
+//! let monitor = Monitor::start(MonitorConfig::default(), Vec::new())?;
+//! std::thread::sleep(std::time::Duration::from_secs(10));
+//! for process in monitor.processes() {
+//!     println!("{} {}", process.facts.pid, process.facts.title());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Then [`Server`] answers dotnet-monitor's routes for the table, [`Rules`] runs collection rules over it, and
+//! [`EgressQueue`] brings their artifacts to their places.
+//!
+//! Features: `jwt` (API keys of dotnet-monitor), `stores` (object stores in configurations), `tls`. Rust
+//! 1.89 or later.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

@@ -97,6 +97,7 @@ impl MetricsConfig {
 
 /// The last values of the counters of all processes. Add it to the observers of a
 /// [`Monitor`](crate::Monitor).
+#[allow(clippy::exhaustive_structs, reason = "a section of a configuration, with `..Default::default()`")]
 pub struct Metrics {
     config: Mutex<MetricsConfig>,
     exporter: Arc<Mutex<Exporter>>,

@@ -79,6 +79,7 @@ pub trait ProcessObserver: Send + Sync {
 
 /// A process that was found but is not in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Unanswered {
     /// Its pid, if it is known.
     pub pid: Option<u32>,

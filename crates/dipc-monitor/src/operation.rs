@@ -16,6 +16,7 @@ const MOST_ENDED: usize = 500;
 
 /// The state of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OperationState {
     /// The process was not asked so far.
     Starting,
@@ -92,6 +93,7 @@ impl Operation {
 /// Too many operations of a kind run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{} of {} at once is the limit: wait for one to end", kind.limit(), kind.name())]
+#[non_exhaustive]
 pub struct TooMany {
     /// The kind.
     pub kind: ArtifactKind,

@@ -37,6 +37,7 @@ const LAST_SESSIONS: Duration = Duration::from_secs(5);
 
 /// A kind of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "those of the OpenTelemetry protocol")]
 pub enum OtlpSignal {
     /// The values of counters.
     Metrics,
@@ -88,6 +89,7 @@ pub trait OtlpSink: Send + Sync {
 
 /// The requests of a signal, and the points, records or spans in them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by those who send")]
 pub struct OtlpTotals {
     /// The bytes of requests that wait to be sent.
     pub queued_bytes: u64,
@@ -113,6 +115,7 @@ pub struct OtlpConfig {
 
 /// The spans to export.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct TracesConfig {
     /// The names of ActivitySources whose spans are exported besides those of ASP.NET Core and HttpClient;
     /// `*` for all.

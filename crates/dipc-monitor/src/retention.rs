@@ -10,6 +10,7 @@ const MOST_ENTRIES: usize = 100_000;
 
 /// Limits on what is kept. The newest stays, whatever they say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct Retention {
     /// The most files, or bundles.
     pub files: Option<usize>,

@@ -1,6 +1,11 @@
 //! A simulated .NET diagnostic server, which answers as a runtime does, replays recordings, and has faults on
 //! request.
 //!
+//! **Use it** to test a tool that attaches to .NET processes, without .NET and with faults that no runtime
+//! shows on request. **Not for** tests of what a runtime does: it replays and pretends.
+//!
+//! Features: none. Rust 1.89 or later.
+//!
 //! It serves tests and demonstrations of tools that attach to .NET processes, on machines without .NET, and
 //! tests of faults that no real runtime shows on request: late answers, malformed answers, a process that
 //! dies in the middle of a stream.
@@ -46,15 +51,6 @@
 //!   [`Builder::user_events`] is set. Even then no kernel is involved.
 //! * A dump is a small text file, and any file is a valid profiler.
 //! * A runtime that connects to a port has no socket of its own.
-//!
-//! # Modules
-//!
-//! - `builder`, `config`, `identity`, `version`, `speed`, `fault`, `scoped_fault`: the settings.
-//! - `runtime`: a runtime that has started. `listener` and `port` accept and make connections, with a thread
-//!   for each client.
-//! - `client`: requests in, replies and faults out. `answer`: the answers, a module for each command set.
-//! - `session`, `server`, `state`: the state that the threads share.
-//! - `stream`: the bytes of a session: replayed, looped or synthetic.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -1,5 +1,10 @@
 //! Discovery of .NET diagnostic ports, connections to them and listeners.
 //!
+//! **Use it** to find the endpoints of runtimes, connect to them or listen for them, with messages of your
+//! own. **Not for** commands: `dipc-client` sends them.
+//!
+//! Features: none. Rust 1.89 or later.
+//!
 //! This crate moves bytes and knows the peer; it does *not* know the meaning of the bytes (`dipc-wire` does),
 //! and it starts no threads.
 //!
@@ -32,15 +37,6 @@
 //! println!("{} answered {count} bytes", connection.address());
 //! # Ok(()) }
 //! ```
-//!
-//! # Modules
-//!
-//! - `deadline`, `cancel`, `readiness`: waits.
-//! - `address`, `peer`, `error`, `process_state`, `limits`: the vocabulary.
-//! - `discovery`: endpoints of processes.
-//! - `connection`, `descriptors`, `listener`, `hub`, `tcp`: bytes.
-//! - `regular_file`, `folder_below`: files at paths from outside, and in folders to which others can write.
-//! - `sys`: everything that differs between systems, and all unsafe code of this crate.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod cancel;

@@ -18,6 +18,16 @@ payload! {
     /// | 24 | 8 | u64 | process id, in the process's own pid namespace |
     /// | 32 | 2 | u16 | 0, for the future |
     ///
+    /// ```
+    /// use dipc_wire::{Advertise, Uuid};
+    ///
+    /// // The first bytes that a runtime sends to a port.
+    /// let bytes = Advertise::new(Uuid::from_u128(1), 4711).to_bytes()?;
+    /// assert!(bytes.starts_with(b"ADVR_V1\0"));
+    /// assert_eq!(Advertise::from_bytes(&bytes)?.process_id, 4711);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Source
     /// Diagnostic IPC Protocol, "Diagnostic Ports".
     #[non_exhaustive]

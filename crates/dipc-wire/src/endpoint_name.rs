@@ -16,6 +16,15 @@ const SUFFIX: &str = "-socket";
 /// | `dotnet-diagnostic-{pid}` | a runtime's pipe, on Windows |
 /// | `dotnet-diagnostic-dsrouter-{pid}-{key}-socket`, `dotnet-diagnostic-dsrouter-{pid}` | an endpoint of `dotnet-dsrouter`, which forwards to a runtime on a device |
 ///
+/// ```
+/// use dipc_wire::EndpointName;
+///
+/// let name: EndpointName = "dotnet-diagnostic-4711-98765-socket".parse()?;
+/// assert_eq!((name.pid, name.key), (4711, Some(98765)));
+/// assert_eq!(EndpointName::socket(4711, 98765).to_string(), "dotnet-diagnostic-4711-98765-socket");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// Diagnostic IPC Protocol, "Naming and Location Conventions"; dotnet-dsrouter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

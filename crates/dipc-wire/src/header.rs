@@ -21,6 +21,7 @@ pub(crate) const SIZE_OFFSET: usize = 14;
 /// # Source
 /// Diagnostic IPC Protocol, "Headers".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_structs, reason = "a part of a message of the protocol")]
 pub struct Header {
     /// Size of the whole message in bytes, header included.
     pub size: u16,
@@ -32,6 +33,15 @@ pub struct Header {
 
 impl Header {
     /// Decodes a header from its 20 bytes.
+    ///
+    /// ```
+    /// use dipc_wire::{Command as _, CommandId, HEADER_LEN, Header, ProcessInfo2};
+    ///
+    /// let message = ProcessInfo2.to_bytes()?;
+    /// let header: &[u8; HEADER_LEN] = message.first_chunk().expect("a whole header");
+    /// assert_eq!(Header::decode(header)?.command, CommandId::PROCESS_INFO_2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn decode(bytes: &[u8; HEADER_LEN]) -> Result<Self, DecodeError> {
         check_magic(bytes, &MAGIC, "DOTNET_IPC_V1")?;
         let mut decoder = Decoder::new(bytes);

@@ -9,6 +9,14 @@ use core::fmt;
 /// |---|---|---|---|
 /// | 0 | 4 | i32 | the code |
 ///
+/// ```
+/// use dipc_wire::HResult;
+///
+/// let refusal = HResult::from_bits(0x8013_1385);
+/// assert!(refusal.is_failure());
+/// assert_eq!(refusal, HResult::UNKNOWN_COMMAND);
+/// ```
+///
 /// # Source
 /// Diagnostic IPC Protocol, "Errors".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,5 +1,11 @@
 //! The .NET Diagnostic IPC protocol as bytes: messages encoded and decoded in both directions, without I/O.
 //!
+//! **Use it** to speak the protocol in a program that has I/O of its own: async, an event loop, a proxy, a
+//! fake server. **Not for** a program that just wants an answer: `dipc-client` connects, waits and falls
+//! back to older forms.
+//!
+//! Features: none; the crate is `no_std` with `alloc`. Rust 1.89 or later.
+//!
 //! A .NET runtime listens on a socket or pipe for diagnostic commands. A client sends one message and gets
 //! one message back; after some commands the connection then carries other data, such as the event stream of
 //! an EventPipe session. This crate turns commands into messages and messages into commands, for both ends of

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 /// # Source
 /// Diagnostic IPC Protocol, "Messages".
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_structs, reason = "a part of a message of the protocol")]
 pub struct Message {
     /// The header.
     pub header: Header,

@@ -28,6 +28,15 @@ pub enum PortKind {
 ///
 /// Tags are not case-sensitive, the first of a kind counts, and unknown tags are ignored.
 ///
+/// ```
+/// use dipc_wire::{PortConfig, PortKind};
+///
+/// // As `DOTNET_DiagnosticPorts` has it.
+/// let port: PortConfig = "/run/app.port,nosuspend".parse()?;
+/// assert_eq!((port.address(), port.suspend, port.kind), ("/run/app.port", false, PortKind::Connect));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// Diagnostic IPC Protocol, "Diagnostic Ports"; `listen` as in the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -120,6 +129,12 @@ impl fmt::Display for PortConfig {
 }
 
 /// Parses the whole value of `DOTNET_DiagnosticPorts`: ports separated by `;`. Empty ones are skipped.
+///
+/// ```
+/// let ports = dipc_wire::parse_port_configs("/run/a,listen;/run/b")?;
+/// assert_eq!(ports.iter().map(|port| port.address()).collect::<Vec<_>>(), ["/run/a", "/run/b"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn parse_port_configs(text: &str) -> Result<Vec<PortConfig>, ParsePortError> {
     let ports = text.split(';').filter(|port| !port.is_empty());
     ports.map(str::parse).collect()

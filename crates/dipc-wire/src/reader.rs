@@ -30,6 +30,7 @@ pub struct MessageReader {
 
 /// The result of [`MessageReader::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "more bytes are needed, or not")]
 pub enum Feed {
     /// All bytes were taken, and at least this many more are needed. A caller that reads no more than that
     /// from the connection never reads past the end of the message.

@@ -96,6 +96,19 @@ impl Decode<'_> for ServerError {
 /// Decodes the reply to a `C`: its payload, or the runtime's error.
 ///
 /// Bytes after the last field this crate knows are ignored: runtimes may add fields.
+///
+/// ```
+/// use dipc_wire::{Feed, HResult, MessageReader, ProcessInfo2, decode_reply, encode_error};
+///
+/// # let received = encode_error(HResult::UNKNOWN_COMMAND);
+/// let Feed::Message { message, .. } = MessageReader::new().feed(&received)? else { return Ok(()) };
+/// match decode_reply::<ProcessInfo2>(&message)? {
+///     Ok(info) => println!(".NET {}", info.clr_version),
+///     // .NET Core 3.1 knows the first form of the command only.
+///     Err(refusal) => assert_eq!(refusal.hresult, HResult::UNKNOWN_COMMAND),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn decode_reply<C: Command>(message: &Message) -> Result<Result<C::Reply, ServerError>, DecodeError> {
     decode_reply_as(message)
 }

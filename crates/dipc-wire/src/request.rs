@@ -28,6 +28,16 @@ macro_rules! requests {
             /// Decodes a message as the command its header names.
             ///
             /// Bytes after the command's last field are ignored, as runtimes do.
+            ///
+            /// ```
+            /// use dipc_wire::{Command as _, Feed, MessageReader, Request, StopTracing, SessionId};
+            ///
+            /// // The other end of the connection: a server, or a proxy.
+            /// let received = StopTracing { session: SessionId(7) }.to_bytes()?;
+            /// let Feed::Message { message, .. } = MessageReader::new().feed(&received)? else { return Ok(()) };
+            /// assert!(matches!(Request::decode(&message)?, Request::StopTracing(stop) if stop.session == SessionId(7)));
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
             pub fn decode(message: &Message) -> Result<Self, DecodeError> {
                 match message.header.command {
                     $(<$command as Command>::ID => message.decode().map(Self::$command),)+

@@ -1,6 +1,11 @@
 //! Heaps of .NET programs as graphs: their objects, the paths that hold them, and the bytes that each
 //! retains.
 //!
+//! **Use it** to read the heap of a process or of a `.gcdump` file: what is there, what holds it, what
+//! grew. **Not for** contents of objects, which heap dumps lack: `clr-dump` reads them from memory.
+//!
+//! Features: `dipc-wire` (the request as a provider of `dipc-client`). Rust 1.89 or later.
+//!
 //! A runtime sends its heap as events on request: types, objects, references, roots. This crate builds a
 //! [`HeapGraph`] from them, reads and writes the `.gcdump` files of dotnet-gcdump, `PerfView` and Visual
 //! Studio, and reports the contents of a heap. It opens no files, talks to no process and reads no clock.
@@ -42,19 +47,6 @@
 //!
 //! A graph has at most 4,294,967,294 objects and as many references, and objects in 524,287 chunks of 64 KB;
 //! further ones are only counted. A file can have 2 GB of records, which is some 200 million objects.
-//!
-//! # Modules
-//!
-//! - `request`: the session that makes a runtime dump its heap.
-//! - `large_vec`, `shape_numbers`, `address`, `object_addresses`, `object_index`: objects in few bytes, addresses
-//!   in 32 bits, and objects by address.
-//! - `type_name`, `type_table`, `root_groups`, `definitions` (types as their modules define them, from the
-//!   caller).
-//! - `builder`: from events to the `graph`, with its `completeness`.
-//! - `file`: `.gcdump` files, read and written.
-//! - `group_references`, `node_set`, `hanging_trees`, `dominator_tree`, `dominators`, `retained_sets`, `paths`,
-//!   `type_tree`: computations over a graph.
-//! - `report`, `diff`, `dotnet_gcdump`: sums, and the text of that tool.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -1,5 +1,11 @@
 //! Processes and threads in Linux's `/proc`.
 //!
+//! **Use it** to read the state, times and memory of processes, threads and control groups, whatever their
+//! names are. **Not for** lists of processes with names, users and sockets (`procfs` and `sysinfo` have
+//! those), and other systems.
+//!
+//! Features: none. Rust 1.89 or later.
+//!
 //! [`Stat`], [`SchedStat`] and [`Status`] parse the files of these names. A process chooses its own name,
 //! which may have parentheses, spaces, line feeds and bytes that are not UTF-8: none of them moves or hides
 //! another field. A field that a kernel lacks is `None`, and fields that nobody asks for are not parsed.

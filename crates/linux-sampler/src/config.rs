@@ -25,6 +25,7 @@ pub enum Scope {
 
 /// The recorded data about threads that leave a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum OffCpu {
     /// Nothing.
     #[default]

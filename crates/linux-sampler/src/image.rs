@@ -195,6 +195,7 @@ struct Row {
 
 /// A named range of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Symbol<'a> {
     /// The first address.
     pub start: u64,

@@ -1,6 +1,12 @@
 //! The Linux kernel's samples of running and waiting threads, without a tracer: for any process, not only
 //! .NET.
 //!
+//! **Use it** to sample any process by the Linux kernel, on and off the processors, with native stacks.
+//! **Not for** managed code by name: the events of the runtime (`clr-events`) or its memory (`clr-dump`)
+//! have that.
+//!
+//! Features: `nettrace` (samples as a recording). Rust 1.89 or later.
+//!
 //! 1. [`Sampler::open`] has the kernel sample a process, a cgroup or the machine by `perf_event_open`: on-CPU
 //!    by a timer that counts only the time that a thread runs, off-CPU by the times at which threads leave a
 //!    processor and come back. [`Sampler::access`] has the granted permissions; [`Obstacle`] has the reason
@@ -45,21 +51,6 @@
 //! `kernel.perf_event_paranoid` is 2 on most systems: a user can sample their own processes in user mode,
 //! without time in the kernel and without the stacks of waits. `CAP_PERFMON`, root, or a level of at most 1
 //! permits all of it.
-//!
-//! # Modules
-//!
-//! - `config`, `access`, `attributes`: the settings, and what the kernel permits.
-//! - `sys`: opening of events, the memory of their buffers, starts and stops, with all unsafe code of this
-//!   crate.
-//! - `sampler`, `record`: buffers and their records in time order. `start`: programs that are sampled from
-//!   their first instruction.
-//! - `maps`, `image`, `kernel`: mappings, symbols, and names of the kernel's functions. `unwind`, `root`,
-//!   `runtime_code`: stacks.
-//! - `waiting`: threads that wait in the kernel, and their stacks.
-//! - `stopped`, `crash`: processes that are stopped for a moment, or when a signal is about to end them, with
-//!   their registers.
-//! - `off_cpu`, `thinning`, `threads`: intervals off the processors, and times of threads.
-//! - `recording`: nettrace V6 (feature `nettrace`).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![cfg_attr(

@@ -9,6 +9,7 @@ const MOST_THREADS: usize = 1 << 20;
 
 /// An interval during which a thread was off the processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OffCpuInterval<T> {
     /// The thread.
     pub thread: ThreadKey,

@@ -21,6 +21,7 @@ const PROT_EXEC: u32 = 4;
 
 /// A thread of a process, by its numbers in this program's pid namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(clippy::exhaustive_structs, reason = "a pair of ids")]
 pub struct ThreadKey {
     /// The process.
     pub pid: i32,
@@ -30,6 +31,7 @@ pub struct ThreadKey {
 
 /// A record, with its thread and its time.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Record<'a> {
     /// The thread that ran when the record was written. Both numbers are -1 for a thread that has ended.
     pub thread: ThreadKey,
@@ -130,6 +132,7 @@ pub enum SampleEvent {
 
 /// The registers that a frame is unwound from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(clippy::exhaustive_structs, reason = "those by which frames are unwound")]
 pub struct Registers {
     /// The instruction pointer.
     pub ip: u64,
@@ -143,6 +146,7 @@ pub struct Registers {
 
 /// Memory that was mapped executable.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct MapRecord<'a> {
     /// Its addresses.
     pub start: u64,

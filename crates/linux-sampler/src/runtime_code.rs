@@ -6,6 +6,7 @@ use crate::record::Registers;
 
 /// The place of a frame in its stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "the innermost frame, or another")]
 pub enum FramePosition {
     /// The innermost frame: the thread is at the instruction, perhaps before the frame is set up.
     Innermost,
@@ -15,6 +16,7 @@ pub enum FramePosition {
 
 /// A frame of a sample.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers that unwind")]
 pub struct SampledFrame<'a> {
     /// The registers in this frame.
     pub registers: Registers,

@@ -6,6 +6,7 @@ use crate::range::RecordedRange;
 
 /// The decision about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Choice {
     /// It is written.
     Keep,

@@ -10,6 +10,7 @@ pub use inventory::Miss;
 
 /// The values of filters. Empty ones admit everything.
 #[derive(Debug, Clone, Default)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, with `..Criteria::default()`")]
 pub struct Criteria {
     /// Names of providers.
     pub providers: Vec<Glob>,
@@ -27,6 +28,7 @@ pub struct Criteria {
 
 /// A filter of kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "events have a number and a name")]
 pub enum EventMatch {
     /// The number of an event.
     Id(u32),

@@ -1,5 +1,10 @@
 //! Parts and redacted copies of .NET EventPipe recordings, and rings of the last events of a stream.
 //!
+//! **Use it** to cut, redact, filter or keep the last seconds of recordings in a program. **Not for**
+//! recordings that are to be read only: `nettrace` has their events.
+//!
+//! Features: none. Rust 1.89 or later.
+//!
 //! - [`copy`] writes the part of a recording that a [`Chooser`] chooses. [`Slice`] chooses events by time,
 //!   thread, process, provider and name ([`Criteria`]), and keeps the events that these need, so that the
 //!   part has the names of its code and types. A [`Redactor`] replaces texts such as command lines and paths.
@@ -28,17 +33,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! # Modules
-//!
-//! - `error`: errors.
-//! - `filter`, `redact`: the choice of events, and of texts.
-//! - `choice`, `copy`: choosers, and the copy of a recording. `slice`: the chooser of parts; `range`: the
-//!   time that a part states.
-//! - `mapping_ids`: recordings of whole machines that are merged.
-//! - `segment`, `names_store`: recordings in memory or in files. `receipt_clock`, `ring`, `snapshot`: the
-//!   last events of a stream.
-//! - `rotation`: consecutive recordings.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -32,6 +32,7 @@ const PAYLOAD: usize = FORMAT.len() + 16;
 /// identifies this form), `FromNanoseconds` and `ToNanoseconds`, signed numbers of 64 bits. The smallest and
 /// the largest number stand for the limits of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a pair of times")]
 pub struct RecordedRange {
     /// The first time; [`RelativeTime::MIN`] for the start of the session.
     pub from: RelativeTime,

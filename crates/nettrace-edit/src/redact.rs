@@ -29,6 +29,7 @@ pub enum RedactionClass {
 ///
 /// It is parsed from a class such as `paths`, or from `Provider/Event.field` with `*` for any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Redaction {
     /// A class of texts.
     Class(RedactionClass),
@@ -101,6 +102,7 @@ impl RedactionClass {
 
 /// The letters that replace texts, one for each code unit.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Letters {
     /// A keyed hash of the text: equal texts become equal letters. The key exists only in this run, and
     /// another key gives other letters.
@@ -278,6 +280,7 @@ impl Redactor {
 
 /// The payload of an event after its redaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a caller handles each, or texts would be left")]
 pub enum Redacted<'r> {
     /// Nothing had to be replaced.
     Kept,

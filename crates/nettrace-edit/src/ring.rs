@@ -27,6 +27,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The limits on the time and the bytes kept; the smaller one applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on both")]
 pub struct Capacity {
     /// The time to keep; `None` for no limit.
     pub time: Option<Duration>,

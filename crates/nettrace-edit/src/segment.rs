@@ -16,6 +16,7 @@ const CHUNK: usize = 256 << 10;
 
 /// The storage of recordings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Storage {
     /// Memory.
     #[default]

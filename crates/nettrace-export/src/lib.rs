@@ -1,5 +1,10 @@
 //! Profiles and reports out of .NET EventPipe recordings.
 //!
+//! **Use it** to make profiles, flame graphs, reports and pages of recordings. **Not for** recordings as
+//! they are (`nettrace`) and requests one by one (`clr-activity`).
+//!
+//! Features: one for each format, all of them by default. Rust 1.89 or later.
+//!
 //! # A flame graph of what a program allocates
 //!
 //! ```no_run
@@ -79,34 +84,6 @@
 //!
 //! It opens no file and prints nothing; it reads no symbols that are not in the recording, but asks the
 //! caller's source for the lines of frames, if these are wanted: [`SourceLines`].
-//!
-//! # Modules
-//!
-//! - `bounds`, `decode`: limits of results, and events that are decoded once.
-//! - `profile/read` reads a recording in the order that its events need, twice if necessary, into
-//!   `profile/builder`, which looks up the use of each event in `event_interest`.
-//! - `profile/metrics`: weights, a module each. `profile/builder/gc_pauses` cuts pauses out of the time of
-//!   threads. `profile/kernel_times` is the kernel's account of threads, and its `correction` applies it once
-//!   names and states are known. `profile/causality`: the task and the request of each thread.
-//! - `profile/stack_totals`, `profile/track`: weights by thread and stack of addresses.
-//! - `profile/symbolize`: names, once all code is known; stack filters; `causal_stacks` puts stacks below
-//!   their causes; `lines` asks the caller for source lines.
-//! - `profile`: the result. `profile/sum` adds up the intervals of a live session;
-//!   `profile/stack_profile_builder` takes samples of the caller's own.
-//! - `format`: the writers, a Cargo feature each.
-//! - `tree`, `report`: tables, which take decoded events themselves. `report/requests` sums up the spans of
-//!   `clr-activity`, by `template` where they have no route; `profile/request_stacks` has the stacks of the
-//!   slowest. `report/blocked`: methods that were blocked, and thread pools that starve.
-//! - `diff`: comparison of recordings. `run_builder` adds up the events of a recording by slices of time
-//!   (`series`), `estimate` has values with their errors, and `comparison` judges the differences.
-//!   `stack_comparison` does so for the stacks (`call_tree`), `stack_picture` and `stack_page` show them, and
-//!   `pprof` reads profiles of other tools.
-//! - `events`: single events as JSON and as text.
-//! - `page`: the web page. `data` (samples by bin, thread and stack, compressed, within a budget), `reports`
-//!   (the other events, in `cells`; counters, in `curves`), and plain files in `assets` that are
-//!   concatenated, among them uPlot for the time line. `contents` reads a recording for
-//!   it. `page::STYLE` is also the style of the pages of heaps, and with `page::SHARED_SCRIPTS` of the
-//!   monitor's.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![cfg_attr(

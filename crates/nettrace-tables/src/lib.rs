@@ -1,5 +1,10 @@
 //! Recordings of many machines as one SQL data set: events, samples, stacks and frames in Parquet files.
 //!
+//! **Use it** to query recordings of many machines in SQL. **Not for** one recording, for which reports are
+//! quicker (`nettrace-export`).
+//!
+//! Features: `parquet` (default: files of tables), `zstd`. Rust 1.89 or later.
+//!
 //! DuckDB, DataFusion, Spark, Trino and ClickHouse read the files; this crate writes them, and has the
 //! [views] for queries.
 //!
@@ -60,16 +65,6 @@
 //!
 //! `parquet`, which is on by default, writes files, compressed by gzip; `zstd` compresses better and compiles
 //! C. Without either feature the crate has the columns and the views, and no dependencies.
-//!
-//! # Modules
-//!
-//! - `schema`: tables and columns. `id`: hashes of frames and stacks; `code_ids`: those of a recording.
-//! - `survey`: the first reading, for names and the process. `event_rows`, `typed`: the second, a row per
-//!   event.
-//! - `column`, `table_writer`: row groups.
-//! - `input`; `promoted`, `promoted_values`: further columns; `rewrite`: payloads that are redacted.
-//! - `dataset`: shards; `storage`: files at their place, in a directory here and in a bucket in the program.
-//! - `views`: SQL.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 

@@ -24,6 +24,7 @@ pub struct PromotedColumn {
 
 /// The type of a promoted column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum PromotedType {
     /// UTF-8.
     #[default]

@@ -10,6 +10,7 @@ pub trait PayloadRewriter {
 
 /// The result of a [rewriting](PayloadRewriter::rewrite).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "a caller decides on each, or texts would be left")]
 pub enum Rewritten {
     /// The payload is unchanged.
     Kept,

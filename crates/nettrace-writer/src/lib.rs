@@ -1,5 +1,11 @@
 //! Writes .NET EventPipe recordings: nettrace V4 and V6, from the events that `nettrace` reads.
 //!
+//! **Use it** to write recordings: those of a reader in another version or in part, many merged, or events
+//! of your own. **Not for** the choice of time ranges, threads and texts: `nettrace-edit` does that over
+//! this crate.
+//!
+//! Features: `std` (default; otherwise `no_std` with `alloc`). Rust 1.89 or later.
+//!
 //! # Rewriting a recording
 //!
 //! ```no_run
@@ -52,18 +58,6 @@
 //! # Out of scope
 //!
 //! This crate opens no file, chooses no events, and knows nothing of their meaning.
-//!
-//! # Modules
-//!
-//! - `version`, `error`, `omissions`: the versions, and their limits.
-//! - `bytes`, `container` (header and frames); `event_block`, `event_kind`, `metadata`, `labels`, `interner`:
-//!   the content of blocks.
-//! - `encoder`: blocks in memory, with definitions before the events that need them.
-//! - `event_writer`: events that do not come from a recording.
-//! - `thread_state`: sequence numbers when events are left out; `transcoder`: from records to blocks.
-//! - `clock`, `process_ids`, `repeated`: the clock, processes and events that many recordings share;
-//!   `merge_order` orders their events, and `merger` encodes them.
-//! - `copy`, `writer`: whole recordings, and a [`std::io::Write`] as the destination.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]

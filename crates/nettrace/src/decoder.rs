@@ -43,6 +43,22 @@ impl Decoder {
     }
 
     /// Appends bytes to those of earlier calls.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let (mut decoder, mut count) = (nettrace::Decoder::new(), 0);
+    /// for chunk in bytes.chunks(50) {
+    ///     decoder.feed(chunk);
+    ///     // `None` until more bytes come.
+    ///     while decoder.next()?.is_some() {
+    ///         count += 1;
+    ///     }
+    /// }
+    /// decoder.end_of_input();
+    /// assert!(decoder.next()?.is_none() && decoder.truncated_at().is_none());
+    /// assert_eq!(count, 4);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn feed(&mut self, bytes: &[u8]) {
         if let Some(room) = self.source.buffer.room(bytes.len()).get_mut(..bytes.len()) {
             room.copy_from_slice(bytes);

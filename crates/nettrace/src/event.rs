@@ -111,6 +111,15 @@ impl<'a> Event<'a> {
     }
 
     /// The thread that it is about, with its description.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// let event = events.next()?.expect("an event");
+    /// let thread = event.thread().expect("a described thread");
+    /// assert_eq!((thread.name(), thread.process_id()), (Some("main"), Some(7)));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     #[inline]
     pub fn thread(&self) -> Option<&'a Thread> {
         self.thread_at(self.header.thread)
@@ -239,6 +248,14 @@ impl<'a> Event<'a> {
     }
 
     /// The call stack of [`thread_id`](Self::thread_id); empty if the recording has none for the event.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// let event = events.next()?.expect("an event");
+    /// assert!(event.stack().eq([0x1010, 0x2020]));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn stack(&self) -> Stack<'a> {
         let bytes = match self.layout {
             Layout::Netperf => self.netperf_stack(),
@@ -275,6 +292,19 @@ impl<'a> Event<'a> {
     }
 
     /// The fields of the payload, each decoded when the iterator reaches it.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// use nettrace::Value;
+    ///
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// let event = events.next()?.expect("an event");
+    /// for field in event.fields() {
+    ///     let (name, value) = field.expect("a payload as described");
+    ///     assert!(name == "Count" && matches!(value, Value::U32(1)));
+    /// }
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn fields(&self) -> Fields<'a> {
         let wide = self.pointer_size() != 4;
         Fields::recorded(self.metadata, self.payload(), self.layout == Layout::V6, wide)

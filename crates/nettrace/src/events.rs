@@ -92,6 +92,23 @@ impl<S: Source> Events<S> {
     /// Returns the next event, or the next item between events that a program needs in order to write them
     /// again; `None` as [`next`](Self::next), which returns only events.
     ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// use nettrace::Record;
+    ///
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// let (mut count, mut points) = (0, 0);
+    /// while let Some(record) = events.next_record()? {
+    ///     match record {
+    ///         Record::Event(_) => count += 1,
+    ///         Record::SequencePoint(_) => points += 1,
+    ///         _ => {}
+    ///     }
+    /// }
+    /// assert_eq!((count, points), (4, 1));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`next`](Self::next).
     #[inline]
@@ -313,11 +330,29 @@ impl<S: Source> Events<S> {
     }
 
     /// The offset of the first incomplete item, if the recording was cut. Known after a full read.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// // A recording whose process was killed: everything before the cut is read.
+    /// let mut events = nettrace::SliceReader::new(&bytes[..bytes.len() - 40])?;
+    /// events.for_each(|_| {})?;
+    /// assert!(events.truncated_at().is_some());
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn truncated_at(&self) -> Option<u64> {
         self.engine.tables.truncated_at
     }
 
     /// The kinds of events up to the current place.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// events.for_each(|_| {})?;
+    /// let names: Vec<_> = events.metadata().iter().map(|kind| (kind.name(), kind.level())).collect();
+    /// assert_eq!(names, [("Tick", 4), ("Message", 3)]);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn metadata(&self) -> &[Metadata] {
         self.engine.tables.metadata.rows()
     }

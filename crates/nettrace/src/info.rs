@@ -25,6 +25,15 @@ impl core::fmt::Display for Format {
 }
 
 /// Format, version, clock and process of a recording, from its header.
+///
+/// ```
+/// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+/// let events = nettrace::SliceReader::new(bytes)?;
+/// let info = events.info().expect("a header");
+/// assert_eq!((info.version, info.process_id), (6, Some(7)));
+/// assert_eq!(info.start.unix_milliseconds(), Some(1_795_251_731_000));
+/// # Ok::<(), nettrace::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TraceInfo {

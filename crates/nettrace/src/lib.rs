@@ -1,5 +1,12 @@
 //! Zero-copy reader of .NET EventPipe recordings: every version of netperf (V1–V3) and nettrace (V4–V6).
 //!
+//! **Use it** to read recordings and live streams: events, stacks, losses and damage, with bounded memory.
+//! **Not for** names and fields of the runtime's own events (`clr-events`), profiles (`nettrace-export`),
+//! writing (`nettrace-writer`).
+//!
+//! Features: `std` (default; otherwise `no_std` with `alloc`), `rayon` (a slice on all processors). Rust
+//! 1.89 or later.
+//!
 //! # Counting events
 //!
 //! By provider and id: the runtime's own events have no names in a recording (`clr-events` has them).
@@ -48,29 +55,6 @@
 //!
 //! This crate opens no file, reads no clock, prints nothing, starts threads only in `par_fold`, and knows
 //! neither sockets nor the meaning of events.
-//!
-//! # Modules
-//!
-//! Lowest layer first:
-//!
-//! - `cursor` (public as `raw::Cursor`): checked reading; `utf16`: text.
-//! - `schema`: field lists of programs; `value`, `value_names`: fields, by the list of the recording or by a
-//!   schema.
-//! - `time`, `metadata`, `stack`, `label`, `thread`, `loss`, `damage`, `info`: what events and recordings
-//!   consist of. `interned`, `thread_table` and `tables` hold it.
-//! - `raw` (public): header, blocks and borrowed rows, a module for each kind of block with its grammar.
-//!   `raw/event/decoder` is the hot loop.
-//! - `event`: the event type of all versions; `record`: events and the items between them; `event_buffer`:
-//!   events with another payload.
-//! - `engine`: the state machine, from bytes to steps. `engine/blocks` finds blocks, including those after
-//!   damage; `engine/content` adds their rows to the tables; `engine/skipping` skips blocks by their times.
-//! - `events`, with the three sources of the one engine: `slice`, `reader` (with `read_buffer`) and
-//!   `decoder`.
-//! - `order`: time order over any source, of all events or of some kinds (`order/kinds`). `order/run`: the
-//!   runs that are merged; `order/merge`: their order.
-//! - `engine/block_outcome`: the decoding of a block without a change to the reader. `parallel` and
-//!   `engine/deferred` use it for a slice on all processors (feature `rayon`); `read_at`, `parallel_reader`
-//!   and `engine/batch` for a file on several threads, each of which reads the blocks that it decodes.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]

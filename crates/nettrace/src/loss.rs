@@ -28,6 +28,15 @@ pub struct Gap {
 /// Versions 1 to 3 do not number events: their losses are unknown. Events in damaged parts of a recording
 /// count too.
 ///
+/// ```
+/// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+/// let mut events = nettrace::SliceReader::new(bytes)?;
+/// events.for_each(|_| {})?;
+/// let gap = events.loss().gaps()[0];
+/// assert_eq!((events.loss().total(), gap.thread.0, gap.events), (2, 8, 2));
+/// # Ok::<(), nettrace::Error>(())
+/// ```
+///
 /// # Ended threads
 /// Before V6 the runtime reports the events of a thread until it ends, and not always until its last one;
 /// then the count is a [lower bound](Self::is_lower_bound). A sequence point has the last sequence number of

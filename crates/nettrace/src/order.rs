@@ -45,6 +45,15 @@ const PART: usize = 1024;
 
 impl<S: Source> Events<S> {
     /// Returns the same events in time order across threads.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?.in_time_order();
+    /// let mut times = Vec::new();
+    /// events.for_each(|event| times.push(event.relative_time().as_nanos() / 1_000_000))?;
+    /// assert_eq!(times, [100, 200, 300, 400]);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn in_time_order(self) -> TimeOrder<S> {
         self.ordered(None)
     }
@@ -54,6 +63,15 @@ impl<S: Source> Events<S> {
     /// choice is made once for each kind.
     ///
     /// All events are read, so losses, damage, threads and kinds are known as without a choice.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let is_wanted = |kind: &nettrace::Metadata| kind.name() == "Message";
+    /// let mut events = nettrace::SliceReader::new(bytes)?.in_time_order_of(is_wanted);
+    /// let event = events.next()?.expect("an event");
+    /// assert_eq!((event.provider(), event.id(), event.name()), ("Demo", 2, "Message"));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn in_time_order_of(
         self,
         is_wanted: impl Fn(&Metadata) -> bool + Send + Sync + 'static,

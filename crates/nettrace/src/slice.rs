@@ -8,6 +8,18 @@ use crate::events::{Events, sealed};
 pub struct SliceSource<'a>(pub(crate) &'a [u8]);
 
 /// Reads a recording from a slice, without copying it.
+///
+/// ```
+/// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+/// let mut events = nettrace::SliceReader::new(bytes)?;
+/// let mut times = Vec::new();
+/// while let Some(event) = events.next()? {
+///     times.push((event.thread_id().0, event.relative_time().as_nanos() / 1_000_000));
+/// }
+/// // In the order of the file: that of time for each thread.
+/// assert_eq!(times, [(8, 100), (8, 300), (9, 200), (8, 400)]);
+/// # Ok::<(), nettrace::Error>(())
+/// ```
 pub type SliceReader<'a> = Events<SliceSource<'a>>;
 
 impl sealed::Source for SliceSource<'_> {

@@ -8,6 +8,15 @@ use core::time::Duration;
 pub struct Ticks(pub u64);
 
 /// A time relative to the recording's start, in nanoseconds; negative where it is earlier.
+///
+/// ```
+/// use std::time::Duration;
+/// use nettrace::RelativeTime;
+///
+/// let [early, late] = [100, 250].map(|ms| RelativeTime::after_start(Duration::from_millis(ms)));
+/// assert_eq!(late.saturating_duration_since(early), Duration::from_millis(150));
+/// assert_eq!(early.as_nanos(), 100_000_000);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RelativeTime(i64);
 
@@ -69,6 +78,7 @@ impl RelativeTime {
 /// `NetTraceFormat.md`, Trace block and type code 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(missing_docs, reason = "the table above has each field")]
+#[allow(clippy::exhaustive_structs, reason = "the fields of SYSTEMTIME")]
 pub struct SystemTime {
     pub year: u16,
     pub month: u16,

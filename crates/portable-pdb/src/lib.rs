@@ -1,5 +1,10 @@
 //! Source lines of .NET methods, read from portable PDBs.
 //!
+//! **Use it** to map methods to source lines, or a program to the PDB that belongs to it. **Not for** PDBs
+//! of Windows' own format, and the search for files and servers of symbols.
+//!
+//! Features: none. Rust 1.89 or later.
+//!
 //! A .NET compiler writes the file `App.pdb` next to `App.dll`, which maps the IL of each method to source
 //! lines; or it embeds that file, compressed, in `App.dll` itself. [`Pdb`] reads it. [`Image`] finds the
 //! embedded PDB and the id of the PDB that a program was built with.
@@ -40,13 +45,6 @@
 //! # Source
 //! *Portable PDB v1.0: Format Specification* and *PE/COFF Specification for debug directory entries* of
 //! dotnet/runtime (`docs/design/specs`); ECMA-335, partition II, chapters 23 and 24.
-//!
-//! # Modules
-//!
-//! - `cursor`, `stream`: checked reading, and the metadata root with its streams.
-//! - `image`: programs and the ids of their PDBs; `type_definition`: the types that a program defines.
-//! - `program_metadata`: names of types, methods and fields by token.
-//! - `pdb`, `document`, `sequence_point`, `method_lines`: a PDB, its source files and its lines.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

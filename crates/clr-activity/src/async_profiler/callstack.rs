@@ -5,6 +5,7 @@ use super::error::AsyncBufferError;
 
 /// The way `async` methods are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "the runtime has these two")]
 pub enum AsyncModel {
     /// The runtime suspends and resumes methods (runtime async).
     Runtime,
@@ -14,6 +15,7 @@ pub enum AsyncModel {
 
 /// A method that awaits the one before it, and continues after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AsyncFrame {
     /// An address in its code, with [`AsyncModel::Runtime`]; its id, as events of loaded methods have it, with
     /// [`AsyncModel::StateMachine`].

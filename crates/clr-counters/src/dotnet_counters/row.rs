@@ -30,6 +30,7 @@ pub struct Row<'s> {
 
 /// The column `Counter Type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "those of dotnet-counters")]
 pub enum RowKind {
     /// The growth in an interval; not divided by it.
     Rate,

@@ -21,6 +21,10 @@ pub struct Symbolizer<'m> {
 
 /// The code at an address. Prints as the name, or as the address without one.
 #[derive(Debug, Clone, Copy)]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a caller handles each: an address is a method, a symbol or neither"
+)]
 pub enum Code<'m> {
     /// Code of a .NET method.
     Method(Method<'m>),

@@ -21,6 +21,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// The counters to collect.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct LiveMetricsRequest {
     /// The counters.
     pub selection: Selection,

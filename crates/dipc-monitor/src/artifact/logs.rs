@@ -29,6 +29,7 @@ const BUFFER_MB: u32 = 64;
 
 /// The level of a log record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum LogLevel {
     /// The most detailed records.
     Trace,
@@ -48,6 +49,7 @@ pub enum LogLevel {
 
 /// The form of log records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LogFormat {
     /// A JSON object a line.
     #[default]
@@ -60,6 +62,7 @@ pub enum LogFormat {
 
 /// The log records to collect.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct LogsRequest {
     /// The level of categories that no filter names.
     pub level: LogLevel,

@@ -40,6 +40,7 @@ const SLOWEST: usize = 20;
 
 /// The form of a flame graph.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FlameGraphFormat {
     /// A picture, without a script.
     #[default]

@@ -21,6 +21,7 @@ const COUNTER_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A session to record.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct TraceRequest {
     /// The providers.
     pub providers: Vec<ProviderConfig>,
@@ -34,6 +35,7 @@ pub struct TraceRequest {
 
 /// A named set of providers, as dotnet-monitor has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TraceProfile {
     /// Samples of stacks, and the runtime's own events.
     Cpu,

@@ -16,6 +16,7 @@ pub struct Location {
 
 /// The weight of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(clippy::exhaustive_enums, reason = "a caller decides on each: what is not refused is let through")]
 pub enum Severity {
     /// The key has no effect here, and needs none.
     Ignored,

@@ -53,6 +53,7 @@ pub struct CheckedConfiguration {
 
 /// The way to runtimes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "one end of a port connects")]
 pub enum ConnectionMode {
     /// The monitor connects to runtimes.
     #[default]
@@ -63,6 +64,7 @@ pub enum ConnectionMode {
 
 /// `DiagnosticPort`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a section of a configuration, with `..Default::default()`")]
 pub struct DiagnosticPort {
     /// The way to runtimes.
     pub mode: ConnectionMode,
@@ -101,6 +103,7 @@ impl Configuration {
 
 /// `Storage`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a section of a configuration, with `..Default::default()`")]
 pub struct Storage {
     /// The directory that monitor and processes share.
     pub default_shared_path: Option<PathBuf>,
@@ -110,6 +113,7 @@ pub struct Storage {
 
 /// `GlobalCounter`.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct GlobalCounter {
     /// The interval between values.
     pub interval: Duration,
@@ -141,6 +145,7 @@ impl GlobalCounter {
 
 /// `Metrics`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "a section of a configuration, with `..Default::default()`")]
 pub struct Metrics {
     /// Whether `/metrics` is served.
     pub enabled: bool,
@@ -168,6 +173,7 @@ impl Default for Metrics {
 
 /// Counters of a provider, or instruments of a Meter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CounterGroup {
     /// The name of the provider or Meter.
     pub name: String,
@@ -189,6 +195,7 @@ pub enum EgressProvider {
 
 /// `Egress:FileSystem:NAME`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct DirectoryEgress {
     /// The directory of the artifacts.
     pub directory: PathBuf,

@@ -30,6 +30,7 @@ impl Action {
 
 /// The destination of an artifact.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct Destination {
     /// The name of the egress provider.
     pub egress: String,
@@ -82,6 +83,7 @@ pub enum ActionKind {
 
 /// An event that ends a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct StoppingEvent {
     /// The provider.
     pub provider: String,

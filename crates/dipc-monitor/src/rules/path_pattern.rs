@@ -89,6 +89,7 @@ fn lower(sign: char) -> char {
 /// The paths that count: those that an include pattern matches, or all without one, except those that an
 /// exclude pattern matches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct PathFilter {
     /// The paths to include; all if empty.
     pub include: Vec<PathPattern>,

@@ -117,6 +117,7 @@ impl fmt::Display for Trigger {
 
 /// The way in which a counter is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CounterSource {
     /// An EventCounter.
     EventCounters,
@@ -127,6 +128,7 @@ pub enum CounterSource {
 /// A trigger over the values of a counter: each value has to pass the bounds, without a break, for the
 /// window.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct CounterTrigger {
     /// The way in which it is requested.
     pub source: CounterSource,
@@ -170,6 +172,7 @@ impl CounterTrigger {
 
 /// The limits of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct Limits {
     /// The most executions of the actions within the window.
     pub action_count: u32,

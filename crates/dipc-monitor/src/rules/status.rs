@@ -6,6 +6,7 @@ use super::rule::Limits;
 
 /// The state of a rule in a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "those of dotnet-monitor")]
 pub enum RuleState {
     /// It watches for its trigger.
     Running,

@@ -8,6 +8,7 @@ use std::str::FromStr;
 /// An address to listen at: `http://127.0.0.1:52323`, `http://localhost:52323`, `http://+:52323` (all
 /// interfaces), the same with `https`, or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ListenAddress {
     /// A TCP address.
     Tcp(SocketAddr),

@@ -53,6 +53,7 @@ impl fmt::Display for CommandSet {
 /// Diagnostic IPC Protocol, "Commands"; CollectTracing3 is 0x0204 and DisablePerfMap 0x0406, unlike in the
 /// "Header" lines of these commands, which repeat their neighbours' codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(clippy::exhaustive_structs, reason = "a part of a message of the protocol")]
 pub struct CommandId {
     /// The command set.
     pub set: CommandSet,

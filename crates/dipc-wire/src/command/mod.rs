@@ -13,6 +13,26 @@ use crate::{EncodeError, message};
 use alloc::vec::Vec;
 
 /// A command and the type of its reply.
+///
+/// ```
+/// use dipc_wire::{CollectTracing2, Command, Format, Keywords, Level, ProviderConfig};
+///
+/// let collect = CollectTracing2 {
+///     buffer_mb: 256,
+///     format: Format::NETTRACE,
+///     request_rundown: true,
+///     providers: vec![ProviderConfig {
+///         keywords: Keywords::GC.union(Keywords::EXCEPTION),
+///         level: Level::INFORMATIONAL,
+///         name: "Microsoft-Windows-DotNETRuntime".to_owned(),
+///         arguments: String::new(),
+///     }],
+/// };
+/// let message = collect.to_bytes()?;
+/// // The reply is the id of the session; its stream follows on the same connection.
+/// assert!(message.starts_with(dipc_wire::MAGIC.as_slice()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Command: Encode {
     /// The two bytes that identify the command in a header.
     const ID: CommandId;

@@ -61,6 +61,7 @@ pub struct MemoryType<'a> {
 /// The known missing parts of a heap that was read from memory.
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(clippy::exhaustive_structs, reason = "made by those who read memory")]
+#[non_exhaustive]
 pub struct MemoryCompleteness {
     /// Objects whose references could not be read.
     pub objects_without_references: u64,

@@ -10,6 +10,7 @@ use crate::thread::ThreadSlot;
 
 /// The events of a kind that a reader needs in time order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[allow(clippy::exhaustive_enums, reason = "a reader orders no events, some or all")]
 pub enum Interest {
     /// No event.
     #[default]

@@ -215,11 +215,11 @@ impl CrashSources {
         match &self.dumps {
             _ if files.core.is_some() => {}
             None => line("Core dump", "not known: the environment of the process could not be read"),
-            Some(RuntimeFiles { core: None, report: None }) => line(
+            Some(RuntimeFiles { core: None, report: None, .. }) => line(
                 "Core dump",
                 "none by the runtime; DOTNET_DbgEnableMiniDump=1 and DOTNET_EnableCrashReport=1 in its environment have it write them",
             ),
-            Some(RuntimeFiles { core, report }) => {
+            Some(RuntimeFiles { core, report, .. }) => {
                 if let Some(pattern) = core {
                     line("Core dump", &self.place(pattern));
                 }

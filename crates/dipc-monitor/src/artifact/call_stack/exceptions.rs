@@ -29,6 +29,7 @@ const LONGEST_MESSAGE: usize = 16 << 10;
 
 /// The exceptions to collect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct ExceptionsRequest {
     /// Filters of which one has to match; all exceptions without any.
     pub include: Vec<ExceptionFilter>,
@@ -43,6 +44,7 @@ pub struct ExceptionsRequest {
 /// A filter: all that is given has to match, whole names. Of the stack, its innermost managed frame is
 /// compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct ExceptionFilter {
     /// The full name of the exception's type.
     pub exception_type: Option<String>,

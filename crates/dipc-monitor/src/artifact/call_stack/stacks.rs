@@ -27,6 +27,7 @@ const MOST_THREADS: usize = 10_000;
 
 /// The form of stacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StackFormat {
     /// A JSON object.
     #[default]

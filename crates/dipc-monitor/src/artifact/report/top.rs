@@ -14,6 +14,7 @@ use crate::stop::StopSignal;
 
 /// A request for the hottest methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "made by callers, who decide on each field")]
 pub struct TopRequest {
     /// The form.
     pub format: TopFormat,
@@ -27,6 +28,7 @@ pub struct TopRequest {
 
 /// The form of a table of methods.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TopFormat {
     /// The JSON of `dipc report topN`.
     #[default]
