@@ -161,9 +161,11 @@ mod tests {
 
     fn overview(findings: usize) -> Overview {
         let finding = |number| Finding {
+            id: "gc",
             report: "gc",
             is_problem: number == 0,
             text: format!("finding {number}"),
+            numbers: std::collections::BTreeMap::new(),
             command: "dipc report app.nettrace gc".to_owned(),
         };
         let summary = Summary { memory: MemoryUse::of_counters(1.2e9, 48e6), ..Summary::default() };
