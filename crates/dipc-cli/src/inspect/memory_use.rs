@@ -70,11 +70,16 @@ pub(crate) struct MemoryCounters {
     resident: f64,
     committed: Option<f64>,
     used: f64,
+    /// The sizes of generations after the last collection, with what is free in them.
+    generations: [Option<f64>; 5],
 }
+
+/// The counters of the sizes of generations.
+const GENERATIONS: [&str; 5] = ["gen-0-size", "gen-1-size", "gen-2-size", "loh-size", "poh-size"];
 
 impl MemoryCounters {
     pub(crate) fn add(&mut self, event: &Event<'_>) {
-        let Self { counters, resident, committed, used } = self;
+        let Self { counters, resident, committed, used, generations } = self;
         counters.add(event, |sample| {
             if let Some(value) = sample.number(Aspect::Value).filter(|_| sample.series.provider == PROVIDER) {
                 match &*sample.series.name {
@@ -83,22 +88,35 @@ impl MemoryCounters {
                     "gc-heap-size" => *used = value * 1e6,
                     "dotnet.process.memory.working_set" => *resident = value,
                     "dotnet.gc.last_collection.memory.committed_size" => *committed = Some(value),
-                    _ => {}
+                    name => {
+                        let place = GENERATIONS.iter().position(|generation| *generation == name);
+                        if let Some(size) = place.and_then(|place| generations.get_mut(place)) {
+                            *size = Some(value);
+                        }
+                    }
                 }
             }
         });
     }
 
     /// Returns the memory by the last values; `None` if it is not known.
-    pub(crate) fn finish(self) -> Option<MemoryUse> {
-        // .NET Core 3.1 and .NET 5 do not say what is committed. Before the first collection it is 0.
-        MemoryUse::of_counters(self.resident, self.committed?.max(self.used))
+    pub(crate) fn last(&self) -> Option<MemoryUse> {
+        // .NET Core 3.1 and .NET 5 do not say what is committed, but what generations take. Before the first
+        // collection both are 0.
+        let generations = self.generations.iter().flatten().copied().reduce(|sum, size| sum + size);
+        MemoryUse::of_counters(self.resident, self.committed.or(generations)?.max(self.used))
     }
 }
 
 impl Default for MemoryCounters {
     fn default() -> Self {
-        Self { counters: Counters::new(Selection::default()), resident: 0.0, committed: None, used: 0.0 }
+        Self {
+            counters: Counters::new(Selection::default()),
+            resident: 0.0,
+            committed: None,
+            used: 0.0,
+            generations: [None; 5],
+        }
     }
 }
 

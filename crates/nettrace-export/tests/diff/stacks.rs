@@ -164,6 +164,11 @@ fn each_graph_is_as_wide_as_its_side_and_has_what_the_other_lacks() {
     }
     let of = |name: &str| frames(&svg, "new").into_iter().find(|(title, ..)| title.contains(name)).unwrap();
     let all = frames(&svg, "new").into_iter().find(|(title, ..)| title.starts_with("all\n")).unwrap();
+    // A page opens on the roots: the first frame is the highest.
+    let (_, graph) = svg.split_once("<g id=\"new\">").unwrap();
+    let rows: Vec<f64> =
+        graph.split(" y=\"").skip(1).filter_map(|y| y.split('"').next()?.parse().ok()).collect();
+    assert!(rows[1..].iter().take(20).all(|y| *y >= rows[1]), "{rows:?}");
     assert_eq!(all.0.lines().count(), 4, "{all:?}");
     // One that ran twice as long: the change in words, and in colour if it is beyond the noise.
     assert!(of("Price").0.contains('+'), "{:?}", of("Price"));

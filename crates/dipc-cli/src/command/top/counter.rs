@@ -9,7 +9,6 @@ use crate::render::units;
 pub(super) enum Counter {
     Cpu,
     Heap,
-    Committed,
     AllocationRate,
     WorkingSet,
     PoolThreads,
@@ -20,10 +19,9 @@ pub(super) enum Counter {
 
 /// The counters: each with the runtime's name, the label in text lines, the JSON name, the unit, and the
 /// factor by which the runtime's value is multiplied.
-const COUNTERS: [(Counter, &str, &str, &str, &str, f64); 9] = [
+const COUNTERS: [(Counter, &str, &str, &str, &str, f64); 8] = [
     (Counter::Cpu, "cpu-usage", "cpu", "cpu_percent", "% of all processors", 1.0),
     (Counter::Heap, "gc-heap-size", "heap", "heap_bytes", "B", 1e6),
-    (Counter::Committed, "gc-committed", "committed", "committed_bytes", "B", 1e6),
     (Counter::AllocationRate, "alloc-rate", "allocates", "allocated_bytes_per_s", "B/s", 1.0),
     (Counter::WorkingSet, "working-set", "resident", "resident_bytes", "B", 1e6),
     (Counter::PoolThreads, "threadpool-thread-count", "pool", "pool_threads", "", 1.0),

@@ -18,6 +18,7 @@ use nettrace_export::{
 
 use crate::command::top::counter::Counter;
 use crate::inspect::counters::Clock;
+use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
 use crate::record::kernel_samples::into_processor_time;
 use crate::record::thread_times::LiveThreadTimes;
 
@@ -43,6 +44,8 @@ pub(super) struct Interval {
     pub(super) collections: GcReport,
     pub(super) exceptions: ExceptionsReport,
     pub(super) counters: Vec<(Counter, f64)>,
+    /// The memory of the process; `None` if it is not known.
+    pub(super) memory: Option<MemoryUse>,
     pub(super) omissions: Omissions,
     /// The part of the time of working threads in which they may actually have been waiting.
     pub(super) unverified: u64,
@@ -125,6 +128,7 @@ pub(super) struct IntervalBuilder {
     collections: Collections,
     exceptions: Exceptions,
     counters: Counters,
+    memory: MemoryCounters,
     values: BTreeMap<Counter, f64>,
     /// Whether the processor usage has arrived once: the first value covers the time before the session.
     has_cpu: bool,
@@ -172,6 +176,7 @@ impl IntervalBuilder {
             collections: Collections::default(),
             exceptions: Exceptions::default(),
             counters: Counters::new(selection()),
+            memory: MemoryCounters::default(),
             values: BTreeMap::new(),
             has_cpu: false,
             start: None,
@@ -241,6 +246,7 @@ impl IntervalBuilder {
         self.collections.add(event);
         self.exceptions.add(event);
         self.allocations.add(event);
+        self.memory.add(event);
         let Self { values, has_cpu, .. } = self;
         self.counters.add(event, |sample| {
             let number = sample.number(Aspect::Rate).or_else(|| sample.number(Aspect::Value));
@@ -294,6 +300,7 @@ impl IntervalBuilder {
             collections: self.collections.take(length),
             exceptions: std::mem::take(&mut self.exceptions).finish(),
             counters: self.values.iter().map(|(counter, value)| (*counter, *value)).collect(),
+            memory: self.memory.last(),
             omissions: Omissions {
                 lost: 0,
                 samples: std::mem::take(&mut self.samples_left_out),

@@ -9,7 +9,6 @@ use crate::command::top::MethodOrder;
 use crate::command::top::counter::Counter;
 use crate::command::top::history::History;
 use crate::command::top::interval::{Interval, ThreadRow};
-use crate::inspect::memory_use::MemoryUse;
 use crate::render::escape::escape_controls;
 use crate::render::frame_name::FrameName;
 use crate::render::{units, width};
@@ -321,17 +320,6 @@ fn cpu_of_cores(interval: &Interval) -> String {
     }
 }
 
-/// Returns a sentence if most of the resident memory is not the managed heap.
-fn mostly_other_memory(interval: &Interval) -> Option<String> {
-    let bytes = |wanted: Counter| {
-        let found = interval.counters.iter().find(|(counter, _)| *counter == wanted);
-        found.map(|(counter, value)| counter.scaled(*value))
-    };
-    // .NET Core 3.1 and .NET 5 do not say what is committed. Before the first collection it is 0.
-    let heap = bytes(Counter::Committed)?.max(bytes(Counter::Heap).unwrap_or_default());
-    MemoryUse::of_counters(bytes(Counter::WorkingSet)?, heap)?.mostly_other()
-}
-
 /// The lines above the table: counters, and sums of the interval.
 pub(super) fn summary(history: &History) -> [String; 2] {
     let Some(interval) = &history.latest else {
@@ -339,10 +327,10 @@ pub(super) fn summary(history: &History) -> [String; 2] {
     };
     // The kernel's account has the processor time of the interval itself.
     let has_account = history.features.thread_uses;
-    let memory = mostly_other_memory(interval).map(|memory| format!("memory: {memory}"));
+    let memory = interval.memory.and_then(|memory| memory.mostly_other());
+    let memory = memory.map(|memory| format!("memory: {memory}"));
     let is_shown = |(counter, _): &&(Counter, f64)| match counter {
         Counter::Cpu => !has_account,
-        Counter::Committed => false,
         // The sentence has these.
         Counter::Heap | Counter::WorkingSet => memory.is_none(),
         _ => true,

@@ -325,7 +325,7 @@ impl OverviewData {
             sampling,
             lost_is_lower_bound: events.loss().is_lower_bound(),
             truncated: events.truncated_at().is_some(),
-            memory: if processes.len() > 1 { None } else { some.memory.finish() },
+            memory: if processes.len() > 1 { None } else { some.memory.last() },
         };
         let kinds = || counts.iter().filter_map(|(index, _)| events.metadata().get(*index));
         let has_kernel_samples = kinds().any(is_cpu_sample);

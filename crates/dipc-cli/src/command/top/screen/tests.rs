@@ -56,6 +56,7 @@ fn interval(profile: Profile) -> Interval {
         collections,
         exceptions: ExceptionsReport::default(),
         counters: vec![(Counter::Cpu, 98.76), (Counter::Heap, 62.5)],
+        memory: None,
         omissions: Omissions::default(),
         unverified: 0,
     }
