@@ -50,6 +50,9 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     if !is_permitted(&recorded.stderr) {
         return;
     }
+    // The kernel's samples are part of the file.
+    let size = std::fs::metadata(file).unwrap().len();
+    assert!(recorded.stderr.contains(&format!("\nRecorded {size} bytes, ")), "{size}: {}", recorded.stderr);
     // Nothing of either recording's header is lost.
     assert!(!recorded.stderr.contains("no place in the new version"), "{}", recorded.stderr);
     let header = run(["stat", file, "--format", "json"]).with_code(0).json();
