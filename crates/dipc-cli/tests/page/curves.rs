@@ -109,6 +109,8 @@ const LANES: &str = "
     const told = () => lanes().map(lane => ({ name: lane.getAttribute('aria-label'), text: lane.querySelector(':scope > div > span').textContent }));
     const table = () => [...document.querySelectorAll('#countervalues tbody tr')].map(row => ({ name: row.cells[0].textContent, values: [...row.querySelectorAll('td[data-value]')].map(cell => Number(cell.dataset.value)), count: Number(row.cells[4].textContent), provider: row.cells[5].textContent }));
     const openTable = async () => { at('countervalues').parentElement.open = true; await pause(); };
+    // Folded at first.
+    if (at('counters').hidden) page.toggleCounters();
 ";
 
 #[test]

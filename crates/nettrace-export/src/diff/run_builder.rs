@@ -24,7 +24,7 @@ use crate::profile::track::Track;
 use crate::profile::{Profile, StackTotal};
 use crate::report::requests::row_name;
 use crate::report::type_table::csharp_type;
-use crate::report::{Collections, blocked_methods, nanoseconds, top};
+use crate::report::{Collections, WaitingMethod, blocked_methods, nanoseconds, top};
 
 /// Settings of a run.
 #[derive(Debug, Clone, Default)]
@@ -362,7 +362,7 @@ fn add_profile(
                 csharp.insert(name.to_owned(), row.frame);
             }
         }
-        for (frame, weight) in blocked_methods(profile) {
+        for WaitingMethod { method: frame, weight, .. } in blocked_methods(profile) {
             let name = profile.frames.full_name(frame);
             series.add_in(Subject::all(Kind::Blocked), slice, amount(weight, 0));
             series.add_in(Subject::new(Kind::Blocked, name.to_owned().into()), slice, amount(weight, 0));
