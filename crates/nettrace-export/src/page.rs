@@ -153,7 +153,7 @@ impl<'a> Page<'a> {
         Self { findings, ..self }
     }
 
-    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 165 KB of it.
+    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 167 KB of it.
     #[must_use]
     pub fn with_budget(self, bytes: u64) -> Self {
         Self { budget: bytes, ..self }

@@ -170,6 +170,22 @@ fn a_brush_shows_the_values_of_its_time() {
     }
 }
 
+/// The first screen: what stands out, and the counters in one line.
+#[test]
+fn findings_are_first_and_counters_are_one_line() {
+    let first = "{ findings: [...document.querySelectorAll('#findings li')].map(item => item.textContent), \
+                 hidden: at('counters').hidden, strip: at('counterstrip').textContent }";
+    let Some((_folder, page, browser)) = open("traces/net10-sample.nettrace", &[]) else { return };
+    let seen = browser.drive(&page, &format!("return {first};"));
+    let finding = seen["findings"][0].as_str().unwrap_or_default();
+    assert!(finding.contains("Thread.PollGC.PollGCWorker (called from Spin.Hot)"), "{seen}");
+    let Some((_folder, page, browser)) = open(BOTH, &[]) else { return };
+    let seen = browser.drive(&page, &format!("return {first};"));
+    assert_eq!(seen["hidden"], true, "{seen}");
+    let strip = seen["strip"].as_str().unwrap();
+    assert!(strip.contains(" MB · ") && !strip.contains(" 0 ·"), "{seen}");
+}
+
 #[test]
 fn counters_are_chosen_and_named_without_a_mouse() {
     let Some((_folder, page, browser)) = open(BOTH, &[]) else { return };

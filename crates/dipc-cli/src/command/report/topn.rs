@@ -219,7 +219,8 @@ fn blocked_parts(profile: &Profile, number: usize) -> String {
         ("Asleep (Thread.Sleep)", &asleep),
         ("Waited in one place all the time", &throughout),
     ] {
-        if part.threads == 0 {
+        // Waits without a stack have no method.
+        if part.methods.is_empty() {
             continue;
         }
         let time = units::time(Duration::from_nanos(part.weight));
