@@ -16,11 +16,13 @@ mod il_matcher;
 mod process;
 
 mod code_map;
+mod framework;
 mod symbolizer;
 
 mod origin;
 
 pub use code_map::CodeMap;
+pub use framework::is_framework;
 pub use method::{CodeKind, Method, Tier};
 pub use module::Module;
 pub use native::Symbol;

@@ -120,7 +120,7 @@ pub use format::otlp_request;
 pub use format::{Format, write};
 pub use profile::builder::{Omissions, ProfileBuilder};
 pub use profile::frame::{FrameId, Frames};
-pub use profile::frame_kind::{FrameKind, is_framework};
+pub use profile::frame_kind::FrameKind;
 pub use profile::index::{ProcessIndex, ThreadIndex, TotalIndex};
 pub use profile::kernel_times::{KernelTimes, ThreadUse};
 pub use profile::kernel_wait::KernelWait;

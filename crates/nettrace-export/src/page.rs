@@ -80,6 +80,15 @@ pub fn inline_scripts() -> [String; 2] {
     [format!("\n\"use strict\";\n{}", SCRIPTS.concat()), format!("\n/*\n{PLOT_LICENCE}*/\n{PLOT_SCRIPT}")]
 }
 
+/// A fact about a recording, at the top of its page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageFinding {
+    /// Whether something is wrong with the program or the recording.
+    pub is_problem: bool,
+    /// The fact.
+    pub text: String,
+}
+
 /// A page that shows a recording.
 ///
 /// ```no_run
@@ -100,6 +109,7 @@ pub struct Page<'a> {
     #[cfg(feature = "html")]
     reports: Option<(PageReports, Vec<crate::report::Collection>)>,
     notes: Vec<String>,
+    findings: Vec<PageFinding>,
     budget: u64,
     has_idle_stacks: bool,
 }
@@ -113,6 +123,7 @@ impl<'a> Page<'a> {
             #[cfg(feature = "html")]
             reports: None,
             notes: Vec::new(),
+            findings: Vec::new(),
             budget: BUDGET,
             has_idle_stacks: profile
                 .stack_totals
@@ -136,7 +147,13 @@ impl<'a> Page<'a> {
         Self { notes, ..self }
     }
 
-    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 165 KB of it.
+    /// With the facts to know first, above everything else.
+    #[must_use]
+    pub fn with_findings(self, findings: Vec<PageFinding>) -> Self {
+        Self { findings, ..self }
+    }
+
+    /// With this many bytes as its largest size; 5 MB by default. Style and scripts take 167 KB of it.
     #[must_use]
     pub fn with_budget(self, bytes: u64) -> Self {
         Self { budget: bytes, ..self }

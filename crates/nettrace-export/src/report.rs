@@ -31,16 +31,19 @@ pub(crate) mod nanoseconds;
 mod processor_time;
 mod read;
 pub(crate) mod requests;
+mod session_cost;
 mod startup;
 mod thread_pool;
 mod timeline;
 mod top;
 mod top_report;
 pub(crate) mod type_table;
+mod user_caller;
 
 pub use allocations::{Allocations, AllocationsReport, TypeRow};
 pub use blocked::{
-    Starvation, allocating_methods, blocked_methods, blocked_waits, ready_methods, starvation,
+    BlockedPart, BlockedTime, Starvation, WaitingMethod, allocating_methods, blocked_methods, blocked_time,
+    blocked_waits, ready_methods, starvation,
 };
 pub use call_tree::{CallNode, CallTree, call_tree};
 pub use callers::{CallerRow, callers};
@@ -57,8 +60,10 @@ pub use requests::{
     Latencies, Requests, RequestsOptions, RequestsReport, SlowSpan, SlowStack, SpanEnd, SpanRole, SpanRow,
     SpanSource, StatusRow, ThreadParts, TimeParts,
 };
+pub use session_cost::SessionCost;
 pub use startup::{Startup, StartupReport, Step};
 pub use thread_pool::{ReasonRow, ThreadPool, ThreadPoolReport};
 pub use timeline::Timeline;
 pub use top::{TopRow, top};
 pub use top_report::{TopMethod, TopReport, sort_top};
+pub use user_caller::{UserCaller, UserCallerName, user_callers};

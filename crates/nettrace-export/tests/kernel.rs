@@ -12,9 +12,12 @@ use clr_events::ThreadState;
 use clr_events::code::CodeOrigin;
 use nettrace::{SliceReader, Value};
 use nettrace_export::diff::{Basis, Comparison, ComparisonOptions, Kind, Run, RunBuilder, RunOptions};
-use nettrace_export::report::{Collections, blocked_methods, blocked_waits, processor_time, ready_methods};
+use nettrace_export::report::{
+    BlockedTime, Collections, blocked_methods, blocked_time, blocked_waits, processor_time, ready_methods,
+    top,
+};
 use nettrace_export::{
-    Format, FrameKind, KernelTimes, KernelWait, Measure, Metric, Options, Profile, WriteOptions,
+    Format, FrameKind, KernelTimes, KernelWait, Measure, Metric, Options, Pattern, Profile, WriteOptions,
     pseudo_frames, write,
 };
 
@@ -173,10 +176,13 @@ fn a_method_lasts_as_long_as_its_program_says() {
     assert!((220_000_000..222_200_000).contains(&sleep), "{sleep}");
     // The sleeping method of the program waited, and the computing one had no processor.
     let name = |frame| wall.frames.full_name(frame).to_owned();
-    let (method, weight) = blocked_methods(&wall)[0];
+    let wait = blocked_methods(&wall)[0];
+    let (method, weight) = (wait.method, wait.weight);
+    let called = wait.called.map(name).unwrap_or_default();
+    assert!(called.starts_with("System.Private.CoreLib!System.Threading.Thread.Sleep("), "{called}");
     assert_eq!(name(method), "workload!Program.Run(class System.String[])");
     assert!(weight >= sleep, "{weight}");
-    let (method, weight) = ready_methods(&wall)[0];
+    let (method, weight) = (ready_methods(&wall)[0].method, ready_methods(&wall)[0].weight);
     assert!(name(method).starts_with("workload!Spin.Fib("), "{}", name(method));
     assert!(weight > 100_000_000, "{weight}");
     // Without blocked time only that on the processors is left.
@@ -198,9 +204,38 @@ fn the_leaf_of_a_wait_is_the_function_that_waits() {
     let waits: BTreeMap<_, _> =
         blocked_waits(&profile(&bytes(), working(Metric::Wall))).into_iter().collect();
     let blocked = profile(&bytes(), working(Metric::Wall)).blocked();
-    // A sleep of .NET is a wait for a condition with a time.
-    let futex = waits.get(&KernelWait::Futex).copied().unwrap_or(0);
-    assert!(futex >= 220_000_000 && waits.values().sum::<u64>() <= blocked, "{waits:?}");
+    assert!(waits.values().sum::<u64>() <= blocked, "{waits:?}");
+    // A sleep of .NET is a wait for a condition with a time, and not one for a lock.
+    let of = |kind| waits.get(&kind).copied().unwrap_or(0);
+    assert!(of(KernelWait::Sleep) >= 220_000_000, "{waits:?}");
+    assert!(of(KernelWait::Futex) < 20_000_000, "{waits:?}");
+}
+
+#[test]
+fn sleeps_are_not_in_the_midst_of_work() {
+    let wall = profile(&bytes(), working(Metric::Wall));
+    let BlockedTime { in_work, asleep, throughout, .. } = blocked_time(&wall);
+    assert!(asleep.weight >= 220_000_000 && in_work.weight < 20_000_000, "{asleep:?} {in_work:?}");
+    assert_eq!(asleep.threads, 1);
+    let blocked = wall.blocked() - wall.ready();
+    assert_eq!(in_work.weight + asleep.weight + throughout.weight, blocked);
+}
+
+#[test]
+fn rows_of_the_framework_name_the_users_method_that_led_to_them() {
+    let wall = profile(&bytes(), working(Metric::Wall));
+    let name = |frame| wall.frames.full_name(frame).to_owned();
+    let rows = top(&wall);
+    let row = |part: &str| rows.iter().find(|row| row.frame.contains(part)).unwrap();
+    let caller = row("!System.Threading.Thread.Sleep(").user_caller(true).unwrap();
+    assert_eq!(name(caller.frame), "workload!Program.Run(class System.String[])");
+    assert!(caller.weight > 200_000_000, "{}", caller.weight);
+    assert_eq!(row("workload!Spin.Fib(").user_caller(true), None);
+    // A pattern instead of the rule: no method of the workload is the user's then.
+    let options = working(Metric::Wall).with_user_code(vec![Pattern::new("CoreLib!*Thread.Sleep")]);
+    let wall = profile(&bytes(), options);
+    let own: Vec<_> = wall.frames.iter().filter(|(frame, _)| wall.frames.is_user_code(*frame)).collect();
+    assert!(!own.is_empty() && own.iter().all(|(_, name)| name.contains("Thread.Sleep")), "{own:?}");
 }
 
 #[test]

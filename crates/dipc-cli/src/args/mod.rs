@@ -17,3 +17,4 @@ pub(crate) mod sources;
 pub(crate) mod stopping;
 pub(crate) mod target;
 pub(crate) mod times;
+pub(crate) mod user_code;

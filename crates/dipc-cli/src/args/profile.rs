@@ -9,6 +9,7 @@ use crate::args::awaits::AwaitArgs;
 use crate::args::lines::LineArgs;
 use crate::args::names::NameArgs;
 use crate::args::times::TimeArgs;
+use crate::args::user_code::UserCodeArgs;
 use crate::exit::Failure;
 use crate::inspect::profile::ProfileOptions;
 
@@ -38,6 +39,8 @@ pub(crate) struct ProfileArgs {
     /// work, like those of the pool; may be given several times
     #[arg(long, value_name = "TEXT", conflicts_with = "idle")]
     pub(crate) wait: Vec<String>,
+    #[command(flatten)]
+    pub(crate) user_code: UserCodeArgs,
     /// Leave out the time in which threads were blocked in the middle of work
     #[arg(long, conflicts_with = "idle")]
     pub(crate) no_blocked: bool,
@@ -119,7 +122,9 @@ impl ProfileArgs {
             leaves_out_blocked: self.no_blocked,
             charges_gc_pauses: self.no_gc_frame,
             waits_for_work: patterns(&self.wait),
+            user_code: self.user_code.patterns(),
             grouping: self.awaits.grouping(CausalGrouping::new(self.by_task, self.by_request)),
+            locks: false,
             names: self.names.form(),
             lines: self.lines.options(),
         })

@@ -1,6 +1,7 @@
 //! Frames of core dumps, and names of types and methods, in words.
 
 use clr_dump::{Frame, Method, NativeImage};
+use clr_events::code::is_framework;
 use clr_events::csharp::{Detail, RuntimeName, type_name};
 
 use crate::inspect::native_symbols::NativeSymbols;
@@ -16,6 +17,8 @@ pub(crate) struct FrameText {
     pub(crate) token: Option<u32>,
     /// Whether the method was made in memory, and has no name.
     pub(crate) is_dynamic: bool,
+    /// Whether the method belongs to another assembly than the framework's.
+    pub(crate) is_user_code: bool,
     pub(crate) kind: FrameKind,
 }
 
@@ -65,6 +68,7 @@ pub(crate) fn native_frame_text(
         module: image.map(|image| image.file_name().to_owned()),
         token: None,
         is_dynamic: false,
+        is_user_code: false,
         kind: FrameKind::Native { offset: image.map(|image| frame.ip.wrapping_sub(image.base)) },
     }
 }
@@ -79,17 +83,22 @@ pub(crate) fn frame_text(ip: u64, method: Option<&Method>) -> FrameText {
             None => FrameName { text: [&*name.type_name, ".", &*name.name].concat(), namespace_len: 0 },
         }
     });
+    let module = method.and_then(|method| method.module.as_ref());
     FrameText {
         ip,
         name,
-        module: method
-            .and_then(|method| method.module.as_ref())
-            .map(|module| module.file_name().to_owned())
-            .filter(|name| !name.is_empty()),
+        module: module.map(|module| module.file_name().to_owned()).filter(|name| !name.is_empty()),
+        is_user_code: module.is_some_and(|module| is_user_assembly(module.file_name(), &module.path)),
         token: method.and_then(|method| method.token),
         is_dynamic: method.is_some_and(|method| method.token.is_none() && method.name.is_none()),
         kind: FrameKind::Managed,
     }
+}
+
+/// Whether an assembly is the user's. Methods of an unnamed one were made in memory.
+fn is_user_assembly(file_name: &str, path: &str) -> bool {
+    let name = file_name.strip_suffix(".dll").unwrap_or(file_name);
+    !name.is_empty() && !is_framework(name, path)
 }
 
 /// The C# name of a method with its namespace; `None` if it has no name.

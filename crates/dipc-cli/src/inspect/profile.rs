@@ -3,12 +3,14 @@
 pub(super) mod diagnostics;
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
 use nettrace::{Interest, RelativeTime, TraceInfo};
 use nettrace_edit::{Criteria, TrackedCriteria};
 use nettrace_export::page::RUNNING_OR_WAITING;
+use nettrace_export::report::{UserCallerName, user_callers};
 use nettrace_export::{
     CausalGrouping, Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, ProfileReader,
     ProfiledRecording, Selection, StackFilter,
@@ -40,6 +42,10 @@ pub(crate) struct ProfileOptions {
     pub(crate) charges_gc_pauses: bool,
     /// Methods that wait for work, besides the known ones.
     pub(crate) waits_for_work: Vec<Pattern>,
+    /// The methods that are the user's; empty for those of all assemblies but the framework's.
+    pub(crate) user_code: Vec<Pattern>,
+    /// Whether waits for locks end in a frame for the lock.
+    pub(crate) locks: bool,
     pub(crate) grouping: CausalGrouping,
     pub(crate) names: NameForm,
     pub(crate) lines: LineOptions,
@@ -64,6 +70,8 @@ impl ProfileOptions {
             .with_blocked(!self.leaves_out_blocked)
             .with_gc_pauses(!self.charges_gc_pauses)
             .with_waits_for_work(self.waits_for_work.clone())
+            .with_user_code(self.user_code.clone())
+            .with_locks(self.locks)
             .with_lines(self.lines.are_wanted)
             .with_grouping(self.grouping)
             .with_names(self.names);
@@ -158,6 +166,29 @@ pub(crate) fn read_off_cpu(file: &Path, options: &ProfileOptions) -> Result<Prof
         ProfileRequest { metric: Some(Metric::OffCpu), tracks: false, kinds: false, idle_stacks: false };
     let (read, ..) = read_silently(file, options, request)?;
     Ok(read.profile)
+}
+
+/// Returns the user's methods that led to the subjects of a metric, such as allocated types, by the full names
+/// of these; none if the recording can be read only once. Gives no messages: others read it, too.
+pub(crate) fn read_user_callers(
+    file: &Path,
+    metric: Metric,
+    selection: Selection,
+    user_code: Vec<Pattern>,
+) -> Result<HashMap<String, UserCallerName>, Failure> {
+    if !is_regular(file) {
+        return Ok(HashMap::new());
+    }
+    let options = ProfileOptions {
+        selection,
+        user_code,
+        locks: true,
+        names: NameForm::CSharp,
+        ..ProfileOptions::default()
+    };
+    let request = ProfileRequest { metric: Some(metric), tracks: false, kinds: false, idle_stacks: false };
+    let (read, ..) = read_silently(file, &options, request)?;
+    Ok(user_callers(&read.profile).into_iter().collect())
 }
 
 /// Whether a file can be read more than once.

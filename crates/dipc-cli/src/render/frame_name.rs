@@ -85,6 +85,11 @@ pub(crate) fn fit_csharp(method: &str, room: usize) -> String {
     cut.get(..whole.unwrap_or(cut.len())).unwrap_or(cut).to_owned() + "…"
 }
 
+/// Returns a C# name without its parameters.
+pub(crate) fn without_parameters(method: &str) -> &str {
+    parameters_start(method).and_then(|end| method.get(..end)).unwrap_or(method)
+}
+
 /// Returns the offset of a method's parameters, if it has any.
 fn parameters_start(method: &str) -> Option<usize> {
     let inner = method.strip_suffix(')')?;

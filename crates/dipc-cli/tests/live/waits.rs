@@ -74,8 +74,11 @@ fn check(runtime: Runtime, others: &[&str]) {
         " writer-1 holds\n",
         " (Thread.Join)\n",
         "goes on in the SynchronizationContext of this thread",
-        "holder, 3 wait: ",
-        "reader, 1 wait: ",
+        // Each thread with its own method.
+        "holder in ",
+        ", 3 wait: ",
+        "reader in ",
+        ", 1 wait: ",
     ] {
         assert!(locks.contains(part), "{part}: {locks}");
     }

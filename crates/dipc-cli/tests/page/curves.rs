@@ -109,6 +109,8 @@ const LANES: &str = "
     const told = () => lanes().map(lane => ({ name: lane.getAttribute('aria-label'), text: lane.querySelector(':scope > div > span').textContent }));
     const table = () => [...document.querySelectorAll('#countervalues tbody tr')].map(row => ({ name: row.cells[0].textContent, values: [...row.querySelectorAll('td[data-value]')].map(cell => Number(cell.dataset.value)), count: Number(row.cells[4].textContent), provider: row.cells[5].textContent }));
     const openTable = async () => { at('countervalues').parentElement.open = true; await pause(); };
+    // Folded at first.
+    if (at('counters').hidden) page.toggleCounters();
 ";
 
 #[test]
@@ -166,6 +168,22 @@ fn a_brush_shows_the_values_of_its_time() {
     for edge in seen["edges"].as_array().unwrap() {
         assert!(edge.as_f64().unwrap().abs() < 1.0, "lanes and the time line share an axis: {seen}");
     }
+}
+
+/// The first screen: what stands out, and the counters in one line.
+#[test]
+fn findings_are_first_and_counters_are_one_line() {
+    let first = "{ findings: [...document.querySelectorAll('#findings li')].map(item => item.textContent), \
+                 hidden: at('counters').hidden, strip: at('counterstrip').textContent }";
+    let Some((_folder, page, browser)) = open("traces/net10-sample.nettrace", &[]) else { return };
+    let seen = browser.drive(&page, &format!("return {first};"));
+    let finding = seen["findings"][0].as_str().unwrap_or_default();
+    assert!(finding.contains("Thread.PollGC.PollGCWorker (called from Spin.Hot)"), "{seen}");
+    let Some((_folder, page, browser)) = open(BOTH, &[]) else { return };
+    let seen = browser.drive(&page, &format!("return {first};"));
+    assert_eq!(seen["hidden"], true, "{seen}");
+    let strip = seen["strip"].as_str().unwrap();
+    assert!(strip.contains(" MB · ") && !strip.contains(" 0 ·"), "{seen}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crate::profile::track::Track;
 use crate::profile::{Profile, StackTotal};
 use crate::report::requests::row_name;
 use crate::report::type_table::csharp_type;
-use crate::report::{Collections, allocating_methods, blocked_methods, nanoseconds, top};
+use crate::report::{Collections, WaitingMethod, allocating_methods, blocked_methods, nanoseconds, top};
 
 /// Settings of a run.
 #[derive(Debug, Clone, Default)]
@@ -357,7 +357,7 @@ fn add_profile(
                 csharp.insert(name.to_owned(), row.frame);
             }
         }
-        for (frame, weight) in blocked_methods(profile) {
+        for WaitingMethod { method: frame, weight, .. } in blocked_methods(profile) {
             let name = profile.frames.full_name(frame);
             series.add_in(Subject::all(Kind::Blocked), slice, amount(weight, 0));
             series.add_in(Subject::new(Kind::Blocked, name.to_owned().into()), slice, amount(weight, 0));
@@ -382,7 +382,7 @@ fn add_allocating_methods(
     for of_slice in weights.chunk_by(|a, b| a.0.0 == b.0.0) {
         let Some(((slice, _), _)) = of_slice.first().copied() else { continue };
         set_weights(profile, of_slice.iter());
-        for (frame, bytes) in allocating_methods(profile) {
+        for WaitingMethod { method: frame, weight: bytes, .. } in allocating_methods(profile) {
             let count = float(bytes) / typical;
             let entry = Entry { amount: float(bytes), count, kernel: 0.0, duration: None };
             let name = profile.frames.full_name(frame);

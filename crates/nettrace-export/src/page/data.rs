@@ -191,6 +191,11 @@ fn write_json(page: &Page<'_>, layout: &Layout, out: &mut dyn Write) -> io::Resu
     write!(out, ",\"idleLeftOut\":{}", idle_left_out(profile))?;
     write!(out, ",\"leftOutBelow\":{},\"leftOut\":{}", layout.stacks.threshold, layout.stacks.left_out)?;
     list(out, "notes", page.notes.iter(), |out, note| text(out, note))?;
+    list(out, "findings", page.findings.iter(), |out, finding| {
+        write!(out, "{{\"problem\":{},\"text\":", finding.is_problem)?;
+        text(out, &finding.text)?;
+        write!(out, "}}")
+    })?;
     list(out, "processes", profile.processes.iter(), |out, process| text(out, &process.frame))?;
     let frames = write_stacks(profile, &layout.stacks, out)?;
     write_frames(profile, &frames, out)?;

@@ -3,7 +3,7 @@
 use clr_events::code::CodeOrigin;
 
 use crate::profile::frame::{FrameId, Frames};
-use crate::profile::frame_kind::{FrameKind, is_framework};
+use crate::profile::frame_kind::FrameKind;
 
 /// The colour of a frame. The numbers are those of the page's scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +45,10 @@ impl FrameColor {
                 let (module, method) = frames.full_parts(frame);
                 if is_core_library(module) && RUNNERS.iter().any(|prefix| method.starts_with(prefix)) {
                     Self::Runtime
-                } else if is_framework(module) {
-                    Self::Framework
-                } else {
+                } else if frames.is_user_code(frame) {
                     Self::Mine
+                } else {
+                    Self::Framework
                 }
             }
             origin if origin.is_native_runtime() => Self::Runtime,

@@ -531,6 +531,9 @@ impl ProfileBuilder {
 /// Returns the metric, and the pauses to cut out of its time.
 fn sampler(metric: Metric, prefers_cpu: bool, options: &Options) -> (Sampler, Option<GcPauses>) {
     let mut sampler = Sampler::new(metric, prefers_cpu, options.idle);
+    if options.locks {
+        sampler.show_locks();
+    }
     let gc_pauses = options.cuts_gc_pauses().then(|| GcPauses::new(sampler.pause_leaves()));
     (sampler, gc_pauses)
 }

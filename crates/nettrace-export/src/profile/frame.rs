@@ -1,5 +1,6 @@
 //! Frames: the names of the levels of stacks.
 
+use clr_events::code::CodeOrigin;
 use clr_events::csharp;
 use hashbrown::{DefaultHashBuilder, HashMap};
 use indexmap::IndexSet;
@@ -184,6 +185,19 @@ impl Frames {
         self.info(id).kind
     }
 
+    /// Whether the frame is a method of the user's code: not of the framework's assemblies, nor native, or by
+    /// [`Options::user_code`](crate::Options::user_code).
+    pub fn is_user_code(&self, id: FrameId) -> bool {
+        self.info(id).is_user_code
+    }
+
+    /// Sets whether a frame is user code.
+    pub(crate) fn set_user_code(&mut self, id: FrameId, is_user_code: bool) {
+        if let Some(info) = self.infos.get_mut(id.0 as usize) {
+            info.is_user_code = is_user_code;
+        }
+    }
+
     /// Whether the frame has a name. The name of code without one is `Module!?`, or `?!?`.
     pub fn is_named(&self, id: FrameId) -> bool {
         self.info(id).is_named
@@ -193,6 +207,43 @@ impl Frames {
     pub fn is_unknown(&self, id: FrameId) -> bool {
         let info = self.info(id);
         !info.is_named && self.full_name(id).get(..info.module) == Some("?")
+    }
+
+    /// Returns the name of unnamed code by its file: `[libcoreclr.so]`. `None` for other frames, and where the
+    /// file is not known.
+    pub(crate) fn file_name(&self, id: FrameId) -> Option<Box<str>> {
+        let info = self.info(id);
+        let file = self.full_name(id).get(..info.module).filter(|file| *file != "?" && !file.is_empty())?;
+        let name = if file.starts_with('[') { file.to_owned() } else { format!("[{file}]") };
+        (!info.is_named).then(|| name.into())
+    }
+
+    /// Makes the native code of a single-file program the runtime's: the file of such a program contains the
+    /// runtime, and nothing of it has a name. Programs that load the runtime, and those without managed code,
+    /// stay as they are.
+    pub(crate) fn find_runtime_in_program(&mut self) {
+        let module = |id| self.full_parts(id).0;
+        let is_managed = self.ids().any(|id| self.kind(id).is_managed());
+        let loads_runtime = self
+            .ids()
+            .any(|id| ["libcoreclr.so", "libcoreclr.dylib", "coreclr", "clr"].contains(&module(id)));
+        if !is_managed || loads_runtime {
+            return;
+        }
+        let is_program = |id: FrameId| {
+            let info = self.info(id);
+            info.kind == FrameKind::Code(CodeOrigin::Native)
+                && !info.is_named
+                && !module(id).contains(['[', '(', ':'])
+                && !module(id).contains(".so")
+                && !module(id).ends_with(".dylib")
+        };
+        let program: Vec<_> = self.ids().filter(|id| is_program(*id)).collect();
+        for id in program {
+            if let Some(info) = self.infos.get_mut(id.0 as usize) {
+                info.kind = FrameKind::Code(CodeOrigin::Runtime);
+            }
+        }
     }
 
     /// Gives frames names in C#, by their numbers.
@@ -222,7 +273,14 @@ impl Frames {
 
     /// Splits a name of a frame after its module, with which each of its names begins.
     fn split<'n>(&self, id: FrameId, name: &'n str) -> (&'n str, &'n str) {
-        let module = self.info(id).module;
+        let FrameInfo { module, is_named, .. } = self.info(id);
+        // The name by the file.
+        let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        if let Some(file) =
+            [inner, Some(name)].into_iter().flatten().find(|file| !is_named && file.len() == module)
+        {
+            return (file, "?");
+        }
         let parts = name.split_at_checked(module).filter(|_| module > 0);
         parts.and_then(|(module, rest)| Some((module, rest.strip_prefix('!')?))).unwrap_or(("", name))
     }
@@ -301,6 +359,47 @@ mod tests {
         assert_eq!((frames.is_named(of_file), frames.is_unknown(of_file)), (false, false));
         let unknown = frames.intern("?!?");
         assert!(frames.is_unknown(unknown) && !frames.is_named(unknown));
+    }
+
+    #[test]
+    fn a_single_file_program_contains_the_runtime() {
+        let kind_of_web = |others: &[&str]| {
+            let mut frames = Frames::default();
+            let web = frames.intern_as(
+                "web!?",
+                FrameInfo {
+                    kind: FrameKind::Code(CodeOrigin::Native),
+                    is_named: false,
+                    ..FrameInfo::of_text("web!?")
+                },
+            );
+            others.iter().for_each(|other| {
+                frames.intern(other);
+            });
+            frames.find_runtime_in_program();
+            frames.kind(web)
+        };
+        assert_eq!(kind_of_web(&["App!P.Main()"]), FrameKind::Code(CodeOrigin::Runtime));
+        assert_eq!(kind_of_web(&["App!P.Main()", "libcoreclr.so!?"]), FrameKind::Code(CodeOrigin::Native));
+        assert_eq!(kind_of_web(&["libc.so.6!malloc"]), FrameKind::Code(CodeOrigin::Native));
+    }
+
+    #[test]
+    fn code_without_a_name_is_named_by_its_file() {
+        let mut frames = Frames::default();
+        let [of_file, vdso, unknown, named] =
+            ["libcoreclr.so!?", "[vdso]!?", "?!?", "libc.so.6!malloc"].map(|name| frames.intern(name));
+        let names = frames.ids().map(|id| Some(CSharpText { text: frames.file_name(id)?, type_at: 0 }));
+        let names = names.collect();
+        frames.set_csharp_names(names);
+        assert_eq!(
+            [of_file, vdso, unknown, named].map(|id| frames.name(id)),
+            ["[libcoreclr.so]", "[vdso]", "?!?", "libc.so.6!malloc"]
+        );
+        // Its parts are the same as before.
+        assert_eq!(frames.parts(of_file), ("libcoreclr.so", "?"));
+        assert_eq!(frames.parts(vdso), ("[vdso]", "?"));
+        assert_eq!(frames.full_name(of_file), "libcoreclr.so!?");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Kinds of frames.
 
-use clr_events::code::{Code, CodeOrigin};
+use clr_events::code::{Code, CodeOrigin, is_framework};
 
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,16 +33,24 @@ pub(crate) struct FrameInfo {
     pub(crate) kind: FrameKind,
     /// Whether the code at the address has a name.
     pub(crate) is_named: bool,
+    /// Whether it is [the user's code](Code::is_user_code).
+    pub(crate) is_user_code: bool,
     /// Bytes of the name that are the module's, which `!` follows; 0 without a module.
     pub(crate) module: usize,
 }
 
 impl FrameInfo {
-    pub(crate) const PSEUDO: Self = Self { kind: FrameKind::Pseudo, is_named: true, module: 0 };
+    pub(crate) const PSEUDO: Self =
+        Self { kind: FrameKind::Pseudo, is_named: true, is_user_code: false, module: 0 };
 
     /// The facts about code whose name begins with its module, or with `?` without one.
     pub(crate) fn of_code(code: &Code<'_>, module: &str) -> Self {
-        Self { kind: FrameKind::Code(code.origin()), is_named: code.is_named(), module: module.len().max(1) }
+        Self {
+            kind: FrameKind::Code(code.origin()),
+            is_named: code.is_named(),
+            is_user_code: code.is_user_code(),
+            module: module.len().max(1),
+        }
     }
 
     /// The facts about a frame of which the caller has only the text: `Module!Method(parameters)`,
@@ -63,19 +71,9 @@ impl FrameInfo {
             _ if is_file || is_named && !method.contains('(') => CodeOrigin::of_native(module, method),
             _ => CodeOrigin::Managed,
         };
-        Self { kind: FrameKind::Code(origin), is_named, module: module.len() }
+        let is_user_code = origin == CodeOrigin::Managed && !is_framework(module, "");
+        Self { kind: FrameKind::Code(origin), is_named, is_user_code, module: module.len() }
     }
-}
-
-/// Whether a module of managed code belongs to the class library or to other code of Microsoft's.
-pub fn is_framework(module: &str) -> bool {
-    let begins =
-        |prefix: &str| module.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
-    begins("System.")
-        || begins("Microsoft.")
-        || ["System", "mscorlib", "netstandard", "WindowsBase", "PresentationCore", "PresentationFramework"]
-            .iter()
-            .any(|name| module.eq_ignore_ascii_case(name))
 }
 
 #[cfg(test)]

@@ -256,6 +256,13 @@ impl Sampler {
         Self { state, leaves }
     }
 
+    /// Lets waits for locks end in a frame for the lock.
+    pub(crate) fn show_locks(&mut self) {
+        if let MetricState::Waits(waits) = &mut self.state {
+            waits.show_locks();
+        }
+    }
+
     /// Returns the leaves of pauses.
     pub(crate) fn pause_leaves(&mut self) -> PauseLeaves {
         let mut intern = |name| self.leaves.intern(name);
@@ -287,7 +294,7 @@ impl Sampler {
     /// as they are now.
     pub(crate) fn begin_interval(&mut self, start: RelativeTime, open: Vec<OpenWait>) {
         let MetricState::Waits(waits) = &mut self.state else { return };
-        *waits = Waits::from(start);
+        waits.begin(start);
         for OpenWait { thread, stack, leaf, sample } in open {
             let leaf = leaf.map(|leaf| self.leaves.intern(&leaf));
             let context = ContextId::default();

@@ -42,6 +42,12 @@ pub struct Options {
     pub gc_pauses: bool,
     /// Methods that wait for work, in addition to the [known ones](clr_events::WaitFrame).
     pub waits_for_work: Vec<Pattern>,
+    /// Whether waits of [`Metric::Contention`] end in a frame for the lock: `lock 0x1234`, with the number or,
+    /// before .NET 8, with 0.
+    pub locks: bool,
+    /// Methods that are the [user's code](crate::Frames::is_user_code); empty for all but the
+    /// [framework's](clr_events::code::is_framework).
+    pub user_code: Vec<Pattern>,
     /// The part of the recording that is looked at.
     pub selection: Selection,
     /// The filter of stacks.
@@ -190,6 +196,18 @@ impl Options {
         Self { waits_for_work, ..self }
     }
 
+    /// With or without frames for [`locks`](Self::locks).
+    #[must_use]
+    pub fn with_locks(self, locks: bool) -> Self {
+        Self { locks, ..self }
+    }
+
+    /// With this [`user_code`](Self::user_code).
+    #[must_use]
+    pub fn with_user_code(self, user_code: Vec<Pattern>) -> Self {
+        Self { user_code, ..self }
+    }
+
     /// With this [`selection`](Self::selection).
     #[must_use]
     pub fn with_selection(self, selection: Selection) -> Self {
@@ -251,6 +269,8 @@ impl Default for Options {
             blocked: true,
             gc_pauses: true,
             waits_for_work: Vec::new(),
+            locks: false,
+            user_code: Vec::new(),
             selection: Selection::default(),
             filter: StackFilter::default(),
             grouping: CausalGrouping::default(),

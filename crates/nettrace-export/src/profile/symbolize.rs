@@ -123,7 +123,9 @@ pub(super) fn symbolize(
     let stack_totals = stack_totals.collect();
     let unmatched_waits = symbolizer.unmatched_waits();
     let unresolved = symbolizer.unresolved.into_values().collect();
-    let StackSymbolizer { named, stacks, is_ambiguous, counts, left_out, .. } = symbolizer;
+    let StackSymbolizer { mut named, stacks, is_ambiguous, counts, left_out, .. } = symbolizer;
+    named.set_user_code(&options.user_code);
+    named.frames.find_runtime_in_program();
     let left_out = left_out.saturating_add(stacks.cut());
     let (frames, long_names) = match options.names {
         NameForm::Full => (named.frames, named.cut),
@@ -531,8 +533,13 @@ impl StackSymbolizer<'_, '_, '_> {
         known
     }
 
-    /// Returns whether a frame is folded into its caller.
+    /// Returns whether a frame is folded into its caller: a run of unnamed code of one file says no more than
+    /// one frame of it.
     fn folds(&self, stack: StackId, frame: FrameId) -> bool {
+        let frames = &self.named.frames;
+        if !frames.is_named(frame) && !frames.is_unknown(frame) && self.stacks.leaf(stack) == Some(frame) {
+            return true;
+        }
         let is_same =
             |leaf| leaf == frame || self.named.frames.method(leaf) == self.named.frames.method(frame);
         self.options.filter.fold_recursion && self.stacks.leaf(stack).is_some_and(is_same)

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::decode::decode;
 use crate::report::timeline::Timeline;
 use crate::report::type_table::{TypeTable, csharp_type};
+use crate::report::user_caller::UserCallerName;
 
 /// A type whose objects were allocated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -26,6 +27,9 @@ pub struct TypeRow {
     pub large_bytes: u64,
     /// The largest object that was named; 0 if the recording does not say.
     pub largest_object_bytes: u64,
+    /// The user's method that allocated most of it, directly or not, if it was looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<UserCallerName>,
 }
 
 /// The allocations of a recording.

@@ -10,55 +10,172 @@ use nettrace::RelativeTime;
 use serde::Serialize;
 
 use crate::profile::frame::FrameId;
-use crate::profile::frame_kind::{FrameKind, is_framework};
-use crate::profile::index::ProcessIndex;
+use crate::profile::frame_kind::FrameKind;
+use crate::profile::index::{ProcessIndex, ThreadIndex};
 use crate::profile::kernel_wait::KernelWait;
 use crate::profile::metric::Metric;
 use crate::profile::{Profile, StackTotal, pseudo_frames};
 use crate::report::nanoseconds;
 
-/// The methods in which threads were blocked in the midst of work, the longest first, with the time of each.
-///
-/// That is the program's own method next to the wait, because the methods of the class library only implement
-/// the wait; without one, the method at the leaf, but that of the program or a library before those of the C
-/// library and the kernel. Pauses of the garbage collector are [their
-/// own](pseudo_frames::GC_PAUSE).
-pub fn blocked_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
+/// A method in which threads waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitingMethod {
+    /// The user's own method next to the wait, because the methods of the class library only implement the
+    /// wait; without one, the method at the leaf, but that of the program or a library before those of the C
+    /// library and the kernel. Pauses of the garbage collector are [their
+    /// own](crate::pseudo_frames::GC_PAUSE).
+    pub method: FrameId,
+    /// The framework's method that it called to wait; `None` if the wait has no frame of its own.
+    pub called: Option<FrameId>,
+    /// The time.
+    pub weight: u64,
+    /// The number of threads.
+    pub threads: u64,
+}
+
+/// The methods in which threads were blocked in the midst of work, the longest first.
+pub fn blocked_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |total| total.state == ThreadState::Blocked)
 }
 
-/// The methods in which threads could run and had no processor, in the same way: of the kernel's samples.
-pub fn ready_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
+/// The methods in which threads could run and had no processor: of the kernel's samples.
+pub fn ready_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |total| total.state == ThreadState::Ready)
 }
 
 /// The methods that allocated, those with the most bytes first, in the same way. The profile has
 /// [allocated bytes](crate::Metric::Alloc).
-pub fn allocating_methods(profile: &Profile) -> Vec<(FrameId, u64)> {
+pub fn allocating_methods(profile: &Profile) -> Vec<WaitingMethod> {
     methods_of(profile, |_| true)
 }
 
-fn methods_of(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<(FrameId, u64)> {
-    let mut methods: HashMap<FrameId, u64> = HashMap::new();
+/// The time and the threads of a [`WaitingMethod`].
+#[derive(Debug, Default)]
+struct WaitSum {
+    weight: u64,
+    threads: HashSet<ThreadIndex>,
+    called: HashMap<Option<FrameId>, u64>,
+}
+
+fn methods_of(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<WaitingMethod> {
+    let mut methods: HashMap<FrameId, WaitSum> = HashMap::new();
     for total in profile.stack_totals.iter().filter(|total| is_counted(total)) {
-        if let Some(method) = total.stack.and_then(|stack| waiting_method(profile, stack)) {
-            let sum = methods.entry(method).or_default();
-            *sum = sum.saturating_add(total.weight);
-        }
+        let Some((stack, method)) =
+            total.stack.and_then(|stack| Some((stack, waiting_method(profile, stack)?)))
+        else {
+            continue;
+        };
+        let sum = methods.entry(method).or_default();
+        sum.weight = sum.weight.saturating_add(total.weight);
+        sum.threads.insert(total.thread);
+        let called = sum.called.entry(called_to_wait(profile, stack, method)).or_default();
+        *called = called.saturating_add(total.weight);
     }
-    let mut methods: Vec<_> = methods.into_iter().collect();
-    methods.sort_by_key(|(frame, weight)| (Reverse(*weight), profile.frames.name(*frame)));
+    let methods = methods.into_iter().map(|(method, sum)| WaitingMethod {
+        method,
+        called: sum.called.into_iter().max_by_key(|(frame, weight)| (*weight, *frame)).and_then(|(it, _)| it),
+        weight: sum.weight,
+        threads: sum.threads.len() as u64,
+    });
+    let mut methods: Vec<_> = methods.collect();
+    methods.sort_by_key(|wait| (Reverse(wait.weight), profile.frames.name(wait.method)));
     methods
+}
+
+/// Returns the framework's method that the user's method on a stack called.
+fn called_to_wait(profile: &Profile, stack: StackId, method: FrameId) -> Option<FrameId> {
+    let callees = profile.path(stack).map(|(_, frame)| frame).take_while(|frame| *frame != method);
+    callees.last().filter(|frame| profile.frames.kind(*frame).is_managed())
+}
+
+/// Time in which threads did not get on, of one [kind](BlockedTime).
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct BlockedPart {
+    /// The time.
+    pub weight: u64,
+    /// The number of threads.
+    pub threads: u64,
+    /// The methods that waited, the longest first.
+    pub methods: Vec<WaitingMethod>,
+    /// The kinds of waits in the kernel, the longest first; empty without the kernel's samples.
+    pub waits: Vec<(KernelWait, u64)>,
+}
+
+/// The time in which threads were blocked, by what it means.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct BlockedTime {
+    /// Waits of threads that also worked: those that cost time.
+    pub in_work: BlockedPart,
+    /// Sleeps, such as `Thread.Sleep`.
+    pub asleep: BlockedPart,
+    /// Threads that waited in one method as long as the recording lasted, and did nothing else: they wait
+    /// for work of their own kind, or for each other.
+    pub throughout: BlockedPart,
+}
+
+/// Returns the [blocked time](ThreadState::Blocked) of a profile of thread time.
+pub fn blocked_time(profile: &Profile) -> BlockedTime {
+    // By thread, whether it worked, and the only method that it waited in.
+    let mut threads = vec![(false, None::<FrameId>); profile.threads.len()];
+    for total in &profile.stack_totals {
+        let Some((has_worked, place)) = threads.get_mut(total.thread.index()) else { continue };
+        let method = total.stack.and_then(|stack| waiting_method(profile, stack));
+        let is_elsewhere = method.is_some() && place.is_some_and(|place| Some(place) != method);
+        let is_asleep = total.stack.is_some_and(|stack| sleeps(profile, stack));
+        *has_worked |= is_elsewhere || is_asleep || total.state == ThreadState::Working && total.weight > 0;
+        *place = place.or(method);
+    }
+    let has_worked =
+        |total: &StackTotal| threads.get(total.thread.index()).is_some_and(|(worked, _)| *worked);
+    let is_asleep = |total: &StackTotal| total.stack.is_some_and(|stack| sleeps(profile, stack));
+    BlockedTime {
+        in_work: part(profile, |total| has_worked(total) && !is_asleep(total)),
+        asleep: part(profile, is_asleep),
+        throughout: part(profile, |total| !has_worked(total) && !is_asleep(total)),
+    }
+}
+
+fn part(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> BlockedPart {
+    let is_counted = |total: &StackTotal| {
+        total.state == ThreadState::Blocked && total.stack.is_some() && is_counted(total)
+    };
+    let counted = || profile.stack_totals.iter().filter(|total| is_counted(total));
+    BlockedPart {
+        weight: counted().map(|total| total.weight).fold(0, u64::saturating_add),
+        threads: counted().map(|total| total.thread).collect::<HashSet<_>>().len() as u64,
+        methods: methods_of(profile, is_counted),
+        waits: waits_of(profile, is_counted),
+    }
+}
+
+/// Whether a thread with this stack sleeps: `Thread.Sleep` waits for an event in the kernel.
+fn sleeps(profile: &Profile, stack: StackId) -> bool {
+    let frames = profile.path(stack).map(|(_, frame)| frame);
+    let mut managed = frames.filter(|frame| profile.frames.kind(*frame).is_managed()).peekable();
+    let has = |frame: FrameId, method: &str| {
+        profile.frames.full_parts(frame).1.starts_with(method) && !profile.frames.is_user_code(frame)
+    };
+    if managed.peek().is_none() {
+        return kernel_wait(profile, stack) == Some(KernelWait::Sleep);
+    }
+    let mut sleeps = false;
+    while managed.next_if(|frame| has(*frame, "System.Threading.Thread.Sleep")).is_some() {
+        sleeps = true;
+    }
+    // Waits for something else spin, and sleep in between.
+    sleeps && !managed.peek().is_some_and(|frame| has(*frame, "System.Threading.SpinWait."))
 }
 
 fn waiting_method(profile: &Profile, stack: StackId) -> Option<FrameId> {
     let frames = &profile.frames;
     let is_own = |frame: FrameId| match frames.kind(frame) {
         FrameKind::Pseudo => frames.full_name(frame) == pseudo_frames::GC_PAUSE,
-        FrameKind::Code(CodeOrigin::Managed) => !is_framework(frames.full_parts(frame).0),
         // A method of an unknown name, in a recording without native code.
         FrameKind::Code(CodeOrigin::Unknown) => true,
-        FrameKind::Code(_) => false,
+        FrameKind::Code(_) => frames.is_user_code(frame),
     };
     // The kernel's stacks have the implementation of the wait in front.
     let is_library = |frame: FrameId| match frames.kind(frame) {
@@ -84,13 +201,16 @@ fn is_of_system(module: &str) -> bool {
 /// The blocked time of threads by the kind of wait in the kernel, the longest first; empty without the
 /// kernel's samples. Time of an unknown kind is left out.
 pub fn blocked_waits(profile: &Profile) -> Vec<(KernelWait, u64)> {
+    waits_of(profile, |total| total.state == ThreadState::Blocked)
+}
+
+fn waits_of(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<(KernelWait, u64)> {
     let mut waits: HashMap<KernelWait, u64> = HashMap::new();
-    for total in profile.stack_totals.iter().filter(|total| total.state == ThreadState::Blocked) {
+    for total in profile.stack_totals.iter().filter(|total| is_counted(total)) {
         let Some(stack) = total.stack else { continue };
-        let is_kernel = |frame: FrameId| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Kernel);
-        let of_kernel = profile.path(stack).map(|(_, frame)| frame).take_while(|frame| is_kernel(*frame));
-        let mut kinds = of_kernel.filter_map(|frame| KernelWait::of(profile.frames.full_parts(frame)));
-        if let Some(kind) = kinds.next() {
+        let kind = kernel_wait(profile, stack);
+        let kind = kind.map(|kind| if sleeps(profile, stack) { KernelWait::Sleep } else { kind });
+        if let Some(kind) = kind {
             let sum = waits.entry(kind).or_default();
             *sum = sum.saturating_add(total.weight);
         }
@@ -98,6 +218,13 @@ pub fn blocked_waits(profile: &Profile) -> Vec<(KernelWait, u64)> {
     let mut waits: Vec<_> = waits.into_iter().collect();
     waits.sort_by_key(|(kind, weight)| (Reverse(*weight), *kind));
     waits
+}
+
+/// Returns the kind of wait of a stack by the kernel's functions at its leaf.
+fn kernel_wait(profile: &Profile, stack: StackId) -> Option<KernelWait> {
+    let is_kernel = |frame: FrameId| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Kernel);
+    let of_kernel = profile.path(stack).map(|(_, frame)| frame).take_while(|frame| is_kernel(*frame));
+    of_kernel.filter_map(|frame| KernelWait::of(profile.frames.full_parts(frame))).next()
 }
 
 /// Stretches of time in which all workers of a thread pool were blocked: no work could begin.
@@ -177,7 +304,7 @@ pub fn starvation(profile: &Profile, processors: Option<u32>) -> Option<Starvati
             Duration::from_nanos(totals.map(|total| total.weight).fold(0, u64::saturating_add))
         };
         let waits_for_task = |total: &&&StackTotal| total.stack.is_some_and(|stack| has(stack, &TASK_WAITS));
-        let (method, method_time) = methods.first().copied().unzip();
+        let (method, method_time) = methods.first().map(|wait| (wait.method, wait.weight)).unzip();
         Some(Starvation {
             process: profile.processes.get(process.index()).map(|process| process.id).filter(|id| *id != 0),
             workers,
@@ -253,4 +380,66 @@ fn stretches(
         }
     }
     (most > 0).then_some((most, total, longest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::metric::Metric;
+    use crate::profile::{ProfileSum, Thread};
+
+    /// A profile of threads with stacks, root first: thread, state, weight and frames.
+    fn profile(stacks: &[(u32, ThreadState, u64, &[&str])]) -> Profile {
+        let mut profile = ProfileSum::new(Metric::Wall, 1 << 10).into_profile();
+        for (thread, state, weight, frames) in stacks {
+            while profile.threads.len() <= *thread as usize {
+                profile.threads.push(Thread {
+                    process: ProcessIndex(0),
+                    id: profile.threads.len() as u64,
+                    name: None,
+                    role: None,
+                    frame: String::new(),
+                    track: None,
+                });
+            }
+            let frames: Vec<_> = frames.iter().map(|name| profile.frames.intern(name)).collect();
+            let stack = Some(profile.stacks.add(frames));
+            let total = StackTotal::new(ThreadIndex(*thread), stack, *weight, 1);
+            profile.stack_totals.push(StackTotal { state: *state, ..total });
+        }
+        profile
+    }
+
+    #[test]
+    fn blocked_time_is_work_that_waits_or_sleep_or_all_that_a_thread_does() {
+        use ThreadState::{Blocked, Working};
+        const SLEEP: &str = "C!System.Threading.Thread.Sleep(int32)";
+        const WAIT: &str = "System.Private.CoreLib!System.Threading.Monitor.Wait(class A)";
+        let core = |name: &str| name.replace("C!", "System.Private.CoreLib!");
+        let (sleep, spin, task) = (
+            core(SLEEP),
+            core("C!System.Threading.SpinWait.SpinOnceCore(int32)"),
+            core("C!System.Threading.Tasks.Task.SpinWait(int32)"),
+        );
+        let profile = profile(&[
+            (0, Working, 1, &["App!P.Work()"]),
+            (0, Blocked, 2, &["App!P.Work()", WAIT]),
+            // A wait that spins is no sleep.
+            (0, Blocked, 4, &["App!P.Work()", &task, &spin, &sleep]),
+            (1, Blocked, 8, &["App!P.Sleeper()", &sleep]),
+            (2, Blocked, 16, &["App!P.Idle()", WAIT]),
+            // It waited elsewhere, and so did something in between.
+            (3, Blocked, 32, &["App!P.Take()", WAIT]),
+            (3, Blocked, 64, &["App!P.Put()", WAIT]),
+        ]);
+        let BlockedTime { in_work, asleep, throughout } = blocked_time(&profile);
+        assert_eq!([in_work.weight, asleep.weight, throughout.weight], [102, 8, 16]);
+        assert_eq!([in_work.threads, asleep.threads, throughout.threads], [2, 1, 1]);
+        let names = |wait: &WaitingMethod| {
+            let called = wait.called.map(|frame| profile.frames.full_parts(frame).1);
+            (profile.frames.full_parts(wait.method).1, called)
+        };
+        let sleeper = ("P.Sleeper()", Some("System.Threading.Thread.Sleep(int32)"));
+        assert_eq!(asleep.methods.iter().map(names).collect::<Vec<_>>(), [sleeper]);
+    }
 }

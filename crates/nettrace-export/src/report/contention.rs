@@ -12,9 +12,10 @@ use crate::report::distribution::{Distribution, Durations};
 use crate::report::lock_wait::{Deadlock, LockWait, deadlocks};
 use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
+use crate::report::user_caller::UserCallerName;
 
 /// Waits for one lock.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LockRow {
     /// The runtime's number for the lock; 0 where it does not say (before .NET 7).
@@ -31,6 +32,9 @@ pub struct LockRow {
     pub max: Duration,
     /// The number of threads that waited.
     pub threads: u64,
+    /// The user's method that waited the longest, if it was looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<UserCallerName>,
 }
 
 /// The waits for locks in a recording.
@@ -126,6 +130,7 @@ impl Contention {
                     name: name_of_thread(event),
                     owner_name: None,
                     since: now,
+                    from: None,
                 };
                 self.open.insert(key, wait);
             }

@@ -8,6 +8,7 @@ use crate::decode::decode;
 use crate::report::nanoseconds;
 use crate::report::timeline::Timeline;
 use crate::report::type_table::{TypeTable, csharp_type};
+use crate::report::user_caller::UserCallerName;
 
 /// Exceptions of a type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,6 +29,9 @@ pub struct ExceptionRow {
     /// The time of its last throw.
     #[serde(rename = "last_ns", serialize_with = "nanoseconds::serialize")]
     pub last: RelativeTime,
+    /// The user's method that most of them were thrown in, or in code that it called, if it was looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<UserCallerName>,
 }
 
 /// The exceptions of a recording.
@@ -86,6 +90,7 @@ impl Exceptions {
             first_message: thrown.exception_message.chars().take(LONGEST).collect(),
             first: time,
             last: time,
+            from: None,
         });
         row.count += 1;
         row.last = time;

@@ -7,6 +7,7 @@ use nettrace::RelativeTime;
 use serde::Serialize;
 
 use crate::report::nanoseconds;
+use crate::report::user_caller::UserCallerName;
 use clr_events::escape_controls;
 
 /// A wait for a lock that had not ended when the recording did.
@@ -30,6 +31,9 @@ pub struct LockWait {
     /// The beginning of the wait.
     #[serde(rename = "since_ns", serialize_with = "nanoseconds::serialize")]
     pub since: RelativeTime,
+    /// The user's method that waited the longest for the lock, if it was looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<UserCallerName>,
 }
 
 /// A deadlock: threads each of which waits for a lock of the next, and the last for one of the first.
@@ -141,6 +145,7 @@ mod tests {
             name: None,
             owner_name: None,
             since: RelativeTime::START,
+            from: None,
         };
         of.iter().copied().map(wait).collect()
     }

@@ -1,10 +1,12 @@
 //! Methods by their weight, alone and with their callees.
 
 use clr_events::StackId;
+use hashbrown::HashMap;
 
 use crate::profile::Profile;
 use crate::profile::frame::FrameId;
 use crate::profile::frame_kind::FrameKind;
+use crate::report::user_caller::{NearestUserFrames, UserCaller, UserCallers};
 
 /// A method, or another frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,10 @@ pub struct TopRow {
     pub blocked: u64,
     /// The same of `exclusive`.
     pub exclusive_blocked: u64,
+    /// The user's method that leads to most of `exclusive`, if the frame is not the user's itself.
+    pub exclusive_from: Option<UserCaller>,
+    /// The same of `inclusive`.
+    pub inclusive_from: Option<UserCaller>,
 }
 
 impl TopRow {
@@ -46,7 +52,14 @@ impl TopRow {
             inclusive: 0,
             blocked: 0,
             exclusive_blocked: 0,
+            exclusive_from: None,
+            inclusive_from: None,
         }
+    }
+
+    /// Returns the user's method that leads to most of the weight, alone or with callees.
+    pub const fn user_caller(&self, is_inclusive: bool) -> Option<UserCaller> {
+        if is_inclusive { self.inclusive_from } else { self.exclusive_from }
     }
 }
 
@@ -56,7 +69,7 @@ impl TopRow {
 ///
 /// The profile should be one without [kinds](crate::Options::kinds), which would be the leaf of everything.
 pub fn top(profile: &Profile) -> Vec<TopRow> {
-    let weights = by_frame(profile);
+    let (weights, exclusive_from, inclusive_from) = by_frame(profile);
     let mut rows: Vec<_> = profile
         .frames
         .iter()
@@ -72,6 +85,8 @@ pub fn top(profile: &Profile) -> Vec<TopRow> {
             inclusive: weights.inclusive,
             blocked: weights.blocked,
             exclusive_blocked: weights.exclusive_blocked,
+            exclusive_from: exclusive_from.get(&frame).copied(),
+            inclusive_from: inclusive_from.get(&frame).copied(),
         })
         .collect();
     rows.extend(roots(profile));
@@ -91,8 +106,13 @@ struct FrameWeights {
     depth: u32,
 }
 
-/// Returns the weights of all frames.
-fn by_frame(profile: &Profile) -> Vec<FrameWeights> {
+/// User callers by frame.
+type CallersByFrame = HashMap<FrameId, UserCaller>;
+
+/// Returns the weights of all frames, and the user's methods that lead to them, alone and with callees.
+fn by_frame(profile: &Profile) -> (Vec<FrameWeights>, CallersByFrame, CallersByFrame) {
+    let nearest = NearestUserFrames::new(profile);
+    let (mut exclusive_from, mut inclusive_from) = (UserCallers::default(), UserCallers::default());
     let mut weights = vec![FrameWeights::default(); profile.frames.len()];
     let exclusive = profile.exclusive();
     let inclusive = with_callees(profile, exclusive.clone());
@@ -106,6 +126,12 @@ fn by_frame(profile: &Profile) -> Vec<FrameWeights> {
             return;
         }
         sums.depth += 1;
+        if !profile.frames.is_user_code(frame) {
+            exclusive_from.add(frame, nearest.get(stack), of(&exclusive, stack));
+            if sums.depth == 1 {
+                inclusive_from.add(frame, nearest.get(stack), of(&inclusive, stack));
+            }
+        }
         sums.exclusive = sums.exclusive.saturating_add(of(&exclusive, stack));
         sums.exclusive_blocked = sums.exclusive_blocked.saturating_add(of(&exclusive_blocked, stack));
         // However often it is on a stack, it counts once.
@@ -114,7 +140,7 @@ fn by_frame(profile: &Profile) -> Vec<FrameWeights> {
             sums.blocked = sums.blocked.saturating_add(of(&blocked, stack));
         }
     });
-    weights
+    (weights, exclusive_from.heaviest(), inclusive_from.heaviest())
 }
 
 /// Adds the weights of all that a stack called to its own.

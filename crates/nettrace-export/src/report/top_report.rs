@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::top::{TopRow, top};
+use super::user_caller::UserCallerName;
 use crate::profile::Profile;
 use crate::units::share;
 
@@ -61,6 +62,12 @@ pub struct TopMethod {
     /// `blocked` in percent of the total.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_percent: Option<f64>,
+    /// The user's method that leads to most of `exclusive`, if this one is not the user's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclusive_from: Option<UserCallerName>,
+    /// The same of `inclusive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inclusive_from: Option<UserCallerName>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -102,6 +109,8 @@ impl TopReport {
                 kind: row.kind.name(),
                 file,
                 line,
+                exclusive_from: row.exclusive_from.map(|caller| UserCallerName::new(profile, caller)),
+                inclusive_from: row.inclusive_from.map(|caller| UserCallerName::new(profile, caller)),
             }
         });
         Self {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use clr_events::code::is_framework;
 use gcdump::{HeapGraph, HeapType, PathStep, PathTree, TypeId};
-use nettrace_export::{NameForm, is_framework};
+use nettrace_export::NameForm;
 use serde::Serialize;
 
 use crate::command::gcdump::growth::signed;
@@ -187,7 +188,7 @@ fn short(name: &str) -> String {
 /// Whether a module is the program's own, or of a package.
 fn is_own(module: &str) -> bool {
     let stem = module.rsplit_once('.').map_or(module, |(stem, _)| stem);
-    !stem.is_empty() && !is_framework(stem)
+    !stem.is_empty() && !is_framework(stem, "")
 }
 
 #[cfg(test)]

@@ -3,21 +3,27 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use nettrace_export::NameForm;
 use nettrace_export::report::{Allocations, AllocationsReport};
+use nettrace_export::{Metric, NameForm};
 
-use crate::command::report::reading::{NamedReadingArgs, ReadPart};
+use crate::command::report::reading::{NamedReadingArgs, ReadPart, WithUserCode, from_cell};
 use crate::exit::Outcome;
 use crate::inspect::needs;
 use crate::render::frame_name::named;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, units};
 
-pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
+pub(super) fn run(file: &Path, with: &WithUserCode<NamedReadingArgs>) -> Outcome {
+    let args = &with.args;
     let mut allocations = Allocations::default();
     let ReadPart { exit, .. } =
         args.reading.read_kinds(file, Allocations::needs, |event| allocations.add(event))?;
-    let report = Some(allocations.finish()).filter(|report| !report.is_empty());
+    let mut report = allocations.finish();
+    if !report.is_empty() {
+        let mut callers = with.user_callers(file, &args.reading, Metric::Alloc)?;
+        report.types.iter_mut().for_each(|row| row.from = callers.remove(&row.name));
+    }
+    let report = Some(report).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
         &needs::ALLOCATIONS,
@@ -35,6 +41,7 @@ fn table(report: &AllocationsReport, rows: usize, names: NameForm) -> String {
         ("SAMPLES", Right),
         ("LARGE OBJECTS", Right),
         ("LARGEST", Right),
+        ("FROM", Left),
         ("TYPE", Left),
     ]);
     for row in report.types.iter().take(rows) {
@@ -45,10 +52,11 @@ fn table(report: &AllocationsReport, rows: usize, names: NameForm) -> String {
             units::count(row.samples),
             dash(row.large_bytes),
             dash(row.largest_object_bytes),
+            from_cell(row.from.as_ref()),
             named(names, &row.name, &row.csharp),
         ]);
     }
-    let mut text = columns.fitted(&["LARGE OBJECTS", "LARGEST", "SAMPLES"]);
+    let mut text = columns.fitted(&["LARGE OBJECTS", "LARGEST", "SAMPLES", "FROM"]);
     let left = report.types.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more types)");

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use nettrace_export::Metric;
 use nettrace_export::report::{Contention, ContentionReport};
 
-use crate::command::report::reading::{ReadPart, ReadingArgs};
+use crate::command::report::reading::{ReadPart, ReadingArgs, WithUserCode, from_cell};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::inspect::thread_times::kernel_times_beside;
@@ -15,7 +16,8 @@ use crate::render::{charts, units};
 pub(super) const NEEDS: Needs =
     Needs { what: "waits for locks", command: "dipc trace -p PID --clrevents contention" };
 
-pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+pub(super) fn run(file: &Path, with: &WithUserCode<ReadingArgs>) -> Outcome {
+    let args = &with.args;
     let mut contention = Contention::default();
     let ReadPart { exit, .. } = args.read_kinds(file, Contention::needs, |event| contention.add(event))?;
     let mut report = contention.finish();
@@ -23,6 +25,14 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
         && let Some(kernel) = kernel_times_beside(file)
     {
         report.name_threads(|_, tid| kernel.name(tid).map(str::to_owned));
+    }
+    if !report.is_empty() {
+        let mut callers = with.user_callers(file, args, Metric::Contention)?;
+        let name = |lock: u64| format!("lock {lock:#x}");
+        let of_waits: Vec<_> =
+            report.unfinished_waits.iter().map(|wait| callers.get(&name(wait.lock)).cloned()).collect();
+        report.unfinished_waits.iter_mut().zip(of_waits).for_each(|(wait, from)| wait.from = from);
+        report.locks.iter_mut().for_each(|row| row.from = callers.remove(&name(row.lock)));
     }
     let report = Some(report).filter(|report| !report.is_empty());
     args.show(
@@ -36,21 +46,28 @@ pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
 
 /// Formats the unfinished waits.
 fn unfinished(report: &ContentionReport, rows: usize) -> String {
-    use Align::Right;
-    let mut columns = Columns::new([("SINCE", Right), ("THREAD", Right), ("OWNER", Right), ("LOCK", Right)]);
+    use Align::{Left, Right};
+    let mut columns = Columns::new([
+        ("SINCE", Right),
+        ("THREAD", Right),
+        ("OWNER", Right),
+        ("LOCK", Right),
+        ("WAITED IN", Left),
+    ]);
     for wait in report.unfinished_waits.iter().take(rows) {
         columns.row([
             units::time(wait.since.since_start()),
             wait.thread().to_string(),
             wait.owner().map_or("-".to_owned(), |owner| owner.to_string()),
             format!("{:#x}", wait.lock),
+            from_cell(wait.from.as_ref()),
         ]);
     }
     columns.fitted(&["LOCK"])
 }
 
 fn table(report: &ContentionReport, rows: usize) -> String {
-    use Align::Right;
+    use Align::{Left, Right};
     let mut columns = Columns::new([
         ("WAITED", Right),
         ("WAITS", Right),
@@ -58,6 +75,7 @@ fn table(report: &ContentionReport, rows: usize) -> String {
         ("THREADS", Right),
         ("LOCK", Right),
         ("OBJECT", Right),
+        ("WAITED IN", Left),
     ]);
     for row in report.locks.iter().take(rows) {
         let address = |number: u64| if number == 0 { "-".to_owned() } else { format!("{number:#x}") };
@@ -68,9 +86,10 @@ fn table(report: &ContentionReport, rows: usize) -> String {
             units::count(row.threads),
             address(row.lock),
             address(row.object),
+            from_cell(row.from.as_ref()),
         ]);
     }
-    let mut text = columns.fitted(&["LONGEST"]);
+    let mut text = columns.fitted(&["OBJECT", "LONGEST"]);
     let left = report.locks.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more locks)");

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use nettrace_export::NameForm;
 use nettrace_export::report::{Exceptions, ExceptionsReport};
+use nettrace_export::{Metric, NameForm};
 
-use crate::command::report::reading::{NamedReadingArgs, ReadPart};
+use crate::command::report::reading::{NamedReadingArgs, ReadPart, WithUserCode, from_cell};
 use crate::exit::Outcome;
 use crate::inspect::crash_note::CrashNote;
 use crate::inspect::needs;
@@ -14,14 +14,20 @@ use crate::render::frame_name::named;
 use crate::render::table::{Align, Columns};
 use crate::render::{charts, messages, units};
 
-pub(super) fn run(file: &Path, args: &NamedReadingArgs) -> Outcome {
+pub(super) fn run(file: &Path, with: &WithUserCode<NamedReadingArgs>) -> Outcome {
+    let args = &with.args;
     if let Some(note) = CrashNote::beside(file) {
         messages::note(format_args!("Crash          : {}", note.summary()));
     }
     let mut exceptions = Exceptions::default();
     let ReadPart { exit, .. } =
         args.reading.read_kinds(file, Exceptions::needs, |event| exceptions.add(event))?;
-    let report = Some(exceptions.finish()).filter(|report| !report.is_empty());
+    let mut report = exceptions.finish();
+    if !report.is_empty() {
+        let mut callers = with.user_callers(file, &args.reading, Metric::Exception)?;
+        report.types.iter_mut().for_each(|row| row.from = callers.remove(&row.name));
+    }
+    let report = Some(report).filter(|report| !report.is_empty());
     args.reading.show(
         (file, exit),
         &needs::EXCEPTIONS,
@@ -38,6 +44,7 @@ fn table(report: &ExceptionsReport, rows: usize, names: NameForm) -> String {
         ("FIRST", Right),
         ("LAST", Right),
         ("TYPE", Left),
+        ("FROM", Left),
         ("FIRST MESSAGE", Left),
     ]);
     for row in report.types.iter().take(rows) {
@@ -46,10 +53,11 @@ fn table(report: &ExceptionsReport, rows: usize, names: NameForm) -> String {
             units::time(row.first.since_start()),
             units::time(row.last.since_start()),
             named(names, &row.name, &row.csharp),
+            from_cell(row.from.as_ref()),
             row.first_message.chars().take(80).collect(),
         ]);
     }
-    let mut text = columns.fitted(&["LAST", "FIRST", "FIRST MESSAGE"]);
+    let mut text = columns.fitted(&["LAST", "FIRST", "FIRST MESSAGE", "FROM"]);
     let left = report.types.len().saturating_sub(rows);
     if left > 0 {
         let _ = writeln!(text, "({left} more types)");

@@ -1,12 +1,16 @@
 //! `dipc report FILE gc`.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use nettrace::RelativeTime;
-use nettrace_export::report::{Collection, Collections, GcReport};
+use nettrace_export::Metric;
+use nettrace_export::report::{Collection, Collections, GcReport, UserCallerName};
 
-use crate::command::report::reading::ReadingArgs;
+use crate::command::report::reading::{ReadingArgs, WithUserCode, from_cell};
 use crate::exit::Outcome;
 use crate::inspect::needs::Needs;
 use crate::render::table::{Align, Columns};
@@ -15,18 +19,23 @@ use crate::render::{charts, units};
 pub(super) const NEEDS: Needs =
     Needs { what: "garbage collections", command: "dipc trace -p PID --profile gc-collect" };
 
-pub(super) fn run(file: &Path, args: &ReadingArgs) -> Outcome {
+pub(super) fn run(file: &Path, with: &WithUserCode<ReadingArgs>) -> Outcome {
+    let args = &with.args;
     let mut collections = Collections::default().with_start(args.start(file)?);
     let read = args.read_kinds(file, Collections::needs, |event| collections.add(event))?;
     collections.set_range(read.start, read.end);
     let exit = read.exit;
     let report = Some(collections.finish()).filter(|report| !report.is_empty());
+    let callers = match &report {
+        Some(_) => with.user_callers(file, args, Metric::Gc)?,
+        None => HashMap::new(),
+    };
     args.show(
         (file, exit),
         &NEEDS,
         report,
         |report, rows| report.collections.truncate(rows),
-        |report| table(report, args.all_rows()),
+        |report| table(report, args.all_rows()) + &callers_table(&callers),
     )
 }
 
@@ -97,6 +106,22 @@ fn table(report: &GcReport, rows: usize) -> String {
     );
     text.push_str(&charts::histogram("Pauses", pauses));
     text
+}
+
+/// Formats the user's methods that led to collections, by allocation or by request.
+fn callers_table(callers: &HashMap<String, UserCallerName>) -> String {
+    use Align::{Left, Right};
+    if callers.is_empty() {
+        return String::new();
+    }
+    let mut callers: Vec<_> = callers.iter().collect();
+    callers.sort_by_key(|(collection, caller)| (Reverse(caller.weight), *collection));
+    let mut columns = Columns::new([("PAUSE", Right), ("COLLECTIONS", Left), ("CAUSED MOST IN", Left)]);
+    for (collection, caller) in callers {
+        let time = units::time(Duration::from_nanos(caller.weight));
+        columns.row([time, collection.clone(), from_cell(Some(caller))]);
+    }
+    format!("\n{}", columns.fitted(&[]))
 }
 
 fn row(collection: &Collection) -> [String; 16] {

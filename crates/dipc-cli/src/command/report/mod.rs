@@ -18,10 +18,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use nettrace_export::Pattern;
+use nettrace_export::page::PageFinding;
 
 use crate::args::format::Format;
+use crate::args::user_code::UserCodeArgs;
 use crate::exit::{Failure, Outcome};
-use reading::{NamedReadingArgs, ReadingArgs};
+use reading::{NamedReadingArgs, ReadingArgs, WithUserCode};
 
 #[derive(Debug, Args)]
 #[command(
@@ -37,6 +40,8 @@ pub(crate) struct ReportArgs {
     /// Format of the overview; that of a report goes after the name of the report
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
+    #[command(flatten)]
+    user_code: UserCodeArgs,
     #[command(subcommand)]
     pub(crate) report: Option<Report>,
 }
@@ -51,13 +56,13 @@ pub(crate) enum Report {
     /// Requests and calls: how many, how long, and where their time went
     Requests(requests::RequestsArgs),
     /// Garbage collections: why, how long, sizes before and after
-    Gc(ReadingArgs),
+    Gc(WithUserCode<ReadingArgs>),
     /// Allocated types
-    Alloc(NamedReadingArgs),
+    Alloc(WithUserCode<NamedReadingArgs>),
     /// Exceptions by type
-    Exceptions(NamedReadingArgs),
+    Exceptions(WithUserCode<NamedReadingArgs>),
     /// Waits for locks
-    Contention(ReadingArgs),
+    Contention(WithUserCode<ReadingArgs>),
     /// The thread pool: its threads, and how long work waited
     Threadpool(ReadingArgs),
     /// The events of the program's start
@@ -74,8 +79,11 @@ pub(crate) enum Report {
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
     let file = &args.file;
     let Some(report) = &args.report else {
-        return overview::run(file, args.format.unwrap_or_default());
+        return overview::run(file, args.format.unwrap_or_default(), &args.user_code);
     };
+    if !args.user_code.user_code.is_empty() {
+        return Err(Failure::usage("--user-code: put it after the name of the report"));
+    }
     if args.format.is_some() {
         return Err(Failure::usage("--format: put it after the name of the report"));
     }
@@ -97,7 +105,12 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
 
 /// Prints the overview of a recording as a table.
 pub(crate) fn overview(file: &std::path::Path) -> Outcome {
-    overview::run(file, Format::Table)
+    overview::run(file, Format::Table, &UserCodeArgs::default())
+}
+
+/// Returns the first findings of a recording for its page; none if it cannot be read.
+pub(crate) fn page_findings(file: &std::path::Path, user_code: &[Pattern]) -> Vec<PageFinding> {
+    overview::page_findings(file, user_code).unwrap_or_default()
 }
 
 fn unknown(words: &[OsString]) -> Failure {

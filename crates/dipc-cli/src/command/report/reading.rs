@@ -1,22 +1,28 @@
 //! Shared parts of the reports that read events.
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::path::Path;
 
 use clap::Args;
 use nettrace::{Event, Interest, Metadata, RelativeTime};
 use nettrace_edit::{Criteria, RecordedRange, TrackedCriteria};
-use nettrace_export::Selection;
+use nettrace_export::report::UserCallerName;
+use nettrace_export::{Metric, Selection};
 use serde::Serialize;
 
 use crate::args::format::Format;
 use crate::args::names::NameArgs;
 use crate::args::times::TimeArgs;
+use crate::args::user_code::UserCodeArgs;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::inspect::filter::warn_of_misses;
 use crate::inspect::needs::Needs;
+use crate::inspect::profile::read_user_callers;
 use crate::inspect::recording::Recording;
 use crate::inspect::time_range::{PartTimes, recorded_range};
+use crate::render::escape::escape_controls;
+use crate::render::frame_name::fit_csharp;
 use crate::render::output;
 use crate::render::width;
 
@@ -56,6 +62,36 @@ pub(crate) struct NamedReadingArgs {
     #[command(flatten)]
     pub(super) names: NameArgs,
 }
+
+/// The same for reports that name the user's methods.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct WithUserCode<A: Args> {
+    #[command(flatten)]
+    pub(super) args: A,
+    #[command(flatten)]
+    pub(super) user_code: UserCodeArgs,
+}
+
+impl<A: Args> WithUserCode<A> {
+    /// Returns the user's methods that led to the subjects of a metric in the part of the recording, by the
+    /// full names of the subjects.
+    pub(super) fn user_callers(
+        &self,
+        file: &Path,
+        reading: &ReadingArgs,
+        metric: Metric,
+    ) -> Result<HashMap<String, UserCallerName>, Failure> {
+        read_user_callers(file, metric, reading.selection(file)?, self.user_code.patterns())
+    }
+}
+
+/// Returns the cell of a user's method; a dash where none is known.
+pub(super) fn from_cell(caller: Option<&UserCallerName>) -> String {
+    caller.map_or_else(|| "-".to_owned(), |caller| fit_csharp(&escape_controls(&caller.short), FROM_WIDTH))
+}
+
+/// The width of the name of a user's method.
+const FROM_WIDTH: usize = 40;
 
 impl ReadingArgs {
     /// The number of rows of a table.

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 use clr_events::code::CodeOrigin;
-use nettrace_export::report::{TopReport, TopRow, blocked_methods, sort_top, top};
-use nettrace_export::{FrameKind, Measure, Metric, NameForm, Profile, Unit};
+use nettrace_export::report::{
+    BlockedTime, SessionCost, TopReport, TopRow, WaitingMethod, blocked_methods, blocked_time, sort_top, top,
+};
+use nettrace_export::{FrameId, FrameKind, Measure, Metric, NameForm, Profile, Unit};
 
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
@@ -30,6 +32,9 @@ pub(crate) struct TopNArgs {
     /// class library's methods that implement the wait
     #[arg(long, conflicts_with_all = ["idle", "no_blocked", "inclusive", "by"])]
     blocked: bool,
+    /// Leave out what the process did for the recording's own session, and compilation in the background
+    #[arg(long, conflicts_with = "idle")]
+    no_session: bool,
     /// Metric of the profile
     #[arg(long, value_enum)]
     by: Option<MetricArg>,
@@ -48,6 +53,8 @@ struct Row {
     exclusive_percent: f64,
     inclusive_percent: f64,
     blocked_percent: Option<f64>,
+    /// The line below the row: words, a method, and its share of the row's weight in percent.
+    note: Option<(&'static str, FrameName, f64)>,
 }
 
 pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
@@ -61,13 +68,23 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         kinds: false,
         idle_stacks: false,
     };
-    let read = profile::read(file, &options, request)?;
+    let mut read = profile::read(file, &options, request)?;
+    let cost = if args.no_session {
+        let cost = SessionCost::take(&mut read.profile);
+        read.unverified = read.unverified.min(read.profile.total());
+        cost
+    } else {
+        SessionCost::of(&read.profile)
+    };
     let frames = &read.profile.frames;
     let (total, blocked) =
         if args.blocked { (read.profile.blocked(), None) } else { (read.profile.total(), read.blocked) };
     let mut rows = top(&read.profile);
+    let mut called_to_wait = HashMap::new();
     if args.blocked {
-        let weights: HashMap<_, _> = blocked_methods(&read.profile).into_iter().collect();
+        let waits = blocked_methods(&read.profile);
+        let weights: HashMap<_, _> = waits.iter().map(|wait| (wait.method, wait.weight)).collect();
+        called_to_wait.extend(waits.iter().filter_map(|wait| Some((wait.method, wait.called?))));
         rows.retain_mut(|row| {
             let weight = row.frame_id.and_then(|id| weights.get(&id)).copied();
             (row.exclusive, row.inclusive) = (weight.unwrap_or(0), weight.unwrap_or(0));
@@ -93,6 +110,10 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 exclusive_percent: units::share(row.exclusive, total),
                 inclusive_percent: units::share(row.inclusive, total),
                 blocked_percent: blocked.map(|_| units::share(row.blocked, total)),
+                // dotnet-trace's form has no such lines.
+                note: (options.names == NameForm::CSharp)
+                    .then(|| note(&read.profile, &row, args.inclusive, &called_to_wait))
+                    .flatten(),
             });
             let rows: Vec<_> = rows.collect();
             let width = width::of_output();
@@ -134,8 +155,15 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
                 if nameless >= LEAST_NAMELESS {
                     let _ = write!(sum, "; {} in methods without a name", units::short_percent(nameless));
                 }
+                if unit.is_time() && !args.blocked && units::share(cost.total(), total) >= LEAST_FRAMELESS {
+                    let left_out = if args.no_session { " left out" } else { "" };
+                    let _ = write!(sum, "; not the program's{left_out}: {}", session_cost(cost));
+                }
                 sum.push('\n');
                 text.push_str(&width::wrapped(&sum, width));
+            }
+            if args.blocked {
+                text.push_str(&blocked_parts(&read.profile, args.number.unwrap_or(5)));
             }
             if read.off_cpu > 0 && profile::is_regular(file) {
                 text.push_str(&waits(&profile::read_off_cpu(file, &options)?, args.number.unwrap_or(5)));
@@ -146,18 +174,99 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     Ok(read.exit)
 }
 
+/// Returns the line below a row of the framework's code: the user's method that led to it; below a method that
+/// waited: the framework's method that it called.
+fn note(
+    profile: &Profile,
+    row: &TopRow,
+    is_inclusive: bool,
+    called_to_wait: &HashMap<FrameId, FrameId>,
+) -> Option<(&'static str, FrameName, f64)> {
+    let name = |frame| FrameName::new(&profile.frames, Some(frame), profile.frames.name(frame));
+    if let Some(called) = row.frame_id.and_then(|frame| called_to_wait.get(&frame)) {
+        return Some((WAITED_IN, name(*called), 100.0));
+    }
+    let caller = row.user_caller(is_inclusive)?;
+    let weight = if is_inclusive { row.inclusive } else { row.exclusive };
+    let words = if row.kind == FrameKind::Pseudo { CAUSED_IN } else { CALLED_FROM };
+    Some((words, name(caller.frame), units::share(caller.weight, weight)))
+}
+
+/// The words before the user's method that led to a row.
+const CALLED_FROM: &str = "called from ";
+/// The same of a row that is not code, such as a type.
+const CAUSED_IN: &str = "most in ";
+/// The words before the method that a row called to wait.
+const WAITED_IN: &str = "waited in ";
+
+/// Describes the cost of the session, and of compilation in the background.
+pub(super) fn session_cost(cost: SessionCost) -> String {
+    let parts =
+        [(cost.session, "for this recording's session"), (cost.compilation, "compilation in the background")];
+    let parts = parts.iter().filter(|(weight, _)| *weight > 0);
+    let parts: Vec<_> = parts
+        .map(|(weight, what)| format!("{} {what}", units::time(Duration::from_nanos(*weight))))
+        .collect();
+    parts.join(", ")
+}
+
+/// The blocked time by what it means.
+fn blocked_parts(profile: &Profile, number: usize) -> String {
+    let BlockedTime { in_work, asleep, throughout, .. } = blocked_time(profile);
+    let mut text = String::new();
+    for (title, part) in [
+        ("Blocked in the midst of work", &in_work),
+        ("Asleep (Thread.Sleep)", &asleep),
+        ("Waited in one place all the time", &throughout),
+    ] {
+        // Waits without a stack have no method.
+        if part.methods.is_empty() {
+            continue;
+        }
+        let time = units::time(Duration::from_nanos(part.weight));
+        let threads = units::counted(part.threads, "thread", "threads");
+        let _ = write!(text, "\n{}", heading(&format!("{title}: {time} on {threads}")));
+        text.push_str(&wait_table(profile, part.weight, &part.methods, number));
+        if !part.waits.is_empty() {
+            let waits = part.waits.iter().map(|(kind, weight)| {
+                format!("{} {kind}", units::short_percent(units::share(*weight, part.weight)))
+            });
+            let _ = writeln!(text, "waits: {}", waits.collect::<Vec<_>>().join(", "));
+        }
+    }
+    text
+}
+
+/// The methods that waited, with their shares of a time.
+fn wait_table(profile: &Profile, total: u64, methods: &[WaitingMethod], number: usize) -> String {
+    let mut columns = Columns::new([
+        ("TIME", Align::Right),
+        ("%", Align::Right),
+        ("THREADS", Align::Right),
+        ("METHOD THAT WAITED", Align::Left),
+        ("IN", Align::Left),
+    ]);
+    let name = |frame| FrameName::new(&profile.frames, Some(frame), profile.frames.name(frame));
+    for wait in methods.iter().take(number) {
+        columns.row([
+            units::time(Duration::from_nanos(wait.weight)),
+            units::short_percent(units::share(wait.weight, total)),
+            units::count(wait.threads),
+            name(wait.method).fit(WAIT_NAME),
+            wait.called.map_or_else(|| "-".to_owned(), |frame| name(frame).without_parameters().to_owned()),
+        ]);
+    }
+    columns.fitted(&[])
+}
+
 /// The second table of a recording with CPU time: the methods that waited in the midst of work.
 fn waits(profile: &Profile, number: usize) -> String {
     let methods = blocked_methods(profile);
     if methods.is_empty() {
         return String::new();
     }
-    let mut columns = Columns::new([("BLOCKED", Align::Right), ("METHOD THAT WAITED", Align::Left)]);
-    for (frame, weight) in methods.iter().take(number) {
-        let name = FrameName::new(&profile.frames, Some(*frame), profile.frames.name(*frame));
-        columns.row([units::time(Duration::from_nanos(*weight)), name.fit(NAME)]);
-    }
-    let text = columns.fitted(&[]);
+    let total = methods.iter().map(|wait| wait.weight).fold(0, u64::saturating_add);
+    let text = wait_table(profile, total, &methods, number);
     let left = methods.len().saturating_sub(number);
     let more = if left > 0 { format!("({left} more: --blocked)\n") } else { String::new() };
     format!("\n{}{text}{more}", heading("Waits"))
@@ -181,6 +290,8 @@ pub(super) fn nameless(profile: &Profile, rows: &[TopRow], total: u64) -> f64 {
 
 /// The width of a name, unless the terminal is narrower.
 const NAME: usize = 70;
+/// The width of the name of a method that waited.
+const WAIT_NAME: usize = 48;
 const SHORTEST_NAME: usize = 20;
 /// The width of a share.
 const SHARE: usize = 20;
@@ -228,6 +339,14 @@ fn table(rows: &[Row], inclusive: bool, has_blocked: bool, width: Option<usize>)
         for part in parts {
             let _ = writeln!(text, "{}{part}", " ".repeat(number));
         }
+        if let Some((words, method, share)) = &row.note {
+            let share = match units::short_percent(*share) {
+                all if all == "100%" => String::new(),
+                share => format!(" ({share})"),
+            };
+            let room = room.min(name).saturating_sub(words.len() + share.len());
+            let _ = writeln!(text, "{}{words}{}{share}", " ".repeat(number), method.fit(room));
+        }
     }
     text
 }
@@ -243,6 +362,7 @@ mod tests {
             exclusive_percent: exclusive,
             inclusive_percent: inclusive,
             blocked_percent: Some(2.5),
+            note: None,
         };
         let rows = [row("A!B.C.D(int32)", 39.9, 10.0), row("Threads", 100.0, 0.0)];
         let text = table(&rows, true, false, None);
@@ -262,5 +382,22 @@ mod tests {
             "1. Collection.Add(class S…    39.9%     10%       ",
         ];
         assert_eq!(narrow.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_row_names_the_users_method_that_led_to_it() {
+        let row = |share| Row {
+            name: FrameName::of_test("R!Regex.Match()", "", false),
+            exclusive_percent: 50.0,
+            inclusive_percent: 50.0,
+            blocked_percent: None,
+            note: Some((CALLED_FROM, FrameName::of_test("A!Shop.Engine.Total(int32)", "", false), share)),
+        };
+        let text = table(&[row(100.0), row(62.5)], false, false, None);
+        let callers: Vec<_> = text.lines().filter(|line| line.contains("called from")).collect();
+        assert_eq!(
+            callers,
+            ["   called from Engine.Total(int32)", "   called from Engine.Total(int32) (62.5%)"]
+        );
     }
 }

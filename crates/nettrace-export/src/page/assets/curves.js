@@ -50,7 +50,7 @@ class Curve {
 
 class CurveLanes {
   constructor(recording, timeLine, palette) {
-    Object.assign(this, { recording, timeLine, palette, shown: new Set(recording.curves.filter(({ shown }) => shown)), preview: null });
+    Object.assign(this, { recording, timeLine, palette, shown: new Set(recording.curves.filter(({ shown, low, high }) => shown && (low || high))), preview: null });
     this.box = document.getElementById("counters");
     this.lanes = document.getElementById("curves");
     this.choices();
@@ -107,6 +107,11 @@ class CurveLanes {
 
   show(range) {
     this.range = range;
+    // Folded, the counters are one line.
+    const strip = document.getElementById("counterstrip");
+    strip.hidden = this.isOpen || !this.drawn.length;
+    const values = ({ curve }) => [curve, curve.values(range)];
+    strip.textContent = this.drawn.map(values).filter(([, { count }]) => count).map(([curve, { mean }]) => `${curve.name} ${curve.text(mean)}`).join(" · ");
     if (!this.isOpen) return;
     for (const { curve, told } of this.drawn) told.textContent = curve.tell(range);
     this.fill();

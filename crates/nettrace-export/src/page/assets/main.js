@@ -21,7 +21,7 @@ class Page {
         this.heatMap = new HeatMap(recording, this.palette, range => this.chooseCells(range));
       }
       if (recording.curves.length) {
-        at("countersbutton").hidden = at("counters").hidden = false;
+        at("countersbutton").hidden = false;
         this.curveLanes = new CurveLanes(recording, this.timeLine, this.palette);
       }
     }
@@ -42,6 +42,11 @@ class Page {
 
   head() {
     const r = this.recording, heldUp = r.states[BLOCKED] + r.states[READY], waits = r.isTime && (heldUp || r.states[IDLE]);
+    for (const { text, problem } of r.findings ?? []) {
+      const item = at("findings").appendChild(document.createElement("li"));
+      Object.assign(item, { textContent: text, className: problem ? "problem" : "" });
+      at("findings").hidden = false;
+    }
     document.title = `${r.title} – ${r.measure}`;
     at("title").textContent = r.title;
     const start = r.startUnixMs === undefined ? "" : new Date(r.startUnixMs).toISOString().replace("T", " ").replace(/\.\d+Z/, " UTC") + " · ";

@@ -15,12 +15,20 @@ pub(super) struct Waits {
     open: HashMap<u32, PendingSample>,
     /// The start of the interval: the part of a wait before it is in the profile of an earlier one.
     from: RelativeTime,
+    /// Whether waits end in a frame for the lock.
+    has_locks: bool,
 }
 
 impl Waits {
+    /// Lets waits end in a frame for the lock.
+    pub(super) fn show_locks(&mut self) {
+        self.has_locks = true;
+    }
+
     /// Begins an interval of a live session.
-    pub(super) fn from(start: RelativeTime) -> Self {
-        Self { open: HashMap::new(), from: start }
+    pub(super) fn begin(&mut self, start: RelativeTime) {
+        self.open.clear();
+        self.from = start;
     }
 
     /// Adds a wait of the previous interval that continues.
@@ -35,8 +43,10 @@ impl Waits {
 
     pub(super) fn add(&mut self, sample_context: &mut SampleContext<'_, '_>) -> Option<Sample> {
         let measured = match sample_context.view? {
-            ClrEvent::ContentionStart(_) => {
-                let mark = sample_context.pending(None);
+            ClrEvent::ContentionStart(start) => {
+                let name = || format!("lock {:#x}", start.lock_id.unwrap_or(0));
+                let leaf = self.has_locks.then(|| sample_context.leaves.intern(&name()));
+                let mark = sample_context.pending(leaf);
                 self.open.insert(sample_context.thread, mark);
                 return None;
             }

@@ -10,8 +10,9 @@ use hashbrown::HashMap;
 use crate::bounds;
 use crate::profile::await_stack::AwaitFrame;
 use crate::profile::frame::{CSharpText, FrameId, Frames};
-use crate::profile::frame_kind::FrameInfo;
+use crate::profile::frame_kind::{FrameInfo, FrameKind};
 use crate::profile::lines::SourceLine;
+use crate::profile::pattern::Pattern;
 use crate::profile::scheduler_frame::SchedulerFrame;
 
 /// Frames by name, within [bounds].
@@ -115,6 +116,20 @@ impl<'m> NamedFrames<'m> {
                 .any(|detail| self.csharp(frame, detail).is_some_and(|name| matches(&name.whole())))
     }
 
+    /// Makes code with a name that matches one of the patterns the user's, and no other; without patterns the
+    /// code's own facts decide.
+    pub(super) fn set_user_code(&mut self, patterns: &[Pattern]) {
+        if patterns.is_empty() {
+            return;
+        }
+        for frame in self.frames.ids() {
+            let is_code = self.frames.kind(frame) != FrameKind::Pseudo;
+            let matches = |name: &str| patterns.iter().any(|pattern| pattern.matches(name));
+            let is_user_code = is_code && self.has_name(frame, matches);
+            self.frames.set_user_code(frame, is_user_code);
+        }
+    }
+
     /// Returns the C# name of a frame; `None` if it has none.
     fn csharp(&self, frame: FrameId, detail: Detail) -> Option<CSharpFrame<'_>> {
         let name = self.frames.name(frame);
@@ -139,7 +154,10 @@ impl<'m> NamedFrames<'m> {
             }
         }
         let name = |name: CSharpFrame<'_>| CSharpText { text: name.whole().into(), type_at: name.type_at };
-        let names = names.into_iter().map(|csharp| csharp.map(name)).collect();
+        let named = self.frames.ids().zip(names).map(|(frame, csharp)| {
+            csharp.map(name).or_else(|| Some(CSharpText { text: self.frames.file_name(frame)?, type_at: 0 }))
+        });
+        let names = named.collect();
         self.frames.set_csharp_names(names);
         (self.frames, self.cut)
     }

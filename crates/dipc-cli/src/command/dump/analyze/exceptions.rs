@@ -9,7 +9,7 @@ use super::stacks::{self, FrameReport};
 use crate::args::format::Format;
 use crate::exit::{Exit, Failure};
 use crate::inspect::core_dump::{Analysis, ExceptionText, ManagedThread};
-use crate::inspect::core_text::type_text;
+use crate::inspect::core_text::{FrameText, type_text};
 use crate::render::escape::escape_controls;
 use crate::render::{output, units, width};
 
@@ -103,6 +103,29 @@ impl Limits {
     const NONE: Self = Self { exceptions: usize::MAX, frames: usize::MAX, cause_frames: usize::MAX };
 }
 
+/// The first frames of an exception, and the first one of the user's code.
+fn first_frames(frames: &[FrameText], most: usize, room: usize) -> String {
+    let user_frame = frames.iter().position(|frame| frame.is_user_code);
+    let mut text = String::new();
+    let mut left = 0;
+    let gap = |left: u64| format!("    … {}\n", units::counted(left, "more frame", "more frames"));
+    for (index, frame) in frames.iter().enumerate() {
+        if index >= most && Some(index) != user_frame {
+            left += 1;
+            continue;
+        }
+        if left > 0 {
+            text.push_str(&gap(left));
+            left = 0;
+        }
+        let _ = writeln!(text, "    {}", stacks::fitted(frame, room));
+    }
+    if left > 0 {
+        text.push_str(&gap(left));
+    }
+    text
+}
+
 /// An exception and its causes after a heading.
 pub(super) fn with_causes(
     heading: &str,
@@ -135,13 +158,7 @@ pub(super) fn with_causes(
             }
         };
         text.push_str(&width::wrapped(&heading, width));
-        for frame in exception.frames.iter().take(most) {
-            let _ = writeln!(text, "    {}", stacks::fitted(frame, room));
-        }
-        let left = exception.frames.len().saturating_sub(most);
-        if left > 0 {
-            let _ = writeln!(text, "    … {}", units::counted(left as u64, "more frame", "more frames"));
-        }
+        text.push_str(&first_frames(&exception.frames, most, room));
     }
     let left = list.len().saturating_sub(limits.exceptions);
     if left > 0 {

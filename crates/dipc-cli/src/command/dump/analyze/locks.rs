@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clr_dump::{HeapStatistics, Monitor, Monitors, WaitKind};
 use serde::Serialize;
 
-use super::stacks::label;
+use super::stacks::{label, label_with_method};
 use crate::args::format::Format;
 use crate::exit::Failure;
 use crate::inspect::core_dump::{Analysis, ManagedThread};
@@ -42,12 +42,12 @@ fn text(
     for monitor in &monitors.monitors {
         let mut line = format!("{} {:#x}: ", object_type(analysis, monitor.object), monitor.object);
         let holder = match owner(analysis, monitor) {
-            Some(thread) => format!("held by thread {}", label(thread)),
+            Some(thread) => format!("held by thread {}", label_with_method(thread)),
             None if monitor.owner.is_some() => "held by a thread that is not in the list".to_owned(),
             None => "not held".to_owned(),
         };
         line.push_str(&holder);
-        let waiting: Vec<_> = analysis.waiting_for(monitor.address).map(label).collect();
+        let waiting: Vec<_> = analysis.waiting_for(monitor.address).map(label_with_method).collect();
         if !waiting.is_empty() {
             let _ = write!(line, ", {} wait: {}", waiting.len(), waiting.join(", "));
         } else if monitor.waiters > 0 {
@@ -99,16 +99,17 @@ pub(crate) fn deadlocks(analysis: &Analysis<'_>, waits: &Waits, width: Option<us
 
 /// The wait of a thread for another one.
 fn wait_text(analysis: &Analysis<'_>, thread: usize, wait: &ThreadWait, owner: usize) -> String {
-    let [thread, owner] = [thread, owner].map(|index| thread_label(analysis, index));
+    let method = analysis.threads.get(thread).map_or_else(String::new, label_with_method);
+    let owner = thread_label(analysis, owner);
     let object = format!("{} {:#x}", object_type(analysis, wait.object), wait.object);
     match wait.kind {
-        WaitedFor::Thread => format!("thread {thread} waits for the end of thread {owner} (Thread.Join)"),
-        WaitedFor::Task => format!("thread {thread} waits for {object}, which thread {owner} runs"),
+        WaitedFor::Thread => format!("thread {method} waits for the end of thread {owner} (Thread.Join)"),
+        WaitedFor::Task => format!("thread {method} waits for {object}, which thread {owner} runs"),
         WaitedFor::TaskInContext => format!(
-            "thread {thread} waits for {object}, which goes on in the SynchronizationContext of this thread"
+            "thread {method} waits for {object}, which goes on in the SynchronizationContext of this thread"
         ),
         WaitedFor::Monitor | WaitedFor::Lock | WaitedFor::ReaderWriterLock => {
-            format!("thread {thread} waits for {object}, which thread {owner} holds")
+            format!("thread {method} waits for {object}, which thread {owner} holds")
         }
     }
 }
@@ -119,9 +120,9 @@ fn thread_label(analysis: &Analysis<'_>, index: usize) -> String {
 
 /// A held lock that is no monitor, and the threads that wait for it.
 fn held_text(analysis: &Analysis<'_>, waits: &Waits, lock: &HeldLock) -> String {
-    let holders: Vec<_> = lock.owners.iter().map(|index| thread_label(analysis, *index)).collect();
-    let waiting: Vec<_> =
-        waiting_for(waits, lock.object).map(|index| thread_label(analysis, index)).collect();
+    let label = |index: usize| analysis.threads.get(index).map_or_else(String::new, label_with_method);
+    let holders: Vec<_> = lock.owners.iter().map(|index| label(*index)).collect();
+    let waiting: Vec<_> = waiting_for(waits, lock.object).map(label).collect();
     let threads = if holders.len() == 1 { "thread" } else { "threads" };
     let mut line = format!(
         "{} {:#x}: held by {threads} {}",

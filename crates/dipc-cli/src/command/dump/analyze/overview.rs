@@ -154,7 +154,8 @@ fn text(analysis: &Analysis<'_>, facts: &Facts<'_>, written: Option<&str>, width
     if let Some(thread) = facts.death.as_ref().and_then(|death| death.native) {
         text.push('\n');
         text.push_str(&heading(&format!("Thread {} (native)", thread.tid)));
-        text.push_str(&limited(&stacks::frames(&thread.stack, &thread.frames, Shown::Folded, width)));
+        let frames = stacks::frames(&thread.stack, &thread.frames, Shown::Folded, width);
+        text.push_str(&limited(&frames, user_line(&thread.frames, width).as_deref()));
     }
     let deadlocks = locks::deadlocks(analysis, &facts.waits, width);
     if !deadlocks.is_empty() {
@@ -198,24 +199,38 @@ fn of_thread(thread: &ManagedThread, death: Option<&Death<'_>>, width: Option<us
     text.push_str("Its stack:\n");
     let frames = stacks::frames(&thread.stack, &thread.frames, Shown::Folded, width);
     text.push_str(if frames.is_empty() { "  no frame was found\n" } else { "" });
-    text.push_str(&limited(&frames));
+    text.push_str(&limited(&frames, user_line(&thread.frames, width).as_deref()));
     text
 }
 
-/// The first and the last lines of a stack.
-fn limited(lines: &str) -> String {
+/// The line of the innermost frame of the user's code.
+fn user_line(frames: &[FrameText], width: Option<usize>) -> Option<String> {
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(2).max(1));
+    let frame = frames.iter().find(|frame| frame.is_user_code)?;
+    Some(format!("  {}", stacks::fitted(frame, room)))
+}
+
+/// The first and the last lines of a stack, and that of the user's code.
+fn limited(lines: &str, user_line: Option<&str>) -> String {
     let all: Vec<&str> = lines.lines().collect();
     let mut text = String::new();
     if all.len() <= STACK_LINES + 1 {
         return lines.to_owned();
     }
     let last = STACK_LINES / 4;
-    let left = all.len() - STACK_LINES;
-    for line in all.iter().take(STACK_LINES - last) {
-        let _ = writeln!(text, "{line}");
-    }
-    let _ = writeln!(text, "  … {left} more lines: dump analyze CORE stacks --native");
-    for line in all.iter().skip(all.len() - last) {
+    let user_line = user_line.and_then(|user_line| all.iter().position(|line| line.starts_with(user_line)));
+    let is_shown =
+        |index: usize| index < STACK_LINES - last || index >= all.len() - last || Some(index) == user_line;
+    let mut left = 0;
+    for (index, line) in all.iter().enumerate() {
+        if !is_shown(index) {
+            left += 1;
+            continue;
+        }
+        if left > 0 {
+            let _ = writeln!(text, "  … {left} more lines: dump analyze CORE stacks --native");
+            left = 0;
+        }
         let _ = writeln!(text, "{line}");
     }
     text
@@ -259,11 +274,7 @@ fn innermost(thread: &Shape<'_>, width: Option<usize>) -> String {
     if frames.is_empty() {
         return stacks::frames(thread.stack, thread.frames, Shown::Managed, width);
     }
-    let is_own = |frame: &&FrameText| {
-        let module = frame.module.as_deref().unwrap_or_default();
-        !["System.", "Microsoft."].iter().any(|name| module.starts_with(name)) && !frame.is_dynamic
-    };
-    let own = frames.iter().position(is_own).filter(|own| *own >= GROUP_FRAMES);
+    let own = frames.iter().position(|frame| frame.is_user_code).filter(|own| *own >= GROUP_FRAMES);
     let mut text = String::new();
     let mut last = 0;
     for (index, frame) in frames.iter().enumerate() {

@@ -128,6 +128,16 @@ pub(super) fn label(thread: &ManagedThread) -> String {
     }
 }
 
+/// The label of a thread with its innermost method of the user's code.
+pub(super) fn label_with_method(thread: &ManagedThread) -> String {
+    let frame = thread.frames.iter().find(|frame| frame.is_user_code);
+    let method = frame.map_or_else(String::new, |frame| format!(" in {}", fitted(frame, METHOD_WIDTH)));
+    label(thread) + &method
+}
+
+/// The width of a method after the label of a thread.
+const METHOD_WIDTH: usize = 60;
+
 /// The gaps of the frames that are shown.
 fn shown_gaps(stack: &Stack, shown: Shown) -> impl Iterator<Item = &(usize, Gap)> {
     stack.gaps.iter().filter(move |(_, gap)| shown != Shown::Managed || !gap.is_native())

@@ -1,6 +1,6 @@
 //! The reports that make up an overview, gathered in one pass.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
@@ -13,17 +13,18 @@ use nettrace::{
     Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, ThreadId, TimeOrder,
 };
 use nettrace_export::report::{
-    self, Allocations, AllocationsReport, Collections, Contention, ContentionReport, Exceptions,
-    ExceptionsReport, GcReport, Jit, JitReport, Requests, RequestsOptions, RequestsReport, Startup,
-    Starvation, ThreadPool, ThreadPoolReport, processor_time, starvation,
+    self, Allocations, AllocationsReport, BlockedTime, Collections, Contention, ContentionReport, Exceptions,
+    ExceptionsReport, GcReport, Jit, JitReport, LockRow, Requests, RequestsOptions, RequestsReport,
+    SessionCost, Startup, Starvation, ThreadPool, ThreadPoolReport, blocked_time, processor_time, starvation,
 };
-use nettrace_export::{Metric, NameForm, Options, Profile, ProfileBuilder, Selection};
+use nettrace_export::{Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, Selection};
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::inspect::crash_note::CrashNote;
 use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
 use crate::inspect::names::Names;
+use crate::inspect::profile::read_user_callers;
 use crate::inspect::recording::{Input, Origin, Recording, RecordingFile, start_time};
 use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
@@ -76,6 +77,12 @@ pub(super) struct OverviewData {
     pub(super) starvation: Option<Starvation>,
     pub(super) requests: Option<RequestsReport>,
     pub(super) profile: Profile,
+    /// The time in which threads were blocked.
+    pub(super) blocked: BlockedTime,
+    /// The time spent for the recording itself, which the profile does not show.
+    pub(super) session_cost: SessionCost,
+    /// Whether the kernel sampled running threads: time of work is CPU time.
+    pub(super) has_kernel_samples: bool,
     /// The time of running threads by the origin of the code; empty without the kernel's samples.
     pub(super) processor_time: Vec<(CodeOrigin, u64)>,
     /// The part of the time of working threads in which they may actually have been waiting.
@@ -142,7 +149,9 @@ struct OfSomeKinds {
 }
 
 impl OfSomeKinds {
-    fn new(metric: Metric, selection: Selection) -> Self {
+    fn new(options: Options) -> Self {
+        let selection = options.selection.clone();
+        let metric = options.metric.unwrap_or(Metric::Wall);
         Self {
             metric,
             needed: MetadataMap::new(),
@@ -154,7 +163,7 @@ impl OfSomeKinds {
             thread_pool: ThreadPool::default(),
             jit: Jit::default(),
             memory: MemoryCounters::default(),
-            profile: ProfileBuilder::new(profile_options(metric).with_selection(selection.clone())),
+            profile: ProfileBuilder::new(options),
             selection,
         }
     }
@@ -269,7 +278,7 @@ fn read_twice(file: &RecordingFile, some: &mut OfSomeKinds) -> Result<ReadRecord
 
 impl OverviewData {
     /// Reads a recording. The exit code is [`Exit::Incomplete`] if it is cut or damaged.
-    pub(super) fn read(file: &Path) -> Result<(Self, Exit), Failure> {
+    pub(super) fn read(file: &Path, user_code: &[Pattern]) -> Result<(Self, Exit), Failure> {
         let recording = Recording::open(file)?;
         let has_spans = may_have_spans(&recording);
         // Without spans, one reader takes as long as each of two.
@@ -281,9 +290,10 @@ impl OverviewData {
         let times = PartTimes { recorded: recorded_range(file), ..PartTimes::default() };
         let (from, to) = times.selected();
         let selection = Selection::of_time(from, to);
-        let mut some = OfSomeKinds::new(metric, selection.clone());
+        let options =
+            profile_options(metric).with_selection(selection.clone()).with_user_code(user_code.to_vec());
+        let mut some = OfSomeKinds::new(options.clone());
         if let Some(times) = kernel_times_beside(file) {
-            let options = profile_options(metric).with_selection(selection);
             some.profile = ProfileBuilder::new(options).with_kernel_times(times);
         }
         if let Some(names) = Names::find(file) {
@@ -334,24 +344,43 @@ impl OverviewData {
         if let Some(kernel) = some.profile.kernel_times_mut() {
             contention.name_threads(|_, tid| kernel.name(tid).map(str::to_owned));
         }
-        let (profile, omissions) = some.profile.finish(info).expect("events come in time order");
+        let (mut profile, omissions) = some.profile.finish(info).expect("events come in time order");
         let has_samples = has_samples || profile.samples() > 0;
         let gc = some.gc.finish();
+        let session_cost = SessionCost::take(&mut profile);
         let processor_time =
             if has_kernel_samples { processor_time(&profile, &gc.pause_list) } else { Vec::new() };
+        let callers = |metric, is_empty: bool| {
+            if is_empty {
+                return Ok(HashMap::new());
+            }
+            read_user_callers(file, metric, selection.clone(), user_code.to_vec())
+        };
+        let (mut allocations, mut exceptions) = (some.allocations.finish(), some.exceptions.finish());
+        let (no_allocations, no_exceptions) = (allocations.is_empty(), exceptions.is_empty());
+        let mut of_allocations = callers(Metric::Alloc, no_allocations)?;
+        let mut of_exceptions = callers(Metric::Exception, no_exceptions)?;
+        let mut of_locks = callers(Metric::Contention, contention.is_empty())?;
+        allocations.types.iter_mut().for_each(|row| row.from = of_allocations.remove(&row.name));
+        exceptions.types.iter_mut().for_each(|row| row.from = of_exceptions.remove(&row.name));
+        let lock = |row: &LockRow| format!("lock {:#x}", row.lock);
+        contention.locks.iter_mut().for_each(|row| row.from = of_locks.remove(&lock(row)));
         let gathered = Self {
             summary,
             crash: CrashNote::beside(file),
             has_samples,
             gc,
-            allocations: some.allocations.finish(),
-            exceptions: some.exceptions.finish(),
+            allocations,
+            exceptions,
             contention,
             thread_pool: some.thread_pool.finish(),
             jit: some.jit.finish(),
             requests: requests.finish(),
             starvation: starvation(&profile, processors),
+            blocked: blocked_time(&profile),
             profile,
+            session_cost,
+            has_kernel_samples,
             processor_time,
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clr_events::code::CodeOrigin;
 use nettrace_export::page::RUNNING_OR_WAITING;
 use nettrace_export::report::{
-    LockRow, SpanRole, SpanRow, TopRow, blocked_methods, blocked_waits, ready_methods, top,
+    LockRow, SpanRole, SpanRow, TopRow, UserCallerName, WaitingMethod, ready_methods, top,
 };
 use nettrace_export::{FrameId, Frames, KernelWait, Measure};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::data::OverviewData;
 use crate::command::report::{threadpool, topn};
 use crate::inspect::profile::is_worth_saying;
-use crate::render::frame_name::FrameName;
+use crate::render::frame_name::{FrameName, without_parameters};
 use crate::render::{shell, units};
 
 /// A fact found in a recording.
@@ -101,7 +101,10 @@ pub(super) fn of(gathered: &OverviewData, command: &str) -> Vec<Finding> {
         methods(gathered, &rows, total),
         processor_time(gathered),
         blocked(gathered, total),
+        throughout(gathered),
         ready(gathered, total),
+        asleep(gathered),
+        session_cost(gathered),
         pauses(gathered),
         allocations(gathered),
         exceptions(gathered),
@@ -204,16 +207,38 @@ fn pool_growth(gathered: &OverviewData) -> Option<Finding> {
     })
 }
 
-/// Formats methods with their shares of a weight, heaviest first.
-fn shares(frames: &Frames, total: u64, methods: &[(FrameId, u64)]) -> String {
+/// A method with a weight, and the method that it is named with.
+struct Share {
+    method: FrameId,
+    /// The user's method that led to it, if it is the framework's.
+    caller: Option<FrameId>,
+    weight: u64,
+}
+
+/// Formats methods with their shares of a weight, heaviest first, each with the user's method that called it.
+fn shares(frames: &Frames, total: u64, methods: &[Share]) -> String {
     let share = |weight: u64| units::share(weight, total);
-    let methods = methods.iter().take(3).filter(|(_, weight)| share(*weight) >= LEAST_METHOD);
-    let methods = methods.map(|(frame, weight)| {
-        let name = FrameName::new(frames, Some(*frame), frames.name(*frame));
-        format!("{} {}", units::short_percent(share(*weight)), name.without_parameters())
-    });
-    let methods: Vec<_> = methods.collect();
-    if methods.is_empty() { String::new() } else { format!(": {}", methods.join(", ")) }
+    let methods: Vec<_> =
+        methods.iter().take(3).filter(|method| share(method.weight) >= LEAST_METHOD).collect();
+    let name =
+        |frame| FrameName::new(frames, Some(frame), frames.name(frame)).without_parameters().to_owned();
+    let [first, others @ ..] = methods.as_slice() else { return String::new() };
+    // Named once if it called all of them.
+    let common = first.caller.filter(|_| others.iter().all(|method| method.caller == first.caller));
+    let of_each = |method: &&Share| {
+        let caller = method.caller.filter(|_| common.is_none());
+        let caller = caller.map_or_else(String::new, |caller| format!(" (called from {})", name(caller)));
+        format!("{} {}{caller}", units::short_percent(share(method.weight)), name(method.method))
+    };
+    let list = methods.iter().map(of_each).collect::<Vec<_>>().join(", ");
+    let all = if others.is_empty() { "" } else { "all " };
+    let common = common.map_or_else(String::new, |caller| format!(", {all}called from {}", name(caller)));
+    format!(": {list}{common}")
+}
+
+/// Returns methods that waited with their weights: they are the user's, where one is on the stack.
+fn waiting_shares(waits: &[WaitingMethod]) -> Vec<Share> {
+    waits.iter().map(|wait| Share { method: wait.method, caller: None, weight: wait.weight }).collect()
 }
 
 /// The rows of the requests, or of the calls in a recording without requests, and the nouns for one and for
@@ -308,11 +333,16 @@ fn methods(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Findi
     let mut rows: Vec<_> = rows.iter().filter(|row| work(row) > 0).collect();
     rows.sort_by(|a, b| work(b).cmp(&work(a)).then_with(|| a.frame.cmp(&b.frame)));
     let named = |row: &&&TopRow| is_named(row);
-    let methods: Vec<_> =
-        rows.iter().filter(named).filter_map(|row| Some((row.frame_id?, work(row)))).collect();
+    let of_row = |row: &&TopRow| {
+        let caller = row.exclusive_from.map(|caller| caller.frame);
+        Some(Share { method: row.frame_id?, caller, weight: work(row) })
+    };
+    let methods: Vec<_> = rows.iter().filter(named).filter_map(of_row).collect();
     let time = units::time(Duration::from_nanos(working));
     let sum = if profile.measure == Measure::CPU_TIME {
         format!("{time} of CPU time in {}", units::counted(profile.samples(), "sample", "samples"))
+    } else if gathered.has_kernel_samples {
+        format!("{time} of CPU time")
     } else {
         format!("{time} {}", kind_of_work(gathered, working))
     };
@@ -321,28 +351,79 @@ fn methods(gathered: &OverviewData, rows: &[TopRow], total: u64) -> Option<Findi
     let last =
         rows.iter().enumerate().filter(|(_, row)| is_named(row)).nth(2).map_or(rows.len(), |(at, _)| at + 1);
     let number = if last > 5 { format!(" -n {last}") } else { String::new() };
-    let finding = Finding::fact("topN", text).with_options(&format!("--no-blocked{number}"));
+    let finding =
+        Finding::fact("topN", text).with_options(&format!("--no-blocked{}{number}", no_session(gathered)));
     Some(finding.with_numbers("work", [("work_ns", working.into())]))
+}
+
+/// Returns the option that leaves the cost of the session out, as the findings do.
+fn no_session(gathered: &OverviewData) -> &'static str {
+    if gathered.session_cost.total() > 0 { " --no-session" } else { "" }
 }
 
 fn blocked(gathered: &OverviewData, total: u64) -> Option<Finding> {
     let profile = &gathered.profile;
-    let blocked = profile.blocked().saturating_sub(profile.ready());
-    if blocked == 0 || units::share(blocked, total) < LEAST_METHOD {
+    let part = &gathered.blocked.in_work;
+    if part.weight == 0 || units::share(part.weight, total) < LEAST_METHOD {
         return None;
     }
-    let methods = shares(&profile.frames, blocked, &blocked_methods(profile));
-    let ready = match gathered.without_processor.saturating_sub(profile.ready()) {
+    let methods = shares(&profile.frames, part.weight, &waiting_shares(&part.methods));
+    let ready = match gathered.without_processor.saturating_sub(profile.ready()).min(part.weight) {
         0 => String::new(),
         time => {
             format!(", {} of it ready to run, without a processor", units::time(Duration::from_nanos(time)))
         }
     };
-    let time = units::time(Duration::from_nanos(blocked));
-    let waits = waits(blocked, &blocked_waits(profile));
+    let time = units::time(Duration::from_nanos(part.weight));
+    let waits = waits(part.weight, &part.waits);
     let text = format!("{time} blocked in the midst of work{ready}{methods}{waits}");
-    let finding = Finding::fact("topN", text).with_options("--blocked");
-    Some(finding.with_numbers("blocked", [("blocked_ns", blocked.into())]))
+    let finding = Finding::fact("topN", text).with_options(&format!("--blocked{}", no_session(gathered)));
+    Some(finding.with_numbers("blocked", [("blocked_ns", part.weight.into())]))
+}
+
+/// Describes the time of the process that was spent for the recording.
+fn session_cost(gathered: &OverviewData) -> Option<Finding> {
+    let cost = gathered.session_cost;
+    let all =
+        gathered.profile.total().saturating_sub(gathered.profile.blocked()).saturating_add(cost.total());
+    (units::share(cost.total(), all) >= LEAST_METHOD).then(|| {
+        let text = format!("Not the program's work: {}", topn::session_cost(cost));
+        Finding::fact("topN", text).with_options("--no-blocked")
+    })
+}
+
+/// Describes sleeps, which are the program's will.
+fn asleep(gathered: &OverviewData) -> Option<Finding> {
+    let part = &gathered.blocked.asleep;
+    (part.weight > 0).then(|| {
+        let time = units::time(Duration::from_nanos(part.weight));
+        let methods = shares(&gathered.profile.frames, part.weight, &waiting_shares(&part.methods));
+        let text = format!(
+            "{time} asleep (Thread.Sleep) on {}{methods}",
+            units::counted(part.threads, "thread", "threads")
+        );
+        Finding::fact("topN", text).with_options(&format!("--blocked{}", no_session(gathered)))
+    })
+}
+
+/// Describes the threads that did nothing but wait.
+fn throughout(gathered: &OverviewData) -> Option<Finding> {
+    let part = &gathered.blocked.throughout;
+    let frames = &gathered.profile.frames;
+    let name =
+        |frame| FrameName::new(frames, Some(frame), frames.name(frame)).without_parameters().to_owned();
+    let method = |wait: &WaitingMethod| {
+        let called = wait.called.map_or_else(String::new, |called| format!(" (in {})", name(called)));
+        format!("{} in {}{called}", units::count(wait.threads), name(wait.method))
+    };
+    (part.threads > 0).then(|| {
+        let methods = part.methods.iter().take(3).map(method).collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "{} waited in one place all the time, for work or for each other: {methods}",
+            units::counted(part.threads, "thread", "threads")
+        );
+        Finding::fact("topN", text).with_options(&format!("--blocked{}", no_session(gathered)))
+    })
 }
 
 /// Describes the kinds of waits in the kernel.
@@ -387,10 +468,10 @@ fn ready(gathered: &OverviewData, total: u64) -> Option<Finding> {
     if ready == 0 || units::share(ready, total) < LEAST_METHOD {
         return None;
     }
-    let methods = shares(&profile.frames, ready, &ready_methods(profile));
+    let methods = shares(&profile.frames, ready, &waiting_shares(&ready_methods(profile)));
     let time = units::time(Duration::from_nanos(ready));
     let text = format!("{time} ready to run, without a processor{methods}");
-    let finding = Finding::fact("topN", text).with_options("--by off-cpu");
+    let finding = Finding::fact("topN", text).with_options(&format!("--by off-cpu{}", no_session(gathered)));
     Some(finding.with_numbers("ready", [("ready_ns", ready.into())]))
 }
 
@@ -420,14 +501,20 @@ fn pauses(gathered: &OverviewData) -> Option<Finding> {
     Some(Finding::problem_if(gc.pause_percent >= PAUSES, "gc", text).with_numbers("pauses", numbers))
 }
 
+/// Formats the user's method that led to something, after a preposition.
+fn from(caller: Option<&UserCallerName>, preposition: &str) -> String {
+    caller.map_or_else(String::new, |caller| format!(" {preposition} {}", without_parameters(&caller.short)))
+}
+
 fn allocations(gathered: &OverviewData) -> Option<Finding> {
     let allocations = &gathered.allocations;
     let first = allocations.types.first()?;
     let text = format!(
-        "{} allocated, {} of it {}",
+        "{} allocated, {} of it {}{}",
         units::bytes(allocations.bytes),
         units::percent(units::share(first.bytes, allocations.bytes)),
-        first.csharp
+        first.csharp,
+        from(first.from.as_ref(), "in")
     );
     let numbers = [("bytes", allocations.bytes.into()), ("first_type_bytes", first.bytes.into())];
     Some(Finding::fact("alloc", text).with_numbers("allocations", numbers))
@@ -437,13 +524,19 @@ fn exceptions(gathered: &OverviewData) -> Option<Finding> {
     let exceptions = &gathered.exceptions;
     let first = exceptions.types.first()?;
     let text = if exceptions.count == first.count {
-        format!("{} thrown, all {}", units::count(exceptions.count), first.csharp)
+        format!(
+            "{} thrown, all {}{}",
+            units::count(exceptions.count),
+            first.csharp,
+            from(first.from.as_ref(), "in")
+        )
     } else {
         format!(
-            "{} thrown, {} of them {}",
+            "{} thrown, {} of them {}{}",
             units::count(exceptions.count),
             units::count(first.count),
-            first.csharp
+            first.csharp,
+            from(first.from.as_ref(), "in")
         )
     };
     let numbers = [("count", exceptions.count.into()), ("first_type_count", first.count.into())];
@@ -463,9 +556,10 @@ fn locks(gathered: &OverviewData) -> Option<Finding> {
         // Versions before .NET 7 do not distinguish locks.
         let which = if lock.lock == 0 { "locks" } else { "one lock" };
         let text = format!(
-            "Lock convoy: {} for {which} by {} threads, {} together, {} at the longest",
+            "Lock convoy: {} for {which} by {} threads{}, {} together, {} at the longest",
             units::counted(lock.waits, "wait", "waits"),
             units::count(lock.threads),
+            from(lock.from.as_ref(), "in"),
             units::time(lock.total),
             units::time(lock.max)
         );
@@ -479,8 +573,9 @@ fn locks(gathered: &OverviewData) -> Option<Finding> {
     }
     (waits.count > 0).then(|| {
         let text = format!(
-            "{} for locks, {} together, {} at the longest",
+            "{} for locks{}, {} together, {} at the longest",
             units::counted(waits.count, "wait", "waits"),
+            from(report.locks.first().and_then(|lock| lock.from.as_ref()), "most in"),
             units::time(waits.total),
             units::time(waits.max)
         );

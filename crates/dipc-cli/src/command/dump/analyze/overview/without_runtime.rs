@@ -51,7 +51,7 @@ fn text(
     for thread in sorted.iter().take(THREADS) {
         let died = if signalled == Some(thread.tid.into()) { ", which got the signal" } else { "" };
         let _ = writeln!(text, "Thread {}{died}", thread.tid);
-        text.push_str(&limited(&stacks::frames(&thread.stack, &thread.frames, Shown::Folded, width)));
+        text.push_str(&limited(&stacks::frames(&thread.stack, &thread.frames, Shown::Folded, width), None));
     }
     let left = threads.len().saturating_sub(THREADS) as u64;
     if left > 0 {
