@@ -21,6 +21,15 @@ enum Kind {
 
 impl ActivityPattern {
     /// Parses an id or a path; `None` if the text is neither.
+    ///
+    /// ```
+    /// use clr_activity::ActivityPattern;
+    ///
+    /// // As reports print a path, and an id.
+    /// assert!(ActivityPattern::parse("/#4711/1/2/").is_some());
+    /// assert!(ActivityPattern::parse("00000011-0000-0000-0000-00009dc99d59").is_some());
+    /// assert!(ActivityPattern::parse("1/2").is_none());
+    /// ```
     pub fn parse(text: &str) -> Option<Self> {
         if let Ok(id) = Uuid::parse_str(text) {
             return Some(Self(Kind::Id(id)));
@@ -71,6 +80,25 @@ type RequestFilter = Box<dyn Fn(&Span<'_>) -> bool + Send>;
 /// # Memory
 /// Bounded: that of [`Spans`], and 4,194,304 intervals of threads and activities. Further ones are left out
 /// and counted.
+///
+/// ```no_run
+/// use clr_activity::ActivityFinder;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
+/// // The events of the slow requests.
+/// let mut finder = ActivityFinder::default().with_requests(|span| span.duration.as_secs() >= 1);
+/// events.for_each(|event| finder.add(&event))?;
+/// let found = finder.finish();
+/// let mut again = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?;
+/// while let Some(event) = again.next()? {
+///     if found.contains(&event) {
+///         println!("{} {}", event.provider(), event.id());
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct ActivityFinder {
     activities: Vec<ActivityPattern>,

@@ -8,6 +8,16 @@ use hashbrown::HashMap;
 const KEPT: usize = 1 << 17;
 
 /// A table with at most twice as many entries as it is guaranteed to keep.
+///
+/// ```
+/// use clr_activity::BoundedMap;
+///
+/// let mut starts = BoundedMap::default();
+/// starts.insert(7, "started");
+/// assert_eq!(starts.get(&7), Some(&"started"));
+/// assert_eq!(starts.remove(&7), Some("started"));
+/// assert_eq!(starts.get(&7), None);
+/// ```
 #[derive(Debug)]
 pub struct BoundedMap<K, V> {
     new: HashMap<K, V>,

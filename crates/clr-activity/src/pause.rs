@@ -23,6 +23,21 @@ pub struct Pause {
 ///
 /// # Memory
 /// Bounded: see [`Suspensions`].
+///
+/// ```no_run
+/// use clr_activity::Pauses;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut events = nettrace::Reader::new(std::fs::File::open("app.nettrace")?)?.in_time_order();
+/// let mut pauses = Pauses::default();
+/// while let Some(event) = events.next()? {
+///     if let Some(pause) = pauses.add(&event) {
+///         println!("{pause:?}");
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct Pauses(Suspensions<()>);
 

@@ -134,6 +134,18 @@ impl Runtime {
 
 impl Names<'_> {
     /// Reads the exceptions of a thread. A running process can change them meanwhile, which is noticed.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for thread in runtime.threads(&core)? {
+    ///     println!("thread {}: {:?}", thread.os_id, names.thread_exceptions(&thread));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn thread_exceptions(&self, thread: &Thread) -> ThreadExceptions {
         let (memory, runtime) = (self.memory(), self.runtime());
         let list = || runtime.thread_exceptions(memory, thread);

@@ -223,6 +223,18 @@ impl Names<'_> {
 
     /// Counts the objects of the heap by type.
     ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for of in names.heap_statistics()?.types.iter().take(10) {
+    ///     println!("{:?} {:?}", names.type_name(of.type_handle), of.amount);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// If the memory lacks the collector's description of its heap.
     pub fn heap_statistics(&self) -> MemoryResult<HeapStatistics> {

@@ -79,6 +79,18 @@ impl Monitors {
 
 impl Runtime {
     /// Reads the monitors that threads hold or wait for.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for monitor in &runtime.monitors(&core).monitors {
+    ///     println!("{:#x} is held by {:?}", monitor.object, monitor.owner);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn monitors(&self, memory: &dyn Memory) -> Monitors {
         let mut all = Monitors::default();
         all.is_incomplete = self.read_monitors(memory, &mut all.monitors).is_err();
@@ -166,6 +178,13 @@ pub(crate) fn thin_lock(header: u32, owner_bits: u32) -> Option<(u32, u32)> {
 }
 
 /// Finds the threads that wait for one another: each cycle of `waits_for`, once, as thread indexes.
+///
+/// ```
+/// // Thread 0 waits for thread 2, which waits for thread 0; thread 1 waits for them.
+/// let deadlocks = clr_dump::deadlocks(&[Some(2), Some(0), Some(0)]);
+/// assert_eq!(deadlocks.len(), 1);
+/// assert!(deadlocks[0].contains(&0) && deadlocks[0].contains(&2));
+/// ```
 pub fn deadlocks(waits_for: &[Option<usize>]) -> Vec<Vec<usize>> {
     let mut cycles = Vec::new();
     let mut state = vec![0_usize; waits_for.len()];

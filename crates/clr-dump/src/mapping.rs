@@ -62,6 +62,12 @@ impl From<Mapping> for MappedFile {
 }
 
 /// Reads the mappings of files from the text of `/proc/PID/maps`.
+///
+/// ```
+/// let maps = b"7f0000000000-7f0000001000 r-xp 00000000 08:01 42 /usr/share/dotnet/libcoreclr.so\n";
+/// let files = clr_dump::parse_maps(maps);
+/// assert_eq!((files[0].start, &*files[0].path), (0x7f00_0000_0000, "/usr/share/dotnet/libcoreclr.so"));
+/// ```
 pub fn parse_maps(text: &[u8]) -> Vec<MappedFile> {
     let mappings = text.split(|byte| *byte == b'\n').filter_map(parse_line);
     mappings.filter(Mapping::is_file).map(MappedFile::from).take(MOST_MAPPINGS).collect()

@@ -14,6 +14,26 @@ pub type MemoryResult<T> = Result<T, Missing>;
 
 /// The memory of a process: of a core dump, of a live process, or of both with additions. Several threads may
 /// read it at the same time.
+///
+/// ```
+/// use clr_dump::{Memory, MemoryResult, Missing};
+///
+/// /// Memory of a format of the caller's own.
+/// struct Bytes(Vec<u8>);
+///
+/// impl Memory for Bytes {
+///     fn read(&self, address: u64, buffer: &mut [u8]) -> MemoryResult<()> {
+///         let from = usize::try_from(address).ok();
+///         let bytes = from.and_then(|from| self.0.get(from..from.checked_add(buffer.len())?));
+///         buffer.copy_from_slice(bytes.ok_or(Missing { address })?);
+///         Ok(())
+///     }
+/// }
+///
+/// let memory: &dyn Memory = &Bytes(vec![1, 0, 0, 0, 7]);
+/// assert_eq!((memory.u32(0), memory.u8(4)), (Ok(1), Ok(7)));
+/// assert!(memory.u64(0).is_err());
+/// ```
 pub trait Memory: Send + Sync {
     /// Fills `buffer` with the bytes that begin at `address`.
     ///

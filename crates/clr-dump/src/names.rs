@@ -105,6 +105,23 @@ impl<'m> Names<'m> {
     }
 
     /// Returns the method of managed code; `None` if the memory lacks the way to it.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let core = clr_dump::CoreFile::open(std::fs::File::open("core")?)?;
+    /// # let runtime = clr_dump::Runtime::find(&core, core.files())?;
+    /// # let names = clr_dump::Names::new(&core, &runtime);
+    /// for thread in runtime.threads(&core)? {
+    ///     let stack = runtime.stack(&core, &thread, core.registers(thread.os_id));
+    ///     for (_, code) in stack.managed() {
+    ///         if let Some(name) = names.method(code).and_then(|method| method.name) {
+    ///             println!("{}.{}", name.type_name, name.name);
+    ///         }
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn method(&self, code: &Code) -> Option<Method> {
         let method_desc = match code.origin {
             CodeOrigin::Jit { method_desc } => method_desc,

@@ -9,6 +9,16 @@ use crate::memory::{Memory, MemoryResult, Missing};
 
 /// The memory of a live process. The process runs on while it is read: structures can change between two
 /// reads, and a value that was read can be out of date.
+///
+/// ```
+/// use clr_dump::{Memory, ProcessMemory};
+///
+/// let (value, mut copy) = (*b"4711", [0; 4]);
+/// let memory = ProcessMemory::open(std::process::id())?;
+/// memory.read(value.as_ptr().addr() as u64, &mut copy)?;
+/// assert_eq!(copy, value);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ProcessMemory {
     file: File,

@@ -45,6 +45,14 @@ impl Register {
 }
 
 /// The registers of a thread in one frame. A register whose value is not known has none.
+///
+/// ```
+/// use clr_dump::{Register, Registers};
+///
+/// let registers = Registers::new(0x1000, 0x7ffe_0000, 0x7ffe_0040);
+/// assert_eq!(registers.get(Register::RBP), Some(0x7ffe_0040));
+/// assert_eq!(registers.get(Register::RBX), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registers {
     /// The instruction pointer: that of the thread in its innermost frame, a return address in others.

@@ -47,6 +47,17 @@ pub struct KernelThread {
 /// A process as seen by the kernel, without a connection to its runtime. Only Linux shows threads, mapped
 /// files and roots; elsewhere, and without permission, the answers are errors, [`Startup::Unknown`] or
 /// `None`.
+///
+/// ```
+/// use dipc_client::ProcessView;
+///
+/// let view = ProcessView::of(std::process::id());
+/// # #[cfg(target_os = "linux")]
+/// for thread in view.threads()? {
+///     println!("{thread:?}");
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct ProcessView {
     /// Its folder in `/proc`.

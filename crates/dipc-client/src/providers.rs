@@ -35,6 +35,17 @@ impl Providers {
     ///   have arguments.
     ///
     /// The error has the byte position in `text`.
+    ///
+    /// ```
+    /// use dipc_client::Providers;
+    /// use dipc_client::dipc_wire::{Keywords, Level};
+    ///
+    /// let providers = Providers::parse("Microsoft-Windows-DotNETRuntime:0x8001:4,MyApp")?;
+    /// let runtime = providers.find("Microsoft-Windows-DotNETRuntime").expect("a provider");
+    /// assert_eq!(runtime.keywords, Keywords::GC.union(Keywords::EXCEPTION));
+    /// assert_eq!(runtime.level, Level::INFORMATIONAL);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, ParseProvidersError> {
         let mut providers = Self::new();
         for piece in split(text, ',') {
@@ -110,6 +121,13 @@ impl<'a> IntoIterator for &'a Providers {
 }
 
 /// Parses a level: a number, of which everything above 5 counts as 5, or a [name](Level::name) in any case.
+///
+/// ```
+/// use dipc_client::dipc_wire::Level;
+///
+/// assert_eq!(dipc_client::parse_level("warning"), Some(Level::WARNING));
+/// assert_eq!(dipc_client::parse_level("5"), Some(Level::VERBOSE));
+/// ```
 pub fn parse_level(text: &str) -> Option<Level> {
     if let Ok(number) = text.parse::<u32>() {
         return Some(Level(number).min(Level::VERBOSE));

@@ -213,6 +213,23 @@ impl Target {
     /// A session with both EventCounters and Meters is preceded by one of the Meters alone, which is stopped
     /// at once: otherwise .NET 8 to 10 can hang (dotnet/runtime#119014).
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().replay(b"Nettrace".to_vec()).start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use dipc_client::{Providers, Rundown, SessionConfig};
+    ///
+    /// let providers = Providers::parse("Microsoft-Windows-DotNETRuntime:0x8000:2")?;
+    /// let config = SessionConfig::new(providers).with_buffer_mb(64).with_rundown(Rundown::Off);
+    /// let mut session = target.start_session(&config)?;
+    /// session.request_stop()?;
+    /// // The stream ends once the runtime has written what it holds.
+    /// let mut recording = Vec::new();
+    /// std::io::copy(&mut session.reader(), &mut recording)?;
+    /// assert!(recording.starts_with(b"Nettrace"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::UnsupportedOption`] if that form lacks an option of `config` that is not
     /// [`optional`](SessionConfig::optional). [`Session::dropped_features`] returns those that were dropped.

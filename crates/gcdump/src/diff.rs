@@ -66,6 +66,27 @@ impl HeapChange {
 
 impl HeapDiff {
     /// Compares two reports with the same grouping. Groups with the same name and module are the same.
+    ///
+    /// ```
+    /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+    /// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+    /// # builder.add_module(1, "/app/shop.dll");
+    /// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+    /// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+    /// # }
+    /// # builder.add_object(0x1000, 3, 32);
+    /// # builder.add_reference(0x1020);
+    /// # builder.add_object(0x1020, 2, 24);
+    /// # builder.add_root(RootKind::StrongHandle, 0x1000);
+    /// # let graph = builder.finish()?;
+    /// use gcdump::{Grouping, HeapDiff, HeapReport};
+    ///
+    /// let report = HeapReport::new(&graph, Grouping::Type, None);
+    /// // In a program that leaks, `after` is the report of a later heap.
+    /// let diff = HeapDiff::new(&report, &report);
+    /// assert!(diff.rows.iter().all(|row| row.change.bytes() == 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn new(before: &HeapReport, after: &HeapReport) -> Self {
         let key = |row: &ReportRow| (row.name.clone(), row.module.clone());
         let mut rows: HashMap<(String, String), DiffRow> = HashMap::new();

@@ -27,6 +27,27 @@ use crate::node_set::NodeSet;
 /// that was left out build a table of all of these when they are called for the first time: 4 bytes and 8 bytes
 /// an object.
 ///
+/// ```
+/// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+/// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+/// # builder.add_module(1, "/app/shop.dll");
+/// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+/// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+/// # }
+/// # builder.add_object(0x1000, 3, 32);
+/// # builder.add_reference(0x1020);
+/// # builder.add_object(0x1020, 2, 24);
+/// # builder.add_root(RootKind::StrongHandle, 0x1000);
+/// # let graph = builder.finish()?;
+/// use gcdump::Dominators;
+///
+/// let dominators = Dominators::new(&graph);
+/// let table = graph.object_at(0x1000).expect("an object");
+/// // Without the table the row would be collected, too.
+/// assert_eq!((table.size(), dominators.retained(table.id())), (32, Some(56)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// T. Lengauer, R. E. Tarjan, *A Fast Algorithm for Finding Dominators in a Flowgraph*, 1979.
 #[derive(Debug)]

@@ -25,6 +25,27 @@ pub(crate) const MOST: u32 = u32::MAX - 1;
 /// suffice for most heaps; with more than 65,536 of them, their numbers have 32 bits. Most addresses follow from
 /// the previous one and its size; a hole takes a byte. In a heap with many large holes an object takes 4 bytes
 /// more for its own address.
+///
+/// ```
+/// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+/// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+/// # builder.add_module(1, "/app/shop.dll");
+/// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+/// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+/// # }
+/// # builder.add_object(0x1000, 3, 32);
+/// # builder.add_reference(0x1020);
+/// # builder.add_object(0x1020, 2, 24);
+/// # builder.add_root(RootKind::StrongHandle, 0x1000);
+/// # let graph = builder.finish()?;
+/// // A table of 32 bytes holds a row of 24.
+/// for object in graph.objects() {
+///     let name = object.heap_type().map(|of| of.csharp());
+///     println!("{name:?} at {:x?}: {} bytes", object.address(), object.size());
+/// }
+/// assert_eq!((graph.object_count(), graph.total_bytes()), (2, 56));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct HeapGraph {
     pub(crate) process_id: Option<u64>,
@@ -323,6 +344,24 @@ impl HeapGraph {
     }
 
     /// Returns the object at an address. Looks at each object.
+    ///
+    /// ```
+    /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+    /// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+    /// # builder.add_module(1, "/app/shop.dll");
+    /// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+    /// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+    /// # }
+    /// # builder.add_object(0x1000, 3, 32);
+    /// # builder.add_reference(0x1020);
+    /// # builder.add_object(0x1020, 2, 24);
+    /// # builder.add_root(RootKind::StrongHandle, 0x1000);
+    /// # let graph = builder.finish()?;
+    /// let table = graph.object_at(0x1000).expect("an object");
+    /// let row = graph.object(table.references().next().expect("a reference")).expect("an object");
+    /// assert_eq!(row.address(), Some(0x1020));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn object_at(&self, address: u64) -> Option<Object<'_>> {
         let mut found = None;
         self.each_address(|node, of| {

@@ -169,6 +169,26 @@ impl PathTree {
     }
 
     /// Returns the paths to the objects of the chosen types: at most `most`, those with the most bytes first.
+    ///
+    /// ```
+    /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+    /// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+    /// # builder.add_module(1, "/app/shop.dll");
+    /// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+    /// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+    /// # }
+    /// # builder.add_object(0x1000, 3, 32);
+    /// # builder.add_reference(0x1020);
+    /// # builder.add_object(0x1020, 2, 24);
+    /// # builder.add_root(RootKind::StrongHandle, 0x1000);
+    /// # let graph = builder.finish()?;
+    /// use gcdump::PathTree;
+    ///
+    /// let row = graph.object_at(0x1020).expect("an object").type_id();
+    /// let paths = PathTree::new(&graph).paths_to(&graph, 10, |of| of == row);
+    /// assert_eq!(paths.paths.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn paths_to(&self, graph: &HeapGraph, most: usize, is_chosen: impl Fn(TypeId) -> bool) -> HeapPaths {
         self.paths_to_objects(graph, most, |object| is_chosen(object.type_id()))
     }

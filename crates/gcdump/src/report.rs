@@ -20,6 +20,29 @@ pub enum Grouping {
 }
 
 /// The objects of a heap in groups, the largest first.
+///
+/// ```
+/// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+/// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+/// # builder.add_module(1, "/app/shop.dll");
+/// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+/// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+/// # }
+/// # builder.add_object(0x1000, 3, 32);
+/// # builder.add_reference(0x1020);
+/// # builder.add_object(0x1020, 2, 24);
+/// # builder.add_root(RootKind::StrongHandle, 0x1000);
+/// # let graph = builder.finish()?;
+/// use gcdump::{Dominators, Grouping, HeapReport};
+///
+/// let dominators = Dominators::new(&graph);
+/// let report = HeapReport::new(&graph, Grouping::Type, Some(&dominators));
+/// for row in &report.rows {
+///     println!("{} objects, {} bytes, retained {:?}: {}", row.objects, row.bytes, row.retained_bytes, row.csharp);
+/// }
+/// assert_eq!(report.rows.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HeapReport {

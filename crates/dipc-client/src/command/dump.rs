@@ -99,6 +99,18 @@ impl Target {
     /// The process is suspended meanwhile, and its runtime answers no other client: up to
     /// [`Timeouts::dump`](crate::Timeouts).
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use dipc_client::Dump;
+    /// use dipc_client::dipc_wire::DumpType;
+    ///
+    /// let path = std::env::temp_dir().join("core");
+    /// target.dump(&Dump::new(path.to_str().expect("a path")).with_dump_type(DumpType::WITH_HEAP))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::UnsupportedOption`] if only a newer form has an option. Blocked if the runtime cannot start
     /// its `createdump` ([`Hazard::NoCreateDump`]), and for a single-file program of .NET 8 or 9

@@ -8,6 +8,16 @@ const ENVIRONMENT_LIMIT: u32 = 64 << 20;
 impl Target {
     /// Returns the environment of the process, as `NAME=value` in its own order, including changes since its
     /// start.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// for variable in target.environment()? {
+    ///     println!("{variable}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn environment(&self) -> Result<Vec<String>, Error> {
         let deadline = self.request_deadline();
         let Some((reply, mut exchange)) = self.try_request(&ProcessEnvironment, deadline)? else {
@@ -26,6 +36,15 @@ impl Target {
 
     /// Sets an environment variable of the process, also to the empty string (`Some("")`), or removes it
     /// (`None`).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// target.set_environment_variable("MY_LEVEL", Some("debug"))?;
+    /// target.set_environment_variable("MY_LEVEL", None)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a name that is empty or contains `=`. Removing a variable that does not

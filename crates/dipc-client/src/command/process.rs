@@ -16,6 +16,15 @@ impl Target {
     /// Returns what the runtime reports about its process, with the newest of ProcessInfo3, 2 and 1 that it
     /// knows. All of them together may take [`Timeouts::request`](crate::Timeouts).
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// let info = target.info()?;
+    /// println!("pid {} runs on {} {:?}", info.process_id, info.os, info.clr_version);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::UnknownCommand`] from .NET Core 3.1, which knows none of them. [`Error::Refused`] from a process
     /// with a command line of more than about 32,700 characters: the answer does not fit a message, so that the

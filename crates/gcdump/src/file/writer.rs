@@ -19,6 +19,25 @@ const LEAST_PART: u32 = 4 << 20;
 
 /// Writes the file of a graph. See [`Writer`].
 ///
+/// ```
+/// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+/// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+/// # builder.add_module(1, "/app/shop.dll");
+/// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+/// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+/// # }
+/// # builder.add_object(0x1000, 3, 32);
+/// # builder.add_reference(0x1020);
+/// # builder.add_object(0x1020, 2, 24);
+/// # builder.add_root(RootKind::StrongHandle, 0x1000);
+/// # let graph = builder.finish()?;
+/// let mut file = Vec::new();
+/// gcdump::file::write(&graph, &mut file)?;
+/// let read = gcdump::file::read(&file)?;
+/// assert_eq!(read.object_count(), graph.object_count());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// Those of writing, and if the graph does not fit into such a file.
 pub fn write(graph: &HeapGraph, out: impl Write) -> io::Result<()> {
