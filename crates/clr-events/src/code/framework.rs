@@ -44,8 +44,8 @@ pub fn is_framework(name: &str, path: &str) -> bool {
 
 fn has_prefix(name: &str) -> bool {
     let begins =
-        |prefix: &&str| name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
-    PREFIXES.iter().any(|prefix| begins(prefix))
+        |prefix: &str| name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    PREFIXES.into_iter().any(begins)
 }
 
 /// Returns true if a path leads into the folder of a shared framework.

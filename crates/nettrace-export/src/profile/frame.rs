@@ -236,7 +236,7 @@ impl Frames {
                 && !info.is_named
                 && !module(id).contains(['[', '(', ':'])
                 && !module(id).contains(".so")
-                && !module(id).ends_with(".dylib")
+                && !module(id).contains(".dylib")
         };
         let program: Vec<_> = self.ids().filter(|id| is_program(*id)).collect();
         for id in program {
@@ -373,9 +373,9 @@ mod tests {
                     ..FrameInfo::of_text("web!?")
                 },
             );
-            others.iter().for_each(|other| {
+            for other in others {
                 frames.intern(other);
-            });
+            }
             frames.find_runtime_in_program();
             frames.kind(web)
         };
@@ -389,9 +389,9 @@ mod tests {
         let mut frames = Frames::default();
         let [of_file, vdso, unknown, named] =
             ["libcoreclr.so!?", "[vdso]!?", "?!?", "libc.so.6!malloc"].map(|name| frames.intern(name));
-        let names = frames.ids().map(|id| Some(CSharpText { text: frames.file_name(id)?, type_at: 0 }));
-        let names = names.collect();
-        frames.set_csharp_names(names);
+        let texts = frames.ids().map(|id| Some(CSharpText { text: frames.file_name(id)?, type_at: 0 }));
+        let texts = texts.collect();
+        frames.set_csharp_names(texts);
         assert_eq!(
             [of_file, vdso, unknown, named].map(|id| frames.name(id)),
             ["[libcoreclr.so]", "[vdso]", "?!?", "libc.so.6!malloc"]

@@ -223,8 +223,8 @@ fn waits_of(profile: &Profile, is_counted: impl Fn(&StackTotal) -> bool) -> Vec<
 /// Returns the kind of wait of a stack by the kernel's functions at its leaf.
 fn kernel_wait(profile: &Profile, stack: StackId) -> Option<KernelWait> {
     let is_kernel = |frame: FrameId| profile.frames.kind(frame) == FrameKind::Code(CodeOrigin::Kernel);
-    let of_kernel = profile.path(stack).map(|(_, frame)| frame).take_while(|frame| is_kernel(*frame));
-    of_kernel.filter_map(|frame| KernelWait::of(profile.frames.full_parts(frame))).next()
+    let mut of_kernel = profile.path(stack).map(|(_, frame)| frame).take_while(|frame| is_kernel(*frame));
+    of_kernel.find_map(|frame| KernelWait::of(profile.frames.full_parts(frame)))
 }
 
 /// Stretches of time in which all workers of a thread pool were blocked: no work could begin.

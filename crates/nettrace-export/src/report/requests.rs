@@ -419,7 +419,8 @@ impl Finished {
         stacks: &mut RequestStacks<SpanId>,
         thread_times: &mut ThreadTimes<SpanId>,
     ) {
-        let thread_parts = if span.is_request() { thread_times.end(span.id) } else { Default::default() };
+        let thread_parts =
+            if span.is_request() { thread_times.end(span.id) } else { MeasuredThreadParts::default() };
         let samples = if options.slowest > 0 && span.is_request() {
             let end = RelativeTime::after_start(span.start.since_start().saturating_add(span.duration));
             stacks.end(span.id, end)

@@ -154,11 +154,11 @@ impl<'m> NamedFrames<'m> {
             }
         }
         let name = |name: CSharpFrame<'_>| CSharpText { text: name.whole().into(), type_at: name.type_at };
-        let named = self.frames.ids().zip(names).map(|(frame, csharp)| {
+        let texts = self.frames.ids().zip(names).map(|(frame, csharp)| {
             csharp.map(name).or_else(|| Some(CSharpText { text: self.frames.file_name(frame)?, type_at: 0 }))
         });
-        let names = named.collect();
-        self.frames.set_csharp_names(names);
+        let texts = texts.collect();
+        self.frames.set_csharp_names(texts);
         (self.frames, self.cut)
     }
 }
