@@ -160,7 +160,7 @@ impl Recording {
     fn lock_wait(&mut self, start: At<'_>, stop: u64, owner: u64) -> &mut Self {
         let begin =
             [Value::Byte(0), Value::UInt16(9), Value::UInt64(1), Value::UInt64(2), Value::UInt64(owner)];
-        let nanoseconds = Value::Double((stop - start.time) as f64 * 1000.0);
+        let nanoseconds = Value::Double(f64::from(u32::try_from(stop - start.time).unwrap()) * 1000.0);
         let end = [Value::Byte(0), Value::UInt16(9), nanoseconds];
         for (at, event_id, version, fields) in
             [(start, 81, 2, &begin[..]), (At { time: stop, ..start }, 91, 1, &end[..])]

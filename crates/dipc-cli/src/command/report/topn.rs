@@ -15,7 +15,7 @@ use nettrace_export::{FrameId, FrameKind, Measure, Metric, NameForm, Profile, Un
 use crate::args::format::Format;
 use crate::args::profile::{MetricArg, ProfileArgs};
 use crate::exit::Outcome;
-use crate::inspect::profile::{self, ProfileRequest};
+use crate::inspect::profile::{self, ProfileRequest, RecordingProfile};
 use crate::render::frame_name::FrameName;
 use crate::render::table::{Align, Columns, heading};
 use crate::render::{messages, output, units, width};
@@ -118,48 +118,8 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
             let rows: Vec<_> = rows.collect();
             let width = width::of_output();
             let mut text = table(&rows, args.inclusive, blocked.is_some_and(|blocked| blocked > 0), width);
-            let unit = read.profile.measure.unit;
-            let time = match unit {
-                Unit::Nanoseconds => units::time(Duration::from_nanos(total)),
-                Unit::Bytes => units::bytes(total),
-                _ => units::count(total),
-            };
-            let measure = read.profile.measure;
-            let is_of_processors = measure == Measure::CPU_TIME;
-            let time = if is_of_processors {
-                format!("{time} in {}", units::counted(read.profile.samples(), "sample", "samples"))
-            } else {
-                time
-            };
-            let has_sum = args.profile.no_blocked
-                || is_of_processors
-                || frameless >= LEAST_FRAMELESS
-                || (read.profile.metric == Metric::Wall && !options.idle && nameless >= LEAST_NAMELESS);
-            let ready = match read.without_processor {
-                0 => String::new(),
-                time => format!(
-                    ", {} of it ready to run, without a processor",
-                    units::time(Duration::from_nanos(time))
-                ),
-            };
-            let sum = match profile::waiting(&read) {
-                _ if args.blocked => Some(format!("\nblocked time: {time}{ready}")),
-                Some(waiting) => Some(format!("\n{}: {time}, {waiting}", read.profile.measure.name)),
-                None if has_sum => Some(format!("\n{}: {time}", read.profile.measure.name)),
-                None => None,
-            };
-            if let Some(mut sum) = sum {
-                if frameless >= LEAST_FRAMELESS {
-                    let _ = write!(sum, "; {} without a stack", units::short_percent(frameless));
-                }
-                if nameless >= LEAST_NAMELESS {
-                    let _ = write!(sum, "; {} in methods without a name", units::short_percent(nameless));
-                }
-                if unit.is_time() && !args.blocked && units::share(cost.total(), total) >= LEAST_FRAMELESS {
-                    let left_out = if args.no_session { " left out" } else { "" };
-                    let _ = write!(sum, "; not the program's{left_out}: {}", session_cost(cost));
-                }
-                sum.push('\n');
+            let shown = Shown { total, frameless, nameless, cost, is_idle: options.idle };
+            if let Some(sum) = sum(&read, args, &shown) {
                 text.push_str(&width::wrapped(&sum, width));
             }
             if args.blocked {
@@ -172,6 +132,62 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
         }
     }
     Ok(read.exit)
+}
+
+/// What the line below the table is about.
+struct Shown {
+    /// The weight of all rows.
+    total: u64,
+    /// The part of it without a stack, and in methods without a name, in percent.
+    frameless: f64,
+    nameless: f64,
+    cost: SessionCost,
+    /// Whether idle threads are counted.
+    is_idle: bool,
+}
+
+/// Returns the line below the table: the sum of the rows, and what is not in them; `None` if there is nothing to
+/// say.
+fn sum(read: &RecordingProfile, args: &TopNArgs, shown: &Shown) -> Option<String> {
+    let Shown { total, frameless, nameless, cost, is_idle } = *shown;
+    let measure = read.profile.measure;
+    let mut time = match measure.unit {
+        Unit::Nanoseconds => units::time(Duration::from_nanos(total)),
+        Unit::Bytes => units::bytes(total),
+        _ => units::count(total),
+    };
+    let is_of_processors = measure == Measure::CPU_TIME;
+    if is_of_processors {
+        let _ = write!(time, " in {}", units::counted(read.profile.samples(), "sample", "samples"));
+    }
+    let has_sum = args.profile.no_blocked
+        || is_of_processors
+        || frameless >= LEAST_FRAMELESS
+        || (read.profile.metric == Metric::Wall && !is_idle && nameless >= LEAST_NAMELESS);
+    let ready = match read.without_processor {
+        0 => String::new(),
+        time => {
+            format!(", {} of it ready to run, without a processor", units::time(Duration::from_nanos(time)))
+        }
+    };
+    let mut sum = match profile::waiting(read) {
+        _ if args.blocked => format!("\nblocked time: {time}{ready}"),
+        Some(waiting) => format!("\n{}: {time}, {waiting}", measure.name),
+        None if has_sum => format!("\n{}: {time}", measure.name),
+        None => return None,
+    };
+    if frameless >= LEAST_FRAMELESS {
+        let _ = write!(sum, "; {} without a stack", units::short_percent(frameless));
+    }
+    if nameless >= LEAST_NAMELESS {
+        let _ = write!(sum, "; {} in methods without a name", units::short_percent(nameless));
+    }
+    if measure.unit.is_time() && !args.blocked && units::share(cost.total(), total) >= LEAST_FRAMELESS {
+        let left_out = if args.no_session { " left out" } else { "" };
+        let _ = write!(sum, "; not the program's{left_out}: {}", session_cost(cost));
+    }
+    sum.push('\n');
+    Some(sum)
 }
 
 /// Returns the line below a row of the framework's code: the user's method that led to it; below a method that

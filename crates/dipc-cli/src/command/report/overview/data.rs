@@ -350,22 +350,8 @@ impl OverviewData {
         let session_cost = SessionCost::take(&mut profile);
         let processor_time =
             if has_kernel_samples { processor_time(&profile, &gc.pause_list) } else { Vec::new() };
-        let callers = |metric, is_empty: bool| {
-            if is_empty {
-                return Ok(HashMap::new());
-            }
-            read_user_callers(file, metric, selection.clone(), user_code.to_vec())
-        };
-        let (mut allocations, mut exceptions) = (some.allocations.finish(), some.exceptions.finish());
-        let (no_allocations, no_exceptions) = (allocations.is_empty(), exceptions.is_empty());
-        let mut of_allocations = callers(Metric::Alloc, no_allocations)?;
-        let mut of_exceptions = callers(Metric::Exception, no_exceptions)?;
-        let mut of_locks = callers(Metric::Contention, contention.is_empty())?;
-        allocations.types.iter_mut().for_each(|row| row.from = of_allocations.remove(&row.name));
-        exceptions.types.iter_mut().for_each(|row| row.from = of_exceptions.remove(&row.name));
-        let lock = |row: &LockRow| format!("lock {:#x}", row.lock);
-        contention.locks.iter_mut().for_each(|row| row.from = of_locks.remove(&lock(row)));
-        let gathered = Self {
+        let (allocations, exceptions) = (some.allocations.finish(), some.exceptions.finish());
+        let mut gathered = Self {
             summary,
             crash: CrashNote::beside(file),
             has_samples,
@@ -385,6 +371,30 @@ impl OverviewData {
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,
         };
+        gathered.add_user_callers(file, &selection, user_code)?;
         Ok((gathered, exit))
+    }
+
+    /// Adds the user's methods that allocated, threw and waited for locks.
+    fn add_user_callers(
+        &mut self,
+        file: &Path,
+        selection: &Selection,
+        user_code: &[Pattern],
+    ) -> Result<(), Failure> {
+        let callers = |metric, is_empty: bool| {
+            if is_empty {
+                return Ok(HashMap::new());
+            }
+            read_user_callers(file, metric, selection.clone(), user_code.to_vec())
+        };
+        let mut of_allocations = callers(Metric::Alloc, self.allocations.is_empty())?;
+        let mut of_exceptions = callers(Metric::Exception, self.exceptions.is_empty())?;
+        let mut of_locks = callers(Metric::Contention, self.contention.is_empty())?;
+        self.allocations.types.iter_mut().for_each(|row| row.from = of_allocations.remove(&row.name));
+        self.exceptions.types.iter_mut().for_each(|row| row.from = of_exceptions.remove(&row.name));
+        let lock = |row: &LockRow| format!("lock {:#x}", row.lock);
+        self.contention.locks.iter_mut().for_each(|row| row.from = of_locks.remove(&lock(row)));
+        Ok(())
     }
 }
