@@ -16,9 +16,9 @@ mod collect;
 #[path = "../examples/exceptions.rs"]
 #[expect(dead_code, reason = "its main")]
 mod exceptions;
-#[path = "../examples/heap.rs"]
+#[path = "../examples/heap_types.rs"]
 #[expect(dead_code, reason = "its main")]
-mod heap;
+mod heap_types;
 #[path = "../examples/info.rs"]
 #[expect(dead_code, reason = "its main")]
 mod info;
@@ -106,7 +106,7 @@ fn the_types_of_a_heap_are_listed() {
     for version in [Version::NET3_1, Version::NET9] {
         let simulation = simulation_of(version, testdata::bytes("gcdump/recordings/small.nettrace"));
         let mut out = Vec::new();
-        heap::run(&strings([&simulation.runtime.pid().to_string()]), &mut out).unwrap();
+        heap_types::run(&strings([&simulation.runtime.pid().to_string()]), &mut out).unwrap();
         let out = String::from_utf8(out).unwrap();
         // As in the `.gcdump` file of the same heap.
         assert!(out.starts_with("     20000      1 byte[]\n"), "{out}");

@@ -82,6 +82,7 @@ pub fn inline_scripts() -> [String; 2] {
 
 /// A fact about a recording, at the top of its page.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::exhaustive_structs, reason = "callers make them: a mark and a text")]
 pub struct PageFinding {
     /// Whether something is wrong with the program or the recording.
     pub is_problem: bool,

@@ -188,7 +188,7 @@ pub(crate) fn read_user_callers(
     };
     let request = ProfileRequest { metric: Some(metric), tracks: false, kinds: false, idle_stacks: false };
     let (read, ..) = read_silently(file, &options, request)?;
-    Ok(user_callers(&read.profile).into_iter().collect())
+    Ok(user_callers(&read.profile))
 }
 
 /// Whether a file can be read more than once.

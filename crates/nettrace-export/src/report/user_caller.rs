@@ -101,7 +101,7 @@ impl UserCallerName {
 
 /// Returns the user's methods that lead to the subjects at the leaves of stacks, such as allocated types: for
 /// each subject, by its full name, the heaviest one.
-pub fn user_callers(profile: &Profile) -> HashMap<String, UserCallerName> {
+pub fn user_callers(profile: &Profile) -> std::collections::HashMap<String, UserCallerName> {
     let nearest = NearestUserFrames::new(profile);
     let mut callers = UserCallers::default();
     for total in &profile.stack_totals {

@@ -11,11 +11,13 @@ use clr_events::code::CodeOrigin;
 use clr_events::sets;
 use nettrace::{
     Event, Interest, Metadata, MetadataMap, ReadSource, Reader, RelativeTime, Thread, ThreadId, TimeOrder,
+    TraceInfo,
 };
 use nettrace_export::report::{
     self, Allocations, AllocationsReport, BlockedTime, Collections, Contention, ContentionReport, Exceptions,
     ExceptionsReport, GcReport, Jit, JitReport, LockRow, Requests, RequestsOptions, RequestsReport,
-    SessionCost, Startup, Starvation, ThreadPool, ThreadPoolReport, blocked_time, processor_time, starvation,
+    SessionCost, Startup, Starvation, ThreadPool, ThreadPoolReport, UserCallerName, blocked_time,
+    processor_time, starvation, user_callers,
 };
 use nettrace_export::{Metric, NameForm, Options, Pattern, Profile, ProfileBuilder, Selection};
 use serde::Serialize;
@@ -24,7 +26,6 @@ use crate::exit::{Exit, Failure};
 use crate::inspect::crash_note::CrashNote;
 use crate::inspect::memory_use::{MemoryCounters, MemoryUse};
 use crate::inspect::names::Names;
-use crate::inspect::profile::read_user_callers;
 use crate::inspect::recording::{Input, Origin, Recording, RecordingFile, start_time};
 use crate::inspect::spans::may_have_spans;
 use crate::inspect::thread_times::kernel_times_beside;
@@ -146,7 +147,48 @@ struct OfSomeKinds {
     jit: Jit,
     memory: MemoryCounters,
     profile: ProfileBuilder,
+    /// By whose stacks the user's methods are found that allocated, threw and waited for locks.
+    callers: [CallersBuilder; 3],
 }
+
+/// The profile of a metric, which tells the user's methods that led to it.
+struct CallersBuilder {
+    options: Options,
+    /// Whether events of a kind are needed.
+    needed: MetadataMap<bool>,
+    profile: ProfileBuilder,
+}
+
+impl CallersBuilder {
+    fn new(metric: Metric, options: &Options) -> Self {
+        let options = Options::new(metric)
+            .with_kinds(false)
+            .with_locks(true)
+            .with_names(NameForm::CSharp)
+            .with_selection(options.selection.clone())
+            .with_user_code(options.user_code.clone());
+        let profile = ProfileBuilder::new(options.clone());
+        Self { options, needed: MetadataMap::new(), profile }
+    }
+
+    fn add(&mut self, event: &Event<'_>) {
+        let Self { options, needed, profile } = self;
+        if needed
+            .get_or_insert_with(event.metadata_index(), || ProfileBuilder::needs(options, event.metadata()))
+        {
+            profile.add(event);
+        }
+    }
+
+    /// Returns the heaviest user method by the full name of what it led to.
+    fn finish(self, info: Option<&TraceInfo>) -> HashMap<String, UserCallerName> {
+        let (profile, _) = self.profile.finish(info).expect("events come in time order");
+        user_callers(&profile)
+    }
+}
+
+/// The metrics whose user's methods the findings name.
+const METRICS_OF_CALLERS: [Metric; 3] = [Metric::Alloc, Metric::Exception, Metric::Contention];
 
 impl OfSomeKinds {
     fn new(options: Options) -> Self {
@@ -163,6 +205,7 @@ impl OfSomeKinds {
             thread_pool: ThreadPool::default(),
             jit: Jit::default(),
             memory: MemoryCounters::default(),
+            callers: METRICS_OF_CALLERS.map(|metric| CallersBuilder::new(metric, &options)),
             profile: ProfileBuilder::new(options),
             selection,
         }
@@ -180,7 +223,9 @@ impl OfSomeKinds {
             Jit::needs,
             Counters::needs,
         ];
-        reports.into_iter().any(|needs| needs(kind)) || ProfileBuilder::needs(&profile_options(metric), kind)
+        let profiles = [metric].into_iter().chain(METRICS_OF_CALLERS);
+        reports.into_iter().any(|needs| needs(kind))
+            || profiles.map(profile_options).any(|options| ProfileBuilder::needs(&options, kind))
     }
 
     /// Adds an event, which may be of any kind.
@@ -194,6 +239,7 @@ impl OfSomeKinds {
     fn add(&mut self, event: &Event<'_>) {
         self.startup.add(event);
         self.profile.add(event);
+        self.callers.iter_mut().for_each(|callers| callers.add(event));
         if !self.selection.contains(event) {
             return;
         }
@@ -297,7 +343,10 @@ impl OverviewData {
             some.profile = ProfileBuilder::new(options).with_kernel_times(times);
         }
         if let Some(names) = Names::find(file) {
-            names.add_to(some.profile.code_mut())?;
+            let callers = some.callers.iter_mut().map(|callers| &mut callers.profile);
+            for profile in callers.chain([&mut some.profile]) {
+                names.add_to(profile.code_mut())?;
+            }
         }
         let read = match second {
             Some(file) => read_twice(&file, &mut some),
@@ -350,6 +399,7 @@ impl OverviewData {
         let session_cost = SessionCost::take(&mut profile);
         let processor_time =
             if has_kernel_samples { processor_time(&profile, &gc.pause_list) } else { Vec::new() };
+        let callers = some.callers.map(|callers| callers.finish(info));
         let (allocations, exceptions) = (some.allocations.finish(), some.exceptions.finish());
         let mut gathered = Self {
             summary,
@@ -371,30 +421,16 @@ impl OverviewData {
             unverified: omissions.unverified,
             without_processor: omissions.without_processor,
         };
-        gathered.add_user_callers(file, &selection, user_code)?;
+        gathered.add_user_callers(callers);
         Ok((gathered, exit))
     }
 
     /// Adds the user's methods that allocated, threw and waited for locks.
-    fn add_user_callers(
-        &mut self,
-        file: &Path,
-        selection: &Selection,
-        user_code: &[Pattern],
-    ) -> Result<(), Failure> {
-        let callers = |metric, is_empty: bool| {
-            if is_empty {
-                return Ok(HashMap::new());
-            }
-            read_user_callers(file, metric, selection.clone(), user_code.to_vec())
-        };
-        let mut of_allocations = callers(Metric::Alloc, self.allocations.is_empty())?;
-        let mut of_exceptions = callers(Metric::Exception, self.exceptions.is_empty())?;
-        let mut of_locks = callers(Metric::Contention, self.contention.is_empty())?;
+    fn add_user_callers(&mut self, callers: [HashMap<String, UserCallerName>; 3]) {
+        let [mut of_allocations, mut of_exceptions, mut of_locks] = callers;
         self.allocations.types.iter_mut().for_each(|row| row.from = of_allocations.remove(&row.name));
         self.exceptions.types.iter_mut().for_each(|row| row.from = of_exceptions.remove(&row.name));
         let lock = |row: &LockRow| format!("lock {:#x}", row.lock);
         self.contention.locks.iter_mut().for_each(|row| row.from = of_locks.remove(&lock(row)));
-        Ok(())
     }
 }

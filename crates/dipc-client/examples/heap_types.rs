@@ -1,4 +1,4 @@
-//! Prints the types that have most of a process's heap: `cargo run --example heap -- PID`.
+//! Prints the types that have most of a process's heap: `cargo run --example heap_types -- PID`.
 
 use std::io::Write;
 
