@@ -54,9 +54,19 @@ impl Default for StringTable {
 impl StringTable {
     /// Adds a text and returns its id.
     pub(crate) fn add_utf16(&mut self, text: Utf16<'_>) -> StringId {
-        let mut scratch = core::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch.extend(text.chars().take(MAX_LEN / 4));
+        let mut bytes = core::mem::take(&mut self.scratch).into_bytes();
+        bytes.clear();
+        let units = text.as_bytes().as_chunks::<2>().0;
+        let units = units.get(..MAX_LEN / 4).unwrap_or(units);
+        // Nearly all names are ASCII, which needs no decoding.
+        let is_ascii = units.iter().fold(0, |bits, unit| bits | u16::from_le_bytes(*unit)) < 0x80;
+        if is_ascii {
+            bytes.extend(units.iter().map(|[low, _]| *low));
+        }
+        let mut scratch = String::from_utf8(bytes).unwrap_or_default();
+        if !is_ascii {
+            scratch.extend(text.chars().take(MAX_LEN / 4));
+        }
         let id = self.add(&scratch);
         self.scratch = scratch;
         id
@@ -126,6 +136,7 @@ fn get(chunks: &[String], id: u32) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use alloc::borrow::ToOwned as _;
     use alloc::format;
     use alloc::vec;
 
@@ -155,5 +166,21 @@ mod tests {
         assert_eq!(texts.get(id).len(), MAX_LEN);
         let id = texts.add_utf8(&vec![0xff; 2 * MAX_LEN]);
         assert!(texts.get(id).chars().all(|c| c == char::REPLACEMENT_CHARACTER) && !texts.get(id).is_empty());
+    }
+
+    #[test]
+    fn utf16_is_the_same_text_with_and_without_ascii() {
+        let mut texts = StringTable::default();
+        let mut add = |units: &[u16]| {
+            let bytes: Vec<u8> = units.iter().chain(&[0]).copied().flat_map(u16::to_le_bytes).collect();
+            let id = texts.add_utf16(nettrace::raw::Cursor::new(&bytes).utf16().unwrap());
+            texts.get(id).to_owned()
+        };
+        for text in ["", "a", "Program.Main", "Ünï.G`1", "a\u{7f}b", "a\u{80}b", "𝔘.x"] {
+            assert_eq!(add(&text.encode_utf16().collect::<Vec<_>>()), text);
+        }
+        // A lone surrogate, and an ASCII text that is too long.
+        assert_eq!(add(&[0x41, 0xd800]), "A\u{fffd}");
+        assert_eq!(add(&vec![0x61; MAX_LEN]), "a".repeat(MAX_LEN / 4));
     }
 }

@@ -99,7 +99,11 @@ fn samples_of_a_hot_method_reach_the_main_method(runtime: Runtime) {
     assert!(overview.contains("Samples       by the kernel, 997 samples a second"), "{overview}");
     let stacks = run(["report", file, "stacks", "--by", "cpu"]).with_code(0).text();
     // A single file contains the runtime, without its names.
-    let code = if runtime == Runtime::Net8_0 { "[workload]" } else { "[libcoreclr.so]" };
+    let code = match runtime {
+        Runtime::Net8_0 => "[workload]",
+        Runtime::Net3_1 => "libcoreclr.so!",
+        _ => "[libcoreclr.so]",
+    };
     assert!(stacks.contains(code) && stacks.contains("Spin.Hot("), "{stacks}");
 }
 

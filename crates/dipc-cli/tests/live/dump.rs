@@ -459,7 +459,10 @@ fn check_deadlock(program: Command) {
     names.sort();
     assert_eq!(names, ["transfer-1", "transfer-2"]);
     let overview = run(["dump", "analyze", "-p", &pid]).with_code(0).text();
-    let [first, second] = ["transfer-1 waits for object 0x", "transfer-2 waits for object 0x"];
+    let [first, second] = [
+        "transfer-1 in Bank.Transfer1() waits for object 0x",
+        "transfer-2 in Bank.Transfer2() waits for object 0x",
+    ];
     for part in ["\nDeadlock:\n", first, second, "Bank.Transfer1()"] {
         assert!(overview.contains(part), "{part}: {overview}");
     }

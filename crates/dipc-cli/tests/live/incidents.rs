@@ -114,7 +114,7 @@ fn the_recipe_for_a_hang_finds_the_deadlock_and_the_semaphore() {
     let memory = recipe.run(1).text();
     assert_finds(
         &memory,
-        &["Deadlock:\n", " teller-1 waits for object ", "SemaphoreSlim", "Mail.LeakyAsync"],
+        &["Deadlock:\n", " teller-1 in Bank.Transfer(", "SemaphoreSlim", "Mail.LeakyAsync"],
     );
     recipe.run(2);
     assert!(recipe.folder.path().join("hang.dmp").is_file());

@@ -1,13 +1,12 @@
 //! A running .NET program that does what it is told (`testdata/workload/Program.cs`).
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -33,8 +32,8 @@ pub(crate) struct Target {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// Its standard error.
-    errors: File,
+    /// The beginning of its standard error.
+    errors: Arc<Mutex<String>>,
     folder: tempfile::TempDir,
 }
 
@@ -49,19 +48,28 @@ impl Target {
             // As a user's program: 3.1 and 9.0 both take the settings of their own name only.
             command.env_remove("DOTNET_DiagnosticPorts");
         }
-        let errors = tempfile::tempfile().unwrap();
         let mut child = command
             .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")
             .env("DOTNET_CLI_TELEMETRY_OPTOUT", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(errors.try_clone().unwrap())
+            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
+        let errors = Arc::new(Mutex::new(String::new()));
+        let (stderr, beginning) = (BufReader::new(child.stderr.take().unwrap()), Arc::clone(&errors));
+        std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).for_each(|line| {
+                let mut beginning = beginning.lock().unwrap();
+                if beginning.len() < 4096 {
+                    beginning.push_str(&(line + "\n"));
+                }
+            });
         });
         let stdin = child.stdin.take();
         Self { child, stdin, lines, errors, folder }
@@ -129,9 +137,7 @@ impl Target {
     fn state(&self) -> String {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
         let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let mut errors = vec![0; 4096];
-        let length = self.errors.read_at(&mut errors, 0).unwrap_or_default();
-        let errors = String::from_utf8_lossy(&errors[..length]);
+        let errors = self.errors.lock().unwrap();
         format!("state {:?}, exit status {:?}: {errors}", fields.first(), fields.last())
     }
 

@@ -49,6 +49,8 @@ pub struct ProfileBuilder {
     measure: Measure,
     interests: EventInterests,
     code: CodeMap,
+    /// Whether code of the events is added to it.
+    keeps_code: bool,
     roles: ThreadRoles,
     address_generations: AddressGenerations,
     processes: Processes,
@@ -122,6 +124,7 @@ impl ProfileBuilder {
             measure: metric.measure(),
             interests: EventInterests::default(),
             code: if options.lines { CodeMap::default().with_il_offsets() } else { CodeMap::default() },
+            keeps_code: true,
             roles: ThreadRoles::default(),
             address_generations: AddressGenerations::default(),
             processes: Processes::default(),
@@ -138,6 +141,14 @@ impl ProfileBuilder {
             begin: RelativeTime::START,
             options,
         }
+    }
+
+    /// Takes the code of stacks from another builder of the same events, when it is [finished with
+    /// it](Self::finish_with_code_of): code need not be held twice.
+    #[must_use]
+    pub const fn without_code(mut self) -> Self {
+        self.keeps_code = false;
+        self
     }
 
     /// Whether a profile with these options needs events of a kind. It also needs the time of the recording's
@@ -249,7 +260,7 @@ impl ProfileBuilder {
         if interest.is_code() && self.options.collects_async_callers() {
             self.async_callers.add_method(event.process_id(), view);
         }
-        if interest.is_code() {
+        if interest.is_code() && self.keeps_code {
             self.code.add_decoded(&event, view);
         }
         if interest.is_method() {
@@ -347,6 +358,21 @@ impl ProfileBuilder {
     /// taken.
     pub fn finish(mut self, info: Option<&TraceInfo>) -> Result<(Profile, Omissions), NeedsTimeOrder> {
         let (profile, omissions, outcome) = self.build(info, None);
+        outcome.map(|()| (profile, omissions))
+    }
+
+    /// The same, with the code that another builder has by then.
+    ///
+    /// # Errors
+    /// Those of [`finish`](Self::finish).
+    pub fn finish_with_code_of(
+        mut self,
+        info: Option<&TraceInfo>,
+        other: &mut Self,
+    ) -> Result<(Profile, Omissions), NeedsTimeOrder> {
+        std::mem::swap(&mut self.code, &mut other.code);
+        let (profile, omissions, outcome) = self.build(info, None);
+        std::mem::swap(&mut self.code, &mut other.code);
         outcome.map(|()| (profile, omissions))
     }
 

@@ -167,7 +167,7 @@ impl CallersBuilder {
             .with_names(NameForm::CSharp)
             .with_selection(options.selection.clone())
             .with_user_code(options.user_code.clone());
-        let profile = ProfileBuilder::new(options.clone());
+        let profile = ProfileBuilder::new(options.clone()).without_code();
         Self { options, needed: MetadataMap::new(), profile }
     }
 
@@ -181,8 +181,13 @@ impl CallersBuilder {
     }
 
     /// Returns the heaviest user method by the full name of what it led to.
-    fn finish(self, info: Option<&TraceInfo>) -> HashMap<String, UserCallerName> {
-        let (profile, _) = self.profile.finish(info).expect("events come in time order");
+    fn finish(
+        self,
+        info: Option<&TraceInfo>,
+        code_of: &mut ProfileBuilder,
+    ) -> HashMap<String, UserCallerName> {
+        let built = self.profile.finish_with_code_of(info, code_of);
+        let (profile, _) = built.expect("events come in time order");
         user_callers(&profile)
     }
 }
@@ -343,10 +348,7 @@ impl OverviewData {
             some.profile = ProfileBuilder::new(options).with_kernel_times(times);
         }
         if let Some(names) = Names::find(file) {
-            let callers = some.callers.iter_mut().map(|callers| &mut callers.profile);
-            for profile in callers.chain([&mut some.profile]) {
-                names.add_to(profile.code_mut())?;
-            }
+            names.add_to(some.profile.code_mut())?;
         }
         let read = match second {
             Some(file) => read_twice(&file, &mut some),
@@ -393,13 +395,13 @@ impl OverviewData {
         if let Some(kernel) = some.profile.kernel_times_mut() {
             contention.name_threads(|_, tid| kernel.name(tid).map(str::to_owned));
         }
+        let callers = some.callers.map(|callers| callers.finish(info, &mut some.profile));
         let (mut profile, omissions) = some.profile.finish(info).expect("events come in time order");
         let has_samples = has_samples || profile.samples() > 0;
         let gc = some.gc.finish();
         let session_cost = SessionCost::take(&mut profile);
         let processor_time =
             if has_kernel_samples { processor_time(&profile, &gc.pause_list) } else { Vec::new() };
-        let callers = some.callers.map(|callers| callers.finish(info));
         let (allocations, exceptions) = (some.allocations.finish(), some.exceptions.finish());
         let mut gathered = Self {
             summary,
