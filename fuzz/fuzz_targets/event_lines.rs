@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use clr_events::is_control;
-use clr_events::json::{fields_value, push_fields, push_str};
+use clr_events::json::{push_fields, push_fields_member, push_str};
 use libfuzzer_sys::fuzz_target;
 use nettrace::{Event, SliceReader};
 use nettrace_export::events::{JsonLines, LineContent, StackSymbols, TableLines};
@@ -94,4 +94,13 @@ fn check_object(event: &Event<'_>, json: &[u8]) {
     if let Some(stack) = object["stack"].as_array() {
         assert_eq!(stack.len(), event.stack().len().min(MOST_FRAMES));
     }
+}
+
+/// Returns the fields of an event; null if they are not known.
+fn fields_value(event: &Event<'_>) -> Value {
+    let mut out = b"{\"name\":null".to_vec();
+    push_fields_member(&mut out, event);
+    out.push(b'}');
+    let object: Value = serde_json::from_slice(&out).expect("members are valid JSON");
+    object.get("fields").cloned().unwrap_or_default()
 }
