@@ -12,7 +12,7 @@
 //! let monitor = Monitor::start(MonitorConfig::default(), Vec::new())?;
 //! std::thread::sleep(std::time::Duration::from_secs(10));
 //! for process in monitor.processes() {
-//!     println!("{} {}", process.facts.pid, process.facts.title());
+//!     println!("{} {}", process.facts.pid, process.facts.name);
 //! }
 //! # Ok(())
 //! # }
