@@ -123,7 +123,7 @@ pub use work_interval::{WorkInterval, WorkKind};
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+/// A compile-time check: types that hold data are `Send`, so a server can use them in any thread.
 #[cfg(test)]
 mod send {
     use super::*;

@@ -153,7 +153,7 @@ pub use wait::{ThreadState, WaitFrame};
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What holds data can be kept by a server and used in any thread: this does not compile otherwise.
+/// A compile-time check: types that hold data are `Send`, so a server can use them in any thread.
 #[cfg(test)]
 mod send {
     use super::*;

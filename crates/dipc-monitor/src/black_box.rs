@@ -89,7 +89,7 @@ pub struct BlackBoxMessage {
 pub enum BlackBoxEvent {
     /// The process has crashed, and its bundle was written.
     Crashed {
-        /// What is known about the end.
+        /// The cause of the end, as far as it is known.
         reason: &'static str,
         /// The bundle; `None` without a directory.
         bundle: Option<PathBuf>,
@@ -135,7 +135,7 @@ struct Context {
     writing: Mutex<()>,
 }
 
-/// What is kept of a process.
+/// The last data of a process, kept until it ends.
 pub(crate) struct BlackBox {
     state: Mutex<State>,
     changed: Condvar,

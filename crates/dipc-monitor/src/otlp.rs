@@ -139,7 +139,7 @@ pub struct OtlpExport {
     metrics: Option<MetricsExport>,
 }
 
-/// What all processes have in common.
+/// The state that all processes share.
 struct Shared {
     config: OtlpConfig,
     sink: Arc<dyn OtlpSink>,

@@ -200,7 +200,7 @@ impl fmt::Debug for Watched {
     }
 }
 
-/// What is known about a process once it has answered.
+/// The facts about a process that it gives in its first answer.
 #[derive(Debug)]
 pub(crate) struct Identity {
     facts: ProcessFacts,

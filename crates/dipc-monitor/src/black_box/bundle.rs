@@ -26,7 +26,7 @@ const LARGEST_REPORT: u64 = 64 << 20;
 const COUNTERS: &str = "counters.json";
 const OVERVIEW: &str = "overview.txt";
 
-/// What goes into a bundle.
+/// The content of a bundle.
 pub(super) struct Bundle<'b> {
     pub(super) process: &'b Watched,
     pub(super) reason: &'static str,

@@ -220,7 +220,7 @@ pub(super) fn change(node: &StackNode) -> String {
     }
 }
 
-/// What is written on a frame: the change of a finding, then the name without module and namespace.
+/// Returns the label of a frame: the change of a finding, then the name without module and namespace.
 fn frame_label(node: &StackNode) -> String {
     let name = if node.name.is_empty() { "all" } else { short(&node.name) };
     if is_finding(node) { format!("{} {name}", change(node)) } else { name.to_owned() }

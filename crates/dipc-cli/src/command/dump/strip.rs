@@ -103,7 +103,7 @@ fn owner_only(_: &File) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What a core dump discloses, and the copy of it.
+/// The personal data found in a core dump, and the copy of it.
 #[derive(Debug, Serialize)]
 struct Report<'r> {
     /// The command line, of which a core dump has the first 79 bytes in its notes.

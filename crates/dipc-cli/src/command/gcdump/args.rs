@@ -44,7 +44,7 @@ pub(super) struct DumpArgs {
     dependent: DependentArgs,
 }
 
-/// How dependent handles are shown.
+/// The treatment of dependent handles.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct DependentArgs {
     /// Let the keys of a ConditionalWeakTable hold their values, which else are roots, as in dotnet-gcdump; not

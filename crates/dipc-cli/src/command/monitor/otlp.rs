@@ -55,7 +55,7 @@ pub(super) struct OtlpArgs {
     otlp_sample: SamplingRatio,
 }
 
-/// What a collector gets.
+/// A kind of data that a collector receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Signal {
     /// The counters that /metrics has

@@ -215,7 +215,7 @@ fn time_parts(report: &RequestsReport, rows: usize) -> String {
     columns.fitted(&["TOTAL"]) + "\n" + &on_threads(report, rows)
 }
 
-/// What threads did in their time for requests, in shares of the requests' time.
+/// Returns the table of threads' work and waits for requests, in shares of the requests' time.
 fn on_threads(report: &RequestsReport, rows: usize) -> String {
     use Align::{Left, Right};
     let with_parts = report.rows.iter().filter_map(|row| Some((row, row.thread_parts?)));
@@ -253,7 +253,7 @@ fn share(part: Option<Duration>, total: Duration) -> String {
     )
 }
 
-/// What threads did for a request.
+/// Returns the parts of a request's time on threads, as text.
 fn thread_parts(span: &SlowSpan) -> Option<String> {
     let parts = span.thread_parts.as_ref()?;
     let mut words = Vec::new();

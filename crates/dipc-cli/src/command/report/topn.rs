@@ -134,7 +134,7 @@ pub(super) fn run(file: &Path, args: &TopNArgs) -> Outcome {
     Ok(read.exit)
 }
 
-/// What the line below the table is about.
+/// The facts of the line below the table.
 struct Shown {
     /// The weight of all rows.
     total: u64,
