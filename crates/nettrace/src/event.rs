@@ -14,6 +14,15 @@ use crate::time::{RelativeTime, Ticks};
 use crate::value::Fields;
 
 /// An event that borrows its payload and its descriptions from the recording.
+///
+/// ```
+/// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+/// let mut events = nettrace::SliceReader::new(bytes)?;
+/// let event = events.next()?.expect("an event");
+/// println!("{:?} {} {}", event.relative_time().since_start(), event.thread_id(), event.provider());
+/// assert_eq!((event.name(), event.id(), event.level(), event.stack().len()), ("Tick", 1, 4, 2));
+/// # Ok::<(), nettrace::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
     pub(crate) header: &'a RowHeader,

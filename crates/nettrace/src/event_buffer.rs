@@ -24,6 +24,19 @@ impl EventBuffer {
 impl<'a> Event<'a> {
     /// The event with another payload, for everything that decodes events: texts are redacted so. All else is
     /// as it was; the [`range`](Self::range) is of no use if the new payload has another length.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// use nettrace::{EventBuffer, Value};
+    ///
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// let mut buffer = EventBuffer::default();
+    /// let event = events.next()?.expect("an event");
+    /// let changed = event.with_payload(&[9, 0, 0, 0], &mut buffer);
+    /// assert_eq!(changed.fields().next(), Some(Ok(("Count", Value::U32(9)))));
+    /// assert_eq!(changed.time(), event.time());
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     #[must_use]
     pub fn with_payload<'b>(&self, payload: &[u8], buffer: &'b mut EventBuffer) -> Event<'b>
     where

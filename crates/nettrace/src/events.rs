@@ -72,6 +72,18 @@ impl<S: Source> Events<S> {
     /// Returns the next event; `None` at the end, and with a [`Decoder`](crate::Decoder) also when more bytes
     /// are needed.
     ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let (mut events, mut ticks) = (nettrace::SliceReader::new(bytes)?, 0);
+    /// while let Some(event) = events.next()? {
+    ///     if (event.provider(), event.name()) == ("Demo", "Tick") {
+    ///         ticks += 1;
+    ///     }
+    /// }
+    /// assert_eq!((ticks, events.loss().total()), (3, 2));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// If the bytes are not a recording, or reading them failed. Damage is not an error: see
     /// [`damage`](Self::damage).
@@ -176,6 +188,14 @@ impl<S: Source> Events<S> {
     /// the events of a block is here, where the compiler sees all of it. With a [`Decoder`](crate::Decoder)
     /// it ends when more bytes are needed.
     ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut payload_bytes = 0;
+    /// nettrace::SliceReader::new(bytes)?.for_each(|event| payload_bytes += event.payload().len())?;
+    /// assert_eq!(payload_bytes, 18);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`next`](Self::next).
     #[inline]
@@ -188,6 +208,19 @@ impl<S: Source> Events<S> {
 
     /// Calls `each` with the remaining events until it breaks off, as fast as [`for_each`](Self::for_each).
     /// The rest of that block is skipped, and no further block is read.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// use std::ops::ControlFlow::{Break, Continue};
+    ///
+    /// // The first event of a thread; the rest is not read.
+    /// let found = nettrace::SliceReader::new(bytes)?.try_for_each(|event| match event.thread_id().0 {
+    ///     9 => Break(event.relative_time()),
+    ///     _ => Continue(()),
+    /// })?;
+    /// assert_eq!(found.break_value().map(nettrace::RelativeTime::as_nanos), Some(200_000_000));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -273,6 +306,16 @@ impl<S: Source> Events<S> {
     ///
     /// Everything else is read: kinds of events, stacks, threads, sequence points. Damage in a block that is
     /// left out is not found, and a gap in the numbers of a thread that reaches into one is not a loss.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// // All events of the demo are later than these times.
+    /// events.skip_blocks_outside(nettrace::Ticks(0)..=nettrace::Ticks(1), |_| false);
+    /// assert!(events.next()?.is_none());
+    /// assert_eq!(events.skipped_blocks(), 3);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn skip_blocks_outside(
         &mut self,
         times: core::ops::RangeInclusive<crate::Ticks>,
@@ -315,11 +358,36 @@ impl<S: Source> Events<S> {
     }
 
     /// Events that the runtime lost, up to the current place.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// events.for_each(|_| {})?;
+    /// for gap in events.loss().gaps() {
+    ///     println!("{} events lost on thread {}", gap.events, gap.thread);
+    /// }
+    /// assert_eq!(events.loss().total(), 2);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn loss(&self) -> &Loss {
         &self.engine.tables.threads.loss
     }
 
     /// Damage up to the current place. Only the first 1024 are listed.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut damaged = bytes.to_vec();
+    /// let middle = damaged.len() / 2;
+    /// damaged[middle..middle + 40].fill(0xff);
+    /// let mut events = nettrace::SliceReader::new(&damaged)?;
+    /// events.for_each(|_| {})?;
+    /// for damage in events.damage() {
+    ///     println!("offset {}: {} bytes skipped: {}", damage.offset, damage.skipped, damage.what);
+    /// }
+    /// assert!(events.damage_count() > 0);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn damage(&self) -> &[Damage] {
         &self.engine.tables.damages.listed
     }
@@ -359,6 +427,15 @@ impl<S: Source> Events<S> {
 
     /// The threads up to the current place. A thread number that was reused occurs once for each thread that
     /// had it.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// events.for_each(|_| {})?;
+    /// let names: Vec<_> = events.threads().iter().map(|thread| (thread.id().0, thread.name())).collect();
+    /// assert_eq!(names[0], (8, Some("main")));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn threads(&self) -> &[Thread] {
         self.engine.tables.threads.all()
     }

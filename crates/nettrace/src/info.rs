@@ -84,6 +84,16 @@ impl TraceInfo {
     }
 
     /// Returns a time of the recording's clock relative to the recording's start.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// let ticks = events.next()?.expect("an event").time();
+    /// let info = events.info().expect("a header");
+    /// assert_eq!(info.relative_time(ticks).as_nanos(), 100_000_000);
+    /// assert_eq!(info.ticks(info.relative_time(ticks)), ticks);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     #[inline]
     pub fn relative_time(&self, time: Ticks) -> RelativeTime {
         let ticks =

@@ -196,6 +196,15 @@ impl Field {
 }
 
 /// A kind of event. Every [`Event`](crate::Event) has exactly one.
+///
+/// ```
+/// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+/// let mut events = nettrace::SliceReader::new(bytes)?;
+/// let kind = events.next()?.expect("an event").metadata();
+/// assert_eq!((kind.provider(), kind.event_id(), kind.name(), kind.level()), ("Demo", 1, "Tick", 4));
+/// assert!(kind.fields().iter().map(nettrace::Field::name).eq(["Count"]));
+/// # Ok::<(), nettrace::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Metadata {
     pub(crate) id: u32,

@@ -81,6 +81,18 @@ impl<S: Source> Events<S> {
 
     /// As [`in_time_order_of`](Self::in_time_order_of), with a choice that also leaves out events that only
     /// repeat the activity of their thread.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// use nettrace::{Interest, Metadata};
+    ///
+    /// let interest = |kind: &Metadata| Interest::all_if(kind.provider() == "Demo" && kind.level() <= 3);
+    /// let mut events = nettrace::SliceReader::new(bytes)?.in_time_order_by(interest);
+    /// let mut count = 0;
+    /// events.for_each(|_| count += 1)?;
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub fn in_time_order_by(
         self,
         interest: impl Fn(&Metadata) -> Interest + Send + Sync + 'static,
@@ -96,6 +108,18 @@ impl<S: Source> Events<S> {
 impl<S: Source> TimeOrder<S> {
     /// Limits the delay of live events: an event is given, at the latest, once an event that is newer by
     /// `delay` has arrived. Older events that follow are given out of order.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// use std::time::Duration;
+    ///
+    /// // A live reader waits at most 2 s of the recording's time for events of other threads.
+    /// let events = nettrace::SliceReader::new(bytes)?;
+    /// let mut ordered = events.in_time_order().with_max_delay(Duration::from_secs(2));
+    /// let first = ordered.next()?.map(|event| event.relative_time());
+    /// assert_eq!(first.map(nettrace::RelativeTime::as_nanos), Some(100_000_000));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     #[must_use]
     pub fn with_max_delay(self, delay: Duration) -> Self {
         Self { max_delay: Some(delay), ..self }
@@ -336,6 +360,14 @@ impl<S: Source> TimeOrder<S> {
     }
 
     /// The reader in file order, for all other properties of the recording.
+    ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut ordered = nettrace::SliceReader::new(bytes)?.in_time_order();
+    /// ordered.for_each(|_| {})?;
+    /// assert_eq!((ordered.events().metadata().len(), ordered.events().damage_count()), (2, 0));
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
     pub const fn events(&self) -> &Events<S> {
         &self.events
     }

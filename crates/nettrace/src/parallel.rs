@@ -28,6 +28,15 @@ impl SliceReader<'_> {
     ///
     /// Netperf recordings, whose blocks depend on one another, are read on one thread.
     ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// let mut events = nettrace::SliceReader::new(bytes)?;
+    /// let bytes_of_payloads = |sum: &mut usize, event: nettrace::Event<'_>| *sum += event.payload().len();
+    /// let sum = events.par_fold(|| 0, bytes_of_payloads, |a, b| a + b)?;
+    /// assert_eq!(sum, 18);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`Events::next`].
     pub fn par_fold<T: Send>(

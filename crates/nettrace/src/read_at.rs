@@ -9,6 +9,29 @@ use crate::reader::Reader;
 /// Bytes that can be read at any offset, by several threads at the same time: a file, or bytes in memory.
 ///
 /// Recordings are read so by [`Reader::at_start`], core dumps by the crate clr-dump.
+///
+/// ```
+/// use nettrace::{ReadAt, Reader};
+///
+/// /// The part of a file that a writer has finished.
+/// struct Finished { file: std::fs::File, size: u64 }
+///
+/// impl ReadAt for Finished {
+///     fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+///         self.file.read_at(buffer, offset)
+///     }
+///     fn size(&self) -> std::io::Result<u64> {
+///         Ok(self.size)
+///     }
+/// }
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin");
+/// let part = Finished { file: std::fs::File::open(path)?, size: 200 };
+/// let mut events = Reader::at_start(&part)?;
+/// events.for_each(|_| {})?;
+/// assert!(events.truncated_at().is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait ReadAt: Send + Sync {
     /// Reads bytes from an offset on. Returns their number, which is 0 at the end and may be smaller than the
     /// buffer elsewhere.

@@ -85,6 +85,16 @@ impl<R: Read> sealed::Source for ReadSource<R> {
 impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
+    /// ```
+    /// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+    /// // Any `Read`: a file, a socket, standard input.
+    /// let mut events = nettrace::Reader::new(std::io::Cursor::new(bytes))?;
+    /// let mut count = 0;
+    /// events.for_each(|_| count += 1)?;
+    /// assert_eq!(count, 4);
+    /// # Ok::<(), nettrace::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// If the bytes are not a recording, are of a version newer than this crate knows, or could not be read.
     pub fn new(input: R) -> Result<Self, Error> {

@@ -74,6 +74,12 @@ impl RelativeTime {
 /// | 12 | 2 | u16 | second |
 /// | 14 | 2 | u16 | millisecond |
 ///
+/// ```
+/// let time = nettrace::SystemTime::from_unix_milliseconds(1_700_000_000_123);
+/// assert_eq!((time.year, time.month, time.day, time.millisecond), (2023, 11, 14, 123));
+/// assert_eq!(time.unix_milliseconds(), Some(1_700_000_000_123));
+/// ```
+///
 /// # Source
 /// `NetTraceFormat.md`, Trace block and type code 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

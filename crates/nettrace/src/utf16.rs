@@ -3,6 +3,18 @@
 use alloc::string::String;
 
 /// UTF-16 text in little-endian bytes, without its terminator. Lone surrogates may occur.
+///
+/// ```
+/// use nettrace::schema::{Field, FieldType};
+/// use nettrace::{Fields, TypeCode, Value};
+///
+/// static NAME: &[Field] = &[Field::new("Name", FieldType::Scalar(TypeCode::STRING16))];
+/// let payload: Vec<u8> = "Tax\0".encode_utf16().flat_map(u16::to_le_bytes).collect();
+/// let Some(Ok((_, Value::String(name)))) = Fields::with_schema(NAME, &payload, 8).next() else {
+///     panic!("no string")
+/// };
+/// assert_eq!((name.to_string(), name.chars().count()), ("Tax".to_owned(), 3));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Utf16<'a>(pub(crate) &'a [u8]);
 

@@ -12,6 +12,20 @@ use crate::utf16::Utf16;
 use crate::value_names::NamedValue;
 
 /// The value of a field, borrowing the payload.
+///
+/// ```
+/// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+/// use nettrace::Value;
+///
+/// let mut events = nettrace::SliceReader::new(bytes)?;
+/// let event = events.next()?.expect("an event");
+/// let count = event.fields().find_map(|field| match field {
+///     Ok(("Count", Value::U32(count))) => Some(count),
+///     _ => None,
+/// });
+/// assert_eq!(count, Some(1));
+/// # Ok::<(), nettrace::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 #[allow(
@@ -63,6 +77,15 @@ pub enum DateTime {
 }
 
 /// The fault of a field, after which no field can be decoded.
+///
+/// ```
+/// use nettrace::schema::{Field, FieldType};
+/// use nettrace::{FieldError, Fields, TypeCode};
+///
+/// static ROW: &[Field] = &[Field::new("Id", FieldType::Scalar(TypeCode::U32))];
+/// let cut = Fields::with_schema(ROW, &[7, 0], 8).next();
+/// assert_eq!(cut, Some(Err(FieldError::TooShort { field: 0, fields: 1 })));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
@@ -219,6 +242,17 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns the fields of a payload that the recording does not describe. `pointer_size` is 4 or 8.
+    ///
+    /// ```
+    /// use nettrace::schema::{Field, FieldType};
+    /// use nettrace::{Fields, TypeCode, Value};
+    ///
+    /// static ROW: &[Field] = &[Field::new("Id", FieldType::Scalar(TypeCode::U32))];
+    /// let mut fields = Fields::with_schema(ROW, &[7, 0, 0, 0, 1], 8);
+    /// assert_eq!(fields.next(), Some(Ok(("Id", Value::U32(7)))));
+    /// // A field that a newer version has added.
+    /// assert_eq!(fields.rest(), [1]);
+    /// ```
     #[inline]
     pub const fn with_schema(schema: &'static [schema::Field], payload: &'a [u8], pointer_size: u8) -> Self {
         let wide = pointer_size != 4;
@@ -352,6 +386,18 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 /// The elements of an array: an iterator of values.
+///
+/// ```
+/// use nettrace::schema::{Count, Field, FieldType};
+/// use nettrace::{Fields, TypeCode, Value};
+///
+/// const NUMBER: FieldType = FieldType::Scalar(TypeCode::U16);
+/// static FIELDS: &[Field] =
+///     &[Field::counter("Count", NUMBER), Field::new("Ports", FieldType::Array(&NUMBER, Count::Counted))];
+/// let mut fields = Fields::with_schema(FIELDS, &[2, 0, 80, 0, 187, 1], 8);
+/// let Some(Ok((_, Value::Array(ports)))) = fields.nth(1) else { panic!("no array") };
+/// assert_eq!(ports.collect::<Vec<_>>(), [Value::U16(80), Value::U16(443)]);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Array<'a> {
     element: Type<'a>,

@@ -163,6 +163,18 @@ impl Header {
 
 /// The blocks of a recording in memory, in their order. Ends after the first one that is cut or damaged, and
 /// at the end of the stream.
+///
+/// ```
+/// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+/// use nettrace::raw::{BlockKind, Blocks};
+///
+/// let mut kinds = Vec::new();
+/// for block in Blocks::new(bytes)? {
+///     kinds.push(block?.kind());
+/// }
+/// assert!(kinds.contains(&BlockKind::Event) && kinds.contains(&BlockKind::Metadata));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Blocks<'a> {
     bytes: &'a [u8],

@@ -37,6 +37,14 @@ pub enum Layout {
 /// | 4, 5 | `Nettrace`, `!FastSerialization.1`, the object `Trace` |
 /// | 6 | `Nettrace`, four zeros, major and minor version, the block `Trace` |
 ///
+/// ```
+/// # let bytes: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/demo.bin"));
+/// let header = nettrace::raw::Header::parse(bytes)?;
+/// println!("version {}, blocks from offset {}", header.info().version, header.size());
+/// assert_eq!(header.layout(), nettrace::raw::Layout::V6);
+/// # Ok::<(), nettrace::Error>(())
+/// ```
+///
 /// # Source
 /// microsoft/perfview, `src/TraceEvent/EventPipe/NetTraceFormat.md` and `NetTraceFormat_v5.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
