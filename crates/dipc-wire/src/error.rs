@@ -80,6 +80,15 @@ pub enum DecodeError {
 
 impl DecodeError {
     /// Returns whether the bytes are merely truncated: with more of them, decoding could succeed.
+    ///
+    /// ```
+    /// use dipc_wire::Environment;
+    ///
+    /// let (_, bytes) = Environment(vec!["LANG=C".to_owned()]).to_bytes()?;
+    /// let cut = Environment::<Vec<String>>::from_bytes(&bytes[..9]).expect_err("cut bytes");
+    /// assert!(cut.is_incomplete());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn is_incomplete(&self) -> bool {
         matches!(self, Self::UnexpectedEnd { .. } | Self::CountTooLarge { .. })
     }

@@ -11,6 +11,13 @@ use crate::codec::transparent;
 /// The constants, except [`NONE`](Self::NONE) and [`ALL`](Self::ALL), are keywords that tools request from
 /// the runtime's own providers.
 ///
+/// ```
+/// use dipc_wire::Keywords;
+///
+/// let keywords = Keywords::GC | Keywords::EXCEPTION | Keywords(0x4000);
+/// assert_eq!(keywords, Keywords(0xc001));
+/// ```
+///
 /// # Source
 /// `src/coreclr/vm/ClrEtwAll.man` of dotnet/runtime; the sampler's are those that dotnet-trace sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

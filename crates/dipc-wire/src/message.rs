@@ -12,6 +12,17 @@ use alloc::vec::Vec;
 /// | 0 | 20 | [`Header`] | size, command |
 /// | 20 | size − 20 | bytes | payload of the command |
 ///
+/// ```
+/// use dipc_wire::{CommandId, CommandSet, HEADER_LEN, Message};
+///
+/// // A command that this crate does not know.
+/// let command = CommandId { set: CommandSet::PROCESS, id: 0x20 };
+/// let message = Message::new(command, vec![7, 0, 0, 0])?;
+/// assert_eq!(message.to_bytes()?.len(), HEADER_LEN + 4);
+/// assert_eq!(message.decode::<u32>()?, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// Diagnostic IPC Protocol, "Messages".
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

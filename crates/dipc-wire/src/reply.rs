@@ -18,6 +18,17 @@ use core::fmt;
 /// Every Error reply is a failure, even with [`HResult::OK`] in it: some builds of .NET 6 send that when a
 /// dump failed. The document shows the reply with 28 bytes; runtimes send 24.
 ///
+/// ```
+/// use dipc_wire::{HResult, ServerError, encode_server_error};
+///
+/// // A server that refuses a dump, with a reason.
+/// let error = ServerError::new(HResult::FAIL).with_detail("no space left");
+/// assert!(error.to_string().ends_with("no space left"));
+/// let bytes = encode_server_error(&error)?;
+/// assert!(bytes.starts_with(&dipc_wire::MAGIC));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// Diagnostic IPC Protocol, "Errors"; size and string as seen on .NET 3.1, 9 and 10.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,6 +137,15 @@ pub fn decode_reply_as<'a, R: Decode<'a>>(
 }
 
 /// Returns the bytes of an OK reply that carries `payload`.
+///
+/// ```
+/// use dipc_wire::{SessionId, encode_ok};
+///
+/// // The reply of a server that has started a session.
+/// let bytes = encode_ok(&SessionId(7))?;
+/// assert_eq!(bytes.len(), 28);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn encode_ok(payload: &(impl Encode + ?Sized)) -> Result<Vec<u8>, EncodeError> {
     message::to_bytes(CommandId::OK, payload)
 }

@@ -7,6 +7,21 @@ use uuid::Uuid;
 ///
 /// Every method takes the name of the field; the error for a truncated field has that name and the field's
 /// offset.
+///
+/// ```
+/// use dipc_wire::{Decoder, Encoder};
+///
+/// let mut encoder = Encoder::new();
+/// encoder.u32(7);
+/// encoder.put("shop", "name")?;
+/// let bytes = encoder.into_bytes();
+///
+/// let mut decoder = Decoder::new(&bytes);
+/// assert_eq!((decoder.u32("id")?, decoder.take::<String>("name")?), (7, "shop".to_owned()));
+/// let error = decoder.u32("flags").expect_err("no bytes are left");
+/// assert!(error.is_incomplete() && error.to_string().contains("flags"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Decoder<'a> {
     rest: &'a [u8],

@@ -5,6 +5,16 @@ use byteorder::{ByteOrder as _, LittleEndian};
 use uuid::Uuid;
 
 /// A byte buffer that values are appended to.
+///
+/// ```
+/// use dipc_wire::Encoder;
+///
+/// let mut encoder = Encoder::with_capacity(16);
+/// encoder.u16(0x0102);
+/// encoder.bool(true);
+/// encoder.bytes(b"ok");
+/// assert_eq!(encoder.into_bytes(), [2, 1, 1, b'o', b'k']);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
     bytes: Vec<u8>,

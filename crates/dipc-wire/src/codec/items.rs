@@ -7,6 +7,17 @@ use core::marker::PhantomData;
 /// allocated.
 ///
 /// Every item was decoded once to find the end of the array, so that none of them fails later.
+///
+/// ```
+/// use dipc_wire::{Decoder, Encoder, Items, Utf16};
+///
+/// let mut encoder = Encoder::new();
+/// encoder.put(&vec!["a".to_owned(), "b".to_owned()], "names")?;
+/// let bytes = encoder.into_bytes();
+/// let names: Items<'_, Utf16<'_>> = Decoder::new(&bytes).take("names")?;
+/// assert!(names.iter().map(|name| name.to_string()).eq(["a", "b"]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Items<'a, T> {
     len: usize,
     /// The items without their count.

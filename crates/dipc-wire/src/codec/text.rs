@@ -12,6 +12,17 @@ use core::fmt::{self, Write as _};
 use core::hash::{Hash, Hasher};
 
 /// A string that borrows the received bytes. It prints as text and encodes to the received bytes.
+///
+/// ```
+/// use dipc_wire::{Decoder, Encoder, Utf16};
+///
+/// let mut encoder = Encoder::new();
+/// encoder.put("shop", "name")?;
+/// let bytes = encoder.into_bytes();
+/// let name: Utf16<'_> = Decoder::new(&bytes).take("name")?;
+/// assert_eq!((name.to_string(), name.chars().count()), ("shop".to_owned(), 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct Utf16<'a> {
     /// The units with their NUL, without the count.

@@ -112,6 +112,19 @@ generate_core_dump! {
     /// GenerateCoreDump3 (0x0103): writes a core dump, with flags; an error has the reason as text
     /// ([`ServerError::detail`](crate::ServerError)).
     ///
+    /// ```
+    /// use dipc_wire::{Command as _, DumpFlags, DumpType, GenerateCoreDump3};
+    ///
+    /// let dump = GenerateCoreDump3 {
+    ///     path: "/tmp/core.%p",
+    ///     dump_type: DumpType::WITH_HEAP,
+    ///     flags: DumpFlags::LOGGING | DumpFlags::CRASH_REPORT,
+    /// };
+    /// assert!(dump.flags.contains(DumpFlags::CRASH_REPORT));
+    /// assert_eq!(dump.to_bytes()?[16..18], [0x01, 0x03]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Source
     /// As in Microsoft's client; not in the text. Seen on .NET 9 and 10, unknown to 3.1.
     GenerateCoreDump3 = GENERATE_CORE_DUMP_3

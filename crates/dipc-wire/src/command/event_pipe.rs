@@ -23,6 +23,17 @@ use core::fmt;
 /// |---|---|---|---|
 /// | 0 | 8 | u64 | the id |
 ///
+/// ```
+/// use dipc_wire::{CollectTracing2, Feed, MessageReader, SessionId, decode_reply, encode_ok};
+///
+/// # let received = encode_ok(&SessionId(7))?;
+/// let Feed::Message { message, .. } = MessageReader::new().feed(&received)? else { return Ok(()) };
+/// // Keep it: StopTracing needs it.
+/// let session = decode_reply::<CollectTracing2>(&message)??;
+/// assert_eq!(session, SessionId(7));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// Diagnostic IPC Protocol, "CollectTracing".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +57,15 @@ payload! {
     /// | 0 | 8 | u64 | [`SessionId`] |
     ///
     /// The reply is the same id, also for a session that does not exist.
+    ///
+    /// ```
+    /// use dipc_wire::{Command as _, SessionId, StopTracing};
+    ///
+    /// // On a connection of its own; the stream's connection ends after the rundown.
+    /// let message = StopTracing { session: SessionId(7) }.to_bytes()?;
+    /// assert_eq!(message.len(), 28);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "StopTracing"; the unknown id as seen on .NET 3.1 to 10.

@@ -49,6 +49,15 @@ impl fmt::Display for CommandSet {
 /// The protocol's text writes both together: its command code `0x0402` is set 4, id 2, in this order on the
 /// wire.
 ///
+/// ```
+/// use dipc_wire::{CommandId, CommandSet};
+///
+/// assert_eq!(CommandId::RESUME_RUNTIME.name(), Some("ResumeRuntime"));
+/// // Unknown commands are values, too.
+/// let future = CommandId { set: CommandSet::PROCESS, id: 0x20 };
+/// assert_eq!(future.name(), None);
+/// ```
+///
 /// # Source
 /// Diagnostic IPC Protocol, "Commands"; CollectTracing3 is 0x0204 and DisablePerfMap 0x0406, unlike in the
 /// "Header" lines of these commands, which repeat their neighbours' codes.

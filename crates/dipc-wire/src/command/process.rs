@@ -20,6 +20,15 @@ payload! {
     ///
     /// The text says that the reply has no payload; runtimes send an [`HResult`], 0.
     ///
+    /// ```
+    /// use dipc_wire::{Command as _, HEADER_LEN, ResumeRuntime};
+    ///
+    /// // For a runtime that was started with DOTNET_DiagnosticPorts=…,suspend.
+    /// let message = ResumeRuntime.to_bytes()?;
+    /// assert_eq!(message.len(), HEADER_LEN);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Source
     /// Diagnostic IPC Protocol, "ResumeRuntime"; the reply as seen on .NET 8 to 10; unknown to 3.1.
     command RESUME_RUNTIME -> HResult =>
@@ -35,6 +44,14 @@ payload! {
     /// | 0 | … | string | path of the assembly, on the *target's* filesystem |
     ///
     /// A running .NET 9 whose hook cannot be loaded **ends** with an unhandled exception.
+    ///
+    /// ```
+    /// use dipc_wire::{ApplyStartupHook, Command as _};
+    ///
+    /// let message = ApplyStartupHook { path: "/app/hook.dll" }.to_bytes()?;
+    /// assert_eq!(message[16..18], [0x04, 0x07]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "ApplyStartupHook"; the danger as seen on .NET 9; unknown to 3.1.

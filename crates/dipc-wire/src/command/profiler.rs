@@ -18,6 +18,19 @@ payload! {
     ///
     /// The reply comes when the profiler has been loaded or has failed to load.
     ///
+    /// ```
+    /// use dipc_wire::{AttachProfiler, Command as _, Uuid};
+    ///
+    /// let attach = AttachProfiler {
+    ///     timeout_ms: 10_000,
+    ///     profiler: Uuid::from_u128(0xcf0d_821e_299b_5307_a3d8_b283_c035_76ad),
+    ///     path: "/opt/profiler.so",
+    ///     client_data: Vec::<u8>::new(),
+    /// };
+    /// assert_eq!(attach.to_bytes()?[16..18], [0x03, 0x01]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Source
     /// Diagnostic IPC Protocol, "AttachProfiler"; the time-out's unit as in the text, its `clientDataSize` is
     /// the array's count. Microsoft's client writes the number of seconds as if it were milliseconds.

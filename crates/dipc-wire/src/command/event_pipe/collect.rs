@@ -119,6 +119,23 @@ payload! {
     /// | 16 | 1 | bool | request stacks |
     /// | 17 | … | array | [`ProviderConfig`]s, 1 to 1000 |
     ///
+    /// ```
+    /// use dipc_wire::{CollectTracing4, Command as _, Format, Keywords, Level, ProviderConfig};
+    ///
+    /// let providers =
+    ///     [ProviderConfig { name: "My.Source", keywords: Keywords::ALL, level: Level::VERBOSE, arguments: "" }];
+    /// let message = CollectTracing4 {
+    ///     buffer_mb: 256,
+    ///     format: Format::NETTRACE,
+    ///     rundown_keyword: Keywords::NONE,
+    ///     request_stackwalk: false,
+    ///     providers: providers.as_slice(),
+    /// }
+    /// .to_bytes()?;
+    /// assert_eq!(message[16..18], [0x02, 0x05]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing4"; seen on .NET 9 and 10, unknown to 3.1 and 8.
     command COLLECT_TRACING_4 -> SessionId =>

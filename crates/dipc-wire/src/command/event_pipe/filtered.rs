@@ -156,6 +156,20 @@ by_session_type! {
     /// | 0 | 4 | u32 | session type: 0 streaming, 1 user_events |
     /// | 4 | … | | [`StreamingSession`] or [`UserEventsSession`] |
     ///
+    /// ```
+    /// use dipc_wire::{CollectTracing5, Command as _, FilteredProviderConfig, ProviderConfig, StreamingSession};
+    ///
+    /// let provider = ProviderConfig { name: "My.Source".to_owned(), ..ProviderConfig::default() };
+    /// let session = StreamingSession {
+    ///     buffer_mb: 64,
+    ///     providers: vec![FilteredProviderConfig::from(provider)],
+    ///     ..StreamingSession::default()
+    /// };
+    /// let message = CollectTracing5::<_>::Streaming(session).to_bytes()?;
+    /// assert_eq!(message[16..18], [0x02, 0x06]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5"; seen on .NET 10, unknown to 9.
     pub enum CollectTracing5 = COLLECT_TRACING_5, StreamingSession

@@ -15,6 +15,18 @@ payload! {
     /// | 12 | … | string | name, not empty |
     /// | … | … | string | arguments, `Name=value;…` |
     ///
+    /// ```
+    /// use dipc_wire::{Keywords, Level, ProviderConfig};
+    ///
+    /// let counters = ProviderConfig {
+    ///     name: "System.Runtime",
+    ///     keywords: Keywords::NONE,
+    ///     level: Level::INFORMATIONAL,
+    ///     arguments: "EventCounterIntervalSec=1",
+    /// };
+    /// assert_eq!((counters.level.0, counters.keywords.0), (4, 0));
+    /// ```
+    ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing".
     pub struct ProviderConfig<S = String> {
@@ -39,6 +51,23 @@ payload! {
     ///
     /// The default disables no id and so passes all events. "Or length = 0" in the text does not mean that it
     /// can be left out.
+    ///
+    /// ```
+    /// use dipc_wire::{EventFilter, FilteredProviderConfig, Keywords, Level, ProviderConfig};
+    ///
+    /// let runtime = ProviderConfig {
+    ///     name: "Microsoft-Windows-DotNETRuntime",
+    ///     keywords: Keywords::GC,
+    ///     level: Level::INFORMATIONAL,
+    ///     arguments: "",
+    /// };
+    /// // GCStart and GCEnd only.
+    /// let filter = EventFilter { enable: true, ids: [1_u32, 2] };
+    /// let provider = FilteredProviderConfig { provider: runtime.clone(), filter };
+    /// assert_eq!(provider.filter.ids.len(), 2);
+    /// // Without a filter every event passes.
+    /// assert!(FilteredProviderConfig::<&str, Vec<u32>>::from(runtime).filter.ids.is_empty());
+    /// ```
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "CollectTracing5"; the official tools always send it.

@@ -52,6 +52,17 @@ impl EnvironmentReply {
 /// | 0 | 4 | u32 | number of strings |
 /// | 4 | … | strings | `NAME=value` each |
 ///
+/// ```
+/// use dipc_wire::Environment;
+///
+/// // The reply to ProcessEnvironment states the number of bytes that follow it.
+/// let (reply, bytes) = Environment(vec!["LANG=C".to_owned()]).to_bytes()?;
+/// assert_eq!(reply.incoming_bytes as usize, bytes.len());
+/// let Environment(variables) = Environment::<Vec<String>>::from_bytes(&bytes)?;
+/// assert_eq!(variables, ["LANG=C"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Source
 /// Diagnostic IPC Protocol, "ProcessEnvironment".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,6 +102,16 @@ payload! {
     ///
     /// Managed code sees the change if it has not read the environment yet: in practice, while the runtime is
     /// suspended at its start.
+    ///
+    /// ```
+    /// use dipc_wire::{Command as _, SetEnvironmentVariable};
+    ///
+    /// let set = SetEnvironmentVariable { name: "DOTNET_gcServer", value: Some("1") };
+    /// let remove = SetEnvironmentVariable { name: "DOTNET_gcServer", value: None::<&str> };
+    /// // The value "1" with its NUL: two UTF-16 units.
+    /// assert_eq!(set.to_bytes()?.len() - remove.to_bytes()?.len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Source
     /// Diagnostic IPC Protocol, "SetEnvironmentVariable"; seen on .NET 9 and 10, unknown to 3.1.

@@ -72,6 +72,19 @@ payload! {
     /// | … | … | string | name of the managed entry point's assembly |
     /// | … | … | string | product version of the runtime |
     ///
+    /// ```
+    /// use dipc_wire::{Feed, MessageReader, ProcessInfo1Reply, ProcessInfo2Reply, Utf16, Uuid};
+    /// use dipc_wire::{decode_reply_as, encode_ok};
+    ///
+    /// // A fake runtime answers, and a client reads without a copy.
+    /// let first = ProcessInfo1Reply::new(4711, Uuid::from_u128(1));
+    /// let received = encode_ok(&ProcessInfo2Reply::new(first, "shop", "9.0.1"))?;
+    /// let Feed::Message { message, .. } = MessageReader::new().feed(&received)? else { return Ok(()) };
+    /// let info = decode_reply_as::<ProcessInfo2Reply<Utf16<'_>>>(&message)??;
+    /// assert_eq!((info.process_id, info.managed_entrypoint_assembly.to_string()), (4711, "shop".to_owned()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Source
     /// Diagnostic IPC Protocol, "ProcessInfo2".
     #[non_exhaustive]

@@ -36,6 +36,15 @@ payload! {
     /// |---|---|---|---|
     /// | 0 | 4 | u32 | [`PerfMapType`] |
     ///
+    /// ```
+    /// use dipc_wire::{Command as _, EnablePerfMap, PerfMapType};
+    ///
+    /// // `perf report` then has names for jitted code.
+    /// let message = EnablePerfMap { kind: PerfMapType::PERF_MAP }.to_bytes()?;
+    /// assert_eq!(message[20..], [3, 0, 0, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Source
     /// Diagnostic IPC Protocol, "EnablePerfMap"; seen on .NET 9 and 10, unknown to 3.1.
     command ENABLE_PERF_MAP -> HResult =>
