@@ -9,6 +9,16 @@ use crate::Error;
 ///
 /// Every kind can be named on every system; using one that the system does not have fails with
 /// [`Error::Unsupported`].
+///
+/// ```
+/// use dipc_transport::Address;
+///
+/// // The value that a user gave for `--diagnostic-port`.
+/// let port: Address = "/run/app.port".parse()?;
+/// assert_eq!(port.to_string(), "/run/app.port");
+/// assert!(matches!("localhost:9000".parse()?, Address::Tcp(_)));
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Address {
@@ -24,6 +34,16 @@ pub enum Address {
 ///
 /// The protocol has neither passwords nor encryption, and a client of a diagnostic port can make the process
 /// run its code.
+///
+/// ```
+/// use dipc_transport::{Error, TcpAddress};
+///
+/// let local = TcpAddress::loopback(([127, 0, 0, 1], 9000).into())?;
+/// assert_eq!(local.socket_address().port(), 9000);
+/// let refused = TcpAddress::loopback(([192, 0, 2, 1], 9000).into());
+/// assert!(matches!(refused, Err(Error::NotLoopback { .. })));
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TcpAddress(SocketAddr);
 
@@ -71,6 +91,15 @@ impl Address {
     /// `\\.\pipe\name` is a named pipe, and anything else is a path (on Windows: the name of a pipe).
     /// `localhost` is the only name that is resolved. A socket whose file name looks like a TCP address can
     /// be given as `./127.0.0.1:9000`.
+    ///
+    /// ```
+    /// use dipc_transport::{Address, TcpReach};
+    ///
+    /// assert!(Address::parse("192.0.2.1:9000", TcpReach::Loopback).is_err());
+    /// let allowed = Address::parse("192.0.2.1:9000", TcpReach::Anywhere)?;
+    /// assert!(matches!(allowed, Address::Tcp(_)));
+    /// # Ok::<(), dipc_transport::Error>(())
+    /// ```
     ///
     /// # Errors
     /// [`Error::NotLoopback`] for a TCP address that `reach` does not allow.

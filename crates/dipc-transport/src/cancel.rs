@@ -8,6 +8,19 @@ use crate::{Address, Error, Operation};
 
 /// A handle that ends a pending `read`, `write_all`, `accept` or [`Hub::next`](crate::Hub::next) from another
 /// thread, and every later one.
+///
+/// ```
+/// use dipc_transport::{Deadline, Listener};
+///
+/// let mut listener = Listener::bind("127.0.0.1:0".parse::<dipc_transport::Address>()?)?;
+/// let canceller = listener.canceller();
+/// let ctrl_c = std::thread::spawn(move || canceller.cancel());
+/// // Without the other thread it would wait forever.
+/// let error = listener.accept(Deadline::never()).expect_err("cancelled");
+/// assert!(error.is_cancelled());
+/// # ctrl_c.join().expect("a thread that ends");
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Canceller(Arc<Cancel>);
 
@@ -36,6 +49,19 @@ impl Canceller {
 
     /// Returns a canceller for a wait of the caller's own: the wait has to check
     /// [`is_cancelled`](Self::is_cancelled) each time that `wake` is called.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Condvar, Mutex};
+    ///
+    /// let wait = Arc::new((Mutex::new(()), Condvar::new()));
+    /// let woken = Arc::clone(&wait);
+    /// let canceller = dipc_transport::Canceller::waking(move || {
+    ///     let _held = woken.0.lock();
+    ///     woken.1.notify_all();
+    /// });
+    /// canceller.cancel();
+    /// assert!(canceller.is_cancelled());
+    /// ```
     pub fn waking(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self::new(Arc::new(WakeFn(wake)))
     }

@@ -8,6 +8,21 @@ use crate::{Address, Deadline, Error, Operation, PeerCheck, PeerCredentials};
 /// A connection to a diagnostic port, or from a client of one.
 ///
 /// Nothing is buffered: each read returns the bytes that the system has. Dropping it closes it.
+///
+/// ```
+/// use std::time::Duration;
+/// use dipc_transport::{Address, Connection, Deadline, Listener, PeerCheck};
+///
+/// let mut listener = Listener::bind("127.0.0.1:0".parse::<Address>()?)?;
+/// let deadline = Deadline::after(Duration::from_secs(60));
+/// let mut client = Connection::connect(listener.address(), PeerCheck::Any, deadline)?;
+/// let mut server = listener.accept(deadline)?;
+/// client.write_all(b"hello", deadline)?;
+/// let mut bytes = [0; 5];
+/// assert!(server.read(&mut bytes, deadline)? > 0);
+/// assert_eq!(bytes[0], b'h');
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) stream: sys::Stream,
@@ -50,6 +65,19 @@ impl Connection {
 
     /// Reads as [`read`](Self::read) does, but returns `None` at the deadline: for callers that wait again
     /// and again. The state of the peer, for which each of its threads is looked at, is not read.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// # use dipc_transport::{Address, Connection, Deadline, Listener, PeerCheck};
+    ///
+    /// # let mut listener = Listener::bind("127.0.0.1:0".parse::<Address>()?)?;
+    /// # let later = Deadline::after(Duration::from_secs(60));
+    /// # let mut connection = Connection::connect(listener.address(), PeerCheck::Any, later)?;
+    /// // Other work between short waits.
+    /// let count = connection.poll_read(&mut [0; 512], Deadline::after(Duration::from_millis(10)))?;
+    /// assert_eq!(count, None);
+    /// # Ok::<(), dipc_transport::Error>(())
+    /// ```
     pub fn poll_read(&mut self, buffer: &mut [u8], deadline: Deadline) -> Result<Option<usize>, Error> {
         match self.stream.read(buffer, deadline) {
             Ok(count) => Ok(Some(count)),
@@ -106,6 +134,21 @@ impl Connection {
 ///
 /// A TCP connection takes a round trip. It continues from one step to the next, so that each step may be
 /// shorter than that.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use dipc_transport::{Address, Connector, Deadline, PeerCheck};
+///
+/// let mut connector = Connector::new("127.0.0.1:9000".parse::<Address>()?, PeerCheck::Any);
+/// let connection = loop {
+///     match connector.connect(Deadline::after(Duration::from_millis(50))) {
+///         // Redraw the screen, look at the keyboard, and continue.
+///         Err(error) if error.is_timeout() => println!("connecting"),
+///         other => break other?,
+///     }
+/// };
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Connector {
     address: Address,

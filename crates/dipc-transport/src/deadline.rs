@@ -4,6 +4,17 @@ use std::time::{Duration, Instant};
 ///
 /// One deadline can span several steps, which share the time. A step whose deadline is over still tries once,
 /// and fails only if it would have to wait.
+///
+/// ```
+/// use std::time::Duration;
+/// use dipc_transport::Deadline;
+///
+/// // One deadline for all steps of a request, and a shorter one for its first step.
+/// let request = Deadline::after(Duration::from_secs(60));
+/// let connect = request.min(Deadline::after(Duration::from_secs(5)));
+/// assert!(connect.instant() < request.instant() && !connect.is_over());
+/// assert_eq!(Deadline::never().remaining(), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadline(Option<Instant>);
 

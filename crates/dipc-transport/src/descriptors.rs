@@ -20,6 +20,27 @@ impl Connection {
     /// most 253 descriptors are allowed. The peer gets duplicates: they can be closed here as soon as this
     /// returns.
     ///
+    /// ```
+    /// use std::{fs::File, io::Read as _, os::fd::AsFd as _, time::Duration};
+    /// use dipc_transport::{Connection, Deadline, Listener, PeerCheck};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let mut listener = Listener::bind(folder.path().join("port").as_path())?;
+    /// let deadline = Deadline::after(Duration::from_secs(60));
+    /// let mut client = Connection::connect(listener.address(), PeerCheck::Any, deadline)?;
+    /// std::fs::write(folder.path().join("file"), "content")?;
+    /// let file = File::open(folder.path().join("file"))?;
+    /// client.send_with_descriptors(b"!", &[file.as_fd()], deadline)?;
+    ///
+    /// let received = listener.accept(deadline)?.receive_with_descriptors(&mut [0; 1], 1, deadline)?;
+    /// let mut content = String::new();
+    /// for descriptor in received.descriptors {
+    ///     File::from(descriptor).read_to_string(&mut content)?;
+    /// }
+    /// assert_eq!(content, "content");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Unsupported`] on a TCP connection; otherwise as for [`Connection::write_all`]. After an error
     /// it is not known whether the descriptors were sent.

@@ -267,6 +267,16 @@ impl Error {
     }
 
     /// Returns whether a deadline passed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use dipc_transport::{Address, Deadline, Listener};
+    ///
+    /// let mut listener = Listener::bind("127.0.0.1:0".parse::<Address>()?)?;
+    /// let error = listener.accept(Deadline::after(Duration::ZERO)).expect_err("no client connects");
+    /// assert!(error.is_timeout() && !error.is_disconnected());
+    /// # Ok::<(), dipc_transport::Error>(())
+    /// ```
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
     }

@@ -9,6 +9,18 @@ use crate::sys;
 ///
 /// On Linux it stays the same folder while this is open, whatever happens to the names on the way. Elsewhere the
 /// names are checked once.
+///
+/// ```
+/// use dipc_transport::FolderBelow;
+///
+/// let recordings = tempfile::tempdir()?;
+/// std::fs::create_dir(recordings.path().join("today"))?;
+/// let today = FolderBelow::open(recordings.path(), "today".as_ref())?;
+/// std::fs::write(today.join("note"), "kept")?;
+/// assert!(recordings.path().join("today/note").is_file());
+/// assert!(FolderBelow::open(recordings.path(), "../elsewhere".as_ref()).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct FolderBelow(sys::FolderBelow);
 

@@ -12,6 +12,24 @@ use crate::{Address, Connection, Deadline, Error, Operation, PeerCredentials};
 ///
 /// An idle connection costs one descriptor and some dozens of bytes. Its bytes can be read here without
 /// waiting; for a request it is taken out as an ordinary [`Connection`], and can be returned afterwards.
+///
+/// ```
+/// use std::time::Duration;
+/// use dipc_transport::{Address, Connection, Deadline, Hub, HubEvent, PeerCheck};
+///
+/// let mut hub = Hub::bind("127.0.0.1:0".parse::<Address>()?)?;
+/// let deadline = Deadline::after(Duration::from_secs(60));
+/// let mut runtime = Connection::connect(hub.address(), PeerCheck::Any, deadline)?;
+/// runtime.write_all(b"ADVR_V1\0", deadline)?;
+/// loop {
+///     if let HubEvent::Readable(token) = hub.next(deadline)? {
+///         let connection = hub.take(token)?;
+///         assert!(connection.is_some() && hub.is_empty());
+///         break;
+///     }
+/// }
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Hub {
     // Declared first, so that connections are closed before the watcher.
@@ -54,6 +72,17 @@ pub enum HubEvent {
 
 /// A handle that makes [`Hub::next`] return, so that the thread of the hub can serve requests of other
 /// threads.
+///
+/// ```
+/// use dipc_transport::{Address, Deadline, Hub, HubEvent};
+///
+/// let mut hub = Hub::bind("127.0.0.1:0".parse::<Address>()?)?;
+/// let waker = hub.waker();
+/// let other = std::thread::spawn(move || waker.wake());
+/// assert_eq!(hub.next(Deadline::never())?, HubEvent::Woken);
+/// # other.join().expect("a thread that ends");
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct HubWaker(Canceller);
 

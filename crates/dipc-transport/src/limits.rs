@@ -31,6 +31,14 @@ pub fn descriptor_limit() -> Option<u64> {
 ///
 /// Children inherit it, and a child that uses `select` on descriptors above 1,023 fails:
 /// [`restore_descriptor_limit`] starts children with the former limit.
+///
+/// ```
+/// if let Some(limit) = dipc_transport::raise_descriptor_limit()? {
+///     println!("up to {:?} connections, before {:?}", limit.now, limit.before);
+///     assert_eq!(dipc_transport::descriptor_limit(), limit.now);
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn raise_descriptor_limit() -> io::Result<Option<DescriptorLimit>> {
     let Some((current, maximum)) = sys::descriptor_limits() else { return Ok(None) };
     let wanted = maximum.unwrap_or(UNLIMITED);

@@ -6,6 +6,19 @@ use crate::{Address, Connection, Deadline, Error, Operation};
 /// it, and removes a socket's file.
 ///
 /// A TCP port is the exception: any process that reaches it can connect.
+///
+/// ```
+/// use std::time::Duration;
+/// use dipc_transport::{Address, Connection, Deadline, Listener, PeerCheck};
+///
+/// let mut listener = Listener::bind("127.0.0.1:0".parse::<Address>()?)?;
+/// println!("start programs with DOTNET_DiagnosticPorts={}", listener.address());
+/// # let deadline = Deadline::after(Duration::from_secs(60));
+/// # let client = Connection::connect(listener.address(), PeerCheck::Any, deadline)?;
+/// let connection = listener.accept(Deadline::after(Duration::from_secs(60)))?;
+/// assert_eq!(connection.peer().pid, None, "TCP does not know its peer");
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Listener {
     acceptor: sys::Acceptor,

@@ -10,6 +10,14 @@ use crate::sys;
 /// On Linux the checked file itself is opened. On other Unixes the file is opened without waiting and checked
 /// again. On Windows reserved names, which open devices, are refused.
 ///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// // A folder, a device or a pipe is refused, without opening it.
+/// let error = dipc_transport::open_regular(folder.path()).expect_err("a folder");
+/// assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
 /// # Errors
 /// Those of opening, and [`io::ErrorKind::InvalidInput`] for files that are not regular.
 pub fn open_regular(path: &Path) -> io::Result<File> {
@@ -20,6 +28,12 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 ///
 /// On Unix no automount point is entered, so that the path cannot mount anything. On Linux `/proc` and `/sys`
 /// are not entered either, since reading there has effects as well. Links are followed under the same rules.
+///
+/// ```
+/// // A path that a recording names.
+/// let error = dipc_transport::open_untrusted("bin/app.dll".as_ref()).expect_err("a relative path");
+/// assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+/// ```
 ///
 /// # Errors
 /// As for [`open_regular`], and [`io::ErrorKind::InvalidInput`] for a path through a folder that is not
@@ -36,6 +50,17 @@ pub fn open_untrusted(path: &Path) -> io::Result<File> {
 ///
 /// A link is not followed, and opening does not wait for the other end of a pipe. A file with a second name is
 /// refused, as it may be another one's.
+///
+/// ```
+/// use std::fs::OpenOptions;
+///
+/// let shared = tempfile::tempdir()?;
+/// let index = shared.path().join("index");
+/// dipc_transport::open_own(&index, OpenOptions::new().append(true).create(true))?;
+/// std::fs::hard_link(&index, shared.path().join("second name"))?;
+/// assert!(dipc_transport::open_own(&index, OpenOptions::new().append(true)).is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 ///
 /// # Errors
 /// Those of opening, and [`io::ErrorKind::InvalidInput`] for everything except such a file.

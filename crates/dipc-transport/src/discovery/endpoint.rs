@@ -3,6 +3,17 @@ use std::path::PathBuf;
 use crate::{Address, Connection, Deadline, Error, PeerCheck};
 
 /// A process with a diagnostic socket or pipe.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use dipc_transport::Deadline;
+///
+/// let endpoint = dipc_transport::find(4711)?;
+/// println!("{} listens at {}", endpoint.name, endpoint.path.display());
+/// let connection = endpoint.connect(Deadline::after(Duration::from_secs(5)))?;
+/// assert_eq!(connection.peer().pid, Some(4711));
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Endpoint {

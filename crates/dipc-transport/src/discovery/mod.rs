@@ -97,6 +97,17 @@ impl fmt::Display for Skipped {
 /// The `TMPDIR`, the namespaces and the start time of each process are read; each directory is listed once.
 /// Processes may come and go meanwhile. No connections are made. On Windows the pipes of the machine are
 /// listed.
+///
+/// ```
+/// let discovery = dipc_transport::discover();
+/// for endpoint in &discovery.endpoints {
+///     println!("{} {}", endpoint.pid, endpoint.name);
+/// }
+/// for skipped in &discovery.skipped {
+///     eprintln!("{skipped}");
+/// }
+/// assert!(discovery.endpoints.is_sorted_by_key(|endpoint| endpoint.pid));
+/// ```
 pub fn discover() -> Discovery {
     platform::discover()
 }
@@ -109,6 +120,18 @@ impl Discovery {
 
 /// Finds the endpoint of one process.
 ///
+/// ```
+/// use dipc_transport::Error;
+///
+/// // This test is a process without a diagnostic port.
+/// match dipc_transport::find(std::process::id()) {
+///     Ok(endpoint) => println!("{}", endpoint.path.display()),
+///     Err(error @ Error::NoEndpoint { .. }) => eprintln!("{error}"),
+///     Err(error) => return Err(error),
+/// }
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
+///
 /// # Errors
 /// [`Error::NoSuchProcess`], [`Error::KernelThread`], [`Error::NoEndpoint`] (with the directory), [`Error::PermissionDenied`],
 /// [`Error::ForeignSocket`] or [`Error::NotASocket`].
@@ -118,6 +141,13 @@ pub fn find(pid: u32) -> Result<Endpoint, Error> {
 
 /// Returns the name of a process, as in the existing tools: the program's file name if the kernel has
 /// truncated it, and on Windows without `.exe`.
+///
+/// ```
+/// // The kernel cuts names after 15 bytes; this one is whole.
+/// let name = dipc_transport::process_name(std::process::id())?;
+/// assert!(!name.is_empty());
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 pub fn process_name(pid: u32) -> Result<String, Error> {
     platform::process_name(pid)
 }
@@ -134,6 +164,17 @@ pub fn start_key(pid: u32) -> Result<u64, Error> {
 
 /// Reads the state of a process. On systems without `/proc` only [`ProcessState::Running`] and
 /// [`ProcessState::Gone`] are distinguished.
+///
+/// ```
+/// use dipc_transport::ProcessState;
+///
+/// let state = dipc_transport::process_state(std::process::id())?;
+/// if state.is_unresponsive() {
+///     eprintln!("it cannot answer; {}", state.help().unwrap_or_default());
+/// }
+/// assert_eq!(state, ProcessState::Running);
+/// # Ok::<(), dipc_transport::Error>(())
+/// ```
 ///
 /// # Errors
 /// [`Error::PermissionDenied`] or [`Error::Io`] if the system does not show the process.

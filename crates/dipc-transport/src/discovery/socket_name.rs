@@ -2,6 +2,14 @@ use std::ffi::OsStr;
 use std::fmt;
 
 /// The file name of a runtime's socket: `dotnet-diagnostic-{pid}-{key}-socket`.
+///
+/// ```
+/// use dipc_transport::SocketName;
+///
+/// let name = SocketName::parse("dotnet-diagnostic-4711-98765-socket".as_ref());
+/// assert_eq!(name, Some(SocketName::new(4711, 98765)));
+/// assert_eq!(SocketName::parse("dotnet-diagnostic-04711-98765-socket".as_ref()), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct SocketName {
