@@ -19,6 +19,17 @@ const MOST_ENTRIES: usize = 100_000;
 const UNKNOWN: char = '\0';
 
 /// The files that a crash of a process leaves, determined before it happens.
+///
+/// ```no_run
+/// use dipc_client::{CrashFiles, KernelCore, Target};
+///
+/// let files = CrashFiles::of(&Target::from_pid(4711)?, "");
+/// match files.kernel {
+///     Some(KernelCore::File(core)) => println!("the kernel writes {}", core.display().display()),
+///     other => println!("{other:?}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CrashFiles {

@@ -188,6 +188,14 @@ pub enum ErrorKind {
 
 impl Error {
     /// Returns the kind of the error.
+    ///
+    /// ```
+    /// use dipc_client::{ErrorKind, Target};
+    ///
+    /// let error = Target::from_path("/nowhere/socket").info().expect_err("no socket");
+    /// assert_eq!(error.kind(), ErrorKind::Unreachable);
+    /// eprintln!("error: {error}, help: {:?}", error.help());
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Transport(error) if error.is_unreachable() => ErrorKind::Unreachable,

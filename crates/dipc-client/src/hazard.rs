@@ -3,6 +3,20 @@ use std::path::PathBuf;
 /// The reason for blocking a command: its observed effect on real runtimes.
 ///
 /// [`Target::without_safeguards`](crate::Target::without_safeguards) sends it anyway.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+/// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+/// use dipc_client::{Error, Hazard};
+///
+/// // A running .NET 9 could end because of it.
+/// match target.apply_startup_hook("/app/hook.dll") {
+///     Err(Error::Blocked { hazard, .. }) => println!("blocked: {hazard}, {:?}", hazard.help()),
+///     other => other?,
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Hazard {

@@ -6,6 +6,23 @@ use nettrace::{Decoder, Error, Event, Events, PushSource, TimeOrder, TraceInfo};
 
 /// The events of a stream while it arrives, in time order as far as possible without waiting. The caller
 /// reads the bytes, of a [`Session`](crate::Session) for example. An error ends the events, and is kept.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let simulated = dipc_sim::Runtime::builder().rate(1000).start_in(folder.path())?;
+/// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+/// use std::time::Duration;
+/// use dipc_client::{Deadline, LiveReader, Providers, SessionConfig};
+///
+/// let mut session = target.start_session(&SessionConfig::new(Providers::parse("Dipc-Simulated")?))?;
+/// let (mut reader, mut buffer, mut count) = (LiveReader::new(Duration::from_millis(10)), [0; 4096], 0);
+/// while count < 20 {
+///     let bytes = session.read(&mut buffer, Deadline::after(Duration::from_secs(60)))?;
+///     reader.feed(&buffer[..bytes]);
+///     reader.for_each(|event| count += usize::from(event.provider() == "Dipc-Simulated"));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct LiveReader {
     events: TimeOrder<PushSource>,

@@ -20,6 +20,26 @@ impl Target {
     /// Starts a session that only lists all methods: it requests no events and is stopped at once, so that
     /// its stream is the rundown. The stream is a recording. A NativeAOT process has no methods to list.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().replay(b"Nettrace".to_vec()).start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use std::{ops::ControlFlow, time::Duration};
+    /// use dipc_client::Deadline;
+    ///
+    /// let mut recording = Vec::new();
+    /// let is_whole = target.list_methods()?.read(
+    ///     Deadline::after(Duration::from_secs(60)),
+    ///     || false,
+    ///     |piece| {
+    ///         recording.extend_from_slice(piece);
+    ///         ControlFlow::Continue(())
+    ///     },
+    /// )?;
+    /// assert!(is_whole && recording.starts_with(b"Nettrace"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of [`start_session`](Self::start_session) and [`Session::request_stop`].
     pub fn list_methods(&self) -> Result<MethodList, Error> {

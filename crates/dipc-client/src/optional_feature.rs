@@ -5,6 +5,21 @@ use std::fmt;
 /// If a runtime knows only older forms, it is an error ([`Error::UnsupportedOption`](crate::Error)), unless
 /// the caller allows it to be dropped ([`SessionConfig::optional`](crate::SessionConfig),
 /// [`Dump::optional`](crate::Dump)).
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let old = dipc_sim::Version::NET3_1;
+/// # let simulated = dipc_sim::Runtime::builder().version(old).start_in(folder.path())?;
+/// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+/// use dipc_client::{OptionalFeature, Providers, SessionConfig};
+///
+/// // .NET Core 3.1 sends stacks with all events.
+/// let config = SessionConfig::new(Providers::parse("MyApp")?).with_stackwalk(false);
+/// assert!(target.start_session(&config).is_err());
+/// let config = config.with_optional(vec![OptionalFeature::NoStacks]);
+/// assert_eq!(target.start_session(&config)?.dropped_features(), [OptionalFeature::NoStacks]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum OptionalFeature {

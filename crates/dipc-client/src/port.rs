@@ -26,6 +26,23 @@ use crate::{Error, PortError, Target};
 /// runtime costs a descriptor and a few hundred bytes. Idle connections take three quarters of the open files
 /// that the process may have, those of one process half of that, and 65,536 at most. Dropping the server
 /// releases them: suspended ones wait for the next server.
+///
+/// ```
+/// use std::time::Duration;
+/// use dipc_client::{Deadline, PortEvent, PortServer};
+///
+/// let port = PortServer::private()?;
+/// // Programs with DOTNET_DiagnosticPorts={port.address()} connect; this one is simulated.
+/// # let config = dipc_client::dipc_wire::PortConfig::new(port.address().to_string())?;
+/// # let simulated = dipc_sim::Runtime::builder().suspended().connect(&config)?;
+/// match port.next(Deadline::after(Duration::from_secs(60)))? {
+///     PortEvent::Connected(runtime) => runtime.target().resume()?,
+///     PortEvent::Exited(runtime) => println!("{:?} has exited", runtime.pid()),
+///     other => println!("{other:?}"),
+/// }
+/// assert_eq!(port.runtimes().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct PortServer {
     shared: Arc<Shared>,
@@ -77,6 +94,17 @@ impl PortServer {
     /// Sets the environment of a program before it is started, so that it and its children connect to this
     /// port and wait there to be resumed. Ports that are already in its environment stay. Its limit on open
     /// files is the one from before [`bind`](Self::bind).
+    ///
+    /// ```
+    /// use std::process::Command;
+    /// use dipc_client::PortServer;
+    ///
+    /// let port = PortServer::private()?;
+    /// let mut program = Command::new("./app");
+    /// port.configure(&mut program);
+    /// assert!(program.get_envs().any(|(name, _)| name == "DOTNET_DiagnosticPorts"));
+    /// # Ok::<(), dipc_client::Error>(())
+    /// ```
     pub fn configure(&self, command: &mut Command) {
         private::configure(&self.address, command);
         dipc_transport::restore_descriptor_limit(command);

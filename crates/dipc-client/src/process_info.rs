@@ -77,6 +77,12 @@ impl ProcessInfo {
 
 /// Returns the name of the assembly that a process was started with, without `.dll`, from the words of its
 /// command line: `dotnet [exec] [options] FOLDER/NAME.dll [arguments]`. For runtimes that do not report it.
+///
+/// ```
+/// let words = ["dotnet", "exec", "/app/Shop.dll", "--port", "80"].map(Into::into);
+/// assert_eq!(dipc_client::entry_assembly(&words).as_deref(), Some("Shop"));
+/// assert_eq!(dipc_client::entry_assembly(&["./shop".into()]), None);
+/// ```
 pub fn entry_assembly(words: &[OsString]) -> Option<String> {
     let (host, words) = words.split_first()?;
     if Path::new(host).file_name()? != "dotnet" {

@@ -106,6 +106,22 @@ impl ProcessView {
     }
 
     /// Returns a reader of the threads' processor time. Nothing is read yet.
+    ///
+    /// ```
+    /// use dipc_client::ProcessView;
+    ///
+    /// let mut reader = ProcessView::of(std::process::id()).thread_times();
+    /// # #[cfg(target_os = "linux")]
+    /// # {
+    /// let first = reader.read()?;
+    /// assert!(first.count > 0 && first.changed.len() == first.count);
+    /// // Later rounds have the threads that ran meanwhile.
+    /// for thread in reader.read()?.changed {
+    ///     println!("{} {}: {} ns", thread.id, thread.name, thread.ran);
+    /// }
+    /// # }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_times(&self) -> ThreadTimesReader {
         ThreadTimesReader::new(self.folder.clone())
     }

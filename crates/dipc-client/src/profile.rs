@@ -362,6 +362,14 @@ pub const CLR_KEYWORDS: &[(&str, Keywords)] = &[
 ];
 
 /// Returns a keyword of the runtime's provider by its name, in any case.
+///
+/// ```
+/// use dipc_client::{Keywords, clr_keyword};
+///
+/// assert_eq!(clr_keyword("GC"), Some(Keywords::GC));
+/// assert_eq!(clr_keyword("allocationsampling"), Some(Keywords(0x800_0000_0000)));
+/// assert_eq!(clr_keyword("memory"), None);
+/// ```
 pub fn clr_keyword(name: &str) -> Option<Keywords> {
     CLR_KEYWORDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, bits)| bits)
 }

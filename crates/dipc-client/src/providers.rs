@@ -61,6 +61,17 @@ impl Providers {
     /// Adds a provider, or merges it into the one with that name: keywords of both, the wider level, and the
     /// arguments of the one that has any.
     ///
+    /// ```
+    /// use dipc_client::{CPU_PROFILE, Profile, Providers};
+    ///
+    /// let mut providers = Providers::parse("MyApp")?;
+    /// for provider in Profile::find(CPU_PROFILE).ok_or("unknown profile")?.providers {
+    ///     providers.merge(provider.to_config())?;
+    /// }
+    /// assert!(providers.find("myapp").is_some() && providers.iter().count() > 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// If both have arguments and these differ. Nothing is changed then.
     pub fn merge(&mut self, config: ProviderConfig) -> Result<(), ArgumentsDiffer> {
@@ -151,6 +162,15 @@ pub struct ArgumentsDiffer {
 }
 
 /// The error in a provider list, with its position.
+///
+/// ```
+/// use dipc_client::Providers;
+///
+/// let text = "MyApp:0x1:loud";
+/// let error = Providers::parse(text).expect_err("not a level");
+/// eprintln!("{text}\n{:>1$}\n{error}", "^", error.position() + 1);
+/// assert_eq!(&text[error.position()..], "loud");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseProvidersError {
     text: String,

@@ -22,6 +22,16 @@ const STACK: usize = 256 << 10;
 /// `Microsoft-Extensions-Logging`) take it as the end of all sessions, and are silent from then on. The
 /// arguments last until the session that sent them ends, so a renewal has to live as long as the sessions that
 /// it is for.
+///
+/// ```no_run
+/// use dipc_client::{Providers, Renewal, SessionConfig, Target};
+///
+/// let mut renewal = Renewal::new(Target::from_pid(4711)?);
+/// // Whenever another client has ended its session of the same source.
+/// renewal.renew(SessionConfig::new(Providers::parse("System.Diagnostics.Metrics")?));
+/// println!("{:?}", renewal.state());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Renewal {
     target: Target,

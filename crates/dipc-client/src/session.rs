@@ -101,6 +101,20 @@ impl Session {
 
     /// Reads the next bytes of the stream; 0 is its end (or an empty `buffer`).
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().replay(b"Nettrace".to_vec()).start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use std::time::Duration;
+    /// use dipc_client::{Deadline, Providers, SessionConfig};
+    ///
+    /// let mut session = target.start_session(&SessionConfig::new(Providers::parse("MyApp")?))?;
+    /// let mut buffer = [0; 64 << 10];
+    /// let count = session.read(&mut buffer, Deadline::after(Duration::from_secs(60)))?;
+    /// assert!(buffer[..count].starts_with(b"N"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// With [`Error::is_deadline`] the session continues and the read can be repeated. [`Error::NoStream`] if
     /// no bytes at all came in [`Timeouts::first_bytes`](crate::Timeouts) after the first call. After a
@@ -256,6 +270,21 @@ impl Session {
     }
 
     /// Returns the stream as [`std::io::Read`], which owns the session.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().replay(b"Nettrace".to_vec()).start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use std::io::Read as _;
+    /// use dipc_client::{Providers, SessionConfig};
+    ///
+    /// let mut session = target.start_session(&SessionConfig::new(Providers::parse("MyApp")?))?;
+    /// session.request_stop()?;
+    /// let mut recording = Vec::new();
+    /// session.into_reader().read_to_end(&mut recording)?;
+    /// assert_eq!(recording, b"Nettrace");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn into_reader(self) -> SessionReader<Self> {
         SessionReader::new(self)
     }
@@ -298,6 +327,21 @@ impl Session {
     }
 
     /// Returns a handle that stops this session from another thread, or while its stream is borrowed.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().replay(b"Nettrace".to_vec()).start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use dipc_client::{Providers, SessionConfig};
+    ///
+    /// let session = target.start_session(&SessionConfig::new(Providers::parse("MyApp")?))?;
+    /// let stopper = session.stopper();
+    /// let reading = std::thread::spawn(move || std::io::copy(&mut session.into_reader(), &mut std::io::sink()));
+    /// // From another thread, such as on Ctrl-C:
+    /// stopper.request_stop()?;
+    /// assert_eq!(reading.join().expect("no panic")?, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
     }

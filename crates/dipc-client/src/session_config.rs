@@ -9,6 +9,19 @@ use crate::optional_feature::drop_unsupported;
 use crate::{Error, OptionalFeature, Session, Target};
 
 /// The providers and the options of a session.
+///
+/// ```
+/// use dipc_client::{OptionalFeature, Providers, Rundown, SessionConfig};
+///
+/// // Few rare events, without the list of methods at the end.
+/// let config = SessionConfig::new(Providers::parse("MyApp:0xff:verbose")?)
+///     .with_buffer_mb(16)
+///     .with_stackwalk(false)
+///     .with_rundown(Rundown::Off)
+///     .with_optional(OptionalFeature::ALL.to_vec());
+/// assert_eq!((config.buffer_mb, config.providers.len()), (16, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionConfig {

@@ -19,6 +19,17 @@ const BRIEF_STOP: Duration = Duration::from_millis(200);
 ///
 /// Commands that the runtime turns out not to know are remembered, by all clones of a target together, and
 /// not sent again.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+/// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+/// let path = simulated.endpoint_path();
+/// // `Target::from_pid(4711)` finds the socket of a process on this machine.
+/// let target = dipc_client::Target::from_path(path);
+/// assert_eq!(target.info()?.process_id, u64::from(simulated.pid()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Target {
     address: Address,
@@ -36,6 +47,17 @@ impl Target {
     }
 
     /// Returns the runtime at a discovered endpoint. Commands are sent to no other process.
+    ///
+    /// ```
+    /// use dipc_client::Target;
+    ///
+    /// for endpoint in dipc_client::dipc_transport::discover().endpoints {
+    ///     match Target::from_endpoint(&endpoint).info() {
+    ///         Ok(info) => println!("{} {:?}", endpoint.pid, info.clr_version),
+    ///         Err(error) => eprintln!("{}: {error}", endpoint.pid),
+    ///     }
+    /// }
+    /// ```
     pub fn from_endpoint(endpoint: &Endpoint) -> Self {
         Self::new(endpoint.address(), Route::Connect(endpoint.peer_check()), Some(endpoint.pid))
     }
@@ -46,6 +68,18 @@ impl Target {
     }
 
     /// Returns the runtime that listens at the address: a socket, a pipe, a forwarded port.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use dipc_client::{Address, Target};
+    ///
+    /// // A forwarded port, a socket or a pipe, as a user writes it.
+    /// let address: Address = "127.0.0.1:9000".parse()?;
+    /// assert_eq!(Target::at(address).pid(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn at(address: impl Into<Address>) -> Self {
         Self::new(address.into(), Route::Connect(PeerCheck::Any), None)
     }
@@ -59,6 +93,18 @@ impl Target {
     }
 
     /// The same target with other time-outs.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use std::time::Duration;
+    /// use dipc_client::Timeouts;
+    ///
+    /// let target = target.with_timeouts(Timeouts::default().with_request(Duration::from_secs(60)));
+    /// assert!(target.info().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_timeouts(self, timeouts: Timeouts) -> Self {
         Self { timeouts, ..self }
@@ -195,6 +241,20 @@ impl Target {
 
     /// Returns whether the runtime waits at its start to be resumed. No command reports it; on Linux its
     /// threads show it.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use dipc_client::Startup;
+    ///
+    /// match target.startup()? {
+    ///     Startup::Suspended => target.resume()?,
+    ///     Startup::Running => println!("it runs"),
+    ///     Startup::Unknown => println!("not visible from here"),
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// Those of connecting, which identifies the process of a target given by path.

@@ -4,6 +4,14 @@ use std::time::Duration;
 ///
 /// A runtime answers from one thread: a silent client, a dump in progress or a debugger makes it as silent as
 /// a dead one.
+///
+/// ```
+/// use std::time::Duration;
+/// use dipc_client::Timeouts;
+///
+/// let patient = Timeouts::each(Duration::from_secs(60)).with_dump(Duration::from_secs(3600));
+/// assert_eq!((patient.connect.as_secs(), patient.dump.as_secs()), (60, 3600));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timeouts {

@@ -8,6 +8,17 @@ use crate::process_view::ProcessView;
 use crate::{Error, Hazard, OptionalFeature, Target};
 
 /// The options of a core dump, which a process writes of itself.
+///
+/// ```
+/// use dipc_client::{Dump, OptionalFeature};
+/// use dipc_client::dipc_wire::{DumpFlags, DumpType};
+///
+/// let dump = Dump::new("/dumps/core.%p")
+///     .with_dump_type(DumpType::WITH_HEAP)
+///     .with_flags(DumpFlags::CRASH_REPORT)
+///     .with_optional(vec![OptionalFeature::CrashReport]);
+/// assert_eq!(dump.path, "/dumps/core.%p");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Dump {

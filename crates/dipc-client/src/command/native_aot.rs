@@ -12,6 +12,16 @@ impl Target {
     /// perf maps shows it, on Linux: CoreCLR has perf maps there, and refuses them on Windows and macOS, as
     /// Mono does everywhere.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// if target.is_native_aot()? {
+    ///     println!("no sampler, and no list of methods");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Those of the commands. A runtime that knows neither command is not an error.
     pub fn is_native_aot(&self) -> Result<bool, Error> {

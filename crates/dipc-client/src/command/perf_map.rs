@@ -9,6 +9,18 @@ impl Target {
     /// Begins writing the files that give `perf` the names of jitted code: `perf-{pid}.map`,
     /// `jit-{pid}.dump`, in the target's `/tmp`, with the target's own pid there.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use dipc_client::dipc_wire::PerfMapType;
+    ///
+    /// target.enable_perf_map(PerfMapType::PERF_MAP)?;
+    /// // `perf record -p PID` here: its report has names for jitted code.
+    /// target.disable_perf_map()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// Blocked if the runtime is suspended and older than .NET 10 ([`Hazard::PerfMapWhileSuspended`]).
     /// NativeAOT refuses it with [`HResult::NOT_SUPPORTED`](crate::HResult::NOT_SUPPORTED).

@@ -57,6 +57,18 @@ impl Target {
     /// has neither CoreCLR's library nor its threads. If the process is not visible from here, and on systems
     /// other than Linux, a command line with a space in it is assumed to be complete.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use std::time::Duration;
+    /// use dipc_client::Deadline;
+    ///
+    /// let info = target.info_when_started(Deadline::after(Duration::from_secs(60)))?;
+    /// assert_eq!(info.command_line, simulated.identity().command_line);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`Error::NotStarted`] at the deadline; `info` then still returns what is known. Those of `info`.
     pub fn info_when_started(&self, deadline: Deadline) -> Result<ProcessInfo, Error> {
@@ -79,6 +91,16 @@ impl Target {
     ///
     /// The runtime answers before the program begins: [`info`](Self::info) has the command line without
     /// arguments for a while, [`info_when_started`](Self::info_when_started) waits for the complete one.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().suspended().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// // Once everything before the program is set up:
+    /// target.resume()?;
+    /// assert!(!simulated.state().suspended);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn resume(&self) -> Result<(), Error> {
         self.send_command(&ResumeRuntime, self.request_deadline())
     }

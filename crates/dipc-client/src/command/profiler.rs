@@ -36,6 +36,18 @@ impl Target {
     ///
     /// `path` is that of its library among the *target's* files. Runtimes accept any path, even when they are
     /// already running and it comes too late; a library that cannot be loaded is ignored.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let simulated = dipc_sim::Runtime::builder().suspended().start_in(folder.path())?;
+    /// # let target = dipc_client::Target::from_path(simulated.endpoint_path());
+    /// use dipc_client::Uuid;
+    ///
+    /// let class = Uuid::parse_str("cf0d821e-299b-5307-a3d8-b283c03576ad")?;
+    /// target.startup_profiler(class, "/opt/profiler.so")?;
+    /// target.resume()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn startup_profiler(&self, class: Uuid, path: &str) -> Result<(), Error> {
         let command = StartupProfiler { profiler: class, path: path.to_owned() };
         self.send_command(&command, self.request_deadline())
