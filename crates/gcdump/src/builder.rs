@@ -153,6 +153,17 @@ impl HeapGraphBuilder {
 
     /// Makes the key of a dependent handle (those of a `ConditionalWeakTable`) reference its value, which it
     /// keeps alive. Otherwise the values are roots of the group `[Dependent Handles]`, as in dotnet-gcdump.
+    ///
+    /// ```no_run
+    /// use gcdump::HeapGraphBuilder;
+    ///
+    /// // The values of a ConditionalWeakTable count for their keys.
+    /// let mut builder = HeapGraphBuilder::new().with_dependent_references();
+    /// let mut events = nettrace::Reader::new(std::fs::File::open("heap.nettrace")?)?.in_time_order();
+    /// events.for_each(|event| builder.add(&event))?;
+    /// let graph = builder.finish(events.loss().total())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_dependent_references(mut self) -> Self {
         self.dependents.get_or_insert_default();
@@ -475,6 +486,13 @@ impl HeapGraphBuilder {
 
     /// Builds the graph. `lost_events` is the number of events that the runtime lost in the whole recording.
     ///
+    /// ```
+    /// use gcdump::{Error, HeapGraphBuilder};
+    ///
+    /// // No event with objects was added.
+    /// assert_eq!(HeapGraphBuilder::new().finish(0).err(), Some(Error::NoDump));
+    /// ```
+    ///
     /// # Errors
     /// If the dump is missing or has no objects. A cut dump, or one with gaps, still gives a graph: see
     /// [`Completeness`].
@@ -485,6 +503,20 @@ impl HeapGraphBuilder {
     /// Builds the graph, with names that are in the definitions of types but not in dumps: the enclosing
     /// types of nested ones, and the declaring types of static fields. `types_of` returns the types of the
     /// module at a path, in the order of their tokens; `None` if they are not known.
+    ///
+    /// ```no_run
+    /// use gcdump::{DefinedType, HeapGraphBuilder};
+    ///
+    /// # let builder = HeapGraphBuilder::new();
+    /// // The definitions of a module, by a reader of assemblies.
+    /// let types = |module: &str| -> Option<Vec<DefinedType>> {
+    ///     let program = DefinedType { name: "Program".into(), static_fields: vec!["Held".into()] };
+    ///     module.ends_with("shop.dll").then(|| vec![program])
+    /// };
+    /// let graph = builder.finish_with(0, types)?;
+    /// println!("{:?}", graph.groups().iter().map(|group| group.csharp()).collect::<Vec<_>>());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// As for [`finish`](Self::finish).

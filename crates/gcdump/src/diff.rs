@@ -5,6 +5,22 @@ use hashbrown::HashMap;
 use crate::report::{HeapReport, ReportRow};
 
 /// The difference of two reports.
+///
+/// ```
+/// use gcdump::{Grouping, HeapDiff, HeapReport, MemoryGraphBuilder, MemoryType};
+///
+/// let report = |rows: u64| -> Result<HeapReport, gcdump::Error> {
+///     let mut builder = MemoryGraphBuilder::new(8, None);
+///     let name = "Shop.Row";
+///     builder.add_type(MemoryType { id: 2, module_id: 1, name, whole_name: name, is_array: false });
+///     (0..rows).for_each(|row| builder.add_object(0x1000 + row * 24, 2, 24));
+///     Ok(HeapReport::new(&builder.finish()?, Grouping::Type, None))
+/// };
+/// let diff = HeapDiff::new(&report(1)?, &report(3)?);
+/// assert_eq!((diff.rows[0].csharp.as_str(), diff.rows[0].change.objects()), ("Shop.Row", 2));
+/// assert_eq!(diff.total.bytes(), 48);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapDiff {

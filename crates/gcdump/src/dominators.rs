@@ -117,6 +117,26 @@ impl<'g> Dominators<'g> {
 
     /// The immediate dominator of a node, without which no root would reach it; `None` for the root of all
     /// and for unreachable nodes.
+    ///
+    /// ```
+    /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+    /// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+    /// # builder.add_module(1, "/app/shop.dll");
+    /// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+    /// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+    /// # }
+    /// # builder.add_object(0x1000, 3, 32);
+    /// # builder.add_reference(0x1020);
+    /// # builder.add_object(0x1020, 2, 24);
+    /// # builder.add_root(RootKind::StrongHandle, 0x1000);
+    /// # let graph = builder.finish()?;
+    /// use gcdump::Dominators;
+    ///
+    /// let [table, row] = [0x1000, 0x1020].map(|address| graph.object_at(address).expect("an object").id());
+    /// // The row is garbage once the table is.
+    /// assert_eq!(Dominators::new(&graph).immediate_dominator(row), Some(table));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn immediate_dominator(&self, node: NodeId) -> Option<NodeId> {
         if !self.is_reachable(node) {
             return None;
@@ -130,6 +150,19 @@ impl<'g> Dominators<'g> {
     }
 
     /// Whether a root reaches a node.
+    ///
+    /// ```
+    /// use gcdump::{Dominators, MemoryGraphBuilder, MemoryType};
+    ///
+    /// let mut builder = MemoryGraphBuilder::new(8, None);
+    /// let name = "Shop.Row";
+    /// builder.add_type(MemoryType { id: 2, module_id: 1, name, whole_name: name, is_array: false });
+    /// builder.add_object(0x1000, 2, 24);
+    /// let graph = builder.finish()?;
+    /// let garbage = graph.object_at(0x1000).expect("an object").id();
+    /// assert!(!Dominators::new(&graph).is_reachable(garbage));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_reachable(&self, node: NodeId) -> bool {
         node.0 < self.graph.node_count() && (self.reached.contains(node.0) || self.number_of(node).is_some())
     }

@@ -11,6 +11,23 @@ use crate::graph::HeapGraph;
 /// `shown` escapes a name for display: names of hostile programs have line ends and control characters.
 /// `Object Bytes` are those of the first object of the type, and the number of objects includes the tool's
 /// own nodes.
+///
+/// ```
+/// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+/// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+/// # builder.add_module(1, "/app/shop.dll");
+/// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+/// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+/// # }
+/// # builder.add_object(0x1000, 3, 32);
+/// # builder.add_reference(0x1020);
+/// # builder.add_object(0x1020, 2, 24);
+/// # builder.add_root(RootKind::StrongHandle, 0x1000);
+/// # let graph = builder.finish()?;
+/// let text = gcdump::dotnet_gcdump::report(&graph, false, |name| name.into());
+/// assert!(text.contains("GC Heap bytes") && text.contains("Shop.Table"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn report(graph: &HeapGraph, is_live: bool, shown: impl Fn(&str) -> Cow<'_, str>) -> String {
     let mut counts = vec![0_u64; graph.types.len()];
     // The root references every other group, directly or not.

@@ -45,6 +45,34 @@ pub enum PathStep {
 }
 
 /// Objects reached through the same types.
+///
+/// ```
+/// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+/// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+/// # builder.add_module(1, "/app/shop.dll");
+/// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+/// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+/// # }
+/// # builder.add_object(0x1000, 3, 32);
+/// # builder.add_reference(0x1020);
+/// # builder.add_object(0x1020, 2, 24);
+/// # builder.add_root(RootKind::StrongHandle, 0x1000);
+/// # let graph = builder.finish()?;
+/// use gcdump::{PathStep, PathTree};
+///
+/// let row = graph.object_at(0x1020).expect("an object").type_id();
+/// for path in PathTree::new(&graph).paths_to(&graph, 10, |of| of == row).paths {
+///     for step in &path.steps {
+///         match step {
+///             PathStep::Group(group) => println!("{}", graph.groups()[*group].csharp()),
+///             PathStep::Type(of) => println!("  {}", graph.types()[of.index()].csharp()),
+///             _ => {}
+///         }
+///     }
+///     assert_eq!((path.objects, path.bytes), (1, 24));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HeapPath {
@@ -237,6 +265,26 @@ impl PathTree {
 
     /// Returns all reachable objects by type and by the group of roots that their shortest path begins with,
     /// in no particular order.
+    ///
+    /// ```
+    /// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+    /// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+    /// # builder.add_module(1, "/app/shop.dll");
+    /// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+    /// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+    /// # }
+    /// # builder.add_object(0x1000, 3, 32);
+    /// # builder.add_reference(0x1020);
+    /// # builder.add_object(0x1020, 2, 24);
+    /// # builder.add_root(RootKind::StrongHandle, 0x1000);
+    /// # let graph = builder.finish()?;
+    /// use gcdump::PathTree;
+    ///
+    /// let held = PathTree::new(&graph).held_objects(&graph);
+    /// let bytes: u64 = held.iter().map(|of| of.bytes).sum();
+    /// assert_eq!((held.len(), bytes), (2, 56));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn held_objects(&self, graph: &HeapGraph) -> Vec<HeldObjects> {
         let groups = self.root_groups();
         let mut held: HashMap<(usize, TypeId), HeldObjects> = HashMap::new();

@@ -26,6 +26,27 @@ const MOST_VISITS: u64 = 1 << 30;
 /// reference them, and what dominates any of these have to be looked at: 8 bytes each, and 12 more while sizes
 /// are computed; a join takes 8 and 8 more. Besides, it takes 8 bytes for each node in the algorithm of the
 /// dominators, up to 16 more while it is built, and 4 for each reference to a join.
+///
+/// ```
+/// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+/// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+/// # builder.add_module(1, "/app/shop.dll");
+/// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+/// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+/// # }
+/// # builder.add_object(0x1000, 3, 32);
+/// # builder.add_reference(0x1020);
+/// # builder.add_object(0x1020, 2, 24);
+/// # builder.add_root(RootKind::StrongHandle, 0x1000);
+/// # let graph = builder.finish()?;
+/// use gcdump::{Dominators, RetainedSets};
+///
+/// let dominators = Dominators::new(&graph);
+/// // Set 0 is the objects of 32 bytes and more: the table, which alone holds its row.
+/// let sizes = RetainedSets::new(&dominators).sizes(1, |object| (object.size() >= 32).then_some(0));
+/// assert_eq!((sizes[0].bytes, sizes[0].is_exact), (56, true));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct RetainedSets<'g> {
     dominators: &'g Dominators<'g>,

@@ -16,6 +16,26 @@ const UNKNOWN: u32 = u32::MAX;
 /// Objects of one type that hold each other, such as those of a list, are also one node. Takes 4 bytes for
 /// each object while it is built, and some 80 for each of its own nodes. It has at most the
 /// [allowed](Self::new) number of nodes: further objects count for the node that holds them.
+///
+/// ```
+/// # use gcdump::{MemoryGraphBuilder, MemoryType, RootKind};
+/// # let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+/// # builder.add_module(1, "/app/shop.dll");
+/// # for (id, name) in [(2, "Shop.Row"), (3, "Shop.Table")] {
+/// #     builder.add_type(MemoryType { id, module_id: 1, name, whole_name: name, is_array: false });
+/// # }
+/// # builder.add_object(0x1000, 3, 32);
+/// # builder.add_reference(0x1020);
+/// # builder.add_object(0x1020, 2, 24);
+/// # builder.add_root(RootKind::StrongHandle, 0x1000);
+/// # let graph = builder.finish()?;
+/// use gcdump::{Dominators, TypeTree};
+///
+/// let tree = TypeTree::new(&graph, &Dominators::new(&graph), 1000);
+/// let retained: Vec<_> = tree.nodes().iter().map(|node| node.retained_bytes).collect();
+/// assert!(retained.contains(&56) && retained.contains(&24), "{retained:?}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TypeTree {
     nodes: Vec<TypeNode>,

@@ -171,6 +171,21 @@ impl MemoryGraphBuilder {
 
     /// Adds a static field that refers to an object. `type_id` is the type of the object, `owner` the name of
     /// the type that declares the field.
+    ///
+    /// ```
+    /// use gcdump::{MemoryGraphBuilder, MemoryType};
+    ///
+    /// let mut builder = MemoryGraphBuilder::new(8, Some(4711));
+    /// builder.add_module(1, "/app/shop.dll");
+    /// let name = "Shop.Row";
+    /// builder.add_type(MemoryType { id: 2, module_id: 1, name, whole_name: name, is_array: false });
+    /// builder.add_object(0x1000, 2, 24);
+    /// builder.add_static(Some("Shop.Program"), "Kept", 2, 0x1000);
+    /// let graph = builder.finish()?;
+    /// let groups: Vec<_> = graph.groups().iter().map(|group| group.csharp()).collect();
+    /// assert!(groups.iter().any(|group| group == "[static var Shop.Program.Kept: Shop.Row]"), "{groups:?}");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn add_static(&mut self, owner: Option<&str>, field: &str, type_id: u64, target: u64) {
         let target = self.builder.encode_target(target);
         self.builder.statics.push(StaticVariable {

@@ -26,6 +26,13 @@ const OVERLAP: &str = "records that overlap";
 ///
 /// The graph has the file's nodes in the order of their numbers. Memory is linear in the length of the file.
 ///
+/// ```
+/// use gcdump::{Error, file};
+///
+/// // A recording is not a .gcdump file; `HeapGraphBuilder` takes its events.
+/// assert!(matches!(file::read(b"Nettrace"), Err(Error::NotGcDump(_))));
+/// ```
+///
 /// # Errors
 /// If the bytes are not such a file, or contradict themselves.
 pub fn read(bytes: &[u8]) -> Result<HeapGraph, Error> {
